@@ -1,0 +1,194 @@
+// Allocator: what a policy is. One instance serves one device.
+//
+// An allocator never looks anything up by address: `allocate` returns an Allocation that carries
+// its own node, and the caller gives it back. It is deterministic: no clock, no randomness, no
+// order that depends on the process. Thread-safety: none; concurrency is a shell around it.
+//
+// Stream order, as in CUDA: memory is granted for use on the request's stream from then on, and
+// `deallocate` means "after the work that is queued so far": on the allocation's stream, and on
+// each stream that `record_use` named. The allocator sees to it, through Device's order calls, that
+// nobody else gets the bytes earlier.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/options.h"
+#include "core/device/device.h"
+
+namespace tidemark {
+
+struct Request {
+    Bytes size = 0;
+    Bytes alignment = 1;  // a power of two; at most the device's granularity
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
+};
+
+// A granted request. `size` is what it costs, at least what was asked for. `node` is the
+// allocator's own; nobody else reads it.
+struct Allocation {
+    Address address = Address::null;
+    Bytes size = 0;
+    std::uint32_t node = 0;
+    bool retired = false;  // see Allocator::retire
+};
+
+// Why a request was refused.
+struct OutOfMemory {
+    enum class Cause : std::uint8_t {
+        device_full,    // the device said no
+        limit,          // a limit on reserved bytes, set by the user
+        too_large,      // no memory could ever hold it (kLargestRequest)
+        address_space,  // no room for a reservation
+        device_error,   // the device failed in another way: see `status`
+    };
+    Cause cause = Cause::device_full;
+    DeviceStatus status = DeviceStatus::out_of_memory;
+};
+
+std::string_view to_text(OutOfMemory::Cause cause);
+
+// What the engine samples at every event. Plain fields, kept exact by the allocator.
+struct Usage {
+    Bytes reserved = 0;   // physical memory held from the device
+    Bytes allocated = 0;  // granted to live allocations, after rounding
+    Bytes active = 0;     // allocated, and let go but still awaited by the device
+    Bytes mapped = 0;     // of `reserved`, what is mapped into the address space
+};
+
+// Counters that nobody needs at every event.
+struct AllocatorStats {
+    std::uint64_t retries = 0;           // emptied caches and asked the device again
+    std::uint64_t out_of_memory = 0;     // requests refused
+    std::uint64_t segments_created = 0;  // pieces of memory taken from the device
+    std::uint64_t segments_released = 0;
+    std::uint64_t synchronizations = 0;  // times it waited for the device
+};
+
+// A piece of what the allocator holds. Every reserved byte is in exactly one region.
+struct Region {
+    enum class State : std::uint8_t {
+        allocated,  // granted
+        waiting,    // let go, the device is not done with it
+        free,       // can be granted
+        hole,       // held but never grantable until a trim (rounding of a segment, bump's past)
+    };
+    Range range;
+    Range segment;  // the device allocation or reservation that it lies in
+    State state = State::free;
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
+};
+
+enum class TrimLevel : std::uint8_t {
+    unused,  // what can be given back without waiting
+    all,     // wait for outstanding work, then everything that is not allocated
+};
+
+// A state to begin with, for traces that start in the middle of a program's life (restore).
+struct SeedBlock {
+    Address address = Address::null;
+    Bytes size = 0;       // of the block
+    Bytes requested = 0;  // of the allocation in it
+    bool retired = false;
+};
+
+struct SeedSegment {
+    Range range;
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
+    bool expandable = false;
+    std::vector<SeedBlock> blocks;  // live ones, by address
+};
+
+class Allocator {
+  public:
+    Allocator() = default;
+    Allocator& operator=(const Allocator&) = delete;
+    virtual ~Allocator() = default;
+
+    // Grants `request` or says why not. Never throws, never aborts. After a refusal the allocator
+    // is as it was, save for caches that it emptied while trying. size 0 is granted one minimal
+    // block. Requests of kLargestRequest or more are refused (too_large).
+    virtual tl::expected<Allocation, OutOfMemory> allocate(const Request& request) = 0;
+
+    // Takes back what `allocate` granted. `stream` is the caller's; order is kept for the streams
+    // named above. If the device fails on the way the memory stays held (a region in state
+    // `waiting` or `hole`), never lost and never granted early.
+    virtual void deallocate(const Allocation& allocation, StreamId stream) = 0;
+
+    // `stream` uses the allocation too: no reuse before its work up to deallocate is done.
+    virtual void record_use(const Allocation& allocation, StreamId stream) = 0;
+
+    // For a caller that knows by itself when the device is done (a recorded trace does): the
+    // program lets go of `allocation` now (it is no longer allocated, still active), and
+    // `deallocate` follows when the device is done. The allocation keeps its bytes until then.
+    void retire(Allocation& allocation) {
+        usage_.allocated -= allocation.size;
+        allocation.retired = true;
+    }
+
+    // Gives memory back to the device: never what is allocated. O(regions).
+    virtual void trim(TrimLevel level) = 0;
+
+    // The largest request that would be granted now without the device (0: none). A hint for
+    // fragmentation metrics, exact up to rounding. At most O(log regions) per stream and pool.
+    virtual Bytes largest_free() const = 0;
+
+    // Every region once, in address order within each segment. O(regions log regions).
+    virtual void for_each_region(const std::function<void(const Region&)>& visit) const = 0;
+
+    // A copy with the same state that talks to `device` from now on, for trying "what if" from the
+    // middle of a replay; null if the policy cannot. O(state).
+    virtual std::unique_ptr<Allocator> clone(Device& /*device*/) const { return nullptr; }
+
+    // Starts from a given state instead of an empty one, and returns the live allocations in the
+    // order of `segments` and their blocks. Only on a fresh allocator. Errors: unsupported by this
+    // policy; bad_input when the state cannot be (overlaps, blocks outside their segment).
+    virtual Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments);
+
+    const Usage& usage() const { return usage_; }  // O(1), not virtual: read at every event
+
+    const AllocatorStats& stats() const { return stats_; }
+
+  protected:
+    Allocator(const Allocator&) = default;
+
+    // Bookkeeping for a grant and its end; `deallocate` calls the latter with what it was given.
+    void count_allocated(Bytes size) {
+        usage_.allocated += size;
+        usage_.active += size;
+    }
+
+    void count_deallocated(const Allocation& allocation) {
+        if (!allocation.retired)
+            usage_.allocated -= allocation.size;
+        usage_.active -= allocation.size;
+    }
+
+    Usage usage_;
+    AllocatorStats stats_;
+};
+
+// A policy as the catalogue shows it. `source` names the paper or project it follows.
+struct PolicyInfo {
+    std::string_view name;
+    std::string_view summary;
+    std::string_view source;
+    std::span<const OptionInfo> options;
+    // Errors: options that contradict each other, a device without a needed feature.
+    Result<std::unique_ptr<Allocator>> (*make)(Device& device, const Options& options);
+};
+
+// The catalogue (policies/policies.cpp). O(1), thread-safe.
+std::span<const PolicyInfo> all_policies();
+
+// The policy of that name; an Error suggests the nearest name.
+Result<const PolicyInfo*> find_policy(std::string_view name);
+
+}  // namespace tidemark

@@ -1,0 +1,27 @@
+// Spec: a policy as text, "name" or "name:key=value,key=value" (PyTorch's "key:value" too).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/allocator/allocator.h"
+
+namespace tidemark {
+
+// A policy that has been found, with every option set. Cheap to copy; thread-safe.
+struct PolicySpec {
+    const PolicyInfo* policy = nullptr;
+    Options options;
+
+    // "torch:max_split_size_mb=128": the name and the options that are not at their default.
+    std::string text() const;
+
+    // A fresh allocator of this policy on `device`, which must outlive it.
+    Result<std::unique_ptr<Allocator>> make(Device& device) const;
+};
+
+// Errors (bad_option): unknown policy or option, with the nearest name; a bad value.
+Result<PolicySpec> parse_policy(std::string_view text);
+
+}  // namespace tidemark

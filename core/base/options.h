@@ -1,0 +1,66 @@
+// Options: typed key=value settings, declared once by whoever has them (a policy, a generator, a
+// device) and used by parsing, --help, `tidemark policies`, sweeps, docs and the property suites.
+//
+// Text form: "key=value,key=value"; ':' may stand for '=' (PyTorch writes "max_split_size_mb:128"),
+// commas inside [...] belong to the value. Values are immutable after parsing; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+
+namespace tidemark {
+
+enum class OptionType : std::uint8_t { bytes, count, real, boolean, choice, text };
+
+// One option as its owner declares it. All views must live as long as the program (literals).
+struct OptionInfo {
+    std::string_view name;
+    OptionType type = OptionType::text;
+    std::string_view unit;           // "bytes", "MiB", "" if it has none
+    std::string_view default_value;  // in text form; must itself parse
+    std::string_view minimum;        // in text form, "" = none; numbers and bytes only
+    std::string_view maximum;
+    std::span<const std::string_view> choices;  // OptionType::choice only
+    std::string_view summary;                   // one sentence
+    std::string_view source;                    // where the meaning or default comes from, or ""
+};
+
+std::string_view to_text(OptionType type);
+
+// Values for a list of declared options: every one is present, defaults filled in.
+class Options {
+  public:
+    // Each getter wants a declared name of that type: anything else is a defect (TM_CHECK).
+    // O(number of options).
+    Bytes bytes(std::string_view name) const;
+    std::uint64_t count(std::string_view name) const;
+    double real(std::string_view name) const;
+    bool boolean(std::string_view name) const;
+    std::string_view text(std::string_view name) const;    // as given (any type)
+    std::string_view choice(std::string_view name) const;  // one of the declared choices
+
+    bool is_default(std::string_view name) const;
+
+    // (name, value as text) in the order of declaration: what provenance prints.
+    std::span<const std::pair<std::string, std::string>> all() const { return values_; }
+
+    // Reads `text` against `declared`. Errors (bad_option, where = `where`): unknown name (with the
+    // nearest one), a value of the wrong type or out of range, a name given twice.
+    static Result<Options> parse(std::span<const OptionInfo> declared, std::string_view text,
+                                 std::string_view where);
+
+  private:
+    const OptionInfo& info(std::string_view name) const;
+
+    std::span<const OptionInfo> declared_;
+    std::vector<std::pair<std::string, std::string>> values_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,169 @@
+// Device: the narrow waist. All that Tidemark knows of a machine passes through this interface.
+//
+// Above it stand the allocators, the tiers and the replay engine; below it the simulator, CUDA,
+// NUMA and disk. One Device is one device (one GPU). A backend implements the groups that `has()`
+// admits to; a call of another group gives DeviceStatus::not_supported. Wrappers (backends/wrap)
+// implement Device over a Device: one checks every access and hazard, one injects faults, one
+// records the calls.
+//
+// Errors are values: a closed enum, the native code, and the call's name; out of memory is
+// ordinary. A call that fails has changed nothing. Sizes are bytes, rounded up by the device where
+// a group says so. Thread-safety: backends for real hardware may be called from any thread; the
+// simulator from one. Costs are those of the device: see its profile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+
+namespace tidemark {
+
+// Groups that a device may or may not have.
+enum class Feature : std::uint8_t { virtual_memory, async_pool, host_memory, copies, capture };
+
+// The calls, by name: what profiles price, counters count and failure injection aims at.
+enum class DeviceCall : std::uint8_t {
+    malloc,
+    free,
+    malloc_async,
+    free_async,
+    set_pool_threshold,
+    trim_pool,
+    reserve,
+    unreserve,
+    create,
+    release,
+    map,
+    unmap,
+    set_access,
+    record,
+    complete,
+    wait,
+    synchronize,
+    synchronize_device,
+    copy,
+    fill,
+    host_malloc,
+    host_free,
+};
+constexpr int kDeviceCallCount = static_cast<int>(DeviceCall::host_free) + 1;
+
+// "malloc", "synchronize_device", ...: stable names, used in JSON, profiles and --fail-at.
+std::string_view to_text(DeviceCall call);
+
+enum class DeviceStatus : std::uint8_t {
+    out_of_memory,  // physical memory is used up: ordinary
+    address_space,  // no room for a reservation
+    invalid_value,  // an argument that the device cannot take (unknown address, bad alignment)
+    not_permitted,  // while a graph is captured
+    not_supported,  // see Feature
+    fault,          // anything else the driver says
+};
+
+std::string_view to_text(DeviceStatus status);
+
+// Why a device refused. Trivially copyable: it travels on hot paths.
+struct DeviceError {
+    DeviceStatus status = DeviceStatus::fault;
+    DeviceCall call = DeviceCall::malloc;
+    int native_code = 0;  // the driver's own number; 0 on the simulator
+};
+
+template <class T>
+using DeviceResult = tl::expected<T, DeviceError>;
+
+// The refusal as an Error for a person: "cudaMalloc: out of memory (2)" with a hint.
+Error to_error(const DeviceError& error);
+
+// Where physical memory lies: which kind of store, and which one of it.
+struct Location {
+    enum class Kind : std::uint8_t { device, host, disk };
+    Kind kind = Kind::device;
+    std::uint16_t index = 0;
+};
+
+struct MemoryInfo {
+    Bytes total = 0;
+    Bytes free = 0;
+};
+
+// How often each call was made, how long they took together on the device's clock, and what moved.
+// Plain counters; `stall_ns` is the part of the time that waited for queued work to finish.
+struct DeviceCounters {
+    std::uint64_t calls[kDeviceCallCount] = {};
+    Nanoseconds call_ns[kDeviceCallCount] = {};
+    Nanoseconds stall_ns = 0;
+    Bytes copied_to_host = 0;
+    Bytes copied_to_device = 0;
+    Bytes copied_on_device = 0;
+
+    std::uint64_t total_calls() const;  // O(kDeviceCallCount)
+    Nanoseconds total_ns() const;       // driver time: all calls, without stalls
+};
+
+class Device {
+  public:
+    Device() = default;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    virtual ~Device() = default;
+
+    // Information. O(1), free of cost, never fails.
+    virtual std::string_view name() const = 0;
+    virtual bool has(Feature feature) const = 0;
+    virtual Bytes granularity() const = 0;  // of physical memory and mappings; a power of two
+    virtual MemoryInfo memory() const = 0;
+    virtual Nanoseconds now() const = 0;  // virtual on the simulator, steady elsewhere
+    virtual const DeviceCounters& counters() const = 0;
+
+    // Plain memory, synchronous (cudaMalloc, cudaFree). Addresses are multiples of 512 bytes at
+    // least. `malloc(0)` is invalid_value. `free` waits for all queued work of the device first.
+    virtual DeviceResult<Address> malloc(Bytes size) = 0;
+    virtual DeviceResult<void> free(Address address) = 0;
+
+    // Stream-ordered memory (Feature::async_pool). Memory freed on a stream may be handed out to
+    // it again at once and to others when the free's point has passed. The pool gives back what it
+    // holds beyond its threshold at a synchronization, or at `trim_pool` down to `keep`.
+    virtual DeviceResult<Address> malloc_async(Bytes size, StreamId stream) = 0;
+    virtual DeviceResult<void> free_async(Address address, StreamId stream) = 0;
+    virtual DeviceResult<void> set_pool_threshold(Bytes threshold) = 0;
+    virtual DeviceResult<void> trim_pool(Bytes keep) = 0;
+
+    // Virtual memory (Feature::virtual_memory). Every size and address is a multiple of
+    // granularity(). A handle may be mapped more than once; it gives its memory back when it is
+    // released and no longer mapped. A mapping is unmapped as it was mapped, or several whole ones
+    // in one call. A reservation must have no mapping left when it is unreserved.
+    virtual DeviceResult<Range> reserve(Bytes size) = 0;
+    virtual DeviceResult<void> unreserve(Range range) = 0;
+    virtual DeviceResult<PhysicalId> create(Location where, Bytes size) = 0;
+    virtual DeviceResult<void> release(PhysicalId physical) = 0;
+    virtual DeviceResult<void> map(Range range, PhysicalId physical) = 0;
+    virtual DeviceResult<void> unmap(Range range) = 0;
+    virtual DeviceResult<void> set_access(Range range, bool writable) = 0;
+
+    // Order between streams. `record` names the point up to which `stream` has been given work;
+    // `complete` asks whether that point has passed, without waiting; after `wait` whatever is
+    // queued on `stream` from now on runs after the event. Event ids are never reused.
+    virtual DeviceResult<EventId> record(StreamId stream) = 0;
+    virtual DeviceResult<bool> complete(EventId event) = 0;
+    virtual DeviceResult<void> wait(StreamId stream, EventId event) = 0;
+    virtual DeviceResult<void> synchronize(StreamId stream) = 0;
+    virtual DeviceResult<void> synchronize_device() = 0;
+    virtual bool capturing() const = 0;  // is any stream being captured into a graph?
+
+    // Movement (Feature::copies), queued on `stream`. Either end may be host memory of this device.
+    virtual DeviceResult<void> copy(Address target, Address source, Bytes size,
+                                    StreamId stream) = 0;
+    virtual DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
+                                    StreamId stream) = 0;
+
+    // Pinned host memory that the device can copy from and to (Feature::host_memory).
+    virtual DeviceResult<Address> host_malloc(Bytes size) = 0;
+    virtual DeviceResult<void> host_free(Address address) = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,63 @@
+// ReplayEngine: gives each event of a trace to an allocator and tells the observers what happened.
+//
+// It decides nothing: no policy, no metric and no output lives here. It knows three interfaces
+// (TraceCursor, Allocator with its Device, Observer) and keeps one table of live allocations,
+// indexed by slot. The same trace, policy and device profile give the same outcomes, bit for bit,
+// on every machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/base/result.h"
+#include "core/device/device.h"
+#include "replay/engine/observer.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// One device of the trace, and who manages its memory. `set_time`, if given, moves the device's
+// virtual clock to the recorded time (plus what calls have cost so far).
+struct Lane {
+    Device* device = nullptr;
+    Allocator* allocator = nullptr;
+    Nanoseconds* recorded_time = nullptr;  // the simulator's clock reads it; null on real hardware
+};
+
+struct ReplaySummary {
+    std::uint64_t events = 0;       // all of the trace
+    std::uint64_t replayed = 0;     // those that an allocator saw
+    std::uint64_t refused = 0;      // allocate events that ended in out of memory
+    std::uint64_t skipped = 0;      // frees and uses of what was refused or never allocated
+    std::uint64_t live_at_end = 0;  // allocations that the trace never freed
+    Nanoseconds elapsed = 0;        // wall time of the loop: engine + allocator + device
+    Nanoseconds elapsed_total = 0;  // with decoding and observers
+    Nanoseconds makespan = 0;       // virtual
+};
+
+struct ReplayLimits {
+    bool stop_at_refusal = false;                             // --until-fail
+    std::function<void(std::uint64_t events_done)> progress;  // now and then; may be empty
+};
+
+class ReplayEngine {
+  public:
+    // Lanes by device index of the trace; at least as many as TraceInfo::devices. Everything must
+    // outlive the engine.
+    ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers);
+
+    // Runs the trace to its end. A refusal does not stop it: that lifetime is skipped and counted.
+    // O(events); memory O(live). Errors: those of the cursor. Call once.
+    Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
+                              const ReplayLimits& limits = {});
+
+  private:
+    std::vector<Lane> lanes_;
+    std::vector<Observer*> observers_;
+};
+
+}  // namespace tidemark

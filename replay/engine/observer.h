@@ -1,0 +1,56 @@
+// Observer: sees a replay go by, in batches. Metrics and timelines are observers; the engine knows
+// no other word for them.
+//
+// An observer may not touch the allocator or the device. Called from the replay's thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/allocator/allocator.h"
+#include "traces/model/event.h"
+
+namespace tidemark {
+
+// What became of each event of a batch, as columns of the batch's length. `usage` and `requested`
+// are sums over all devices, after the event.
+struct OutcomeBatch {
+    const Usage* usage = nullptr;
+    const Bytes* requested = nullptr;   // asked for by the program and not yet finished: the floor
+    const Address* granted = nullptr;   // of allocate events; null = refused, or another kind
+    const Nanoseconds* time = nullptr;  // virtual: recorded time + what the allocator cost so far
+    std::uint64_t first_event = 0;      // index in the trace of the batch's first event
+};
+
+// A refusal, told at once (before the rest of its batch).
+struct Refusal {
+    std::uint64_t event = 0;
+    TraceEvent what;
+    OutOfMemory why;
+    Usage usage;  // of the device that refused
+    Bytes largest_free = 0;
+};
+
+// What a sample of the allocators' insides showed (every few thousand events, and at the end).
+struct Sample {
+    std::uint64_t event = 0;
+    Usage usage;
+    Bytes largest_free = 0;  // the largest over the devices
+};
+
+class Observer {
+  public:
+    virtual ~Observer() = default;
+
+    // Events in order; every event of the trace exactly once, truth included.
+    virtual void on_events(const EventBatch& events, const OutcomeBatch& outcomes) = 0;
+
+    virtual void on_refusal(const Refusal& /*refusal*/) {}
+
+    virtual void on_sample(const Sample& /*sample*/) {}
+
+    // `time` is the virtual end of the run: the makespan.
+    virtual void on_end(Nanoseconds /*time*/) {}
+};
+
+}  // namespace tidemark

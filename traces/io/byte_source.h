@@ -1,0 +1,78 @@
+// ByteSource: the bytes of a file, of standard input, or of a compressed stream, read once from
+// begin to end. Compression (.xz, .zst, .gz) is recognised by content and undone on the way, so no
+// reader knows of it.
+//
+// A source keeps a window of unread bytes; readers look at the window and consume from its front.
+// Memory O(window). Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tidemark {
+
+class ByteSource {
+  public:
+    ByteSource(const ByteSource&) = delete;
+    ByteSource& operator=(const ByteSource&) = delete;
+    virtual ~ByteSource() = default;
+
+    // The unread bytes that are in memory. O(1); valid until the next need() or consume().
+    std::span<const std::byte> window() const { return {begin_, end_}; }
+
+    // Makes at least `count` bytes available in the window if the stream has that many; the window
+    // is shorter only at the end of the stream. Errors: io; bad_input for a broken compressed
+    // stream (where = name and compressed offset). The window may be moved.
+    Result<void> need(std::size_t count);
+
+    // Drops the first `count` bytes of the window (at most its size). O(1).
+    void consume(std::size_t count) {
+        begin_ += count;
+        offset_ += count;
+    }
+
+    // Offset of the window's first byte in the (uncompressed) stream.
+    std::uint64_t offset() const { return offset_; }
+
+    // True when the stream ended before its compressed form said so: the window ends early.
+    bool cut_off() const { return cut_off_; }
+
+    // "path" or "standard input": for messages.
+    const std::string& name() const { return name_; }
+
+    // Bytes of the underlying file consumed so far and in all (0 if unknown): for progress.
+    virtual std::uint64_t raw_done() const = 0;
+    virtual std::uint64_t raw_size() const = 0;
+
+  protected:
+    explicit ByteSource(std::string name) : name_(std::move(name)) {}
+
+    // Reads up to `target.size()` bytes; 0 = the end. May set cut_off_.
+    virtual Result<std::size_t> read(std::span<std::byte> target) = 0;
+
+    bool cut_off_ = false;
+
+  private:
+    std::string name_;
+    std::vector<std::byte> buffer_;
+    const std::byte* begin_ = nullptr;
+    const std::byte* end_ = nullptr;
+    std::uint64_t offset_ = 0;
+    bool ended_ = false;
+};
+
+// `path` or "-" for standard input; compressed streams are unwrapped. Errors: io (no such file, a
+// folder, no permission), unsupported (a compression we know but cannot undo).
+Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path);
+
+// Bytes in memory, which must outlive the source; unwrapped likewise. For tests and fuzzing.
+Result<std::unique_ptr<ByteSource>> open_memory(std::span<const std::byte> bytes, std::string name);
+
+}  // namespace tidemark

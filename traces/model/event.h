@@ -1,0 +1,122 @@
+// TraceEvent: one thing that a program did to memory, free of where the old allocator put it.
+//
+// An allocation is known by its *slot*: a small number that is unique among the allocations that
+// live at the same time and is handed out again afterwards (last freed, first reused). A table
+// indexed by slot has the size of the largest live set, however long the trace is. Readers resolve
+// addresses to slots once (lifetimes.h).
+//
+// What the recorded system decided (addresses, segments, maps) travels along as *truth*: the
+// `address` of each event, and the kinds from segment_alloc on, which replays skip and `verify`
+// reads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "core/base/units.h"
+
+namespace tidemark {
+
+enum class EventKind : std::uint8_t {
+    // What the program did. Order and numbers are part of the file format: append only.
+    allocate = 0,      // slot, size (requested), stream, aux = pool, address = truth
+    free = 1,          // slot: the program lets go and the memory is free at once (stream order)
+    retire = 2,        // slot: the program lets go, the device isn't done yet; `finish` follows
+    finish = 3,        // slot: the device is done with a retired allocation
+    use = 4,           // slot, stream, aux = kernel (launch id), flags = kReads | kWrites
+    record_use = 5,    // slot, stream: will be used on that stream too
+    record_event = 6,  // aux = event name's number, stream
+    wait_event = 7,    // aux, stream: the stream waits for the event
+    synchronize = 8,   // stream; flags & kWholeDevice: the device
+    range_begin = 9,   // aux = string: step, module, operator, annotation
+    range_end = 10,    // aux = string
+    mark = 11,         // aux = string: a point
+    pool_begin = 12,   // aux = pool, stream
+    pool_end = 13,
+    reserve = 14,        // aux = task, size: a task asks for a reservation
+    release = 15,        // aux = task, size
+    move = 16,           // slot, flags = tier
+    out_of_memory = 17,  // size; the program saw a refusal; address = bytes the device had free
+    trim = 18,           // the program emptied the caches (as far as the source tells)
+
+    // Truth: what the recorded system did. Engines skip these.
+    segment_alloc = 32,  // address, size, stream, aux = pool
+    segment_free = 33,
+    segment_map = 34,
+    segment_unmap = 35,
+    block = 36,          // preamble only: the next `allocate` sits in a block of this size
+    final_segment = 37,  // state at the end: address, size, stream, aux = pool, flags
+    final_block = 38,    // address, size of the block, slot if it is live, flags
+    snapshot = 39,       // size = active bytes at an earlier snapshot
+};
+
+constexpr bool is_truth(EventKind kind) {
+    return kind >= EventKind::segment_alloc;
+}
+
+// "allocate", "segment_alloc", ...; "unknown" for a number that this version doesn't know.
+std::string_view to_text(EventKind kind);
+
+// `slot` of events that are about no allocation, or about one the trace never introduced.
+constexpr std::uint32_t kNoSlot = 0xffffffffU;
+
+// TraceEvent::flags.
+constexpr std::uint8_t kReads = 1;        // use
+constexpr std::uint8_t kWrites = 2;       // use
+constexpr std::uint8_t kWholeDevice = 1;  // synchronize
+constexpr std::uint8_t kSmallPool = 1;    // final_segment
+constexpr std::uint8_t kExpandable = 2;   // segment_*, final_segment
+constexpr std::uint8_t kActive = 1;       // final_block: allocated
+constexpr std::uint8_t kPending = 2;      // final_block, block: let go, not finished
+constexpr std::uint8_t kTierMask = 0x30;  // allocate, move, reserve: 0 device, 0x10 host, 0x20 disk
+constexpr std::uint8_t kTierHost = 0x10;
+constexpr std::uint8_t kTierDisk = 0x20;
+constexpr std::uint8_t kPreamble = 0x80;  // lived before the trace's first event
+
+// One event as a value: for building traces and for reading them without hurry. In bulk, events are
+// columns (EventBatch). The program's stream handles are numbered densely, in order of appearance,
+// 0 being the default stream; TraceInfo::streams has the original handles.
+struct TraceEvent {
+    Nanoseconds time = 0;       // since the trace's first event; never decreasing
+    Bytes size = 0;             // as the program asked; rounding is a policy's business
+    std::uint64_t address = 0;  // truth, 0 = not recorded
+    std::uint32_t slot = kNoSlot;
+    StreamId stream = StreamId::default_stream;
+    std::uint32_t stack = 0;  // index into TraceInfo's stacks; 0 = unknown
+    std::uint32_t aux = 0;    // by kind: pool, kernel, event, task (numbers) or a string's index
+    std::uint32_t tag = 0;    // a string's index: user metadata, tag; 0 = none
+    std::uint16_t device = 0;
+    EventKind kind = EventKind::allocate;
+    std::uint8_t flags = 0;
+
+    friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
+};
+
+static_assert(std::is_trivially_copyable_v<TraceEvent> && sizeof(TraceEvent) == 48);
+
+// Consecutive events as columns, owned by whoever gave the batch and valid until its next call.
+// Every pointer is valid for `count` elements, also for columns that the trace doesn't have.
+struct EventBatch {
+    std::size_t count = 0;
+    const EventKind* kind = nullptr;
+    const std::uint32_t* slot = nullptr;
+    const Nanoseconds* time = nullptr;
+    const Bytes* size = nullptr;
+    const std::uint64_t* address = nullptr;
+    const StreamId* stream = nullptr;
+    const std::uint32_t* stack = nullptr;
+    const std::uint32_t* aux = nullptr;
+    const std::uint32_t* tag = nullptr;
+    const std::uint16_t* device = nullptr;
+    const std::uint8_t* flags = nullptr;
+
+    // O(1); `i` < count.
+    TraceEvent operator[](std::size_t i) const {
+        return {time[i], size[i], address[i], slot[i], stream[i], stack[i],
+                aux[i],  tag[i],  device[i],  kind[i], flags[i]};
+    }
+};
+
+}  // namespace tidemark

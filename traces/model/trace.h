@@ -1,0 +1,119 @@
+// Trace: what a program did to memory, from wherever it came, ready to be replayed any number of
+// times. And its two ends: TraceSink, into which readers pour events, and TraceCursor, from which
+// replays take them.
+//
+// A Trace is immutable and may be shared by threads; a cursor belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/event.h"
+#include "traces/model/tables.h"
+
+namespace tidemark {
+
+// Oddities that a reader met and went on from. All counted, all reported; `--strict` makes the
+// first one an Error instead.
+struct Anomalies {
+    std::uint64_t unknown_frees = 0;  // of an address or id that never lived
+    std::uint64_t double_frees = 0;   // of one that had been freed
+    std::uint64_t reused_live = 0;    // allocated although still live (the older one is closed)
+    std::uint64_t zero_sizes = 0;
+    std::uint64_t giant_sizes = 0;      // kLargestRequest or more
+    std::uint64_t unknown_actions = 0;  // kinds of events that the reader does not know
+    std::uint64_t bad_records = 0;      // malformed rows that were skipped (--lenient)
+    std::uint64_t backward_times = 0;   // clocks that ran backwards; clamped
+
+    std::uint64_t total() const {
+        return unknown_frees + double_frees + reused_live + zero_sizes + giant_sizes +
+               unknown_actions + bad_records + backward_times;
+    }
+
+    friend bool operator==(const Anomalies&, const Anomalies&) = default;
+};
+
+// What is known of a device that the trace was recorded on.
+struct TraceDevice {
+    std::string name;        // "" = unknown
+    Bytes total_memory = 0;  // 0 = unknown
+
+    friend bool operator==(const TraceDevice&, const TraceDevice&) = default;
+};
+
+// Everything about a trace but its events. Complete once the reader has finished.
+struct TraceInfo {
+    std::string format;  // of the source: "torch-snapshot", "rmm-csv", "jsonl", "generated"
+    std::string source;  // what recorded it, as far as the file tells: "torch >= 2.9"
+    std::uint64_t event_count = 0;       // all events, truth included
+    std::uint64_t preamble_count = 0;    // the first so many events rebuild what lived before
+    std::uint32_t slot_count = 0;        // every slot is below this: the largest live set
+    Nanoseconds start_time = 0;          // of the first event, ns since the Unix epoch; 0 = unknown
+    Nanoseconds duration = 0;            // time of the last event
+    bool begins_inside = false;          // something lived before the first event
+    bool cut_off = false;                // the file ended early; what was whole has been kept
+    std::vector<TraceDevice> devices;    // at least one
+    std::vector<std::uint64_t> streams;  // original handle of each StreamId; [0] = 0
+    std::vector<std::string> pools;      // original name of each PoolId; [0] = "default"
+    std::vector<std::pair<std::string, std::string>> settings;  // of the recorded allocator
+    std::vector<std::pair<std::string, std::string>> metadata;  // whatever else the source says
+    std::vector<std::string> warnings;                          // sentences for a person
+    Anomalies anomalies;
+    StringTable strings;
+    StackTable stacks;
+
+    // The value of a setting or metadata key, "" if absent. O(keys).
+    std::string_view setting(std::string_view key) const;
+};
+
+// Takes events in order of time, in pieces of any size, and the information at the end.
+class TraceSink {
+  public:
+    virtual ~TraceSink() = default;
+
+    // Errors: those of the place it writes to (io). Amortised O(events).
+    virtual Result<void> append(std::span<const TraceEvent> events) = 0;
+
+    // Called once, after the last append, by whoever drives the reader.
+    virtual Result<void> finish(const TraceInfo& info) = 0;
+};
+
+// Walks a trace from its begin to its end.
+class TraceCursor {
+  public:
+    virtual ~TraceCursor() = default;
+
+    // The next events as columns (some ten thousand at a time); count == 0 is the end. The batch
+    // is valid until the next call. Errors (bad_input): a chunk whose checksum is wrong.
+    virtual Result<EventBatch> next() = 0;
+};
+
+class Trace {
+  public:
+    virtual ~Trace() = default;
+
+    virtual const TraceInfo& info() const = 0;
+
+    // A new cursor at the begin. Cheap; the trace must outlive it. Thread-safe.
+    virtual std::unique_ptr<TraceCursor> cursor() const = 0;
+
+    // 64-bit xxHash of the content: the same content has the same hash, whatever file it came
+    // from. O(1) after opening.
+    virtual std::uint64_t hash() const = 0;
+};
+
+// How a reader treats what it meets, and whom it tells.
+struct ReadOptions {
+    bool strict = false;   // the first anomaly is an Error
+    bool lenient = false;  // malformed records are skipped and counted instead of an Error
+    std::function<void(std::uint64_t bytes_done)> progress;  // now and then; may be empty
+};
+
+}  // namespace tidemark

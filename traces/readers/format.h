@@ -1,0 +1,31 @@
+// FormatInfo: a file format that Tidemark reads. A new one is a new file here and one line in
+// formats.inc: TIDEMARK_FORMAT(name).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "traces/io/byte_source.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+struct FormatInfo {
+    std::string_view name;     // "torch-snapshot"
+    std::string_view summary;  // one line
+    // Sees the first bytes (up to 4 KiB, uncompressed). No format is chosen by a file's name.
+    bool (*recognises)(std::span<const std::byte> head);
+    // Reads all of `source` into `sink` (append only, never finish) and returns the information.
+    // Errors: bad_input with name and offset or line, what was expected and what to do; io. What
+    // has been appended before an error is to be thrown away by the caller.
+    Result<TraceInfo> (*read)(ByteSource& source, TraceSink& sink, const ReadOptions& options);
+};
+
+// The catalogue (formats.cpp); the order decides between formats that both recognise a head.
+std::span<const FormatInfo> all_formats();
+
+}  // namespace tidemark

@@ -1,0 +1,40 @@
+// .tmk: Tidemark's own trace file. Columns in chunks, zstd, a checksum per chunk, strings and
+// stacks stored once. The layout is in docs/format-tmk.md. Same logical content = same bytes.
+//
+// An open file is mapped, not read; a cursor decodes one chunk at a time, so memory is O(chunk).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/io/output_file.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// True if `head` begins a .tmk file.
+bool is_tmk(std::span<const std::byte> head);
+
+// Where a writer's bytes go: a file or memory.
+class ByteSink {
+  public:
+    virtual ~ByteSink() = default;
+    virtual Result<void> write(std::span<const std::byte> bytes) = 0;
+};
+
+// Encodes events as they come; chunks are written as soon as they are full. `target` must outlive
+// the writer. Memory O(chunk) + strings and stacks.
+std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target);
+
+// Opens a file by mapping it. A file that was cut off opens up to its last whole chunk, with
+// info().cut_off and a warning. Errors: io; bad_input (not a .tmk, a newer version, damaged).
+Result<std::unique_ptr<Trace>> open_tmk(const std::string& path);
+
+// The same for a whole file in memory, which it takes over. `name` is for messages.
+Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name);
+
+}  // namespace tidemark
