@@ -21,15 +21,15 @@ enum class OptionType : std::uint8_t { bytes, count, real, boolean, choice, text
 
 // One option as its owner declares it. All views must live as long as the program (literals).
 struct OptionInfo {
-    std::string_view name;
+    std::string_view name = {};
     OptionType type = OptionType::text;
-    std::string_view unit;           // "bytes", "MiB", "" if it has none
-    std::string_view default_value;  // in text form; must itself parse
-    std::string_view minimum;        // in text form, "" = none; numbers and bytes only
-    std::string_view maximum;
-    std::span<const std::string_view> choices;  // OptionType::choice only
-    std::string_view summary;                   // one sentence
-    std::string_view source;                    // where the meaning or default comes from, or ""
+    std::string_view unit = {};           // "bytes", "MiB", "" if it has none
+    std::string_view default_value = {};  // in text form; must itself parse
+    std::string_view minimum = {};        // in text form, "" = none; numbers and bytes only
+    std::string_view maximum = {};
+    std::span<const std::string_view> choices = {};  // OptionType::choice only
+    std::string_view summary = {};                   // one sentence
+    std::string_view source = {};  // where the meaning or default comes from, or ""
 };
 
 std::string_view to_text(OptionType type);

@@ -22,13 +22,15 @@ class Random {
     // Uniform in [0, bound), by multiplication (bias below 2^-32 for the bounds used here).
     // `bound` must not be 0.
     std::uint64_t below(std::uint64_t bound) {
-        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64U);
+        return static_cast<std::uint64_t>((Wide{next()} * bound) >> 64U);
     }
 
     // Uniform in [0, 1).
     double unit() { return static_cast<double>(next() >> 11U) * 0x1.0p-53; }
 
   private:
+    __extension__ using Wide = unsigned __int128;
+
     std::uint64_t state_;
 };
 

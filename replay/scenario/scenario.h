@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/allocator/spec.h"
@@ -17,7 +20,7 @@ namespace tidemark {
 
 struct Scenario {
     std::string trace;             // a path, "-", or "generate:NAME:options"; for provenance
-    std::string policy;            // "torch:max_split_size_mb=128"
+    std::string policy;            // "torch:max_split_size_mb=128"; "" = the recorded system's own
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
     Bytes memory = 0;              // of the device; 0 = as recorded, else the profile's
     Bytes limit = 0;               // per process, on reserved bytes; 0 = none
@@ -43,6 +46,7 @@ struct Run {
     std::vector<HazardText> hazards;        // the first few, with --check
     std::uint64_t hazard_count = 0;
     Timeline timeline;
+    std::vector<std::string> warnings;  // sentences: settings of the recording that were ignored
     std::uint64_t trace_hash = 0;
     std::uint64_t profile_hash = 0;
 

@@ -3,7 +3,9 @@
 // joined and each bucket spans twice as many events. What a picture needs and no more.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "replay/engine/observer.h"

@@ -41,6 +41,9 @@ class ByteSource {
     // Offset of the window's first byte in the (uncompressed) stream.
     std::uint64_t offset() const { return offset_; }
 
+    // True if the bytes come out of a compressed stream.
+    virtual bool compressed() const { return false; }
+
     // True when the stream ended before its compressed form said so: the window ends early.
     bool cut_off() const { return cut_off_; }
 

@@ -1,0 +1,95 @@
+// ScriptedDevice: a device that hands out the addresses of a script and notes what it was asked.
+//
+// It is how a recorded run is repeated: the record says where the driver put each segment, and the
+// model's calls are held against it. Beyond the script's end it invents addresses that no real
+// device uses, so that a model that asks too much can go on and be caught. Plain memory and order
+// only; every event is complete at once. A value: copying it copies its state. Not thread-safe.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/device/device.h"
+
+namespace tidemark {
+
+class ScriptedDevice final : public Device {
+  public:
+    // A call that took or gave back memory.
+    struct Call {
+        DeviceCall call = DeviceCall::malloc;
+        Range range;
+
+        friend bool operator==(const Call&, const Call&) = default;
+    };
+
+    explicit ScriptedDevice(Bytes capacity) : capacity_(capacity) {}
+
+    ScriptedDevice(const ScriptedDevice& other);
+    ScriptedDevice& operator=(const ScriptedDevice& other);
+
+    // The ranges that the next mallocs shall get, in this order; forgets the log and what was left
+    // of the script before.
+    void play(std::span<const Range> script);
+
+    // Memory that was there before the script began.
+    void hold(Range range);
+
+    // What happened since `play`, in order.
+    std::span<const Call> log() const { return log_; }
+
+    std::string_view name() const override { return "scripted"; }
+
+    bool has(Feature /*feature*/) const override { return false; }
+
+    Bytes granularity() const override { return 2_MiB; }
+
+    MemoryInfo memory() const override { return {capacity_, capacity_ - used_}; }
+
+    Nanoseconds now() const override { return 0; }
+
+    const DeviceCounters& counters() const override { return counters_; }
+
+    DeviceResult<Address> malloc(Bytes size) override;
+    DeviceResult<void> free(Address address) override;
+
+    DeviceResult<Address> malloc_async(Bytes size, StreamId stream) override;
+    DeviceResult<void> free_async(Address address, StreamId stream) override;
+    DeviceResult<void> set_pool_threshold(Bytes threshold) override;
+    DeviceResult<void> trim_pool(Bytes keep) override;
+    DeviceResult<Range> reserve(Bytes size) override;
+    DeviceResult<void> unreserve(Range range) override;
+    DeviceResult<PhysicalId> create(Location where, Bytes size) override;
+    DeviceResult<void> release(PhysicalId physical) override;
+    DeviceResult<void> map(Range range, PhysicalId physical) override;
+    DeviceResult<void> unmap(Range range) override;
+    DeviceResult<void> set_access(Range range, bool writable) override;
+    DeviceResult<EventId> record(StreamId stream) override;
+    DeviceResult<bool> complete(EventId event) override;
+    DeviceResult<void> wait(StreamId stream, EventId event) override;
+    DeviceResult<void> synchronize(StreamId stream) override;
+    DeviceResult<void> synchronize_device() override;
+
+    bool capturing() const override { return false; }
+
+    DeviceResult<void> copy(Address target, Address source, Bytes size, StreamId stream) override;
+    DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
+                            StreamId stream) override;
+    DeviceResult<Address> host_malloc(Bytes size) override;
+    DeviceResult<void> host_free(Address address) override;
+
+  private:
+    Bytes capacity_;
+    Bytes used_ = 0;
+    std::vector<Range> script_;
+    std::size_t next_ = 0;
+    std::vector<Call> log_;
+    std::unordered_map<std::uint64_t, Bytes> held_;
+    std::uint64_t invented_ = 0;
+    std::uint64_t events_ = 0;
+    DeviceCounters counters_;
+};
+
+}  // namespace tidemark

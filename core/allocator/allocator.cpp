@@ -1,0 +1,23 @@
+// What every allocator shares: the words for a refusal, and "cannot start from a given state".
+#include "core/allocator/allocator.h"
+
+#include <array>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+
+std::string_view to_text(OutOfMemory::Cause cause) {
+    constexpr std::array<std::string_view, 5> kNames{"device full", "limit reached", "too large",
+                                                     "address space used up", "device error"};
+    const auto index = static_cast<std::size_t>(cause);
+    TM_CHECK(index < kNames.size());
+    return kNames[index];
+}
+
+Result<std::vector<Allocation>> Allocator::restore(std::span<const SeedSegment> /*segments*/) {
+    return fail(ErrorCode::unsupported, "this policy cannot start from a recorded state", {},
+                "replay from the trace's preamble instead");
+}
+
+}  // namespace tidemark

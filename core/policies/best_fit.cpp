@@ -1,0 +1,204 @@
+// best-fit: one coalescing pool that grows.
+//
+// Model: the textbook allocator. All free memory is one index ordered by (size, address), whatever
+// stream let it go; the smallest block that fits is taken, at its lowest address, cut to the
+// request (rounded to 512 bytes) and joined with its neighbours again when it comes back. A miss
+// takes a segment from the device: the request, or `segment` if that is more. Blocks remember the
+// streams that used them; a stream that gets somebody else's memory is first ordered behind them
+// (regions/stream_set.h), so memory is shared between streams at the price of waiting.
+//
+// Promises: no wait as long as one stream is used; O(log free blocks) a call.
+#include <algorithm>
+#include <array>
+
+#include "core/allocator/allocator.h"
+#include "core/base/check.h"
+#include "core/regions/blocks.h"
+#include "core/regions/size_index.h"
+
+namespace tidemark::policies {
+namespace {
+
+constexpr Bytes kUnit = SizeIndex::kUnit;
+
+class BestFit final : public Allocator {
+  public:
+    BestFit(Device& device, Bytes segment, Bytes split)
+        : device_(&device), segment_(segment), split_(split) {}
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
+        if (request.size >= kLargestRequest)
+            return refuse({OutOfMemory::Cause::too_large, DeviceStatus::out_of_memory});
+        const Bytes padding = request.alignment > kUnit ? request.alignment - kUnit : 0;
+        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kUnit);
+        BlockId id = index_.first_from(size, blocks_);
+        if (id == kNoBlock) [[unlikely]] {
+            const auto grown = grow(size);
+            if (!grown)
+                return refuse(grown.error());
+            id = *grown;
+        }
+        // Ordered before anything changes: a failure here leaves the block where it was.
+        if (const StreamSet users = blocks_[id].streams; !users.empty()) {
+            if (const auto ordered = users.order_before(request.stream, *device_); !ordered)
+                return refuse({OutOfMemory::Cause::device_error, ordered.error().status});
+        }
+        index_.erase(id, blocks_);
+        if (blocks_[id].size - size >= split_)
+            index_.insert(blocks_.split(id, size), blocks_);
+        Block& block = blocks_[id];
+        block.state = Block::State::allocated;
+        block.streams = StreamSet(request.stream);
+        count_allocated(block.size);
+        return Allocation{Address{align_up(to_integer(block.address), request.alignment)},
+                          block.size, id};
+    }
+
+    void deallocate(const Allocation& allocation, StreamId /*stream*/) override {
+        BlockId id = allocation.node;
+        TM_CHECK(blocks_[id].state == Block::State::allocated);
+        count_deallocated(allocation);
+        blocks_[id].state = Block::State::free;
+        if (allocation.retired)
+            blocks_[id].streams = {};  // the caller saw the device finish with it
+        if (const BlockId prev = blocks_[id].prev; is_free(prev)) {
+            index_.erase(prev, blocks_);
+            blocks_.merge_next(prev);
+            id = prev;
+        }
+        if (const BlockId next = blocks_[id].next; is_free(next)) {
+            index_.erase(next, blocks_);
+            blocks_.merge_next(id);
+        }
+        index_.insert(id, blocks_);
+    }
+
+    void record_use(const Allocation& allocation, StreamId stream) override {
+        blocks_[allocation.node].streams.add(stream);
+    }
+
+    void trim(TrimLevel /*level*/) override {
+        // Freeing device memory waits for all its work, so nothing need be awaited before.
+        for (BlockId id = index_.first_from(0, blocks_); id != kNoBlock;) {
+            const Block block = blocks_[id];
+            if (block.whole_segment() && device_->free(block.address)) {
+                index_.erase(id, blocks_);
+                blocks_.release(id);
+                usage_.reserved -= block.size;
+                usage_.mapped -= block.size;
+                ++stats_.segments_released;
+            }
+            id = index_.next(block, blocks_);
+        }
+    }
+
+    Bytes largest_free() const override { return index_.largest(blocks_); }
+
+    void for_each_region(const std::function<void(const Region&)>& visit) const override {
+        for (const BlockId head : blocks_.segments()) {
+            Range segment{blocks_[head].address, 0};
+            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
+                segment.size += blocks_[id].size;
+            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next) {
+                const Block& block = blocks_[id];
+                const auto state = block.state == Block::State::allocated ? Region::State::allocated
+                                                                          : Region::State::free;
+                visit({{block.address, block.size}, segment, state});
+            }
+        }
+    }
+
+    std::unique_ptr<Allocator> clone(Device& device) const override {
+        std::unique_ptr<BestFit> copy(new BestFit(*this));
+        copy->device_ = &device;
+        return copy;
+    }
+
+  private:
+    BestFit(const BestFit&) = default;
+
+    bool is_free(BlockId id) const {
+        return id != kNoBlock && blocks_[id].state == Block::State::free;
+    }
+
+    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
+        ++stats_.out_of_memory;
+        return tl::make_unexpected(why);
+    }
+
+    // A new free block of at least `size`, in the index. Tries the preferred segment size, then
+    // exactly what is needed, then once more with the unused segments given back.
+    tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
+        const Bytes needed = align_up(size, device_->granularity());
+        const Bytes preferred = std::max(needed, segment_);
+        DeviceResult<Address> address = device_->malloc(preferred);
+        Bytes got = preferred;
+        if (!address && preferred != needed) {
+            address = device_->malloc(needed);
+            got = needed;
+        }
+        if (!address && address.error().status == DeviceStatus::out_of_memory) {
+            const Bytes before = usage_.reserved;
+            trim(TrimLevel::all);
+            if (usage_.reserved != before) {
+                ++stats_.retries;
+                address = device_->malloc(needed);
+                got = needed;
+            }
+        }
+        if (!address) {
+            const DeviceStatus status = address.error().status;
+            return tl::make_unexpected(OutOfMemory{status == DeviceStatus::out_of_memory
+                                                       ? OutOfMemory::Cause::device_full
+                                                       : OutOfMemory::Cause::device_error,
+                                                   status});
+        }
+        usage_.reserved += got;
+        usage_.mapped += got;
+        ++stats_.segments_created;
+        const BlockId id = blocks_.create(*address, got, 0);
+        index_.insert(id, blocks_);
+        return id;
+    }
+
+    Device* device_;
+    Bytes segment_;
+    Bytes split_;
+    Blocks blocks_;
+    SizeIndex index_;
+};
+
+constexpr std::array<OptionInfo, 2> kOptions{{
+    {.name = "segment",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "32MiB",
+     .minimum = "512",
+     .maximum = "1TiB",
+     .summary = "the least that is taken from the device at once",
+     .source = "the growth step of the CUDA driver's own pool, measured"},
+    {.name = "split",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "512",
+     .minimum = "512",
+     .maximum = "1TiB",
+     .summary = "a block is cut if at least this much would be left over"},
+}};
+
+}  // namespace
+
+PolicyInfo best_fit() {
+    return {
+        .name = "best-fit",
+        .summary = "one coalescing pool that grows; smallest fitting block, lowest address",
+        .source = "Knuth, The Art of Computer Programming, vol. 1, 2.5",
+        .options = kOptions,
+        .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
+            return std::make_unique<BestFit>(device, options.bytes("segment"),
+                                             options.bytes("split"));
+        },
+    };
+}
+
+}  // namespace tidemark::policies

@@ -1,0 +1,43 @@
+// TorchSettings: what PYTORCH_ALLOC_CONF says, and the arithmetic of sizes that follows from it.
+// Pure values and functions; see torch.cpp for the allocator.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "core/base/options.h"
+#include "core/base/units.h"
+
+namespace tidemark::policies {
+
+constexpr Bytes kTorchMinBlock = 512;
+constexpr Bytes kTorchSmallMax = 1_MiB;  // rounded sizes up to this come from the small pool
+constexpr Bytes kTorchSmallSegment = 2_MiB;
+constexpr Bytes kTorchMinLarge = 10_MiB;  // from here on a segment has the size of its request
+constexpr Bytes kTorchRoundLarge = 2_MiB;
+
+struct TorchSettings {
+    static constexpr Bytes kUnlimited = ~Bytes{0};
+
+    Bytes max_split = kUnlimited;
+    Bytes max_non_split_rounding = 20_MiB;
+    Bytes large_segment = 20_MiB;
+    double gc_threshold = 0;            // 0 = off
+    std::array<Bytes, 16> divisions{};  // of each octave from 1 MiB up; the ends serve the rest
+    bool has_divisions = false;
+    Bytes limit = 0;  // on reserved bytes; 0 = none
+
+    // What a request of `size` bytes (below kLargestRequest) costs. O(1).
+    Bytes round_size(Bytes size) const;
+
+    // The device allocation that is made for a rounded size that no free block serves. O(1).
+    Bytes segment_size(Bytes rounded) const;
+
+    // Errors (bad_option): values that PyTorch refuses too.
+    static Result<TorchSettings> from(const Options& options);
+};
+
+// The declarations of all options. Thread-safe.
+std::span<const OptionInfo> torch_options();
+
+}  // namespace tidemark::policies

@@ -1,0 +1,66 @@
+// The arena of blocks: creation, splitting, merging.
+#include "core/regions/blocks.h"
+
+#include <algorithm>
+
+namespace tidemark {
+
+BlockId Blocks::create(Address address, Bytes size, std::uint32_t list) {
+    BlockId id = 0;
+    if (vacant_.empty()) {
+        id = static_cast<BlockId>(blocks_.size());
+        TM_CHECK(id != kNoBlock);
+        blocks_.emplace_back();
+    } else {
+        id = vacant_.back();
+        vacant_.pop_back();
+        blocks_[id] = Block{};
+    }
+    Block& block = blocks_[id];
+    block.address = address;
+    block.size = size;
+    block.list = list;
+    block.state = Block::State::free;
+    return id;
+}
+
+BlockId Blocks::split(BlockId id, Bytes size) {
+    const Block whole = blocks_[id];
+    TM_CHECK_DEBUG(size > 0 && size < whole.size);
+    const BlockId rest = create(whole.address + size, whole.size - size, whole.list);
+    blocks_[rest].prev = id;
+    blocks_[rest].next = whole.next;
+    blocks_[rest].streams = whole.streams;
+    if (whole.next != kNoBlock)
+        blocks_[whole.next].prev = rest;
+    blocks_[id].next = rest;
+    blocks_[id].size = size;
+    return rest;
+}
+
+void Blocks::merge_next(BlockId id) {
+    Block& block = blocks_[id];
+    const BlockId gone = block.next;
+    TM_CHECK_DEBUG(gone != kNoBlock);
+    const Block& other = blocks_[gone];
+    TM_CHECK_DEBUG(block.address + block.size == other.address);
+    block.size += other.size;
+    block.next = other.next;
+    block.streams.add(other.streams);
+    if (other.next != kNoBlock)
+        blocks_[other.next].prev = id;
+    release(gone);
+}
+
+std::vector<BlockId> Blocks::segments() const {
+    std::vector<BlockId> heads;
+    for (BlockId id = 0; id < blocks_.size(); ++id) {
+        if (blocks_[id].state != Block::State::vacant && blocks_[id].prev == kNoBlock)
+            heads.push_back(id);
+    }
+    std::sort(heads.begin(), heads.end(),
+              [this](BlockId a, BlockId b) { return blocks_[a].address < blocks_[b].address; });
+    return heads;
+}
+
+}  // namespace tidemark

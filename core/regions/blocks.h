@@ -1,0 +1,82 @@
+// Blocks: the pieces into which a policy cuts its segments, in address order.
+//
+// A segment is a doubly linked chain of blocks that tile it; splitting and merging touch only
+// neighbours. Blocks live in an arena and are named by 32-bit numbers, so a policy's whole state is
+// plain vectors: copying it copies the allocator. A number is reused after `release`, last first.
+//
+// Not thread-safe. Every operation is O(1); a block is one cache line.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/units.h"
+#include "core/regions/stream_set.h"
+
+namespace tidemark {
+
+using BlockId = std::uint32_t;
+constexpr BlockId kNoBlock = 0xffffffffU;
+
+struct Block {
+    enum class State : std::uint8_t { vacant, free, allocated, waiting };
+
+    Address address = Address::null;
+    Bytes size = 0;
+    BlockId prev = kNoBlock;  // neighbours in the segment
+    BlockId next = kNoBlock;
+    BlockId left = kNoBlock;  // children in a SizeIndex
+    BlockId right = kNoBlock;
+    std::uint32_t list = 0;  // the policy's: which free list it belongs to
+    State state = State::vacant;
+    std::uint32_t waits = 0;  // the policy's: events that it still waits for
+    std::uint64_t stamp = 0;  // the policy's: a point on its own clock
+    StreamSet streams;        // see StreamSet
+
+    // The only block of its segment.
+    bool whole_segment() const { return prev == kNoBlock && next == kNoBlock; }
+};
+
+static_assert(sizeof(Block) <= 64, "one block, one cache line");
+
+class Blocks {
+  public:
+    Block& operator[](BlockId id) {
+        TM_CHECK_DEBUG(id < blocks_.size());
+        return blocks_[id];
+    }
+
+    const Block& operator[](BlockId id) const {
+        TM_CHECK_DEBUG(id < blocks_.size());
+        return blocks_[id];
+    }
+
+    // A block without neighbours, of state `free`. Amortised O(1); may move all blocks (references
+    // do not survive it).
+    BlockId create(Address address, Bytes size, std::uint32_t list);
+
+    // Gives the number back. The block must be unlinked.
+    void release(BlockId id) {
+        blocks_[id].state = Block::State::vacant;
+        vacant_.push_back(id);
+    }
+
+    // Cuts `id` after its first `size` bytes and returns the new block with the rest, of the same
+    // list and state `free`. References to blocks do not survive it.
+    BlockId split(BlockId id, Bytes size);
+
+    // Joins `id` with the block after it, whose number is released.
+    void merge_next(BlockId id);
+
+    // The numbers of all blocks that begin a segment, by address. O(blocks log blocks).
+    std::vector<BlockId> segments() const;
+
+    std::size_t count() const { return blocks_.size() - vacant_.size(); }
+
+  private:
+    std::vector<Block> blocks_;
+    std::vector<BlockId> vacant_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,201 @@
+// Bins by bit scan, treaps inside the bins.
+#include "core/regions/size_index.h"
+
+#include <bit>
+
+namespace tidemark {
+namespace {
+
+// Mixes a block's number into its treap priority (Fibonacci hashing with a final fold).
+std::uint32_t priority(BlockId id) {
+    const std::uint64_t mixed = (std::uint64_t{id} + 1) * 0x9e3779b97f4a7c15U;
+    return static_cast<std::uint32_t>(mixed >> 32U);
+}
+
+bool is_before(const Block& block, Bytes size, Address address) {
+    return block.size != size ? block.size < size : block.address < address;
+}
+
+// Cuts the tree `from` into those before (size, address), hung to `low`, and the rest, to `high`.
+void cut(BlockId from, Bytes size, Address address, BlockId* low, BlockId* high, Blocks& blocks) {
+    while (from != kNoBlock) {
+        Block& block = blocks[from];
+        if (is_before(block, size, address)) {
+            *low = from;
+            low = &block.right;
+            from = block.right;
+        } else {
+            *high = from;
+            high = &block.left;
+            from = block.left;
+        }
+    }
+    *low = kNoBlock;
+    *high = kNoBlock;
+}
+
+// Joins two trees, all of `low` being before all of `high`, into `target`.
+void join(BlockId low, BlockId high, BlockId* target, Blocks& blocks) {
+    while (low != kNoBlock && high != kNoBlock) {
+        if (priority(low) > priority(high)) {
+            *target = low;
+            target = &blocks[low].right;
+            low = *target;
+        } else {
+            *target = high;
+            target = &blocks[high].left;
+            high = *target;
+        }
+    }
+    *target = low != kNoBlock ? low : high;
+}
+
+BlockId leftmost(BlockId tree, const Blocks& blocks) {
+    while (blocks[tree].left != kNoBlock)
+        tree = blocks[tree].left;
+    return tree;
+}
+
+BlockId rightmost(BlockId tree, const Blocks& blocks) {
+    while (blocks[tree].right != kNoBlock)
+        tree = blocks[tree].right;
+    return tree;
+}
+
+BlockId tree_first_from(BlockId tree, Bytes size, Address address, const Blocks& blocks) {
+    BlockId best = kNoBlock;
+    while (tree != kNoBlock) {
+        const Block& block = blocks[tree];
+        if (is_before(block, size, address)) {
+            tree = block.right;
+        } else {
+            best = tree;
+            tree = block.left;
+        }
+    }
+    return best;
+}
+
+BlockId tree_last_below(BlockId tree, Bytes size, Address address, const Blocks& blocks) {
+    BlockId best = kNoBlock;
+    while (tree != kNoBlock) {
+        const Block& block = blocks[tree];
+        if (is_before(block, size, address)) {
+            best = tree;
+            tree = block.right;
+        } else {
+            tree = block.left;
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+SizeIndex::Bin SizeIndex::bin_of(Bytes size) {
+    const std::uint64_t units = size / kUnit;
+    if (units < kBins)
+        return {0, static_cast<unsigned>(units)};
+    const unsigned exponent = static_cast<unsigned>(std::bit_width(units)) - 1;
+    const unsigned shift = exponent - kBinBits;
+    return {shift + 1, static_cast<unsigned>(units >> shift) & (kBins - 1)};
+}
+
+void SizeIndex::insert(BlockId id, Blocks& blocks) {
+    Block& block = blocks[id];
+    const Bin bin = bin_of(block.size);
+    if (group_[bin.octave] == kNoGroup) [[unlikely]] {
+        group_[bin.octave] = static_cast<std::uint8_t>(roots_.size());
+        roots_.emplace_back().fill(kNoBlock);
+    }
+    BlockId* link = &root(bin);
+    if (*link == kNoBlock) {
+        bins_[bin.octave] |= 1U << bin.bin;
+        octaves_ |= std::uint64_t{1} << bin.octave;
+    }
+    const std::uint32_t mine = priority(id);
+    while (*link != kNoBlock && priority(*link) > mine) {
+        Block& other = blocks[*link];
+        link = is_before(other, block.size, block.address) ? &other.right : &other.left;
+    }
+    const BlockId below = *link;
+    *link = id;
+    cut(below, block.size, block.address, &block.left, &block.right, blocks);
+}
+
+void SizeIndex::erase(BlockId id, Blocks& blocks) {
+    const Block& block = blocks[id];
+    const Bin bin = bin_of(block.size);
+    BlockId* const top = &root(bin);
+    BlockId* link = top;
+    while (*link != id) {
+        TM_CHECK(*link != kNoBlock);
+        Block& other = blocks[*link];
+        link = is_before(other, block.size, block.address) ? &other.right : &other.left;
+    }
+    join(block.left, block.right, link, blocks);
+    if (*top == kNoBlock) {
+        bins_[bin.octave] &= ~(1U << bin.bin);
+        if (bins_[bin.octave] == 0)
+            octaves_ &= ~(std::uint64_t{1} << bin.octave);
+    }
+}
+
+bool SizeIndex::next_bin(Bin& bin) const {
+    const std::uint32_t above =
+        bin.bin + 1 < kBins ? bins_[bin.octave] & (~std::uint32_t{0} << (bin.bin + 1)) : 0;
+    if (above != 0) {
+        bin.bin = static_cast<unsigned>(std::countr_zero(above));
+        return true;
+    }
+    const std::uint64_t octaves = octaves_ & (~std::uint64_t{0} << (bin.octave + 1));
+    if (octaves == 0)
+        return false;
+    bin.octave = static_cast<unsigned>(std::countr_zero(octaves));
+    bin.bin = static_cast<unsigned>(std::countr_zero(bins_[bin.octave]));
+    return true;
+}
+
+bool SizeIndex::previous_bin(Bin& bin) const {
+    const std::uint32_t below = bins_[bin.octave] & ((std::uint32_t{1} << bin.bin) - 1);
+    if (below != 0) {
+        bin.bin = static_cast<unsigned>(std::bit_width(below)) - 1;
+        return true;
+    }
+    const std::uint64_t octaves = octaves_ & ((std::uint64_t{1} << bin.octave) - 1);
+    if (octaves == 0)
+        return false;
+    bin.octave = static_cast<unsigned>(std::bit_width(octaves)) - 1;
+    bin.bin = static_cast<unsigned>(std::bit_width(bins_[bin.octave])) - 1;
+    return true;
+}
+
+BlockId SizeIndex::first_from(Bytes size, const Blocks& blocks, Address address) const {
+    Bin bin = bin_of(size);
+    if (has(bin)) {
+        const BlockId found = tree_first_from(root(bin), size, address, blocks);
+        if (found != kNoBlock)
+            return found;
+    }
+    return next_bin(bin) ? leftmost(root(bin), blocks) : kNoBlock;
+}
+
+BlockId SizeIndex::last_below(Bytes size, const Blocks& blocks, Address address) const {
+    Bin bin = bin_of(size);
+    if (has(bin)) {
+        const BlockId found = tree_last_below(root(bin), size, address, blocks);
+        if (found != kNoBlock)
+            return found;
+    }
+    return previous_bin(bin) ? rightmost(root(bin), blocks) : kNoBlock;
+}
+
+Bytes SizeIndex::largest(const Blocks& blocks) const {
+    if (empty())
+        return 0;
+    const unsigned octave = static_cast<unsigned>(std::bit_width(octaves_)) - 1;
+    const unsigned bin = static_cast<unsigned>(std::bit_width(bins_[octave])) - 1;
+    return blocks[rightmost(root({octave, bin}), blocks)].size;
+}
+
+}  // namespace tidemark

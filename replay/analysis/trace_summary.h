@@ -1,0 +1,92 @@
+// TraceSummary: what is in a trace, before anybody replays it: events by kind, streams, peaks,
+// sizes and lifetimes. One pass; memory O(live set). `tidemark info` prints it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+struct KindCount {
+    EventKind kind = EventKind::allocate;
+    std::uint64_t count = 0;
+};
+
+// What went on on one stream; `handle` is the program's own name for it.
+struct StreamSummary {
+    StreamId stream = StreamId::default_stream;
+    std::uint64_t handle = 0;
+    std::uint64_t events = 0;  // of the program, truth excluded
+    std::uint64_t allocations = 0;
+    Bytes allocated = 0;  // the sum of all requests
+};
+
+// A largest value, and where it was first reached.
+struct Peak {
+    std::uint64_t value = 0;
+    std::uint64_t event = 0;
+    Nanoseconds time = 0;
+};
+
+struct DeviceSummary {
+    std::uint64_t allocations = 0;
+    Peak requested;          // bytes asked for and not finished
+    Peak recorded_reserved;  // held by the recorded system, by its segments and maps
+};
+
+// Values from `low` to 2 * low - 1; the first bin of a histogram may be low == 0, zeros alone.
+struct HistogramBin {
+    std::uint64_t low = 0;
+    std::uint64_t count = 0;
+    Bytes bytes = 0;  // of the allocations counted
+};
+
+// From the first that is not empty to the last, none left out between.
+using Histogram = std::vector<HistogramBin>;
+
+// Range names by how often they began.
+struct RangeCount {
+    std::string name;
+    std::uint64_t count = 0;
+};
+
+struct TraceSummary {
+    std::uint64_t events = 0;
+    std::vector<KindCount> kinds;        // those that occur, in the order of their numbers
+    std::vector<StreamSummary> streams;  // those that occur, in the order of StreamId
+    std::vector<DeviceSummary> devices;  // one for each of TraceInfo::devices
+
+    std::uint64_t allocations = 0;
+    Bytes allocated = 0;  // the sum of all requests
+    std::uint64_t never_freed = 0;
+    Bytes never_freed_bytes = 0;
+    std::uint64_t preamble_live = 0;  // allocations that lived before the first event
+    std::uint64_t unmatched = 0;      // frees and uses of what the trace never introduced
+    std::uint64_t out_of_memory = 0;  // refusals that the program saw
+
+    // Sums over the devices.
+    Peak requested;  // bytes asked for and not finished: the floor of every policy
+    Peak live;       // allocations not finished
+    bool has_recorded_reserved = false;
+    Peak recorded_reserved;
+
+    Histogram sizes;            // bytes as requested
+    Histogram lifetime_events;  // program events from allocation to letting go
+    Histogram lifetime_times;   // nanoseconds; empty if the trace has no times
+
+    std::uint64_t range_names = 0;   // how many different ones there are
+    std::vector<RangeCount> ranges;  // the most frequent, at most kRangesShown
+};
+
+constexpr std::size_t kRangesShown = 10;
+
+// Errors: those of the cursor. O(events); `progress` is called once a batch and may be empty.
+Result<TraceSummary> summarize(const Trace& trace,
+                               const std::function<void(std::uint64_t events_done)>& progress = {});
+
+}  // namespace tidemark

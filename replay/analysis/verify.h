@@ -1,0 +1,57 @@
+// verify: does our model of an allocator do what the real one did?
+//
+// The recorded program's requests are given to the policy that models the recorded system, on a
+// device that hands out the recorded segment addresses (backends/wrap/scripted.h), and every
+// decision is compared with the truth in the trace: the address of each allocation, each segment
+// taken and given back, each refusal, and the state at the end. What the record does not say (an
+// emptied cache leaves no entry of its own) is inferred only if it reproduces the record exactly.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/allocator/spec.h"
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// The first place where the model and the record part.
+struct Mismatch {
+    std::uint64_t event = 0;  // index in the trace
+    TraceEvent what;
+    std::string expected;
+    std::string actual;
+    std::vector<std::string> neighbourhood;  // recorded events around it; blocks near the address
+};
+
+struct VerifyReport {
+    std::string policy;               // as replayed, with its settings
+    std::uint64_t events = 0;         // of the trace, truth included
+    std::uint64_t decisions = 0;      // compared with the record
+    std::uint64_t mismatches = 0;
+    std::uint64_t not_inferable = 0;  // decisions that the record does not determine: not compared
+    std::uint64_t inferred_trims = 0;  // emptied caches that the record shows only by their effect
+    std::uint64_t final_blocks = 0;    // blocks of the final state compared (among the decisions)
+    Usage peak;                        // each counter's own maximum
+    AllocatorStats stats;
+    std::optional<Mismatch> first_mismatch;
+    std::vector<std::string> notes;  // what could not be compared, and why
+};
+
+struct VerifyOptions {
+    Bytes limit = 0;   // per process, on reserved bytes, if the file doesn't hold it; 0 = none
+    Bytes memory = 0;  // of the device; 0 = as recorded, or unlimited
+    std::function<void(std::uint64_t events_done)> progress;
+};
+
+// Replays `trace` under `policy` and compares. O(events); the allocator is copied wherever an
+// emptied cache must be told from a retry. Errors: unsupported (a trace without truth, a policy
+// that can neither be copied nor started in the middle); bad_input for a damaged trace.
+Result<VerifyReport> verify(const Trace& trace, const PolicySpec& policy,
+                            const VerifyOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,274 @@
+// The loop. One pass, one table of live allocations, one virtual call an event.
+#include "replay/engine/engine.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/check.h"
+#include "core/base/stopwatch.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kEventsPerSample = 8192;
+constexpr std::uint64_t kEventsPerProgress = 1U << 20U;
+
+// What the engine remembers of an allocation while it lives.
+struct Live {
+    enum class State : std::uint8_t { none, granted, refused };
+
+    Allocation allocation;
+    Bytes requested = 0;
+    State state = State::none;
+};
+
+Usage operator+(const Usage& a, const Usage& b) {
+    return {a.reserved + b.reserved, a.allocated + b.allocated, a.active + b.active,
+            a.mapped + b.mapped};
+}
+
+// The state of one run.
+class Replay {
+  public:
+    Replay(std::span<const Lane> lanes, std::span<Observer* const> observers, const TraceInfo& info,
+           const ReplayLimits& limits)
+        : lanes_(lanes), observers_(observers), limits_(limits), live_(info.slot_count) {}
+
+    Result<ReplaySummary> run(TraceCursor& cursor);
+
+  private:
+    // Everything that happens in one batch of events. `Single` compiles out the sum over lanes.
+    template <bool Single>
+    void replay_batch(const EventBatch& batch);
+    void replay_event(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void end_life(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void order(const EventBatch& batch, std::size_t i, const Lane& lane);
+    Live* granted(const EventBatch& batch, std::size_t i);
+
+    void close(Live& live, const Lane& lane, StreamId stream);
+    void refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
+    void sample();
+    Usage usage() const;
+
+    std::span<const Lane> lanes_;
+    std::span<Observer* const> observers_;
+    const ReplayLimits& limits_;
+    std::vector<Live> live_;
+    std::unordered_map<std::uint64_t, EventId> events_;  // (device, the trace's number) -> ours
+    ReplaySummary summary_;
+    Bytes requested_ = 0;
+    std::uint64_t first_event_ = 0;
+    std::uint64_t next_sample_ = kEventsPerSample;
+    bool stop_ = false;
+
+    std::vector<Usage> usages_;
+    std::vector<Bytes> requesteds_;
+    std::vector<Address> granted_;
+    std::vector<Nanoseconds> times_;
+};
+
+Usage Replay::usage() const {
+    Usage sum;
+    for (const Lane& lane : lanes_)
+        sum = sum + lane.allocator->usage();
+    return sum;
+}
+
+// The live, granted allocation that event `i` is about; null (and counted) if there is none.
+Live* Replay::granted(const EventBatch& batch, std::size_t i) {
+    const std::uint32_t slot = batch.slot[i];
+    if (slot >= live_.size() || live_[slot].state != Live::State::granted) {
+        ++summary_.skipped;
+        return nullptr;
+    }
+    return &live_[slot];
+}
+
+void Replay::close(Live& live, const Lane& lane, StreamId stream) {
+    if (live.state == Live::State::granted)
+        lane.allocator->deallocate(live.allocation, stream);
+    requested_ -= live.requested;
+    live.state = Live::State::none;
+}
+
+inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const std::uint32_t slot = batch.slot[i];
+    if (slot >= live_.size() || (batch.flags[i] & kTierMask) != 0) [[unlikely]] {
+        ++summary_.skipped;
+        return;
+    }
+    Live& live = live_[slot];
+    if (live.state != Live::State::none) [[unlikely]]
+        close(live, lane, batch.stream[i]);  // a trace that reuses a live slot
+    const Bytes size = batch.size[i];
+    const auto allocation = lane.allocator->allocate(
+        {.size = size, .alignment = 1, .stream = batch.stream[i], .pool = PoolId{batch.aux[i]}});
+    live.requested = size < kLargestRequest ? size : 0;
+    requested_ += live.requested;
+    if (!allocation) [[unlikely]] {
+        live.state = Live::State::refused;
+        refuse(batch, i, lane, allocation.error());
+        return;
+    }
+    live.allocation = *allocation;
+    live.state = Live::State::granted;
+    granted_[i] = allocation->address;
+}
+
+inline void Replay::end_life(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const std::uint32_t slot = batch.slot[i];
+    if (slot >= live_.size() || live_[slot].state == Live::State::none) [[unlikely]] {
+        ++summary_.skipped;
+        return;
+    }
+    if (live_[slot].state == Live::State::refused) [[unlikely]]
+        ++summary_.skipped;
+    close(live_[slot], lane, batch.stream[i]);
+}
+
+void Replay::refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why) {
+    ++summary_.refused;
+    const Refusal refusal{first_event_ + i, batch[i], why, lane.allocator->usage(),
+                          lane.allocator->largest_free()};
+    for (Observer* observer : observers_)
+        observer->on_refusal(refusal);
+    stop_ = limits_.stop_at_refusal;
+}
+
+// Events between streams. The device's refusals are not the program's: they are ignored here and
+// show in the device's counters.
+void Replay::order(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const StreamId stream = batch.stream[i];
+    const std::uint64_t name = std::uint64_t{batch.device[i]} << 32U | batch.aux[i];
+    if (batch.kind[i] == EventKind::record_event) {
+        if (const DeviceResult<EventId> event = lane.device->record(stream))
+            events_[name] = *event;
+    } else if (batch.kind[i] == EventKind::wait_event) {
+        if (const auto found = events_.find(name); found != events_.end())
+            static_cast<void>(lane.device->wait(stream, found->second));
+    } else if ((batch.flags[i] & kWholeDevice) != 0) {
+        static_cast<void>(lane.device->synchronize_device());
+    } else {
+        static_cast<void>(lane.device->synchronize(stream));
+    }
+}
+
+inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    switch (batch.kind[i]) {
+        case EventKind::allocate:
+            allocate(batch, i, lane);
+            break;
+        case EventKind::free:
+        case EventKind::finish:
+            end_life(batch, i, lane);
+            break;
+        case EventKind::retire:
+            if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired)
+                lane.allocator->retire(live->allocation);
+            break;
+        case EventKind::record_use:
+            if (const Live* live = granted(batch, i))
+                lane.allocator->record_use(live->allocation, batch.stream[i]);
+            break;
+        case EventKind::record_event:
+        case EventKind::wait_event:
+        case EventKind::synchronize:
+            order(batch, i, lane);
+            break;
+        case EventKind::trim:
+            lane.allocator->trim(TrimLevel::all);
+            break;
+        default:
+            return;  // truth, ranges, uses: nothing that an allocator sees
+    }
+    ++summary_.replayed;
+}
+
+template <bool Single>
+void Replay::replay_batch(const EventBatch& batch) {
+    const Allocator& only = *lanes_[0].allocator;
+    for (std::size_t i = 0; i < batch.count && !stop_; ++i) {
+        const std::size_t device =
+            Single ? 0 : std::min<std::size_t>(batch.device[i], lanes_.size() - 1);
+        const Lane& lane = lanes_[device];
+        if (lane.recorded_time != nullptr)
+            *lane.recorded_time = batch.time[i];
+        granted_[i] = Address::null;
+        replay_event(batch, i, lane);
+        usages_[i] = Single ? only.usage() : usage();
+        requesteds_[i] = requested_;
+        times_[i] = lane.device->now();
+        ++summary_.events;
+    }
+}
+
+void Replay::sample() {
+    Sample sample{first_event_, usage(), 0};
+    for (const Lane& lane : lanes_)
+        sample.largest_free = std::max(sample.largest_free, lane.allocator->largest_free());
+    for (Observer* observer : observers_)
+        observer->on_sample(sample);
+}
+
+Result<ReplaySummary> Replay::run(TraceCursor& cursor) {
+    const Stopwatch total;
+    Nanoseconds end = 0;
+    std::uint64_t next_progress = kEventsPerProgress;
+    while (!stop_) {
+        TM_ASSIGN(EventBatch batch, cursor.next());
+        if (batch.count == 0)
+            break;
+        if (batch.count > usages_.size()) {
+            usages_.resize(batch.count);
+            requesteds_.resize(batch.count);
+            granted_.resize(batch.count);
+            times_.resize(batch.count);
+        }
+        const Stopwatch loop;
+        const std::uint64_t before = summary_.events;
+        if (lanes_.size() == 1)
+            replay_batch<true>(batch);
+        else
+            replay_batch<false>(batch);
+        summary_.elapsed += loop.elapsed();
+
+        batch.count = static_cast<std::size_t>(summary_.events - before);
+        const OutcomeBatch outcomes{usages_.data(), requesteds_.data(), granted_.data(),
+                                    times_.data(), first_event_};
+        for (Observer* observer : observers_)
+            observer->on_events(batch, outcomes);
+        first_event_ += batch.count;
+        if (batch.count > 0)
+            end = times_[batch.count - 1];
+        if (first_event_ >= next_sample_) {
+            sample();
+            next_sample_ = first_event_ + kEventsPerSample;
+        }
+        if (limits_.progress && first_event_ >= next_progress) {
+            limits_.progress(first_event_);
+            next_progress = first_event_ + kEventsPerProgress;
+        }
+    }
+    sample();
+    for (const Live& live : live_)
+        summary_.live_at_end += live.state == Live::State::granted ? 1 : 0;
+    for (Observer* observer : observers_)
+        observer->on_end(end);
+    summary_.makespan = end;
+    summary_.elapsed_total = total.elapsed();
+    return summary_;
+}
+
+}  // namespace
+
+ReplayEngine::ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers)
+    : lanes_(lanes.begin(), lanes.end()), observers_(observers.begin(), observers.end()) {}
+
+Result<ReplaySummary> ReplayEngine::run(const TraceInfo& info, TraceCursor& cursor,
+                                        const ReplayLimits& limits) {
+    TM_CHECK(!lanes_.empty() && lanes_.size() >= info.devices.size());
+    return Replay(lanes_, observers_, info, limits).run(cursor);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,78 @@
+// device_calls: how often the device was called, how long its calls took and how long it made the
+// program wait, together and for each kind of call. From the devices' own counters; costs nothing
+// per event. Kinds that were never called are there too, so that reports always have the same keys.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "replay/metrics/metric.h"
+
+namespace tidemark::metrics {
+namespace {
+
+// "calls_malloc", ... by DeviceCall.
+const std::array<std::string, kDeviceCallCount>& call_names() {
+    static const auto names = [] {
+        std::array<std::string, kDeviceCallCount> made;
+        for (std::size_t i = 0; i < made.size(); ++i)
+            made[i] = "calls_" + std::string(to_text(static_cast<DeviceCall>(i)));
+        return made;
+    }();
+    return names;
+}
+
+class DeviceCalls final : public Metric {
+  public:
+    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
+
+    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+        std::uint64_t total = 0;
+        Nanoseconds driver = 0;
+        Nanoseconds stall = 0;
+        for (const Lane& lane : lanes) {
+            const DeviceCounters& counters = lane.device->counters();
+            total += counters.total_calls();
+            driver += counters.total_ns();
+            stall += counters.stall_ns;
+        }
+        std::vector<Measurement> figures{
+            count("device_calls", "calls of the device, of every kind", total),
+            time("driver_ns", "time spent in those calls, waiting excluded", driver),
+            time("stall_ns", "time spent waiting for queued work of the device", stall),
+        };
+        for (std::size_t i = 0; i < call_names().size(); ++i) {
+            std::uint64_t calls = 0;
+            for (const Lane& lane : lanes)
+                calls += lane.device->counters().calls[i];
+            figures.push_back(count(call_names()[i], "device calls of this kind", calls));
+        }
+        return figures;
+    }
+
+  private:
+    static Measurement count(std::string_view name, std::string_view summary, std::uint64_t value) {
+        return {.name = name, .summary = summary, .unit = Unit::count, .whole = value};
+    }
+
+    static Measurement time(std::string_view name, std::string_view summary, Nanoseconds value) {
+        return {.name = name,
+                .summary = summary,
+                .unit = Unit::nanoseconds,
+                .whole = static_cast<std::uint64_t>(std::max<Nanoseconds>(value, 0))};
+    }
+};
+
+}  // namespace
+
+MetricInfo device_calls() {
+    return {
+        .name = "device_calls",
+        .summary = "device calls of each kind, driver time and stalls",
+        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
+            return std::make_unique<DeviceCalls>();
+        },
+    };
+}
+
+}  // namespace tidemark::metrics

@@ -1,0 +1,54 @@
+// largest_free: the largest request that the policy could have granted without the device, at its
+// worst and at the end. Sampled: every few thousand events and at the end, so the smallest value is
+// an upper bound of the true one.
+#include <algorithm>
+
+#include "replay/metrics/metric.h"
+
+namespace tidemark::metrics {
+namespace {
+
+class LargestFree final : public Metric {
+  public:
+    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
+
+    void on_sample(const Sample& sample) override {
+        least_ = samples_ == 0 ? sample.largest_free : std::min(least_, sample.largest_free);
+        last_ = sample.largest_free;
+        ++samples_;
+    }
+
+    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+        return {
+            {.name = "largest_free_min_bytes",
+             .summary = "smallest sampled size of the largest free block",
+             .unit = Unit::bytes,
+             .better = Better::neither,
+             .whole = least_},
+            {.name = "largest_free_end_bytes",
+             .summary = "the largest free block at the end",
+             .unit = Unit::bytes,
+             .better = Better::neither,
+             .whole = last_},
+        };
+    }
+
+  private:
+    std::uint64_t samples_ = 0;
+    Bytes least_ = 0;
+    Bytes last_ = 0;
+};
+
+}  // namespace
+
+MetricInfo largest_free() {
+    return {
+        .name = "largest_free",
+        .summary = "the largest free block, at its smallest and at the end",
+        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
+            return std::make_unique<LargestFree>();
+        },
+    };
+}
+
+}  // namespace tidemark::metrics

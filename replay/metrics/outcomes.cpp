@@ -1,0 +1,61 @@
+// outcomes: what the allocators were refused and what they did about it: out of memory, retries,
+// pieces of memory taken from the device and given back, waits for the device.
+#include "replay/metrics/metric.h"
+
+namespace tidemark::metrics {
+namespace {
+
+class Outcomes final : public Metric {
+  public:
+    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
+
+    void on_refusal(const Refusal& /*refusal*/) override { ++refused_; }
+
+    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+        AllocatorStats sum;
+        for (const Lane& lane : lanes) {
+            const AllocatorStats& stats = lane.allocator->stats();
+            sum.retries += stats.retries;
+            sum.segments_created += stats.segments_created;
+            sum.segments_released += stats.segments_released;
+            sum.synchronizations += stats.synchronizations;
+        }
+        return {
+            count("out_of_memory", "requests that the policy refused", Better::less, refused_),
+            count("retries", "times it emptied its caches and asked the device again", Better::less,
+                  sum.retries),
+            count("segments_created", "pieces of memory it took from the device", Better::neither,
+                  sum.segments_created),
+            count("segments_released", "pieces of memory it gave back", Better::neither,
+                  sum.segments_released),
+            count("synchronizations", "times it waited for the device", Better::less,
+                  sum.synchronizations),
+        };
+    }
+
+  private:
+    static Measurement count(std::string_view name, std::string_view summary, Better better,
+                             std::uint64_t value) {
+        return {.name = name,
+                .summary = summary,
+                .unit = Unit::count,
+                .better = better,
+                .whole = value};
+    }
+
+    std::uint64_t refused_ = 0;
+};
+
+}  // namespace
+
+MetricInfo outcomes() {
+    return {
+        .name = "outcomes",
+        .summary = "out of memory, retries, segments and waits of the allocators",
+        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
+            return std::make_unique<Outcomes>();
+        },
+    };
+}
+
+}  // namespace tidemark::metrics

@@ -1,0 +1,129 @@
+// peaks: the largest reserved, allocated, active and requested bytes, where they were first
+// reached, and how fragmented memory was there.
+//
+// A batch is first reduced to its maxima; only one that sets a record is searched for the place.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "replay/metrics/fragmentation.h"
+#include "replay/metrics/metric.h"
+
+namespace tidemark::metrics {
+namespace {
+
+// A record, and the state in which it was set.
+struct Record {
+    Bytes value = 0;
+    std::uint64_t event = 0;
+    Nanoseconds time = 0;
+    Usage usage;
+    Bytes requested = 0;
+};
+
+class Peaks final : public Metric {
+  public:
+    void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
+        Usage most;
+        Bytes requested = 0;
+        for (std::size_t i = 0; i < events.count; ++i) {
+            const Usage& usage = outcomes.usage[i];
+            most.reserved = std::max(most.reserved, usage.reserved);
+            most.allocated = std::max(most.allocated, usage.allocated);
+            most.active = std::max(most.active, usage.active);
+            requested = std::max(requested, outcomes.requested[i]);
+        }
+        active_ = std::max(active_, most.active);
+        requested_ = std::max(requested_, requested);
+        if (most.reserved > reserved_.value)
+            set(reserved_, &Usage::reserved, most.reserved, outcomes);
+        if (most.allocated > allocated_.value)
+            set(allocated_, &Usage::allocated, most.allocated, outcomes);
+    }
+
+    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+        const double overhead = requested_ == 0 ? 1.0
+                                                : static_cast<double>(reserved_.value) /
+                                                      static_cast<double>(requested_);
+        return {
+            bytes("peak_reserved_bytes", "most memory held from the device", reserved_.value),
+            bytes("peak_allocated_bytes", "most memory granted to live allocations",
+                  allocated_.value),
+            bytes("peak_active_bytes",
+                  "most memory granted, or let go and still awaited by the device", active_),
+            {.name = "peak_requested_bytes",
+             .summary = "most memory the program asked for at once: the floor of every policy",
+             .unit = Unit::bytes,
+             .better = Better::neither,
+             .whole = requested_},
+            ratio("overhead_ratio", "peak reserved / peak requested", overhead),
+            ratio("external_fragmentation_at_peak",
+                  "share of reserved memory that no allocation occupied, at the peak of reserved",
+                  external_fragmentation(static_cast<double>(reserved_.usage.active),
+                                         static_cast<double>(reserved_.usage.reserved))),
+            ratio("internal_fragmentation_at_peak",
+                  "share of active memory that was not asked for, at the peak of allocated",
+                  internal_fragmentation(static_cast<double>(allocated_.requested),
+                                         static_cast<double>(allocated_.usage.active))),
+            place("peak_reserved_event", "index of the event that reached peak reserved",
+                  Unit::count, reserved_.event),
+            place("peak_reserved_time_ns", "virtual time of that event", Unit::nanoseconds,
+                  static_cast<std::uint64_t>(reserved_.time)),
+            place("peak_allocated_event", "index of the event that reached peak allocated",
+                  Unit::count, allocated_.event),
+            place("peak_allocated_time_ns", "virtual time of that event", Unit::nanoseconds,
+                  static_cast<std::uint64_t>(allocated_.time)),
+        };
+    }
+
+  private:
+    static Measurement bytes(std::string_view name, std::string_view summary, Bytes value) {
+        return {.name = name, .summary = summary, .unit = Unit::bytes, .whole = value};
+    }
+
+    static Measurement ratio(std::string_view name, std::string_view summary, double value) {
+        return {.name = name, .summary = summary, .unit = Unit::ratio, .real = value};
+    }
+
+    static Measurement place(std::string_view name, std::string_view summary, Unit unit,
+                             std::uint64_t value) {
+        return {.name = name,
+                .summary = summary,
+                .unit = unit,
+                .better = Better::neither,
+                .whole = value};
+    }
+
+    // `value` occurs in the batch: finds its first place.
+    static void set(Record& record, Bytes Usage::*field, Bytes value,
+                    const OutcomeBatch& outcomes) {
+        std::size_t at = 0;
+        while (outcomes.usage[at].*field != value)
+            ++at;
+        record = {.value = value,
+                  .event = outcomes.first_event + at,
+                  .time = std::max<Nanoseconds>(outcomes.time[at], 0),
+                  .usage = outcomes.usage[at],
+                  .requested = outcomes.requested[at]};
+    }
+
+    Record reserved_;
+    Record allocated_;
+    Bytes active_ = 0;
+    Bytes requested_ = 0;
+};
+
+}  // namespace
+
+MetricInfo peaks() {
+    return {
+        .name = "peaks",
+        .summary =
+            "largest reserved, allocated, active and requested bytes, where, and waste there",
+        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
+            return std::make_unique<Peaks>();
+        },
+    };
+}
+
+}  // namespace tidemark::metrics

@@ -1,0 +1,161 @@
+// The window over a stream, and the streams: plain ones and those that a Decoder unwraps.
+#include "traces/io/byte_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/io/decoder.h"
+#include "traces/io/raw_input.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kReadAhead = std::size_t{1} << 20U;
+constexpr std::size_t kInputBuffer = std::size_t{1} << 18U;
+
+// The input as it is; `head` are the bytes that have been looked at already.
+class PlainSource final : public ByteSource {
+  public:
+    PlainSource(std::string name, std::unique_ptr<RawInput> input, std::vector<std::byte> head)
+        : ByteSource(std::move(name)), input_(std::move(input)), head_(std::move(head)) {}
+
+    std::uint64_t raw_done() const override { return done_; }
+
+    std::uint64_t raw_size() const override { return input_->size(); }
+
+  protected:
+    Result<std::size_t> read(std::span<std::byte> target) override {
+        std::size_t count = std::min(head_.size() - head_used_, target.size());
+        if (count != 0) {
+            std::memcpy(target.data(), head_.data() + head_used_, count);
+            head_used_ += count;
+        } else {
+            TM_ASSIGN(count, input_->read(target));
+        }
+        done_ += count;
+        return count;
+    }
+
+  private:
+    std::unique_ptr<RawInput> input_;
+    std::vector<std::byte> head_;
+    std::size_t head_used_ = 0;
+    std::uint64_t done_ = 0;
+};
+
+class DecodedSource final : public ByteSource {
+  public:
+    DecodedSource(std::string name, std::unique_ptr<RawInput> input,
+                  std::unique_ptr<Decoder> decoder, std::vector<std::byte> head)
+        : ByteSource(std::move(name)),
+          input_(std::move(input)),
+          decoder_(std::move(decoder)),
+          buffer_(std::move(head)),
+          filled_(buffer_.size()) {
+        buffer_.resize(kInputBuffer);
+    }
+
+    bool compressed() const override { return true; }
+
+    std::uint64_t raw_done() const override { return done_; }
+
+    std::uint64_t raw_size() const override { return input_->size(); }
+
+  protected:
+    Result<std::size_t> read(std::span<std::byte> target) override {
+        for (;;) {
+            if (used_ == filled_ && !ended_)
+                TM_TRY(refill());
+            const std::span<const std::byte> source(buffer_.data() + used_, filled_ - used_);
+            auto step = decoder_->decode(source, target, ended_);
+            if (!step) {
+                step.error().where = fmt::format("{}:{:#x}", name(), done_);
+                return tl::make_unexpected(std::move(step).error());
+            }
+            used_ += step->consumed;
+            done_ += step->consumed;
+            if (step->produced != 0)
+                return step->produced;
+            if (ended_ && step->consumed == 0) {
+                cut_off_ = !decoder_->whole();
+                return 0;
+            }
+        }
+    }
+
+  private:
+    Result<void> refill() {
+        TM_ASSIGN(filled_, input_->read(buffer_));
+        used_ = 0;
+        ended_ = filled_ == 0;
+        return {};
+    }
+
+    std::unique_ptr<RawInput> input_;
+    std::unique_ptr<Decoder> decoder_;
+    std::vector<std::byte> buffer_;
+    std::size_t used_ = 0;
+    std::size_t filled_;
+    std::uint64_t done_ = 0;
+    bool ended_ = false;
+};
+
+Result<std::unique_ptr<ByteSource>> unwrap(std::unique_ptr<RawInput> input, std::string name) {
+    std::vector<std::byte> head(kCompressionHead);
+    std::size_t filled = 0;
+    while (filled < head.size()) {
+        TM_ASSIGN(const std::size_t count, input->read(std::span(head).subspan(filled)));
+        if (count == 0)
+            break;
+        filled += count;
+    }
+    head.resize(filled);
+    const Compression compression = compression_of(head);
+    if (compression == Compression::none)
+        return std::make_unique<PlainSource>(std::move(name), std::move(input), std::move(head));
+    auto decoder = make_decoder(compression);
+    if (!decoder) {
+        decoder.error().where = std::move(name);
+        return tl::make_unexpected(std::move(decoder).error());
+    }
+    return std::make_unique<DecodedSource>(std::move(name), std::move(input), std::move(*decoder),
+                                           std::move(head));
+}
+
+}  // namespace
+
+Result<void> ByteSource::need(std::size_t count) {
+    while (window().size() < count && !ended_) {
+        const std::size_t unread = window().size();
+        std::size_t begin = static_cast<std::size_t>(begin_ - buffer_.data());
+        if (begin + unread == buffer_.size()) {
+            if (begin != 0)
+                std::memmove(buffer_.data(), begin_, unread);
+            // Grows only by what has really come, so that a claimed length costs nothing.
+            if (unread * 2 >= buffer_.size())
+                buffer_.resize(std::max(kReadAhead, buffer_.size() * 2));
+            begin = 0;
+        }
+        begin_ = buffer_.data() + begin;
+        end_ = begin_ + unread;
+        TM_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(begin + unread)));
+        end_ += got;
+        ended_ = got == 0;
+    }
+    return {};
+}
+
+Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
+    TM_ASSIGN(auto input, open_raw_file(path));
+    return unwrap(std::move(input), path == "-" ? "standard input" : path);
+}
+
+Result<std::unique_ptr<ByteSource>> open_memory(std::span<const std::byte> bytes,
+                                                std::string name) {
+    return unwrap(raw_memory(bytes), std::move(name));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,97 @@
+// Files by descriptor, and memory.
+#include "traces/io/raw_input.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tidemark {
+namespace {
+
+class FileInput final : public RawInput {
+  public:
+    FileInput(int descriptor, bool owned, std::string name)
+        : name_(std::move(name)), descriptor_(descriptor), owned_(owned) {}
+
+    ~FileInput() override {
+        if (owned_)
+            ::close(descriptor_);
+    }
+
+    Result<void> examine() {
+        struct stat status {};
+
+        if (::fstat(descriptor_, &status) != 0)
+            return fail(ErrorCode::io, "cannot be examined: " + reason(errno), name_);
+        if (S_ISDIR(status.st_mode))
+            return fail(ErrorCode::io, "is a folder, not a file", name_,
+                        "give the files in it one by one");
+        if (S_ISREG(status.st_mode))
+            size_ = static_cast<std::uint64_t>(status.st_size);
+        return {};
+    }
+
+    Result<std::size_t> read(std::span<std::byte> target) override {
+        for (;;) {
+            const ssize_t count = ::read(descriptor_, target.data(), target.size());
+            if (count >= 0)
+                return static_cast<std::size_t>(count);
+            if (errno != EINTR)
+                return fail(ErrorCode::io, "cannot be read: " + reason(errno), name_);
+        }
+    }
+
+    std::uint64_t size() const override { return size_; }
+
+    static std::string reason(int code) { return std::generic_category().message(code); }
+
+  private:
+    std::string name_;
+    int descriptor_;
+    bool owned_;
+    std::uint64_t size_ = 0;
+};
+
+class MemoryInput final : public RawInput {
+  public:
+    explicit MemoryInput(std::span<const std::byte> bytes) : rest_(bytes), size_(bytes.size()) {}
+
+    Result<std::size_t> read(std::span<std::byte> target) override {
+        const std::size_t count = std::min(target.size(), rest_.size());
+        if (count != 0)
+            std::memcpy(target.data(), rest_.data(), count);
+        rest_ = rest_.subspan(count);
+        return count;
+    }
+
+    std::uint64_t size() const override { return size_; }
+
+  private:
+    std::span<const std::byte> rest_;
+    std::uint64_t size_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RawInput>> open_raw_file(const std::string& path) {
+    const bool is_standard = path == "-";
+    const int descriptor = is_standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail(ErrorCode::io, "cannot be opened: " + FileInput::reason(errno), path,
+                    errno == ENOENT ? "check the path" : "");
+    auto input = std::make_unique<FileInput>(descriptor, !is_standard,
+                                             is_standard ? "standard input" : path);
+    TM_TRY(input->examine());
+    return input;
+}
+
+std::unique_ptr<RawInput> raw_memory(std::span<const std::byte> bytes) {
+    return std::make_unique<MemoryInput>(bytes);
+}
+
+}  // namespace tidemark

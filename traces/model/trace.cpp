@@ -1,0 +1,16 @@
+// What TraceInfo answers about itself.
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+std::string_view TraceInfo::setting(std::string_view key) const {
+    for (const auto* pairs : {&settings, &metadata}) {
+        for (const auto& [name, value] : *pairs) {
+            if (name == key)
+                return value;
+        }
+    }
+    return {};
+}
+
+}  // namespace tidemark
