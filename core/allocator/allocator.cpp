@@ -15,6 +15,21 @@ std::string_view to_text(OutOfMemory::Cause cause) {
     return kNames[index];
 }
 
+OutOfMemory refused_by(const DeviceError& error) {
+    switch (error.status) {
+        case DeviceStatus::out_of_memory:
+            return {OutOfMemory::Cause::device_full, error.status};
+        case DeviceStatus::address_space:
+            return {OutOfMemory::Cause::address_space, error.status};
+        case DeviceStatus::invalid_value:
+        case DeviceStatus::not_permitted:
+        case DeviceStatus::not_supported:
+        case DeviceStatus::fault:
+            break;
+    }
+    return {OutOfMemory::Cause::device_error, error.status};
+}
+
 Result<std::vector<Allocation>> Allocator::restore(std::span<const SeedSegment> /*segments*/) {
     return fail(ErrorCode::unsupported, "this policy cannot start from a recorded state", {},
                 "replay from the trace's preamble instead");

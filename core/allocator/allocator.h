@@ -53,6 +53,9 @@ struct OutOfMemory {
 
 std::string_view to_text(OutOfMemory::Cause cause);
 
+// The refusal that a device's refusal leads to.
+OutOfMemory refused_by(const DeviceError& error);
+
 // What the engine samples at every event. Plain fields, kept exact by the allocator.
 struct Usage {
     Bytes reserved = 0;   // physical memory held from the device

@@ -30,10 +30,10 @@ std::string_view hint_for(DeviceStatus status) {
 
 std::string_view to_text(DeviceCall call) {
     constexpr std::string_view kNames[] = {
-        "malloc",     "free",       "malloc_async", "free_async",  "set_pool_threshold",
-        "trim_pool",  "reserve",    "unreserve",    "create",      "release",
-        "map",        "unmap",      "set_access",   "record",      "complete",
-        "wait",       "synchronize", "synchronize_device", "copy", "fill",
+        "malloc",      "free",        "malloc_async",       "free_async", "set_pool_threshold",
+        "trim_pool",   "reserve",     "unreserve",          "create",     "release",
+        "map",         "unmap",       "set_access",         "record",     "complete",
+        "wait",        "synchronize", "synchronize_device", "copy",       "fill",
         "host_malloc", "host_free",
     };
     static_assert(std::size(kNames) == kDeviceCallCount);

@@ -61,14 +61,18 @@ class BestFit final : public Allocator {
         blocks_[id].state = Block::State::free;
         if (allocation.retired)
             blocks_[id].streams = {};  // the caller saw the device finish with it
-        if (const BlockId prev = blocks_[id].prev; is_free(prev)) {
+        const BlockId prev = blocks_[id].prev;
+        const BlockId next = blocks_[id].next;
+        const bool join_prev = is_free(prev);
+        const bool join_next = is_free(next);
+        if (join_next) {
+            index_.erase(next, blocks_);
+            blocks_.merge_next(id);
+        }
+        if (join_prev) {
             index_.erase(prev, blocks_);
             blocks_.merge_next(prev);
             id = prev;
-        }
-        if (const BlockId next = blocks_[id].next; is_free(next)) {
-            index_.erase(next, blocks_);
-            blocks_.merge_next(id);
         }
         index_.insert(id, blocks_);
     }

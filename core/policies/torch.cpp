@@ -185,6 +185,8 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
     FreeList& free = lists_[list];
     if (should_collect())
         ++pools_[free.pool].searches;
+    if (settings_.max_split == TorchSettings::kUnlimited) [[likely]]
+        return free.index.take_first_from(size, blocks_);
     const BlockId id = free.index.first_from(size, blocks_);
     if (id == kNoBlock)
         return kNoBlock;
@@ -276,15 +278,17 @@ void Torch::free_block(BlockId id) {
     blocks_[id].state = Block::State::free;
     blocks_[id].streams = {};
     const BlockId prev = blocks_[id].prev;
-    if (prev != kNoBlock && blocks_[prev].state == Block::State::free) {
+    const BlockId next = blocks_[id].next;
+    const bool join_prev = prev != kNoBlock && blocks_[prev].state == Block::State::free;
+    const bool join_next = next != kNoBlock && blocks_[next].state == Block::State::free;
+    if (join_next) {
+        index.erase(next, blocks_);
+        blocks_.merge_next(id);
+    }
+    if (join_prev) {
         index.erase(prev, blocks_);
         blocks_.merge_next(prev);
         id = prev;
-    }
-    const BlockId next = blocks_[id].next;
-    if (next != kNoBlock && blocks_[next].state == Block::State::free) {
-        index.erase(next, blocks_);
-        blocks_.merge_next(id);
     }
     blocks_[id].stamp = pools_[lists_[list].pool].searches;
     index.insert(id, blocks_);

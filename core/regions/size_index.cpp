@@ -92,13 +92,12 @@ BlockId tree_last_below(BlockId tree, Bytes size, Address address, const Blocks&
 
 }  // namespace
 
+// Adding kBins to the size in units makes the first octave linear (a bin for each size below kBins
+// units) without a branch; the order is unchanged.
 SizeIndex::Bin SizeIndex::bin_of(Bytes size) {
-    const std::uint64_t units = size / kUnit;
-    if (units < kBins)
-        return {0, static_cast<unsigned>(units)};
-    const unsigned exponent = static_cast<unsigned>(std::bit_width(units)) - 1;
-    const unsigned shift = exponent - kBinBits;
-    return {shift + 1, static_cast<unsigned>(units >> shift) & (kBins - 1)};
+    const std::uint64_t units = size / kUnit + kBins;
+    const unsigned octave = static_cast<unsigned>(std::bit_width(units)) - 1 - kBinBits;
+    return {octave, static_cast<unsigned>(units >> octave) & (kBins - 1)};
 }
 
 void SizeIndex::insert(BlockId id, Blocks& blocks) {
@@ -112,6 +111,10 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
     if (*link == kNoBlock) {
         bins_[bin.octave] |= 1U << bin.bin;
         octaves_ |= std::uint64_t{1} << bin.octave;
+        *link = id;
+        block.left = kNoBlock;
+        block.right = kNoBlock;
+        return;
     }
     const std::uint32_t mine = priority(id);
     while (*link != kNoBlock && priority(*link) > mine) {
@@ -123,22 +126,57 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
     cut(below, block.size, block.address, &block.left, &block.right, blocks);
 }
 
+void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
+    const Block& block = blocks[*link];
+    if (block.left == kNoBlock)
+        *link = block.right;
+    else if (block.right == kNoBlock)
+        *link = block.left;
+    else
+        join(block.left, block.right, link, blocks);
+    if (root(bin) == kNoBlock) {
+        bins_[bin.octave] &= ~(1U << bin.bin);
+        if (bins_[bin.octave] == 0)
+            octaves_ &= ~(std::uint64_t{1} << bin.octave);
+    }
+}
+
 void SizeIndex::erase(BlockId id, Blocks& blocks) {
     const Block& block = blocks[id];
     const Bin bin = bin_of(block.size);
-    BlockId* const top = &root(bin);
-    BlockId* link = top;
+    BlockId* link = &root(bin);
     while (*link != id) {
         TM_CHECK(*link != kNoBlock);
         Block& other = blocks[*link];
         link = is_before(other, block.size, block.address) ? &other.right : &other.left;
     }
-    join(block.left, block.right, link, blocks);
-    if (*top == kNoBlock) {
-        bins_[bin.octave] &= ~(1U << bin.bin);
-        if (bins_[bin.octave] == 0)
-            octaves_ &= ~(std::uint64_t{1} << bin.octave);
+    unlink(link, bin, blocks);
+}
+
+BlockId SizeIndex::take_first_from(Bytes size, Blocks& blocks) {
+    Bin bin = bin_of(size);
+    BlockId* best = nullptr;
+    if (has(bin)) {
+        for (BlockId* link = &root(bin); *link != kNoBlock;) {
+            Block& block = blocks[*link];
+            if (block.size < size) {
+                link = &block.right;
+            } else {
+                best = link;
+                link = &block.left;
+            }
+        }
     }
+    if (best == nullptr) {
+        if (!next_bin(bin))
+            return kNoBlock;
+        best = &root(bin);
+        while (blocks[*best].left != kNoBlock)
+            best = &blocks[*best].left;
+    }
+    const BlockId id = *best;
+    unlink(best, bin, blocks);
+    return id;
 }
 
 bool SizeIndex::next_bin(Bin& bin) const {

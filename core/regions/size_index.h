@@ -27,6 +27,10 @@ class SizeIndex {
     void insert(BlockId id, Blocks& blocks);
     void erase(BlockId id, Blocks& blocks);
 
+    // Removes and returns the first block of at least `size` bytes (best fit, lowest address), or
+    // kNoBlock. What first_from and erase do together, in one descent.
+    BlockId take_first_from(Bytes size, Blocks& blocks);
+
     // The first block whose (size, address) is not below (`size`, `address`): best fit for `size`
     // with the default address. kNoBlock if there is none.
     BlockId first_from(Bytes size, const Blocks& blocks, Address address = Address::null) const;
@@ -69,6 +73,7 @@ class SizeIndex {
 
     bool has(Bin bin) const { return (bins_[bin.octave] >> bin.bin & 1U) != 0; }
 
+    void unlink(BlockId* link, Bin bin, Blocks& blocks);  // removes the block at `link` of that bin
     bool next_bin(Bin& bin) const;      // to the first non-empty bin above; false if none
     bool previous_bin(Bin& bin) const;  // to the last non-empty bin below; false if none
 

@@ -5,6 +5,7 @@
 // The only thing that differs from run to run is ComparisonRow::elapsed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -33,10 +34,12 @@ struct ComparisonCell {
 };
 
 struct ComparisonRow {
-    Run run;                            // summary.elapsed and elapsed_total are 0: see `elapsed`
-    std::string label;                  // "best-fit"; with its options where two rows share a name
-    bool baseline = false;              // the first scenario that was given
-    bool equal_best = false;            // nothing that ranks rows before it
+    Run run;                   // summary.elapsed and elapsed_total are 0: see `elapsed`
+    std::string label;         // "best-fit"; with its options where two rows share a name
+    std::size_t scenario = 0;  // its place among the scenarios given; 0 is the baseline
+    bool baseline = false;
+    bool recommended = false;           // what the verdict speaks for: the lowest peak whose price
+                                        // in device time is acceptable; none if all were refused
     std::vector<ComparisonCell> cells;  // one for each of comparison_columns()
     Nanoseconds elapsed = 0;            // wall time of the replay loop; differs from run to run
 };
@@ -55,13 +58,14 @@ struct TraceComparison {
 struct ComparisonTotal {
     std::string label;
     bool baseline = false;
-    bool best = false;
+    bool recommended = false;          // as in ComparisonRow
     double overhead_ratio = 0;         // geometric mean of peak reserved / peak requested
     double change = 0;                 // geometric mean of peak reserved / the baseline's, - 1
     std::uint64_t out_of_memory = 0;   // sum
     std::uint64_t traces_refused = 0;  // traces with at least one refusal
     Nanoseconds driver_time = 0;       // sum, driver_ns
     Nanoseconds stall_time = 0;        // sum, stall_ns
+    Nanoseconds makespan = 0;          // sum, makespan_ns
 };
 
 struct Comparison {

@@ -29,11 +29,11 @@ struct Mismatch {
 };
 
 struct VerifyReport {
-    std::string policy;               // as replayed, with its settings
-    std::uint64_t events = 0;         // of the trace, truth included
-    std::uint64_t decisions = 0;      // compared with the record
+    std::string policy;           // as replayed, with its settings
+    std::uint64_t events = 0;     // of the trace, truth included
+    std::uint64_t decisions = 0;  // compared with the record
     std::uint64_t mismatches = 0;
-    std::uint64_t not_inferable = 0;  // decisions that the record does not determine: not compared
+    std::uint64_t not_inferable = 0;   // decisions that the record does not determine: not compared
     std::uint64_t inferred_trims = 0;  // emptied caches that the record shows only by their effect
     std::uint64_t final_blocks = 0;    // blocks of the final state compared (among the decisions)
     Usage peak;                        // each counter's own maximum

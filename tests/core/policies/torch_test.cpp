@@ -47,16 +47,18 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("torch takes segments of 2 MiB, 20 MiB or the request rounded to 2 MiB", "[torch]") {
-    Fixture torch;
+    const auto reserved_for = [](Bytes size) {
+        Fixture torch;
+        torch.allocate(size);
+        return torch.allocator->usage().reserved;
+    };
 
-    torch.allocate(1);
-    CHECK(torch.allocator->usage().reserved == 2_MiB);
-    torch.allocate(1_MiB + 1);
-    CHECK(torch.allocator->usage().reserved == 22_MiB);
-    torch.allocate(10_MiB);  // exactly 10 MiB: a segment of its own
-    CHECK(torch.allocator->usage().reserved == 32_MiB);
-    torch.allocate(10_MiB + 1);
-    CHECK(torch.allocator->usage().reserved == 44_MiB);
+    CHECK(reserved_for(1) == 2_MiB);
+    CHECK(reserved_for(1_MiB) == 2_MiB);
+    CHECK(reserved_for(1_MiB + 1) == 20_MiB);
+    CHECK(reserved_for(10_MiB - 512) == 20_MiB);
+    CHECK(reserved_for(10_MiB) == 10_MiB);  // exactly 10 MiB: a segment of its own
+    CHECK(reserved_for(10_MiB + 1) == 12_MiB);
 }
 
 TEST_CASE("torch rounds to 512 bytes and splits the low end off", "[torch]") {
@@ -81,7 +83,7 @@ TEST_CASE("torch keeps a remainder of exactly 1 MiB unsplit in the large pool", 
 TEST_CASE("torch prefers the best fit, then the lowest address", "[torch]") {
     Fixture torch;
     std::vector<Allocation> blocks;
-    for (const Bytes size : {4096, 512, 2048, 512, 2048, 512, 8192, 512})
+    for (const Bytes size : {4096U, 512U, 2048U, 512U, 2048U, 512U, 8192U, 512U})
         blocks.push_back(torch.allocate(size));
     for (const std::size_t i : {0U, 2U, 4U, 6U})
         torch.free(blocks[i]);
@@ -169,19 +171,27 @@ TEST_CASE("torch reads a list of divisions by interval", "[torch]") {
     CHECK(torch.allocate(2_MiB + 1024).size == 2_MiB + 1024);  // between two keys: off
 }
 
-TEST_CASE("torch collects old garbage above the threshold", "[torch]") {
+TEST_CASE("torch collects unused segments above the threshold at the next miss", "[torch]") {
     Fixture torch("torch:garbage_collection_threshold:0.5,limit=100MiB");
-    const Allocation old = torch.allocate(30_MiB);
-    const Allocation young = torch.allocate(40_MiB);
-    torch.free(old);
-    torch.free(torch.allocate(1));
-    torch.free(young);
-
-    torch.allocate(12_MiB + 512);  // misses nothing: the 40 MiB block is split
-
+    const Allocation unused = torch.allocate(30_MiB);
+    torch.allocate(40_MiB);
+    torch.free(unused);
     CHECK(torch.calls(DeviceCall::free) == 0);
-    torch.allocate(29_MiB);  // 30 MiB block
-    torch.allocate(28_MiB);  // a miss: above 50 MiB, nothing unsplit to collect
+
+    torch.allocate(1);  // a miss, with 70 of 100 MiB reserved
+
+    CHECK(torch.calls(DeviceCall::free) == 1);
+    CHECK(torch.allocator->usage().reserved == 42_MiB);
+}
+
+TEST_CASE("torch collects nothing below the threshold", "[torch]") {
+    Fixture torch("torch:garbage_collection_threshold:0.9,limit=100MiB");
+    const Allocation unused = torch.allocate(30_MiB);
+    torch.allocate(40_MiB);
+    torch.free(unused);
+
+    torch.allocate(1);
+
     CHECK(torch.calls(DeviceCall::free) == 0);
 }
 

@@ -1,0 +1,76 @@
+// VirtualClock: the simulator's time, its streams as queues, and points in them.
+//
+// now() = the recorded time (whoever replays a trace stores it) + all that calls have cost and
+// waits have taken so far: costs push later events back, as they would on the machine. A stream is
+// the moment until which it is busy; work that is queued begins when both the stream and the caller
+// are there. Nothing is remembered of work itself.
+//
+// Not thread-safe. O(1) unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace tidemark {
+
+class VirtualClock {
+  public:
+    Nanoseconds now() const { return recorded_ + spent_; }
+
+    // Where a replay stores the recorded time of the event at hand; must never decrease.
+    Nanoseconds* recorded_time() { return &recorded_; }
+
+    // The caller is busy for `duration`.
+    void spend(Nanoseconds duration) { spent_ += duration; }
+
+    // Queues work of `duration` on `stream`.
+    void enqueue(StreamId stream, Nanoseconds duration);
+
+    // When everything queued on `stream` so far is done; a moment in the past if it is.
+    Nanoseconds busy_until(StreamId stream) const;
+
+    // The point up to which `stream` has been given work.
+    EventId record(StreamId stream);
+
+    bool known(EventId event) const { return to_integer(event) < next_event_; }
+
+    // Has that point passed? `event` must be known.
+    bool passed(EventId event) const { return time_of(event) <= now(); }
+
+    // What is queued on `stream` from now on begins after `event`.
+    void wait(StreamId stream, EventId event);
+
+    // Wait for the stream, or for all of them: the caller's time moves on, by what is returned.
+    Nanoseconds drain(StreamId stream) { return wait_until(busy_until(stream)); }
+
+    Nanoseconds drain_all() { return wait_until(latest_); }
+
+  private:
+    static constexpr std::uint32_t kDirect = 4096;  // streams below are indexed, others looked up
+
+    Nanoseconds wait_until(Nanoseconds moment) {
+        const Nanoseconds stall = moment - now();
+        if (stall <= 0)
+            return 0;
+        spent_ += stall;
+        return stall;
+    }
+
+    Nanoseconds time_of(EventId event) const;
+    Nanoseconds& stream(StreamId id);
+
+    Nanoseconds recorded_ = 0;
+    Nanoseconds spent_ = 0;
+    Nanoseconds latest_ = 0;  // the last moment at which any stream is busy
+    std::vector<Nanoseconds> streams_;
+    std::unordered_map<std::uint32_t, Nanoseconds> far_streams_;
+    std::deque<Nanoseconds> events_;  // those that have not passed, and what came after them
+    std::uint64_t first_event_ = 0;   // the number of events_.front()
+    std::uint64_t next_event_ = 0;
+};
+
+}  // namespace tidemark

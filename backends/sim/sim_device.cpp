@@ -1,0 +1,449 @@
+// The simulator's calls, save the two that are hot (in the header).
+#include "backends/sim/sim_device.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+namespace {
+
+constexpr Bytes kAlignment = 32_MiB;           // of reservations, as measured, and of the pool
+constexpr Bytes kReservable = Bytes{1} << 50;  // address space for reservations
+
+const CostProfile& free_of_cost() {
+    static const CostProfile profile;
+    return profile;
+}
+
+SimConfig checked(SimConfig config) {
+    if (config.capacity == 0 && config.profile != nullptr)
+        config.capacity = config.profile->memory;
+    TM_CHECK(config.capacity <= SimDevice::kLargestCapacity);
+    TM_CHECK(is_power_of_two(config.granularity) && config.granularity >= PlainMemory::kUnit);
+    TM_CHECK(config.granularity <= kAlignment);
+    TM_CHECK(config.host_capacity <= SimDevice::kLargestCapacity);
+    return config;
+}
+
+// Addresses are divided into strips, the first of which has all plain memory; then come the pool,
+// host memory, and reservations without a bound that matters.
+Bytes strip(const PlainMemory& plain) {
+    const Range span = plain.span();
+    return std::bit_ceil(std::max(to_integer(span.begin) + span.size, Bytes{1} << 44));
+}
+
+AddressSpace space(const PlainMemory& plain, Bytes strips, Bytes size, Bytes alignment) {
+    const Bytes begin = strips * strip(plain) + to_integer(SimDevice::kFirstAddress);
+    return {{Address{begin}, size}, alignment};
+}
+
+}  // namespace
+
+SimDevice::SimDevice(const SimConfig& config)
+    : config_(checked(config)),
+      name_(config.profile == nullptr ? "sim" : "sim:" + config.profile->name),
+      profile_(config.profile == nullptr ? &free_of_cost() : config.profile),
+      free_(config_.capacity),
+      plain_(kFirstAddress, config_.capacity),
+      pool_(space(plain_, 1, strip(plain_) / 2, kAlignment)),
+      host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),
+      host_free_(config_.host_capacity),
+      virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity) {}
+
+SimDevice::SimDevice(const SimDevice& other)
+    : Device(),
+      config_(other.config_),
+      name_(other.name_),
+      profile_(other.profile_),
+      free_(other.free_),
+      clock_(other.clock_),
+      counters_(other.counters_),
+      plain_(other.plain_),
+      pool_(other.pool_),
+      host_(other.host_),
+      host_free_(other.host_free_),
+      virtual_(other.virtual_),
+      store_(other.store_),
+      captured_(other.captured_) {}
+
+std::unique_ptr<SimDevice> SimDevice::clone() const {
+    return std::unique_ptr<SimDevice>(new SimDevice(*this));
+}
+
+// Graph capture.
+
+bool SimDevice::is_captured(StreamId stream) const {
+    return std::ranges::find(captured_, stream) != captured_.end();
+}
+
+bool SimDevice::begin_capture(StreamId stream) {
+    if (is_captured(stream))
+        return false;
+    captured_.push_back(stream);
+    return true;
+}
+
+bool SimDevice::end_capture(StreamId stream) {
+    return std::erase(captured_, stream) != 0;
+}
+
+// Stream-ordered memory.
+
+bool SimDevice::grow_pool(Bytes size) {
+    const Bytes growth = AsyncPool::growth(size);
+    if (growth > free_)
+        trim_pool_to(0);
+    if (growth > free_ || !pool_.grow(growth))
+        return false;
+    free_ -= growth;
+    return true;
+}
+
+DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {
+    constexpr DeviceCall kCall = DeviceCall::malloc_async;
+    count(kCall);
+    if (size == 0)
+        return refuse(kCall, DeviceStatus::invalid_value);
+    if (size > config_.capacity)
+        return refuse(kCall, DeviceStatus::out_of_memory);
+    const Bytes rounded = align_up(size, AsyncPool::kUnit);
+    const bool first = !pool_.has_grown();
+    Nanoseconds extra = 0;
+    std::optional<Address> address = pool_.take(rounded, stream, now());
+    if (!address) {
+        if (!grow_pool(rounded))
+            return refuse(kCall, DeviceStatus::out_of_memory);
+        address = pool_.take(rounded, stream, now());
+        TM_CHECK(address.has_value());
+        const Bytes growth = AsyncPool::growth(rounded);
+        if (!first)
+            extra = profile_->pool_growth.at(growth);
+        else if (growth > AsyncPool::kSegment)
+            extra = profile_->pool_creation + profile_->pool_growth.at(growth);
+        else
+            extra = profile_->pool_creation;
+    }
+    spend(kCall, profile_->cost(kCall, rounded) + extra);
+    return *address;
+}
+
+DeviceResult<void> SimDevice::free_async(Address address, StreamId stream) {
+    count(DeviceCall::free_async);
+    const Bytes size = pool_.give(address, stream, clock_.busy_until(stream));
+    if (size == 0)
+        return refuse(DeviceCall::free_async, DeviceStatus::invalid_value);
+    charge(DeviceCall::free_async, size);
+    store_.drop({address, size});
+    return {};
+}
+
+DeviceResult<void> SimDevice::set_pool_threshold(Bytes threshold) {
+    count(DeviceCall::set_pool_threshold);
+    pool_.set_threshold(threshold);
+    charge(DeviceCall::set_pool_threshold, 0);
+    return {};
+}
+
+Bytes SimDevice::trim_pool_to(Bytes keep) {
+    const Bytes before = free_;
+    pool_.trim(keep, now(), [&](Range segment) { free_ += segment.size; });
+    return free_ - before;
+}
+
+DeviceResult<void> SimDevice::trim_pool(Bytes keep) {
+    count(DeviceCall::trim_pool);
+    if (capturing())
+        return refuse(DeviceCall::trim_pool, DeviceStatus::not_permitted);
+    charge(DeviceCall::trim_pool, trim_pool_to(keep));
+    return {};
+}
+
+// Virtual memory.
+
+DeviceResult<Range> SimDevice::reserve(Bytes size) {
+    count(DeviceCall::reserve);
+    const StatusResult<Range> range = virtual_.reserve(size);
+    if (!range)
+        return refuse(DeviceCall::reserve, range.error());
+    charge(DeviceCall::reserve, size);
+    return *range;
+}
+
+DeviceResult<void> SimDevice::unreserve(Range range) {
+    count(DeviceCall::unreserve);
+    if (const StatusResult<void> done = virtual_.unreserve(range); !done)
+        return refuse(DeviceCall::unreserve, done.error());
+    charge(DeviceCall::unreserve, range.size);
+    return {};
+}
+
+DeviceResult<PhysicalId> SimDevice::create(Location where, Bytes size) {
+    count(DeviceCall::create);
+    if (where.kind != Location::Kind::device || where.index != 0)
+        return refuse(DeviceCall::create, DeviceStatus::not_supported);
+    if (size > free_)
+        return refuse(DeviceCall::create, DeviceStatus::out_of_memory);
+    const StatusResult<PhysicalId> physical = virtual_.create(size);
+    if (!physical)
+        return refuse(DeviceCall::create, physical.error());
+    free_ -= size;
+    charge(DeviceCall::create, size);
+    return *physical;
+}
+
+void SimDevice::take_back(Range freed) {
+    free_ += freed.size;
+    store_.drop(freed);
+}
+
+DeviceResult<void> SimDevice::release(PhysicalId physical) {
+    count(DeviceCall::release);
+    const StatusResult<VirtualMemory::Released> released = virtual_.release(physical);
+    if (!released)
+        return refuse(DeviceCall::release, released.error());
+    take_back(released->freed);
+    charge(DeviceCall::release, released->size);
+    return {};
+}
+
+DeviceResult<void> SimDevice::map(Range range, PhysicalId physical) {
+    count(DeviceCall::map);
+    if (const StatusResult<void> done = virtual_.map(range, physical); !done)
+        return refuse(DeviceCall::map, done.error());
+    charge(DeviceCall::map, range.size);
+    return {};
+}
+
+DeviceResult<void> SimDevice::unmap(Range range) {
+    count(DeviceCall::unmap);
+    Nanoseconds cost = 0;
+    const bool whole = virtual_.for_each_mapping(
+        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::unmap, size); });
+    if (!whole)
+        return refuse(DeviceCall::unmap, DeviceStatus::invalid_value);
+    virtual_.unmap(range, [&](Range freed) { take_back(freed); });
+    spend(DeviceCall::unmap, cost);
+    return {};
+}
+
+DeviceResult<void> SimDevice::set_access(Range range, bool writable) {
+    count(DeviceCall::set_access);
+    Nanoseconds cost = 0;
+    const bool whole = virtual_.for_each_mapping(
+        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::set_access, size); });
+    if (!whole)
+        return refuse(DeviceCall::set_access, DeviceStatus::invalid_value);
+    virtual_.set_access(range, writable);
+    spend(DeviceCall::set_access, cost);
+    return {};
+}
+
+// Order.
+
+DeviceResult<EventId> SimDevice::record(StreamId stream) {
+    count(DeviceCall::record);
+    charge(DeviceCall::record, 0);
+    return clock_.record(stream);
+}
+
+DeviceResult<bool> SimDevice::complete(EventId event) {
+    count(DeviceCall::complete);
+    if (capturing())
+        return refuse(DeviceCall::complete, DeviceStatus::not_permitted);
+    if (!clock_.known(event))
+        return refuse(DeviceCall::complete, DeviceStatus::invalid_value);
+    const bool passed = clock_.passed(event);
+    charge(DeviceCall::complete, 0);
+    return passed;
+}
+
+DeviceResult<void> SimDevice::wait(StreamId stream, EventId event) {
+    count(DeviceCall::wait);
+    if (!clock_.known(event))
+        return refuse(DeviceCall::wait, DeviceStatus::invalid_value);
+    clock_.wait(stream, event);
+    charge(DeviceCall::wait, 0);
+    return {};
+}
+
+DeviceResult<void> SimDevice::synchronized(DeviceCall call, Nanoseconds stall) {
+    counters_.stall_ns += stall;
+    charge(call, 0);
+    if (pool_.held() > pool_.threshold()) {
+        const Bytes given_back = trim_pool_to(pool_.threshold());
+        if (given_back != 0)
+            spend(call, profile_->cost(DeviceCall::trim_pool, given_back));
+    }
+    return {};
+}
+
+DeviceResult<void> SimDevice::synchronize(StreamId stream) {
+    count(DeviceCall::synchronize);
+    if (capturing())
+        return refuse(DeviceCall::synchronize, DeviceStatus::not_permitted);
+    return synchronized(DeviceCall::synchronize, clock_.drain(stream));
+}
+
+DeviceResult<void> SimDevice::synchronize_device() {
+    count(DeviceCall::synchronize_device);
+    if (capturing())
+        return refuse(DeviceCall::synchronize_device, DeviceStatus::not_permitted);
+    return synchronized(DeviceCall::synchronize_device, clock_.drain_all());
+}
+
+// Movement.
+
+void SimDevice::enqueue(StreamId stream, Transfer transfer, Bytes size) {
+    if (!is_captured(stream))
+        clock_.enqueue(stream, profile_->duration(transfer, size));
+}
+
+DeviceResult<void> SimDevice::copy(Address target, Address source, Bytes size, StreamId stream) {
+    count(DeviceCall::copy);
+    if (!accessible(target, size, true) || !accessible(source, size, false))
+        return refuse(DeviceCall::copy, DeviceStatus::invalid_value);
+    const bool to_host = host_.covers(target);
+    Transfer transfer = to_host ? Transfer::to_host : Transfer::on_device;
+    if (!to_host && host_.covers(source))
+        transfer = Transfer::to_device;
+    charge(DeviceCall::copy, size);
+    enqueue(stream, transfer, size);
+    if (is_captured(stream))
+        return {};
+    if (transfer == Transfer::to_host)
+        counters_.copied_to_host += size;
+    else if (transfer == Transfer::to_device)
+        counters_.copied_to_device += size;
+    else
+        counters_.copied_on_device += size;
+    if (config_.backed)
+        move_bytes(target, source, size);
+    return {};
+}
+
+DeviceResult<void> SimDevice::fill(Address target, std::uint8_t value, Bytes size,
+                                   StreamId stream) {
+    count(DeviceCall::fill);
+    if (!accessible(target, size, true))
+        return refuse(DeviceCall::fill, DeviceStatus::invalid_value);
+    charge(DeviceCall::fill, size);
+    enqueue(stream, Transfer::fill, size);
+    if (config_.backed && !is_captured(stream))
+        for_each_piece(target, size, true, [&](Range piece, Bytes /*done*/) {
+            store_.fill(piece.begin, piece.size, std::byte{value});
+        });
+    return {};
+}
+
+// Host memory.
+
+DeviceResult<Address> SimDevice::host_malloc(Bytes size) {
+    count(DeviceCall::host_malloc);
+    if (size == 0)
+        return refuse(DeviceCall::host_malloc, DeviceStatus::invalid_value);
+    const Bytes rounded = size > host_free_ ? size : align_up(size, PlainMemory::kUnit);
+    if (rounded > host_free_)
+        return refuse(DeviceCall::host_malloc, DeviceStatus::out_of_memory);
+    const std::optional<Range> range = host_.take(rounded);
+    if (!range)
+        return refuse(DeviceCall::host_malloc, DeviceStatus::address_space);
+    host_free_ -= rounded;
+    charge(DeviceCall::host_malloc, size);
+    return range->begin;
+}
+
+DeviceResult<void> SimDevice::host_free(Address address) {
+    count(DeviceCall::host_free);
+    if (capturing())
+        return refuse(DeviceCall::host_free, DeviceStatus::not_permitted);
+    const std::optional<Range> range = host_.find(address);
+    if (!range || range->begin != address)
+        return refuse(DeviceCall::host_free, DeviceStatus::invalid_value);
+    counters_.stall_ns += clock_.drain_all();
+    host_.give(*range);
+    host_free_ += range->size;
+    store_.drop(*range);
+    charge(DeviceCall::host_free, range->size);
+    return {};
+}
+
+// Content.
+
+// The longest piece that begins at `address` and lies in one allocation or mapping, where its bytes
+// are stored; size 0 outside live memory.
+Range SimDevice::piece_at(Address address, Bytes size, bool write) const {
+    if (virtual_.covers(address))
+        return virtual_.translate(address, size, write);
+    Range live = plain_.find(address);
+    if (pool_.covers(address))
+        live = pool_.find(address);
+    else if (host_.covers(address))
+        live = host_.find(address).value_or(Range{});
+    if (live.size == 0)
+        return {};
+    return {address, std::min(size, live.size - (address - live.begin))};
+}
+
+bool SimDevice::accessible(Address address, Bytes size, bool write) const {
+    if (size == 0)
+        return false;
+    const bool pieces_may_join = virtual_.covers(address);
+    Bytes done = 0;
+    while (done < size) {
+        const Range piece = piece_at(address + done, size - done, write);
+        if (piece.size == 0 || (!pieces_may_join && piece.size < size))
+            return false;
+        done += piece.size;
+    }
+    return true;
+}
+
+template <class Visit>
+void SimDevice::for_each_piece(Address address, Bytes size, bool write, Visit visit) const {
+    for (Bytes done = 0; done < size;) {
+        const Range piece = piece_at(address + done, size - done, write);
+        TM_CHECK(piece.size != 0);
+        visit(piece, done);
+        done += piece.size;
+    }
+}
+
+void SimDevice::move_bytes(Address target, Address source, Bytes size) {
+    std::vector<std::byte> buffer(std::min<Bytes>(size, 1_MiB));
+    for (Bytes done = 0; done < size;) {
+        const Bytes step = std::min<Bytes>(size - done, buffer.size());
+        const std::span<std::byte> bytes = std::span(buffer).first(step);
+        for_each_piece(source + done, step, false, [&](Range piece, Bytes at) {
+            store_.read(piece.begin, bytes.subspan(at, piece.size));
+        });
+        for_each_piece(target + done, step, true, [&](Range piece, Bytes at) {
+            store_.write(piece.begin, bytes.subspan(at, piece.size));
+        });
+        done += step;
+    }
+}
+
+DeviceResult<void> SimDevice::read(Address address, std::span<std::byte> target) const {
+    if (!config_.backed)
+        return refuse(DeviceCall::copy, DeviceStatus::not_supported);
+    if (!accessible(address, target.size(), false))
+        return refuse(DeviceCall::copy, DeviceStatus::invalid_value);
+    for_each_piece(address, target.size(), false, [&](Range piece, Bytes done) {
+        store_.read(piece.begin, target.subspan(done, piece.size));
+    });
+    return {};
+}
+
+DeviceResult<void> SimDevice::write(Address address, std::span<const std::byte> source) {
+    if (!config_.backed)
+        return refuse(DeviceCall::copy, DeviceStatus::not_supported);
+    if (!accessible(address, source.size(), true))
+        return refuse(DeviceCall::copy, DeviceStatus::invalid_value);
+    for_each_piece(address, source.size(), true, [&](Range piece, Bytes done) {
+        store_.write(piece.begin, source.subspan(done, piece.size));
+    });
+    return {};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,184 @@
+// SimDevice: a GPU that isn't there. Deterministic: the same calls give the same answers, addresses
+// and times on every machine.
+//
+// Memory: capacity is counted exactly: plain memory rounded up to 512 bytes, handles of physical
+// memory, and what the stream-ordered pool holds. Plain memory, the pool, host memory and
+// reservations have address ranges of their own, which never overlap; an address says what it is.
+// Every call refuses what the CUDA driver would refuse, and then changes nothing but its counter.
+//
+// Time: see VirtualClock. Each call costs what the profile says; a refused call costs nothing.
+// `free`, `synchronize` and `synchronize_device` wait for queued work, and the wait is counted as a
+// stall; the pool gives back what it holds beyond its threshold at the latter two.
+//
+// Content: with `backed`, memory holds bytes. They move when fill and copy are called, in the order
+// of the calls: streams order time, not content (whether the program ordered them right is the
+// checker's question, backends/wrap/checked.h).
+//
+// Not thread-safe. O(1) for plain memory and order; logarithmic in live ranges for the rest.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/sim/async_pool.h"
+#include "backends/sim/clock.h"
+#include "backends/sim/costs.h"
+#include "backends/sim/memory.h"
+#include "backends/sim/plain_memory.h"
+#include "backends/sim/virtual_memory.h"
+#include "core/device/device.h"
+
+namespace tidemark {
+
+struct SimConfig {
+    Bytes capacity = 0;                    // 0 = the profile's; at most SimDevice::kLargestCapacity
+    Bytes granularity = 2_MiB;             // a power of two, 512 at least
+    const CostProfile* profile = nullptr;  // must outlive the device; null = free of cost
+    bool backed = false;                   // memory holds bytes
+    Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
+};
+
+class SimDevice final : public Device {
+  public:
+    static constexpr Bytes kLargestCapacity = Bytes{1} << 46;
+    static constexpr Address kFirstAddress{0x302000000};
+
+    // A configuration out of its bounds is the caller's defect (TM_CHECK).
+    explicit SimDevice(const SimConfig& config);
+
+    // A device in the same state, with content and clock, that goes its own way from here.
+    // O(state).
+    std::unique_ptr<SimDevice> clone() const;
+
+    // Where a replay stores the recorded time of the event at hand (never decreasing): now() is
+    // that plus what calls and stalls have cost so far.
+    Nanoseconds* recorded_time() { return clock_.recorded_time(); }
+
+    // Graph capture of a stream. While any stream is captured, calls that wait or ask whether work
+    // is done (free, host_free, complete, synchronize, synchronize_device, trim_pool) are
+    // not_permitted; what is queued on a captured stream is not executed. False: it was already
+    // captured, or wasn't.
+    bool begin_capture(StreamId stream);
+    bool end_capture(StreamId stream);
+
+    // Direct access to content, for tests: free of time. Only with `backed` (else not_supported);
+    // invalid_value outside live memory.
+    DeviceResult<void> read(Address address, std::span<std::byte> target) const;
+    DeviceResult<void> write(Address address, std::span<const std::byte> source);
+
+    std::string_view name() const override { return name_; }
+
+    bool has(Feature /*feature*/) const override { return true; }
+
+    Bytes granularity() const override { return config_.granularity; }
+
+    MemoryInfo memory() const override { return {config_.capacity, free_}; }
+
+    Nanoseconds now() const override { return clock_.now(); }
+
+    const DeviceCounters& counters() const override { return counters_; }
+
+    DeviceResult<Address> malloc(Bytes size) override {
+        count(DeviceCall::malloc);
+        if (size - 1 >= free_) [[unlikely]]  // 0 wraps around
+            return refuse(DeviceCall::malloc,
+                          size == 0 ? DeviceStatus::invalid_value : DeviceStatus::out_of_memory);
+        const Bytes rounded = align_up(size, PlainMemory::kUnit);
+        if (rounded > free_) [[unlikely]]
+            return refuse(DeviceCall::malloc, DeviceStatus::out_of_memory);
+        free_ -= rounded;
+        charge(DeviceCall::malloc, rounded);
+        return plain_.take(rounded);
+    }
+
+    DeviceResult<void> free(Address address) override {
+        count(DeviceCall::free);
+        if (!captured_.empty()) [[unlikely]]
+            return refuse(DeviceCall::free, DeviceStatus::not_permitted);
+        const Bytes size = plain_.give(address);
+        if (size == 0) [[unlikely]]
+            return refuse(DeviceCall::free, DeviceStatus::invalid_value);
+        free_ += size;
+        counters_.stall_ns += clock_.drain_all();
+        charge(DeviceCall::free, size);
+        if (config_.backed) [[unlikely]]
+            store_.drop({address, size});
+        return {};
+    }
+
+    DeviceResult<Address> malloc_async(Bytes size, StreamId stream) override;
+    DeviceResult<void> free_async(Address address, StreamId stream) override;
+    DeviceResult<void> set_pool_threshold(Bytes threshold) override;
+    DeviceResult<void> trim_pool(Bytes keep) override;
+
+    DeviceResult<Range> reserve(Bytes size) override;
+    DeviceResult<void> unreserve(Range range) override;
+    DeviceResult<PhysicalId> create(Location where, Bytes size) override;
+    DeviceResult<void> release(PhysicalId physical) override;
+    DeviceResult<void> map(Range range, PhysicalId physical) override;
+    DeviceResult<void> unmap(Range range) override;
+    DeviceResult<void> set_access(Range range, bool writable) override;
+
+    DeviceResult<EventId> record(StreamId stream) override;
+    DeviceResult<bool> complete(EventId event) override;
+    DeviceResult<void> wait(StreamId stream, EventId event) override;
+    DeviceResult<void> synchronize(StreamId stream) override;
+    DeviceResult<void> synchronize_device() override;
+
+    bool capturing() const override { return !captured_.empty(); }
+
+    DeviceResult<void> copy(Address target, Address source, Bytes size, StreamId stream) override;
+    DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
+                            StreamId stream) override;
+
+    DeviceResult<Address> host_malloc(Bytes size) override;
+    DeviceResult<void> host_free(Address address) override;
+
+  private:
+    SimDevice(const SimDevice& other);
+
+    void count(DeviceCall call) { ++counters_.calls[static_cast<std::size_t>(call)]; }
+
+    void charge(DeviceCall call, Bytes bytes) { spend(call, profile_->cost(call, bytes)); }
+
+    void spend(DeviceCall call, Nanoseconds cost) {
+        counters_.call_ns[static_cast<std::size_t>(call)] += cost;
+        clock_.spend(cost);
+    }
+
+    static tl::unexpected<DeviceError> refuse(DeviceCall call, DeviceStatus status) {
+        return tl::make_unexpected(DeviceError{status, call, 0});
+    }
+
+    DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stall);
+    Bytes trim_pool_to(Bytes keep);
+    bool grow_pool(Bytes size);
+    void take_back(Range freed);
+    void enqueue(StreamId stream, Transfer transfer, Bytes size);
+    bool is_captured(StreamId stream) const;
+    Range piece_at(Address address, Bytes size, bool write) const;
+    bool accessible(Address address, Bytes size, bool write) const;
+    void move_bytes(Address target, Address source, Bytes size);
+    template <class Visit>
+    void for_each_piece(Address address, Bytes size, bool write, Visit visit) const;
+
+    SimConfig config_;
+    std::string name_;
+    const CostProfile* profile_;
+    Bytes free_;
+    VirtualClock clock_;
+    DeviceCounters counters_;
+    PlainMemory plain_;
+    AsyncPool pool_;
+    AddressSpace host_;
+    Bytes host_free_;
+    VirtualMemory virtual_;
+    ByteStore store_;
+    std::vector<StreamId> captured_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,193 @@
+// scenario: builds what a scenario names (policy, simulated devices, observers), lets the engine
+// run, and gathers the figures.
+#include "replay/scenario/scenario.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "backends/sim/costs.h"
+#include "backends/sim/sim_device.h"
+#include "core/base/check.h"
+#include "core/base/text.h"
+#include "replay/scenario/recorded_policy.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kRefusalsKept = 16;
+
+// Keeps the first few refusals whole.
+class RefusalLog final : public Observer {
+  public:
+    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
+
+    void on_refusal(const Refusal& refusal) override {
+        if (refusals_.size() < kRefusalsKept)
+            refusals_.push_back(refusal);
+    }
+
+    std::vector<Refusal> take() { return std::move(refusals_); }
+
+  private:
+    std::vector<Refusal> refusals_;
+};
+
+// Everybody who watches a run.
+class Watchers {
+  public:
+    explicit Watchers(const TraceInfo& info) {
+        for (const MetricInfo& metric : all_metrics())
+            metrics_.push_back(metric.make(info));
+        for (const auto& metric : metrics_)
+            observers_.push_back(metric.get());
+        observers_.push_back(&timeline_);
+        observers_.push_back(&refusals_);
+    }
+
+    std::span<Observer* const> observers() const { return observers_; }
+
+    void tell(Run& run, std::span<const Lane> lanes) {
+        for (const auto& metric : metrics_) {
+            for (const Measurement& measurement : metric->results(lanes))
+                run.measurements.push_back(measurement);
+        }
+        run.timeline = timeline_.take();
+        run.refusals = refusals_.take();
+    }
+
+  private:
+    std::vector<std::unique_ptr<Metric>> metrics_;
+    TimelineObserver timeline_;
+    RefusalLog refusals_;
+    std::vector<Observer*> observers_;
+};
+
+// The policy that the scenario names or the trace was recorded under, with the scenario's limit if
+// the policy takes one. Notes what cannot be followed in `warnings`.
+Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario,
+                                 std::vector<std::string>& warnings) {
+    std::string text = scenario.policy;
+    if (text.empty()) {
+        TM_ASSIGN(RecordedPolicy recorded, recorded_policy(info));
+        text = std::move(recorded.text);
+        warnings = std::move(recorded.warnings);
+    }
+    TM_ASSIGN(PolicySpec spec, parse_policy(text));
+    const auto options = spec.policy->options;
+    const bool takes_limit = std::any_of(options.begin(), options.end(), [](const auto& option) {
+        return option.name == "limit" && option.type == OptionType::bytes;
+    });
+    if (scenario.limit == 0 || !takes_limit)
+        return spec;
+    if (!spec.options.is_default("limit"))
+        return fail(ErrorCode::bad_option,
+                    fmt::format("policy {} has a limit of its own ({})", spec.policy->name,
+                                format_bytes(spec.options.bytes("limit"))),
+                    "--limit", "give one of the two");
+    const bool more = text.find(':') != std::string::npos;
+    return parse_policy(fmt::format("{}{}limit={}", text, more ? ',' : ':', scenario.limit));
+}
+
+// Bytes of the simulated device: as asked, else as recorded, else the profile's.
+Bytes device_memory(const Scenario& scenario, const TraceDevice& recorded,
+                    const CostProfile& profile) {
+    if (scenario.memory > 0)
+        return scenario.memory;
+    const Bytes memory = recorded.total_memory > 0 ? recorded.total_memory : profile.memory;
+    return std::min(memory, SimDevice::kLargestCapacity);
+}
+
+// One device of the trace with its allocator.
+struct Stand {
+    std::unique_ptr<SimDevice> device;
+    std::unique_ptr<Allocator> allocator;
+
+    Lane lane() const { return {device.get(), allocator.get(), device->recorded_time()}; }
+};
+
+// The machine of a run: a stand for each device of the trace.
+class Machine {
+  public:
+    static Result<Machine> build(const TraceInfo& info, const Scenario& scenario,
+                                 const PolicySpec& spec, const CostProfile& profile) {
+        Machine machine;
+        const std::size_t count = std::max<std::size_t>(info.devices.size(), 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
+            const Bytes memory = device_memory(scenario, recorded, profile);
+            Stand stand;
+            stand.device = std::make_unique<SimDevice>(
+                SimConfig{.capacity = machine.capacity(memory, scenario, spec),
+                          .granularity = profile.granularity,
+                          .profile = &profile});
+            TM_ASSIGN(stand.allocator, spec.make(*stand.device));
+            machine.lanes_.push_back(stand.lane());
+            machine.stands_.push_back(std::move(stand));
+        }
+        return machine;
+    }
+
+    std::span<const Lane> lanes() const { return lanes_; }
+
+  private:
+    // A policy that takes the limit as an option keeps it by itself; for any other the device is
+    // just that small.
+    static Bytes capacity(Bytes memory, const Scenario& scenario, const PolicySpec& spec) {
+        const auto all = spec.options.all();
+        const bool kept = std::any_of(all.begin(), all.end(),
+                                      [](const auto& option) { return option.first == "limit"; });
+        return scenario.limit > 0 && !kept ? std::min(memory, scenario.limit) : memory;
+    }
+
+    std::vector<Stand> stands_;
+    std::vector<Lane> lanes_;
+};
+
+}  // namespace
+
+const Measurement& Run::measurement(std::string_view name) const {
+    const auto found =
+        std::find_if(measurements.begin(), measurements.end(),
+                     [name](const Measurement& candidate) { return candidate.name == name; });
+    TM_CHECK(found != measurements.end());
+    return *found;
+}
+
+Result<Run> run(const Trace& trace, const Scenario& scenario,
+                const std::function<void(std::uint64_t events_done)>& progress) {
+    const TraceInfo& info = trace.info();
+    if (scenario.memory > SimDevice::kLargestCapacity)
+        return fail(
+            ErrorCode::bad_option,
+            fmt::format("{} is more than a simulated device can have ({})",
+                        format_bytes(scenario.memory), format_bytes(SimDevice::kLargestCapacity)),
+            "--memory");
+    Run result;
+    TM_ASSIGN(const PolicySpec spec, choose_policy(info, scenario, result.warnings));
+    TM_ASSIGN(const CostProfile profile, load_profile(scenario.profile));
+    TM_ASSIGN(const Machine machine, Machine::build(info, scenario, spec, profile));
+
+    Watchers watchers(info);
+    ReplayEngine engine(machine.lanes(), watchers.observers());
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal, .progress = progress};
+    TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
+    watchers.tell(result, machine.lanes());
+
+    result.scenario = scenario;
+    result.scenario.policy = spec.text();
+    result.scenario.profile = profile.name;
+    result.scenario.memory = device_memory(
+        scenario, info.devices.empty() ? TraceDevice{} : info.devices.front(), profile);
+    result.policy_name = spec.policy->name;
+    const auto options = spec.options.all();
+    result.policy_options.assign(options.begin(), options.end());
+    result.trace_hash = trace.hash();
+    result.profile_hash = profile.hash();
+    return result;
+}
+
+}  // namespace tidemark

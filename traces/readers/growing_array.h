@@ -1,0 +1,102 @@
+// GrowingArray: a vector for tens of millions of small records that are only ever appended.
+//
+// Grows by realloc, which moves large blocks by remapping pages instead of copying them, so the
+// peak is the array itself and not the old one beside the new. Trivially copyable elements only;
+// pointers into it are valid until the next push_back. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+
+template <class T>
+class GrowingArray {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    GrowingArray() = default;
+
+    GrowingArray(GrowingArray&& other) noexcept { swap(other); }
+
+    GrowingArray& operator=(GrowingArray&& other) noexcept {
+        GrowingArray moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+
+    GrowingArray(const GrowingArray&) = delete;
+    GrowingArray& operator=(const GrowingArray&) = delete;
+
+    ~GrowingArray() { std::free(data_); }
+
+    // Amortised O(1).
+    void push_back(const T& value) {
+        if (size_ == capacity_) [[unlikely]] {
+            const T kept = value;  // may be an element of this very array
+            reserve(capacity_ == 0 ? 64 : capacity_ * 2);
+            data_[size_++] = kept;
+            return;
+        }
+        data_[size_++] = value;
+    }
+
+    // Grows or shrinks to `count`; new elements are `value`.
+    void resize(std::size_t count, const T& value) {
+        if (count > capacity_)
+            reserve(count > capacity_ * 2 ? count : capacity_ * 2);
+        for (std::size_t i = size_; i < count; ++i)
+            data_[i] = value;
+        size_ = count;
+    }
+
+    // `count` <= size(). O(1).
+    void truncate(std::size_t count) { size_ = count; }
+
+    // Gives the memory back.
+    void reset() { *this = GrowingArray(); }
+
+    T& operator[](std::size_t i) { return data_[i]; }
+
+    const T& operator[](std::size_t i) const { return data_[i]; }
+
+    T* data() { return data_; }
+
+    const T* data() const { return data_; }
+
+    std::size_t size() const { return size_; }
+
+    bool empty() const { return size_ == 0; }
+
+    std::span<T> view(std::size_t begin, std::size_t count) { return {data_ + begin, count}; }
+
+    std::span<const T> view(std::size_t begin, std::size_t count) const {
+        return {data_ + begin, count};
+    }
+
+  private:
+    void swap(GrowingArray& other) {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+
+    void reserve(std::size_t capacity) {
+        TM_CHECK(capacity <= static_cast<std::size_t>(-1) / sizeof(T) / 2);
+        void* grown = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));
+        TM_CHECK(grown != nullptr);
+        data_ = static_cast<T*>(grown);
+        capacity_ = capacity;
+    }
+
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+};
+
+}  // namespace tidemark

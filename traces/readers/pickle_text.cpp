@@ -1,0 +1,171 @@
+// Opcodes that are rare in a snapshot: the text forms of protocol 0, which hand-made and very old
+// files use, and the rejection of everything that is no plain data.
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/readers/pickle.h"
+#include "traces/readers/pickle_opcodes.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kLineMax = std::size_t{1} << 20U;
+
+void append_utf8(std::string& text, std::uint32_t code) {
+    const auto put = [&text](std::uint32_t byte) { text.push_back(static_cast<char>(byte)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xc0U | code >> 6U);
+        put(0x80U | (code & 0x3fU));
+    } else if (code < 0x10000) {
+        put(0xe0U | code >> 12U);
+        put(0x80U | (code >> 6U & 0x3fU));
+        put(0x80U | (code & 0x3fU));
+    } else {
+        put(0xf0U | (code >> 18U & 7U));
+        put(0x80U | (code >> 12U & 0x3fU));
+        put(0x80U | (code >> 6U & 0x3fU));
+        put(0x80U | (code & 0x3fU));
+    }
+}
+
+// Python's raw-unicode-escape: Latin-1, and \uXXXX or \UXXXXXXXX for the rest.
+std::string from_raw_unicode_escape(std::string_view line) {
+    std::string text;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const std::size_t digits = line.substr(i, 2) == "\\u" ? 4 : line.substr(i, 2) == "\\U" ? 8 : 0;
+        std::uint32_t code = static_cast<unsigned char>(line[i]);
+        if (digits != 0 && i + 2 + digits <= line.size()) {
+            const char* begin = line.data() + i + 2;
+            std::uint32_t escaped = 0;
+            if (std::from_chars(begin, begin + digits, escaped, 16).ptr == begin + digits) {
+                code = escaped;
+                i += 1 + digits;
+            }
+        }
+        append_utf8(text, code);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string_view opcode::forbidden_name(unsigned opcode) {
+    static constexpr std::array<std::pair<unsigned, std::string_view>, 15> kNames{{
+        {'c', "GLOBAL"},
+        {0x93, "STACK_GLOBAL"},
+        {'R', "REDUCE"},
+        {'b', "BUILD"},
+        {'i', "INST"},
+        {'o', "OBJ"},
+        {0x81, "NEWOBJ"},
+        {0x92, "NEWOBJ_EX"},
+        {'P', "PERSID"},
+        {'Q', "BINPERSID"},
+        {0x82, "EXT1"},
+        {0x83, "EXT2"},
+        {0x84, "EXT4"},
+        {0x97, "NEXT_BUFFER"},
+        {0x98, "READONLY_BUFFER"},
+    }};
+    for (const auto& [number, name] : kNames) {
+        if (number == opcode)
+            return name;
+    }
+    return {};
+}
+
+bool Unpickler::reject(unsigned opcode) {
+    const std::string_view name = opcode::forbidden_name(opcode);
+    if (name.empty())
+        return fail_here(fmt::format("byte {:#04x} begins no part of plain pickled data", opcode),
+                         "the file is damaged or no memory snapshot: record it again with "
+                         "torch.cuda.memory._dump_snapshot()");
+    return fail_here(fmt::format("opcode {} ({:#04x}) would import or build Python objects, which "
+                                 "no memory snapshot needs; nothing of it was executed",
+                                 name, opcode),
+                     "do not open the file with Python either, unless you trust its origin");
+}
+
+bool Unpickler::take_line(std::string_view& line) {
+    std::size_t length = 0;
+    for (;; ++length) {
+        if (length > kLineMax)
+            return fail_here("a line of text is longer than 1 MiB", "the file is damaged");
+        if (static_cast<std::size_t>(end_ - cursor_) <= length && !refill(length + 1))
+            return false;
+        if (cursor_[length] == '\n')
+            break;
+    }
+    line = {reinterpret_cast<const char*>(cursor_), length};
+    cursor_ += length + 1;
+    return true;
+}
+
+bool Unpickler::execute_text(unsigned opcode) {
+    std::string_view line;
+    switch (opcode) {
+        case opcode::kInt:
+        case opcode::kLong:
+            return take_line(line) && push_decimal(line);
+        case opcode::kFloat:
+            return take_line(line) && push_real_line(line);
+        case opcode::kUnicode:
+            return take_line(line) && push_unicode_line(line);
+        case opcode::kPut:
+        case opcode::kGet:
+            return take_line(line) && get_line(line, opcode == opcode::kPut);
+        default:
+            return reject(opcode);
+    }
+}
+
+// "17", "-3", "12L"; "00" and "01" are False and True.
+bool Unpickler::push_decimal(std::string_view line) {
+    if (line == "00" || line == "01")
+        return push({Value::Kind::boolean, line == "01" ? 1U : 0U});
+    if (!line.empty() && line.back() == 'L')
+        line.remove_suffix(1);
+    const bool negative = !line.empty() && line.front() == '-';
+    line.remove_prefix(negative ? 1 : 0);
+    std::uint64_t magnitude = 0;
+    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), magnitude);
+    if (end != line.data() + line.size() || line.empty())
+        return fail_here("a line that should be a whole number isn't one", "the file is damaged");
+    if (code != std::errc())
+        magnitude = ~std::uint64_t{0};
+    if (magnitude < std::uint64_t{1} << 59U) {
+        const auto number = static_cast<std::int64_t>(magnitude);
+        return push_number(negative ? -number : number);
+    }
+    return push_wide({magnitude, negative});
+}
+
+bool Unpickler::push_real_line(std::string_view line) {
+    double number = 0;
+    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (code != std::errc() || end != line.data() + line.size())
+        return fail_here("a line that should be a number isn't one", "the file is damaged");
+    return push_real(number);
+}
+
+bool Unpickler::push_unicode_line(std::string_view line) {
+    return push({Value::Kind::string, objects_.strings.intern(from_raw_unicode_escape(line))});
+}
+
+bool Unpickler::get_line(std::string_view line, bool is_put) {
+    std::uint64_t index = 0;
+    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), index);
+    if (code != std::errc() || end != line.data() + line.size())
+        return fail_here("a line that should be a memo index isn't one", "the file is damaged");
+    return is_put ? put(index) : get(index);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,184 @@
+// Decoding of chunks: loops without branches that depend on the data.
+#include "traces/tmk/chunk_decoder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace tidemark::tmk {
+namespace {
+
+constexpr const char* kNonsense = "a chunk of events that does not fit together";
+
+bool names_string(EventKind kind) {
+    return kind == EventKind::range_begin || kind == EventKind::range_end ||
+           kind == EventKind::mark;
+}
+
+}  // namespace
+
+template <class T>
+bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::size_t events) {
+    layout_ = in.get<Layout>();
+    if (layout_ > Layout::by_slot)
+        return false;
+    if (layout_ != Layout::every)
+        constant_ = static_cast<T>(in.get<std::uint64_t>());
+    if (layout_ == Layout::constant) {
+        bound_ = static_cast<std::uint64_t>(constant_);
+        if (filled_with_ != constant_)
+            std::ranges::fill(values_, constant_);
+        filled_with_ = constant_;
+        return in.ok();
+    }
+    filled_with_.reset();
+    if (layout_ != Layout::every) {
+        const auto bits = in.get_bytes(kKinds / 8);
+        if (!in.ok())
+            return false;
+        for (std::size_t kind = 0; kind < kKinds; ++kind)
+            stores_[kind] = std::to_integer<std::uint8_t>(bits[kind / 8] >> (kind % 8)) & 1U;
+        // One more than a batch can use, so that the next number may always be looked at.
+        ahead_.resize(kBatchEvents + 1);
+        ahead_begin_ = ahead_end_ = 0;
+    }
+    if (layout_ == Layout::by_slot)
+        last_.resize(kChunkEvents);
+    if (!stream_.open(in, decompressor, events))
+        return false;
+    bound_ = stream_.bound();
+    if (layout_ == Layout::by_kind)
+        bound_ = std::max(bound_, static_cast<std::uint64_t>(constant_));
+    return layout_ != Layout::every || stream_.left() == events;
+}
+
+template <class T>
+void ColumnDecoder<T>::look_ahead(std::size_t count) {
+    std::copy(ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_begin_),
+              ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_end_), ahead_.begin());
+    ahead_end_ -= ahead_begin_;
+    ahead_begin_ = 0;
+    if (ahead_end_ >= count)
+        return;
+    const std::size_t more = std::min(count - ahead_end_, stream_.left());
+    stream_.read(ahead_.data() + ahead_end_, more);
+    ahead_end_ += more;
+}
+
+template <class T>
+void ColumnDecoder<T>::spread_by_kind(const BatchScope& scope) {
+    const T* const numbers = ahead_.data();
+    T* const out = values_.data();
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < scope.count; ++i) {
+        const std::uint8_t stores = stores_[static_cast<std::uint8_t>(scope.kind[i])];
+        out[i] = stores != 0 ? numbers[used] : constant_;
+        used += stores;
+    }
+    ahead_begin_ = used;
+}
+
+template <class T>
+void ColumnDecoder<T>::spread_by_slot(const BatchScope& scope) {
+    const T* const numbers = ahead_.data();
+    T* const out = values_.data();
+    T* const last = last_.data();
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < scope.count; ++i) {
+        const std::uint8_t stores =
+            stores_[static_cast<std::uint8_t>(scope.kind[i])] | scope.first[i];
+        const T number = numbers[used];
+        const T before = last[scope.place[i]];
+        const T value = stores != 0 ? number : before;
+        last[scope.place[i]] = value;
+        out[i] = value;
+        used += stores;
+    }
+    ahead_begin_ = used;
+}
+
+template <class T>
+bool ColumnDecoder<T>::decode(const BatchScope& scope) {
+    if (layout_ == Layout::constant)
+        return true;
+    if (layout_ == Layout::every) {
+        stream_.read(values_.data(), scope.count);
+        return true;
+    }
+    look_ahead(scope.count);
+    if (layout_ == Layout::by_kind)
+        spread_by_kind(scope);
+    else
+        spread_by_slot(scope);
+    return ahead_begin_ <= ahead_end_;
+}
+
+ChunkDecoder::ChunkDecoder()
+    : slot_list_(kChunkEvents),
+      kind_(kBatchEvents),
+      time_(kBatchEvents),
+      slot_(kBatchEvents),
+      place_(kBatchEvents),
+      first_(kBatchEvents) {}
+
+Result<void> ChunkDecoder::open(std::span<const std::byte> payload, const Limits& limits) {
+    limits_ = limits;
+    done_ = 0;
+    slots_seen_ = 0;
+    ByteReader in(payload);
+    header_ = in.get<ChunkHeader>();
+    if (!in.ok() || header_.count == 0 || header_.count > kChunkEvents || header_.zero != 0 ||
+        !open_columns(in) || in.left() != 0) {
+        header_.count = 0;
+        return fail(ErrorCode::bad_input, kNonsense);
+    }
+    return {};
+}
+
+bool ChunkDecoder::open_columns(ByteReader& in) {
+    const std::size_t events = header_.count;
+    if (!kinds_.open(in, decompressor_, events) || kinds_.left() != events ||
+        !times_.open(in, decompressor_, events) || times_.left() != events ||
+        !slots_.open(in, decompressor_, events))
+        return false;
+    const std::size_t slots = slots_.left();
+    slots_.read(slot_list_.data(), slots);
+    const auto is_allowed = [this](std::uint32_t slot) {
+        return slot < limits_.slots || slot == kNoSlot;
+    };
+    if (!std::all_of(slot_list_.begin(), slot_list_.begin() + static_cast<std::ptrdiff_t>(slots),
+                     is_allowed))
+        return false;
+    if (!places_.open(in, decompressor_, events) || places_.left() != events)
+        return false;
+    // Every slot of the list is named by some event, so places above it cannot come unnoticed:
+    // decode_slots() sees to it that they come in order.
+    slot_count_ = slots;
+    return size_.open(in, decompressor_, events) && address_.open(in, decompressor_, events) &&
+           stream_.open(in, decompressor_, events) && stack_.open(in, decompressor_, events) &&
+           aux_.open(in, decompressor_, events) && tag_.open(in, decompressor_, events) &&
+           device_.open(in, decompressor_, events) && flags_.open(in, decompressor_, events);
+}
+
+bool ChunkDecoder::decode_slots(std::size_t count) {
+    places_.read(place_.data(), count);
+    std::size_t seen = slots_seen_;
+    bool out_of_order = false;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t place = place_[i];
+        const bool is_first = place == seen;
+        out_of_order |= place > seen;
+        first_[i] = is_first ? 1 : 0;
+        seen += is_first ? 1 : 0;
+        slot_[i] = slot_list_[place];
+    }
+    slots_seen_ = seen;
+    return !out_of_order && seen <= slot_count_;
+}
+
+bool ChunkDecoder::decode_columns(const BatchScope& scope) {
+    return size_.decode(scope) && address_.decode(scope) && stream_.decode(scope) &&
+           stack_.decode(scope) && aux_.decode(scope) && tag_.decode(scope) &&
+           device_.decode(scope) && flags_.decode(scope);
+}
