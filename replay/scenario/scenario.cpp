@@ -65,6 +65,13 @@ class Watchers {
     std::vector<Observer*> observers_;
 };
 
+// Whether a policy keeps a limit on reserved bytes by itself, as an option.
+bool takes_limit(const PolicyInfo& policy) {
+    return std::any_of(policy.options.begin(), policy.options.end(), [](const OptionInfo& option) {
+        return option.name == "limit" && option.type == OptionType::bytes;
+    });
+}
+
 // The policy that the scenario names or the trace was recorded under, with the scenario's limit if
 // the policy takes one. Notes what cannot be followed in `warnings`.
 Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario,
@@ -76,11 +83,8 @@ Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario
         warnings = std::move(recorded.warnings);
     }
     TM_ASSIGN(PolicySpec spec, parse_policy(text));
-    const auto options = spec.policy->options;
-    const bool takes_limit = std::any_of(options.begin(), options.end(), [](const auto& option) {
-        return option.name == "limit" && option.type == OptionType::bytes;
-    });
-    if (scenario.limit == 0 || !takes_limit)
+    if (scenario.limit == 0 || !takes_limit(*spec.policy) ||
+        spec.options.bytes("limit") == scenario.limit)
         return spec;
     if (!spec.options.is_default("limit"))
         return fail(ErrorCode::bad_option,
@@ -136,10 +140,8 @@ class Machine {
     // A policy that takes the limit as an option keeps it by itself; for any other the device is
     // just that small.
     static Bytes capacity(Bytes memory, const Scenario& scenario, const PolicySpec& spec) {
-        const auto all = spec.options.all();
-        const bool kept = std::any_of(all.begin(), all.end(),
-                                      [](const auto& option) { return option.first == "limit"; });
-        return scenario.limit > 0 && !kept ? std::min(memory, scenario.limit) : memory;
+        return scenario.limit > 0 && !takes_limit(*spec.policy) ? std::min(memory, scenario.limit)
+                                                                : memory;
     }
 
     std::vector<Stand> stands_;
@@ -179,7 +181,6 @@ Result<Run> run(const Trace& trace, const Scenario& scenario,
 
     result.scenario = scenario;
     result.scenario.policy = spec.text();
-    result.scenario.profile = profile.name;
     result.scenario.memory = device_memory(
         scenario, info.devices.empty() ? TraceDevice{} : info.devices.front(), profile);
     result.policy_name = spec.policy->name;

@@ -88,7 +88,9 @@ class Unpickler {
 
     bool mark();
     bool pop_mark(std::size_t& height);
+
     std::size_t floor() const { return marks_.empty() ? 0 : marks_[marks_.size() - 1]; }
+
     bool pop();
     bool duplicate();
     bool memoize();

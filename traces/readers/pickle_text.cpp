@@ -40,7 +40,9 @@ void append_utf8(std::string& text, std::uint32_t code) {
 std::string from_raw_unicode_escape(std::string_view line) {
     std::string text;
     for (std::size_t i = 0; i < line.size(); ++i) {
-        const std::size_t digits = line.substr(i, 2) == "\\u" ? 4 : line.substr(i, 2) == "\\U" ? 8 : 0;
+        const std::size_t digits = line.substr(i, 2) == "\\u"   ? 4
+                                   : line.substr(i, 2) == "\\U" ? 8
+                                                                : 0;
         std::uint32_t code = static_cast<unsigned char>(line[i]);
         if (digits != 0 && i + 2 + digits <= line.size()) {
             const char* begin = line.data() + i + 2;

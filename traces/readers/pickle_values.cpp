@@ -27,8 +27,9 @@ void ListStore::append(std::uint32_t list, std::span<const Value> values) {
     }
     List& target = lists_[list];
     const auto count = static_cast<std::uint32_t>(values.size());
-    const bool extends = target.count != 0 &&
-                         target.last + 2U + std::uint64_t{items_[target.last + 1U]} == items_.size();
+    const bool extends =
+        target.count != 0 &&
+        target.last + 2U + std::uint64_t{items_[target.last + 1U]} == items_.size();
     if (extends) {
         items_[target.last + 1U] += count;
     } else {

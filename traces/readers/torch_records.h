@@ -1,6 +1,6 @@
 // The records of a PyTorch memory snapshot, made from pickled dicts as soon as their items are
-// known: a trace entry is 32 bytes instead of a Python dict. What a dict is, its keys tell: versions
-// of PyTorch differ in what they write, so no record needs to have all its fields.
+// known: a trace entry is 32 bytes instead of a Python dict. What a dict is, its keys tell:
+// versions of PyTorch differ in what they write, so no record needs to have all its fields.
 //
 // Single-threaded. Memory O(records).
 #pragma once
@@ -41,12 +41,12 @@ enum class Action : std::uint8_t {
 
 // What entries share by the thousand: stream, call stack, texts, pool. All numbers are indexes.
 struct Context {
-    std::uint32_t stream = 0;           // Records::streams
-    std::uint32_t frames = kNone;       // a list of frames
-    std::uint32_t compile = kNone;      // a string: compile_context
-    std::uint32_t metadata = kNone;     // a string: user_metadata
-    std::uint32_t pool = 0;             // Records::pools
-    std::uint32_t has_pool = 0;         // 1: the entry itself names its pool
+    std::uint32_t stream = 0;        // Records::streams
+    std::uint32_t frames = kNone;    // a list of frames
+    std::uint32_t compile = kNone;   // a string: compile_context
+    std::uint32_t metadata = kNone;  // a string: user_metadata
+    std::uint32_t pool = 0;          // Records::pools
+    std::uint32_t has_pool = 0;      // 1: the entry itself names its pool
 
     friend bool operator==(const Context&, const Context&) = default;
 };
@@ -56,9 +56,9 @@ struct Entry {
     static constexpr std::uint64_t kTimeBits = 52;  // microseconds since 1970 until the year 2112
     static constexpr std::uint8_t kHasAddress = 1;
     static constexpr std::uint8_t kHasSize = 2;
-    static constexpr std::uint8_t kOwned = 4;   // a free whose allocation is known: link = its slot
-    static constexpr std::uint8_t kTwice = 8;   // a free of what had been freed before
-    static constexpr std::uint8_t kBorn = 16;   // a free of a block that lived before the trace
+    static constexpr std::uint8_t kOwned = 4;  // a free whose allocation is known: link = its slot
+    static constexpr std::uint8_t kTwice = 8;  // a free of what had been freed before
+    static constexpr std::uint8_t kBorn = 16;  // a free of a block that lived before the trace
 
     std::uint64_t address = 0;  // of oom: the device's free bytes
     std::uint64_t size = 0;
@@ -73,8 +73,8 @@ struct Entry {
     bool has(std::uint8_t flags) const { return (packed >> 56U & flags) == flags; }
 
     void set_action(Action action) {
-        packed = (packed & ~(std::uint64_t{15} << kTimeBits)) |
-                 static_cast<std::uint64_t>(action) << kTimeBits;
+        packed = (packed & ~(std::uint64_t{15} << kTimeBits)) | static_cast<std::uint64_t>(action)
+                                                                    << kTimeBits;
     }
 
     void set_time_us(std::uint64_t time) {
@@ -129,11 +129,40 @@ struct Annotation {
 
 // Every key that means something to us.
 enum class Key : std::uint8_t {
-    none, action, addr, address, allocated_size, active_size, allocator_settings, blocks,
-    compile_context, device, device_free, device_traces, external_annotations, filename, frames,
-    history, host_segments, host_traces, is_expandable, line, name, pool_id, real_size,
-    requested_size, segment_pool_id, segment_type, segments, size, stage, state, stream, time_us,
-    total_size, user_metadata,
+    none,
+    action,
+    addr,
+    address,
+    allocated_size,
+    active_size,
+    allocator_settings,
+    blocks,
+    compile_context,
+    device,
+    device_free,
+    device_traces,
+    external_annotations,
+    filename,
+    frames,
+    history,
+    host_segments,
+    host_traces,
+    is_expandable,
+    line,
+    name,
+    pool_id,
+    real_size,
+    requested_size,
+    segment_pool_id,
+    segment_type,
+    segments,
+    size,
+    stage,
+    state,
+    stream,
+    time_us,
+    total_size,
+    user_metadata,
     count
 };
 
@@ -190,8 +219,8 @@ class Records final : public DictHandler {
     GrowingArray<FrameRecord> frames;
     GrowingArray<Annotation> annotations;
     GrowingArray<std::uint64_t> real_sizes;
-    GrowingArray<Context> contexts;                            // [0] = the default
-    std::vector<std::uint64_t> streams{0};                     // handles; [0] = default stream
+    GrowingArray<Context> contexts;         // [0] = the default
+    std::vector<std::uint64_t> streams{0};  // handles; [0] = default stream
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pools{{0, 0}};  // ids; [0] = default pool
 
   private:

@@ -33,7 +33,7 @@ enum class Layout : std::uint8_t {
     constant = 0,  // one value for all
     every = 1,     // a stream with a number for each event
     by_kind = 2,   // a stream for some kinds of events, one value for all others
-    by_slot = 3,   // a stream for some kinds and for each slot's first event; others repeat the slot
+    by_slot = 3,  // a stream for some kinds and for each slot's first event; others repeat the slot
 };
 
 constexpr std::size_t kKinds = 256;
@@ -45,6 +45,7 @@ class ChunkEncoder {
     ChunkEncoder();
 
     std::size_t count() const { return kind_.size(); }
+
     std::size_t room() const { return kChunkEvents - count(); }
 
     // At most room() events.

@@ -152,8 +152,6 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
         return false;
     if (!places_.open(in, decompressor_, events) || places_.left() != events)
         return false;
-    // Every slot of the list is named by some event, so places above it cannot come unnoticed:
-    // decode_slots() sees to it that they come in order.
     slot_count_ = slots;
     return size_.open(in, decompressor_, events) && address_.open(in, decompressor_, events) &&
            stream_.open(in, decompressor_, events) && stack_.open(in, decompressor_, events) &&
@@ -161,6 +159,7 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
            device_.open(in, decompressor_, events) && flags_.open(in, decompressor_, events);
 }
 
+// Places must appear in order, so that `first` is right and none is outside the list.
 bool ChunkDecoder::decode_slots(std::size_t count) {
     places_.read(place_.data(), count);
     std::size_t seen = slots_seen_;
@@ -182,3 +181,77 @@ bool ChunkDecoder::decode_columns(const BatchScope& scope) {
            stack_.decode(scope) && aux_.decode(scope) && tag_.decode(scope) &&
            device_.decode(scope) && flags_.decode(scope);
 }
+
+// True if all is well afterwards.
+template <class T>
+bool ChunkDecoder::check_below(ColumnDecoder<T>& column, std::uint64_t limit, std::size_t count,
+                               bool forget) {
+    if (column.bound() < limit)
+        return true;
+    T* const values = column.values();
+    bool all_below = true;
+    for (std::size_t i = 0; i < count; ++i)
+        all_below &= static_cast<std::uint64_t>(values[i]) < limit;
+    if (all_below || !forget)
+        return all_below;
+    column.touched();
+    for (std::size_t i = 0; i < count; ++i)
+        values[i] = static_cast<std::uint64_t>(values[i]) < limit ? values[i] : T{};
+    return true;
+}
+
+bool ChunkDecoder::check_names(std::size_t count) {
+    if (aux_.bound() < limits_.strings)
+        return true;
+    std::uint32_t* const aux = aux_.values();
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!names_string(kind_[i]) || aux[i] < limits_.strings)
+            continue;
+        if (!limits_.forget)
+            return false;
+        aux_.touched();
+        aux[i] = 0;
+    }
+    return true;
+}
+
+Result<void> ChunkDecoder::check_indexes(std::size_t count) {
+    const char* wrong = nullptr;
+    if (!check_below(stream_, limits_.streams, count, false))
+        wrong = "stream";
+    else if (!check_below(device_, limits_.devices, count, false))
+        wrong = "device";
+    else if (!check_below(stack_, limits_.stacks, count, limits_.forget))
+        wrong = "call stack";
+    else if (!check_below(tag_, limits_.strings, count, limits_.forget) || !check_names(count))
+        wrong = "string";
+    if (wrong == nullptr)
+        return {};
+    return fail(ErrorCode::bad_input,
+                fmt::format("an event names a {} that the file does not have", wrong));
+}
+
+Result<EventBatch> ChunkDecoder::next() {
+    const std::size_t count = std::min(kBatchEvents, header_.count - done_);
+    if (count == 0)
+        return EventBatch{};
+    kinds_.read(kind_.data(), count);
+    times_.read(time_.data(), count);
+    const bool decoded =
+        decode_slots(count) && decode_columns({count, kind_.data(), place_.data(), first_.data()});
+    done_ += count;
+    if (!decoded || (done_ == header_.count && !is_used_up()))
+        return fail(ErrorCode::bad_input, kNonsense);
+    TM_TRY(check_indexes(count));
+    return EventBatch{count,          kind_.data(),      slot_.data(),     time_.data(),
+                      size_.values(), address_.values(), stream_.values(), stack_.values(),
+                      aux_.values(),  tag_.values(),     device_.values(), flags_.values()};
+}
+
+bool ChunkDecoder::is_used_up() const {
+    return slots_seen_ == slot_count_ && size_.used_up() && address_.used_up() &&
+           stream_.used_up() && stack_.used_up() && aux_.used_up() && tag_.used_up() &&
+           device_.used_up() && flags_.used_up();
+}
+
+}  // namespace tidemark::tmk

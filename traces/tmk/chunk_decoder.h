@@ -59,8 +59,12 @@ class ColumnDecoder {
 
     T* values() { return values_.data(); }
 
+    // To be called when values() have been written to.
+    void touched() { filled_with_.reset(); }
+
   private:
     std::size_t left() const { return stream_.left() + ahead_end_ - ahead_begin_; }
+
     void look_ahead(std::size_t count);
     void spread_by_kind(const BatchScope& scope);
     void spread_by_slot(const BatchScope& scope);
@@ -91,14 +95,17 @@ class ChunkDecoder {
     // The next events; count == 0 at the chunk's end. Errors: bad_input, without a place.
     Result<EventBatch> next();
 
-    // Leaves out the next `count` events of the batch that next() gave last.
-    static EventBatch without_first(EventBatch batch, std::size_t count);
-
   private:
     bool open_columns(ByteReader& in);
     bool decode_slots(std::size_t count);
     bool decode_columns(const BatchScope& scope);
+    bool is_used_up() const;
     Result<void> check_indexes(std::size_t count);
+    bool check_names(std::size_t count);
+
+    template <class T>
+    static bool check_below(ColumnDecoder<T>& column, std::uint64_t limit, std::size_t count,
+                            bool forget);
 
     Decompressor decompressor_;
     ChunkHeader header_;
@@ -110,6 +117,7 @@ class ChunkDecoder {
     StreamDecoder<std::uint32_t> slots_;    // the chunk's list of slots
     StreamDecoder<std::uint16_t> places_;   // each event's place in it
     std::vector<std::uint32_t> slot_list_;  // as long as any place could ask for
+    std::size_t slot_count_ = 0;            // of the list
     std::size_t slots_seen_ = 0;
 
     std::vector<EventKind> kind_;

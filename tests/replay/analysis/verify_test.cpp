@@ -57,8 +57,8 @@ TEST_CASE("verify names the first address that differs", "[verify]") {
 }
 
 TEST_CASE("verify notices a segment that the record lacks, and one too many", "[verify]") {
-    TraceBuilder lacking;
-    lacking.allocate(0, 100, kSmall);
+    TraceBuilder lacking = small_program();
+    lacking.allocate(3, 2_MiB, kLarge);
     CHECK(verified(lacking).mismatches == 2);  // the segment and where the block lies
 
     TraceBuilder extra = small_program();

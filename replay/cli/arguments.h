@@ -1,0 +1,63 @@
+// Arguments: how a command says what it takes on the command line. The only words that commands
+// have for it; arguments.cpp and main.cpp alone know the library that parses.
+//
+// Targets must live until the command has run. Sizes are read as core/base/text.h reads them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tidemark {
+
+// "TRACE" is given by its place, "--policy" or "-p,--policy" by its name. `value` is what --help
+// calls the value of a named one.
+struct Argument {
+    std::string_view name;
+    std::string_view value;
+    std::string_view summary;
+    bool required = false;
+};
+
+class Arguments {
+  public:
+    explicit Arguments(CLI::App& app) : app_(app) {}
+
+    void flag(const Argument& argument, bool& target);
+    void text(const Argument& argument, std::string& target);
+    void list(const Argument& argument, std::vector<std::string>& target);
+    void bytes(const Argument& argument, Bytes& target);
+    void count(const Argument& argument, unsigned& target);
+    void choice(const Argument& argument, std::span<const std::string_view> choices,
+                std::string& target);
+
+    // Fills the targets of sizes, counts and choices after the command line has been parsed.
+    // Errors (bad_option, where = the option's name): what is not one.
+    Result<void> finish() const;
+
+  private:
+    struct Pending {
+        std::string name;
+        std::string text;
+        Bytes* bytes = nullptr;
+        unsigned* count = nullptr;
+        std::string* choice = nullptr;
+        std::vector<std::string_view> choices;
+    };
+
+    std::string& pend(const Argument& argument, Pending pending);
+
+    CLI::App& app_;
+    std::vector<std::unique_ptr<Pending>> pending_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,53 @@
+// Exit codes: the one place that says what a command's end means. `tidemark --help` prints this
+// table, and a test holds README and docs/guide against it. Plain values.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace tidemark {
+
+enum class ExitCode : int {
+    yes = 0,
+    no = 1,
+    bad_usage = 2,
+    bad_input = 3,
+    out_of_memory = 4,
+    not_possible = 5,
+    interrupted = 130,  // by the shell's convention: 128 + SIGINT
+};
+
+struct ExitCodeInfo {
+    ExitCode code;
+    std::string_view meaning;
+};
+
+constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
+    {ExitCode::yes, "done; where a question was asked, the answer is yes"},
+    {ExitCode::no, "the answer is no: verify found a difference, --check found a hazard"},
+    {ExitCode::bad_usage, "wrong usage: an unknown command, option, policy or value"},
+    {ExitCode::bad_input, "bad input: a file that cannot be read, understood or written"},
+    {ExitCode::out_of_memory, "out of memory: replay's policy refused what the program was granted"},
+    {ExitCode::not_possible, "not possible here: a file, device or policy lacks what is needed"},
+    {ExitCode::interrupted, "interrupted"},
+}};
+
+// How a command ends that failed with an error of this kind.
+constexpr ExitCode exit_code_of(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::bad_option:
+            return ExitCode::bad_usage;
+        case ErrorCode::bad_input:
+        case ErrorCode::not_found:
+        case ErrorCode::io:
+            return ExitCode::bad_input;
+        case ErrorCode::driver:
+        case ErrorCode::unsupported:
+            return ExitCode::not_possible;
+    }
+    return ExitCode::bad_input;
+}
+
+}  // namespace tidemark

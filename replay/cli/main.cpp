@@ -1,0 +1,200 @@
+// tidemark: records, replays and compares GPU memory allocators. This file finds the command,
+// hands it its arguments and turns its end into text and an exit code. Exceptions of libraries end
+// here.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/cli/command.h"
+
+namespace tidemark {
+namespace commands {
+
+#define TIDEMARK_COMMAND(name) CommandInfo name##_command();
+#include "replay/cli/commands.inc"
+#undef TIDEMARK_COMMAND
+
+}  // namespace commands
+
+namespace {
+
+const auto& all_commands() {
+    static const std::array catalogue{
+#define TIDEMARK_COMMAND(name) commands::name##_command(),
+#include "replay/cli/commands.inc"
+#undef TIDEMARK_COMMAND
+    };
+    return catalogue;
+}
+
+// A command with the parser's view of it.
+struct Entry {
+    const CommandInfo* info = nullptr;
+    CLI::App* app = nullptr;
+    std::unique_ptr<Command> command;
+    std::unique_ptr<Arguments> arguments;
+};
+
+std::string exit_code_table() {
+    std::string text = "Exit codes:\n";
+    for (const ExitCodeInfo& info : kExitCodes)
+        text += fmt::format("  {:>3}  {}\n", static_cast<int>(info.code), info.meaning);
+    return text;
+}
+
+// The command line as a shell would take it again.
+std::string quoted(std::span<char* const> words) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
+    std::string line = "tidemark";
+    for (const std::string_view word : words.subspan(1)) {
+        if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+            line += fmt::format(" {}", word);
+            continue;
+        }
+        line += " '";
+        for (const char letter : word)
+            line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+        line += '\'';
+    }
+    return line;
+}
+
+std::vector<Entry> declare_commands(CLI::App& app) {
+    std::vector<Entry> entries;
+    for (const CommandInfo& info : all_commands()) {
+        Entry entry{&info, app.add_subcommand(std::string(info.name), std::string(info.summary)),
+                    info.make(), nullptr};
+        entry.arguments = std::make_unique<Arguments>(*entry.app);
+        entry.command->declare(*entry.arguments);
+        entry.app->footer(fmt::format("\nExamples:\n{}\n`tidemark --help` lists the exit codes.",
+                                      info.examples));
+        entries.push_back(std::move(entry));
+    }
+    return entries;
+}
+
+// The command that was being read, or the program itself.
+const CLI::App& innermost(const CLI::App& app) {
+    const std::vector<const CLI::App*> inside = app.get_subcommands({});
+    for (const CLI::App* command : inside)
+        if (command->parsed())
+            return *command;
+    return app;
+}
+
+std::string help_hint(const CLI::App& inside, const CLI::App& app) {
+    return &inside == &app ? "see tidemark --help"
+                           : fmt::format("see tidemark {} --help", inside.get_name());
+}
+
+// The word that the parser could not place, and the nearest that it could have been.
+Error unknown_word(const CLI::App& app) {
+    const CLI::App& inside = innermost(app);
+    const std::vector<std::string> rest = app.remaining(true);
+    const std::string word = rest.empty() ? "" : rest.front();
+    const bool option = word.size() > 1 && word.front() == '-';
+    std::vector<std::string> names;
+    if (option) {
+        for (const CLI::Option* known : inside.get_options())
+            for (const std::string& name : known->get_lnames())
+                names.push_back("--" + name);
+    } else if (&inside == &app) {
+        for (const CommandInfo& info : all_commands())
+            names.emplace_back(info.name);
+    }
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    const std::string_view near = nearest(word.substr(0, word.find('=')), candidates);
+    const std::string_view what = option              ? "there is no option"
+                                  : &inside == &app ? "there is no command"
+                                                      : "nothing more was expected than";
+    return {ErrorCode::bad_option,
+            option || &inside == &app ? fmt::format("{} '{}'", what, word)
+                                      : fmt::format("'{}' is one argument too many", word),
+            &inside == &app ? "" : inside.get_name(),
+            near.empty() ? help_hint(inside, app) : fmt::format("did you mean {}?", near)};
+}
+
+ExitCode fail_with(const Error& error) {
+    print_error(to_text(error));
+    return exit_code_of(error.code);
+}
+
+// Prints; `code` unless standard output cannot be written.
+ExitCode print_and_end(std::string_view text, ExitCode code) {
+    if (write_output(text) != Written::failed)
+        return code;
+    return fail_with({ErrorCode::io, fmt::format("cannot be written: {}", std::strerror(errno)),
+                      "standard output", {}});
+}
+
+ExitCode run_command(Entry& entry, const Provenance& provenance) {
+    if (const auto finished = entry.arguments->finish(); !finished)
+        return fail_with(finished.error());
+    Context context(find_terminal(), provenance);
+    const Result<ExitCode> code = entry.command->run(context);
+    if (!code) {
+        // Whoever reads our output had enough of it: nobody is left to tell.
+        if (code.error().code == ErrorCode::io && output_is_closed())
+            return ExitCode::yes;
+        return fail_with(code.error());
+    }
+    return print_and_end(context.output(), *code);
+}
+
+ExitCode run_program(std::span<char* const> words) {
+    CLI::App app("tidemark replays recorded GPU memory traffic under other allocators and compares "
+                 "what each would have needed.");
+    app.name("tidemark");
+    app.require_subcommand(0, 1);
+    app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
+    app.get_formatter()->column_width(30);
+    std::vector<Entry> entries = declare_commands(app);
+    app.footer("\n" + exit_code_table() + "\n`tidemark COMMAND --help` shows examples.");
+
+    try {
+        app.parse(static_cast<int>(words.size()), words.data());
+    } catch (const CLI::CallForHelp&) {
+        return print_and_end(innermost(app).help("tidemark"), ExitCode::yes);
+    } catch (const CLI::CallForVersion& version) {
+        return print_and_end(std::string(version.what()) + "\n", ExitCode::yes);
+    } catch (const CLI::ExtrasError&) {
+        return fail_with(unknown_word(app));
+    } catch (const CLI::ParseError& error) {
+        const CLI::App& inside = innermost(app);
+        return fail_with({ErrorCode::bad_option, error.what(),
+                          &inside == &app ? "" : inside.get_name(), help_hint(inside, app)});
+    }
+    const auto chosen = std::find_if(entries.begin(), entries.end(),
+                                     [](const Entry& entry) { return entry.app->parsed(); });
+    if (chosen == entries.end()) {
+        print_error("no command given\n\n" + app.help());
+        return ExitCode::bad_usage;
+    }
+    return run_command(*chosen, {TIDEMARK_VERSION, quoted(words)});
+}
+
+}  // namespace
+}  // namespace tidemark
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), see terminal.h
+    try {
+        return static_cast<int>(
+            tidemark::run_program({argv, static_cast<std::size_t>(std::max(argc, 1))}));
+    } catch (const std::bad_alloc&) {
+        tidemark::print_error("this computer has too little free memory for that");
+    } catch (const std::exception& error) {
+        tidemark::print_error(error.what());
+    }
+    return static_cast<int>(tidemark::ExitCode::not_possible);
+}

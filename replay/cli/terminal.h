@@ -1,0 +1,70 @@
+// Terminal: what the program may do on the screen that it was started from, and the progress line.
+//
+// Results go to standard output and are plain when that is a file or a pipe; progress and errors go
+// to standard error. NO_COLOR and TERM=dumb are honoured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/stopwatch.h"
+
+namespace tidemark {
+
+struct Terminal {
+    bool output = false;  // standard output is a terminal
+    bool errors = false;  // standard error is one
+    bool colour = false;  // escape sequences are welcome on standard output
+    bool unicode = false; // standard output is a terminal that shows UTF-8
+    unsigned width = 80;  // columns; 80 for what is not a terminal
+};
+
+// Asks the system and the environment (COLUMNS, LC_ALL, LC_CTYPE, LANG, TERM, NO_COLOR).
+Terminal find_terminal();
+
+// What came of writing to standard output.
+enum class Written : std::uint8_t {
+    all,
+    nobody_reads,  // the reader went away (`| head`): no error, nothing more to say
+    failed,        // errno says why
+};
+
+// Writes and flushes. With SIGPIPE ignored, as main does.
+Written write_output(std::string_view text);
+
+// True when standard output is a pipe that nobody reads any more.
+bool output_is_closed();
+
+// "tidemark: text" and a new line, to standard error. Control characters in `text` are shown as
+// '?', so that a file's content cannot drive the terminal.
+void print_error(std::string_view text);
+
+// One line on standard error that says how far we are, redrawn a few times a second, only on a
+// terminal and only once the work has lasted half a second; removed at the end. Not thread-safe.
+class Progress {
+  public:
+    Progress(const Terminal& terminal, std::string label);
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    ~Progress() { clear(); }
+
+    // `total` 0 = not known.
+    void show_events(std::uint64_t done, std::uint64_t total);
+    void show_bytes(std::uint64_t done);
+
+    void clear();
+
+  private:
+    bool due();
+    void draw(const std::string& amount, double share);
+
+    std::string label_;
+    unsigned width_;
+    bool enabled_;
+    bool drawn_ = false;
+    Nanoseconds next_;
+    Stopwatch stopwatch_;
+};
+
+}  // namespace tidemark
