@@ -14,18 +14,19 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/device/replay_clock.h"
 
 namespace tidemark {
 
 class VirtualClock {
   public:
-    Nanoseconds now() const { return recorded_ + spent_; }
+    Nanoseconds now() const { return time_.now(); }
 
-    // Where a replay stores the recorded time of the event at hand; must never decrease.
-    Nanoseconds* recorded_time() { return &recorded_; }
+    // Where a replay stores the recorded time of the event at hand, and reads what was spent.
+    ReplayClock* replay_clock() { return &time_; }
 
     // The caller is busy for `duration`.
-    void spend(Nanoseconds duration) { spent_ += duration; }
+    void spend(Nanoseconds duration) { time_.spent += duration; }
 
     // Queues work of `duration` on `stream`.
     void enqueue(StreamId stream, Nanoseconds duration);
@@ -56,15 +57,14 @@ class VirtualClock {
         const Nanoseconds stall = moment - now();
         if (stall <= 0)
             return 0;
-        spent_ += stall;
+        time_.spent += stall;
         return stall;
     }
 
     Nanoseconds time_of(EventId event) const;
     Nanoseconds& stream(StreamId id);
 
-    Nanoseconds recorded_ = 0;
-    Nanoseconds spent_ = 0;
+    ReplayClock time_;
     Nanoseconds latest_ = 0;  // the last moment at which any stream is busy
     std::vector<Nanoseconds> streams_;
     std::unordered_map<std::uint32_t, Nanoseconds> far_streams_;

@@ -2,9 +2,9 @@
 //
 // Model: a curve per call through measured (bytes, ns) points: linear in bytes between two points,
 // constant below the first, and beyond the last one on along the last slope (never downwards).
-// Costs are whole nanoseconds in fixed-point arithmetic, so they are the same on every machine, and
-// exact at the points. A call on several mappings at once (unmap, set_access) costs the sum of what
-// each mapping would.
+// Costs are whole nanoseconds from fixed-point arithmetic, so they are the same on every machine,
+// and exact at the points. A call on several mappings at once (unmap, set_access) costs the sum of
+// what each mapping would.
 //
 // Immutable after construction; may be shared by threads.
 #pragma once
@@ -41,7 +41,8 @@ class CostCurve {
         while (bytes > piece->last)
             ++piece;
         const auto beyond = static_cast<Wide>(bytes - piece->begin);
-        return piece->base + static_cast<Nanoseconds>((beyond * piece->slope) >> kFraction);
+        const Wide rise = beyond * piece->slope + (Wide{1} << (kFraction - 1));
+        return piece->base + static_cast<Nanoseconds>(rise >> kFraction);
     }
 
     std::span<const CostPoint> points() const { return points_; }

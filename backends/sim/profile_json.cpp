@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/sim/costs.h"
@@ -40,7 +41,7 @@ class ProfileReader {
     const Json* member(const Json& object, const std::string& path, std::string_view name) {
         const auto found = object.find(name);
         if (found == object.end()) {
-            refuse(path + std::string{name}, "missing");
+            refuse(fmt::format("{}{}", path, name), "missing");
             return nullptr;
         }
         return &*found;
@@ -50,7 +51,7 @@ class ProfileReader {
         if (value == nullptr)
             return 0;
         if (!value->is_number_unsigned() || value->get<std::uint64_t>() > largest) {
-            refuse(path, "expected a whole number from 0 to " + std::to_string(largest));
+            refuse(path, fmt::format("expected a whole number from 0 to {}", largest));
             return 0;
         }
         return value->get<std::uint64_t>();
@@ -77,13 +78,13 @@ CostCurve ProfileReader::curve(const Json* value, const std::string& path) {
     if (value == nullptr)
         return {};
     if (!value->is_array() || value->empty() || value->size() > kMostPoints) {
-        refuse(path, "expected a list of 1 to " + std::to_string(kMostPoints) +
-                         " points [bytes, nanoseconds]");
+        refuse(path,
+               fmt::format("expected a list of 1 to {} points [bytes, nanoseconds]", kMostPoints));
         return {};
     }
     std::vector<CostPoint> points;
     for (const Json& item : *value) {
-        const std::string at = path + "[" + std::to_string(points.size()) + "]";
+        const std::string at = fmt::format("{}[{}]", path, points.size());
         if (!item.is_array() || item.size() != 2) {
             refuse(at, "expected a point [bytes, nanoseconds]");
             return {};
@@ -121,8 +122,8 @@ const Json* section(ProfileReader& reader, const Json& root, std::string_view na
         if (std::ranges::find(names, item.key()) != names.end())
             continue;
         const std::string_view near = nearest(item.key(), names);
-        reader.refuse(std::string{name} + "." + item.key(),
-                      near.empty() ? "unknown" : "unknown; did you mean " + std::string{near});
+        reader.refuse(fmt::format("{}.{}", name, item.key()),
+                      near.empty() ? "unknown" : fmt::format("unknown; did you mean {}", near));
     }
     return value;
 }
@@ -134,7 +135,7 @@ void read_curves(ProfileReader& reader, const Json& root, CostProfile& profile) 
     if (const Json* calls = section(reader, root, "calls", names)) {
         for (std::size_t i = 0; i < names.size(); ++i)
             profile.calls[i] = reader.curve(reader.member(*calls, "calls.", names[i]),
-                                            "calls." + std::string{names[i]});
+                                            fmt::format("calls.{}", names[i]));
     }
     names.clear();
     for (int i = 0; i < kTransferCount; ++i)
@@ -142,7 +143,7 @@ void read_curves(ProfileReader& reader, const Json& root, CostProfile& profile) 
     if (const Json* transfers = section(reader, root, "transfers", names)) {
         for (std::size_t i = 0; i < names.size(); ++i)
             profile.transfers[i] = reader.curve(reader.member(*transfers, "transfers.", names[i]),
-                                                "transfers." + std::string{names[i]});
+                                                fmt::format("transfers.{}", names[i]));
     }
     constexpr std::string_view kPool[] = {"create", "grow"};
     if (const Json* pool = section(reader, root, "pool", kPool)) {
@@ -154,9 +155,9 @@ void read_curves(ProfileReader& reader, const Json& root, CostProfile& profile) 
 
 void read_header(ProfileReader& reader, const Json& root, CostProfile& profile) {
     if (reader.text(reader.member(root, "", "format"), "format") != kFormat)
-        reader.refuse("format", "expected \"" + std::string{kFormat} + "\"");
+        reader.refuse("format", fmt::format("expected \"{}\"", kFormat));
     if (reader.number(reader.member(root, "", "version"), "version", kVersion) != kVersion)
-        reader.refuse("version", "expected " + std::to_string(kVersion));
+        reader.refuse("version", fmt::format("expected {}", kVersion));
     profile.name = reader.text(reader.member(root, "", "name"), "name");
     profile.device = reader.text(reader.member(root, "", "device"), "device");
     profile.memory =
@@ -190,7 +191,7 @@ Result<CostProfile> parse_profile(std::string_view json, std::string_view where)
     try {
         root = Json::parse(json);
     } catch (const Json::parse_error& error) {
-        return fail(ErrorCode::bad_input, "not JSON: fault at byte " + std::to_string(error.byte),
+        return fail(ErrorCode::bad_input, fmt::format("not JSON: fault at byte {}", error.byte),
                     std::string{where}, "a device profile is expected");
     }
     ProfileReader reader(where);
@@ -215,13 +216,10 @@ Result<CostProfile> load_profile(std::string_view name_or_path) {
     if (name_or_path.empty() || !std::ifstream(path).good()) {
         const std::vector<std::string_view> names = profile_names();
         const std::string_view near = nearest(name_or_path, names);
-        std::string hint = near.empty() ? "known profiles:" : "did you mean " + std::string{near};
-        if (near.empty()) {
-            for (const std::string_view name : names)
-                hint += " " + std::string{name};
-        }
-        return fail(ErrorCode::not_found, "no device profile or file of that name", path,
-                    std::move(hint));
+        const std::string hint = near.empty()
+                                     ? fmt::format("known profiles: {}", fmt::join(names, " "))
+                                     : fmt::format("did you mean {}", near);
+        return fail(ErrorCode::not_found, "no device profile or file of that name", path, hint);
     }
     TM_ASSIGN(const std::string text, read_file(path));
     return parse_profile(text, path);

@@ -54,9 +54,8 @@ class SimDevice final : public Device {
     // O(state).
     std::unique_ptr<SimDevice> clone() const;
 
-    // Where a replay stores the recorded time of the event at hand (never decreasing): now() is
-    // that plus what calls and stalls have cost so far.
-    Nanoseconds* recorded_time() { return clock_.recorded_time(); }
+    // The device's clock as a replay sees it.
+    ReplayClock* replay_clock() { return clock_.replay_clock(); }
 
     // Graph capture of a stream. While any stream is captured, calls that wait or ask whether work
     // is done (free, host_free, complete, synchronize, synchronize_device, trim_pool) are

@@ -59,9 +59,9 @@ OutOfMemory refused_by(const DeviceError& error);
 // What the engine samples at every event. Plain fields, kept exact by the allocator.
 struct Usage {
     Bytes reserved = 0;   // physical memory held from the device
+    Bytes mapped = 0;     // of `reserved`, what is mapped into the address space
     Bytes allocated = 0;  // granted to live allocations, after rounding
     Bytes active = 0;     // allocated, and let go but still awaited by the device
-    Bytes mapped = 0;     // of `reserved`, what is mapped into the address space
 };
 
 // Counters that nobody needs at every event.

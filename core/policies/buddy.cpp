@@ -38,7 +38,8 @@ class Buddy final : public Allocator {
             return refuse({OutOfMemory::Cause::too_large});
         const Bytes padding =
             request.alignment > kDeviceAlignment ? request.alignment - kDeviceAlignment : 0;
-        const Bytes size = std::max(std::bit_ceil(request.size + padding), min_block_);
+        const Bytes size =
+            std::max(std::bit_ceil(std::max<Bytes>(request.size, 1) + padding), min_block_);
         BlockId id = index_.first_from(size, blocks_);
         if (id == kNoBlock) [[unlikely]] {
             const auto grown = grow(size);

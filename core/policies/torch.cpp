@@ -25,6 +25,8 @@
 namespace tidemark::policies {
 namespace {
 
+constexpr std::uint32_t kNoList = 0xffffffffU;
+
 enum Kind : std::uint8_t { small = 0, large = 1 };
 
 // The free blocks of one stream in one pool.
@@ -99,7 +101,7 @@ class Torch final : public Allocator {
     Blocks blocks_;
     std::vector<Pool> pools_;
     std::vector<FreeList> lists_;
-    std::array<std::uint32_t, 2> last_list_{};  // of the default pool, by kind: a cache
+    std::array<std::uint32_t, 2> last_list_{kNoList, kNoList};  // of the default pool, by kind
     std::map<StreamId, std::deque<Pending>> pending_;
     OutOfMemory::Cause refusal_ = OutOfMemory::Cause::device_full;
     DeviceStatus refusal_status_ = DeviceStatus::out_of_memory;
@@ -119,11 +121,6 @@ std::uint32_t Torch::pool_pair(PoolId id) {
 }
 
 std::uint32_t Torch::find_list(std::uint32_t pool, StreamId stream) {
-    if (pool < 2) {
-        const std::uint32_t last = last_list_[pool];
-        if (last < lists_.size() && lists_[last].pool == pool && lists_[last].stream == stream)
-            return last;
-    }
     std::vector<std::uint32_t>& lists = pools_[pool].lists;
     auto place = std::lower_bound(
         lists.begin(), lists.end(), stream,
@@ -148,7 +145,10 @@ tl::expected<Allocation, OutOfMemory> Torch::allocate(const Request& request) {
         process_events();
     const Bytes size = settings_.round_size(request.size + padding);
     const Kind kind = size <= kTorchSmallMax ? small : large;
-    const std::uint32_t list = find_list(pool_pair(request.pool) + kind, request.stream);
+    std::uint32_t list = last_list_[kind];
+    if (request.pool != PoolId::default_pool || list >= lists_.size() ||
+        lists_[list].stream != request.stream) [[unlikely]]
+        list = find_list(pool_pair(request.pool) + kind, request.stream);
     const BlockId id = find_or_create(list, size);
     if (id == kNoBlock) [[unlikely]] {
         ++stats_.out_of_memory;

@@ -25,16 +25,18 @@ BlockId Blocks::create(Address address, Bytes size, std::uint32_t list) {
 }
 
 BlockId Blocks::split(BlockId id, Bytes size) {
-    const Block whole = blocks_[id];
-    TM_CHECK_DEBUG(size > 0 && size < whole.size);
-    const BlockId rest = create(whole.address + size, whole.size - size, whole.list);
-    blocks_[rest].prev = id;
-    blocks_[rest].next = whole.next;
-    blocks_[rest].streams = whole.streams;
-    if (whole.next != kNoBlock)
-        blocks_[whole.next].prev = rest;
-    blocks_[id].next = rest;
-    blocks_[id].size = size;
+    TM_CHECK_DEBUG(size > 0 && size < blocks_[id].size);
+    const BlockId rest = create(blocks_[id].address + size, blocks_[id].size - size,
+                                blocks_[id].list);
+    Block& low = blocks_[id];
+    Block& high = blocks_[rest];
+    high.prev = id;
+    high.next = low.next;
+    high.streams = low.streams;
+    if (low.next != kNoBlock)
+        blocks_[low.next].prev = rest;
+    low.next = rest;
+    low.size = size;
     return rest;
 }
 

@@ -107,10 +107,10 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
         group_[bin.octave] = static_cast<std::uint8_t>(roots_.size());
         roots_.emplace_back().fill(kNoBlock);
     }
+    bins_[bin.octave] |= 1U << bin.bin;
+    octaves_ |= std::uint64_t{1} << bin.octave;
     BlockId* link = &root(bin);
     if (*link == kNoBlock) {
-        bins_[bin.octave] |= 1U << bin.bin;
-        octaves_ |= std::uint64_t{1} << bin.octave;
         *link = id;
         block.left = kNoBlock;
         block.right = kNoBlock;
@@ -134,11 +134,11 @@ void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
         *link = block.left;
     else
         join(block.left, block.right, link, blocks);
-    if (root(bin) == kNoBlock) {
-        bins_[bin.octave] &= ~(1U << bin.bin);
-        if (bins_[bin.octave] == 0)
-            octaves_ &= ~(std::uint64_t{1} << bin.octave);
-    }
+    // Without branches: whether a bin runs empty is as good as random.
+    const std::uint32_t bin_empty = root(bin) == kNoBlock ? 1 : 0;
+    bins_[bin.octave] &= ~(bin_empty << bin.bin);
+    const std::uint64_t octave_empty = bins_[bin.octave] == 0 ? 1 : 0;
+    octaves_ &= ~(octave_empty << bin.octave);
 }
 
 void SizeIndex::erase(BlockId id, Blocks& blocks) {
@@ -180,17 +180,12 @@ BlockId SizeIndex::take_first_from(Bytes size, Blocks& blocks) {
 }
 
 bool SizeIndex::next_bin(Bin& bin) const {
-    const std::uint32_t above =
-        bin.bin + 1 < kBins ? bins_[bin.octave] & (~std::uint32_t{0} << (bin.bin + 1)) : 0;
-    if (above != 0) {
-        bin.bin = static_cast<unsigned>(std::countr_zero(above));
-        return true;
-    }
-    const std::uint64_t octaves = octaves_ & (~std::uint64_t{0} << (bin.octave + 1));
-    if (octaves == 0)
+    const std::uint32_t above = bins_[bin.octave] & (~std::uint32_t{0} << bin.bin << 1U);
+    const std::uint64_t octaves = octaves_ & (~std::uint64_t{0} << bin.octave << 1U);
+    if (above == 0 && octaves == 0)
         return false;
-    bin.octave = static_cast<unsigned>(std::countr_zero(octaves));
-    bin.bin = static_cast<unsigned>(std::countr_zero(bins_[bin.octave]));
+    bin.octave = above != 0 ? bin.octave : static_cast<unsigned>(std::countr_zero(octaves));
+    bin.bin = static_cast<unsigned>(std::countr_zero(above != 0 ? above : bins_[bin.octave]));
     return true;
 }
 

@@ -202,13 +202,13 @@ std::string verdict(const std::vector<ComparisonTotal>& totals, std::size_t trac
     const ComparisonTotal* const chosen = recommended(totals, timed);
     const ComparisonTotal& lowest = totals.front();
     if (chosen == nullptr)
-        return fmt::format("on {} traces every policy ran out of memory, {} least (on {} of them)",
-                           traces, lowest.label, lowest.traces_refused);
+        return fmt::format("every policy ran out of memory, {} least: on {} of {} traces",
+                           lowest.label, lowest.traces_refused, traces);
     const ComparisonTotal& baseline = baseline_of(totals);
     if (baseline.traces_refused > 0)
         return fmt::format(
-            "{} ran out of memory on {} of {} traces; {} did not, and needed {:.3f} "
-            "times what the programs asked for at most",
+            "{} ran out of memory on {} of {} traces; {} on none, and peaked at "
+            "{:.3f} times what the programs asked for",
             baseline.label, baseline.traces_refused, traces, chosen->label, chosen->overhead_ratio);
     std::string text;
     if (-chosen->change < kWorthwhile)

@@ -45,24 +45,27 @@ void Arguments::list(const Argument& argument, std::vector<std::string>& target)
         option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
 }
 
-std::string& Arguments::pend(const Argument& argument, Pending pending) {
+Arguments::Pending& Arguments::pend(const Argument& argument) {
+    pending_.push_back(std::make_unique<Pending>());
+    Pending& pending = *pending_.back();
     pending.name = argument.name.substr(argument.name.rfind(',') + 1);
-    pending_.push_back(std::make_unique<Pending>(std::move(pending)));
-    return pending_.back()->text;
+    add(app_, argument, pending.text);
+    return pending;
 }
 
 void Arguments::bytes(const Argument& argument, Bytes& target) {
-    add(app_, argument, pend(argument, {.bytes = &target}));
+    pend(argument).bytes = &target;
 }
 
 void Arguments::count(const Argument& argument, unsigned& target) {
-    add(app_, argument, pend(argument, {.count = &target}));
+    pend(argument).count = &target;
 }
 
 void Arguments::choice(const Argument& argument, std::span<const std::string_view> choices,
                        std::string& target) {
-    add(app_, argument,
-        pend(argument, {.choice = &target, .choices = {choices.begin(), choices.end()}}));
+    Pending& pending = pend(argument);
+    pending.choice = &target;
+    pending.choices.assign(choices.begin(), choices.end());
 }
 
 Result<void> Arguments::finish() const {

@@ -54,7 +54,7 @@ class Arguments {
         std::vector<std::string_view> choices;
     };
 
-    std::string& pend(const Argument& argument, Pending pending);
+    Pending& pend(const Argument& argument);
 
     CLI::App& app_;
     std::vector<std::unique_ptr<Pending>> pending_;

@@ -6,15 +6,15 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/result.h"
 #include "replay/cli/arguments.h"
 #include "replay/cli/exit_codes.h"
 #include "replay/cli/terminal.h"
-#include "replay/report/json.h"
+#include "replay/report/model.h"
 
 namespace tidemark {
 

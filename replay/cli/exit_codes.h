@@ -29,7 +29,8 @@ constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
     {ExitCode::no, "the answer is no: verify found a difference, --check found a hazard"},
     {ExitCode::bad_usage, "wrong usage: an unknown command, option, policy or value"},
     {ExitCode::bad_input, "bad input: a file that cannot be read, understood or written"},
-    {ExitCode::out_of_memory, "out of memory: replay's policy refused what the program was granted"},
+    {ExitCode::out_of_memory,
+     "out of memory: replay's policy refused what the program was granted"},
     {ExitCode::not_possible, "not possible here: a file, device or policy lacks what is needed"},
     {ExitCode::interrupted, "interrupted"},
 }};

@@ -76,8 +76,8 @@ std::vector<Entry> declare_commands(CLI::App& app) {
                     info.make(), nullptr};
         entry.arguments = std::make_unique<Arguments>(*entry.app);
         entry.command->declare(*entry.arguments);
-        entry.app->footer(fmt::format("\nExamples:\n{}\n`tidemark --help` lists the exit codes.",
-                                      info.examples));
+        entry.app->footer(
+            fmt::format("\nExamples:\n{}\n`tidemark --help` lists the exit codes.", info.examples));
         entries.push_back(std::move(entry));
     }
     return entries;
@@ -114,9 +114,9 @@ Error unknown_word(const CLI::App& app) {
     }
     const std::vector<std::string_view> candidates(names.begin(), names.end());
     const std::string_view near = nearest(word.substr(0, word.find('=')), candidates);
-    const std::string_view what = option              ? "there is no option"
+    const std::string_view what = option            ? "there is no option"
                                   : &inside == &app ? "there is no command"
-                                                      : "nothing more was expected than";
+                                                    : "nothing more was expected than";
     return {ErrorCode::bad_option,
             option || &inside == &app ? fmt::format("{} '{}'", what, word)
                                       : fmt::format("'{}' is one argument too many", word),
@@ -133,8 +133,10 @@ ExitCode fail_with(const Error& error) {
 ExitCode print_and_end(std::string_view text, ExitCode code) {
     if (write_output(text) != Written::failed)
         return code;
-    return fail_with({ErrorCode::io, fmt::format("cannot be written: {}", std::strerror(errno)),
-                      "standard output", {}});
+    return fail_with({ErrorCode::io,
+                      fmt::format("cannot be written: {}", std::strerror(errno)),
+                      "standard output",
+                      {}});
 }
 
 ExitCode run_command(Entry& entry, const Provenance& provenance) {
@@ -152,8 +154,9 @@ ExitCode run_command(Entry& entry, const Provenance& provenance) {
 }
 
 ExitCode run_program(std::span<char* const> words) {
-    CLI::App app("tidemark replays recorded GPU memory traffic under other allocators and compares "
-                 "what each would have needed.");
+    CLI::App app(
+        "tidemark replays recorded GPU memory traffic under other allocators and compares "
+        "what each would have needed.");
     app.name("tidemark");
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
@@ -187,7 +190,8 @@ ExitCode run_program(std::span<char* const> words) {
 }  // namespace tidemark
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), see terminal.h
+    std::signal(SIGPIPE,
+                SIG_IGN);  // a reader that goes away is an error of write(), see terminal.h
     try {
         return static_cast<int>(
             tidemark::run_program({argv, static_cast<std::size_t>(std::max(argc, 1))}));

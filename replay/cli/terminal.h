@@ -13,11 +13,11 @@
 namespace tidemark {
 
 struct Terminal {
-    bool output = false;  // standard output is a terminal
-    bool errors = false;  // standard error is one
-    bool colour = false;  // escape sequences are welcome on standard output
-    bool unicode = false; // standard output is a terminal that shows UTF-8
-    unsigned width = 80;  // columns; 80 for what is not a terminal
+    bool output = false;   // standard output is a terminal
+    bool errors = false;   // standard error is one
+    bool colour = false;   // escape sequences are welcome on standard output
+    bool unicode = false;  // standard output is a terminal that shows UTF-8
+    unsigned width = 80;   // columns; 80 for what is not a terminal
 };
 
 // Asks the system and the environment (COLUMNS, LC_ALL, LC_CTYPE, LANG, TERM, NO_COLOR).
@@ -47,6 +47,7 @@ class Progress {
     Progress(const Terminal& terminal, std::string label);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
+
     ~Progress() { clear(); }
 
     // `total` 0 = not known.

@@ -22,9 +22,11 @@ struct Live {
     State state = State::none;
 };
 
-Usage operator+(const Usage& a, const Usage& b) {
-    return {a.reserved + b.reserved, a.allocated + b.allocated, a.active + b.active,
-            a.mapped + b.mapped};
+void add(Usage& sum, const Usage& usage) {
+    sum.reserved += usage.reserved;
+    sum.mapped += usage.mapped;
+    sum.allocated += usage.allocated;
+    sum.active += usage.active;
 }
 
 // The state of one run.
@@ -41,6 +43,7 @@ class Replay {
     template <bool Single>
     void replay_batch(const EventBatch& batch);
     void replay_event(const EventBatch& batch, std::size_t i, const Lane& lane);
+    bool rare_event(const EventBatch& batch, std::size_t i, const Lane& lane);
     void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
     void end_life(const EventBatch& batch, std::size_t i, const Lane& lane);
     void order(const EventBatch& batch, std::size_t i, const Lane& lane);
@@ -71,7 +74,7 @@ class Replay {
 Usage Replay::usage() const {
     Usage sum;
     for (const Lane& lane : lanes_)
-        sum = sum + lane.allocator->usage();
+        add(sum, lane.allocator->usage());
     return sum;
 }
 
@@ -155,50 +158,57 @@ void Replay::order(const EventBatch& batch, std::size_t i, const Lane& lane) {
 }
 
 inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const EventKind kind = batch.kind[i];
+    if (kind == EventKind::allocate)
+        allocate(batch, i, lane);
+    else if (kind == EventKind::free || kind == EventKind::finish)
+        end_life(batch, i, lane);
+    else if (!rare_event(batch, i, lane))
+        return;
+    ++summary_.replayed;
+}
+
+// All but allocations and their ends. False for what no allocator sees: truth, ranges, uses.
+bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
     switch (batch.kind[i]) {
-        case EventKind::allocate:
-            allocate(batch, i, lane);
-            break;
-        case EventKind::free:
-        case EventKind::finish:
-            end_life(batch, i, lane);
-            break;
         case EventKind::retire:
             if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired)
                 lane.allocator->retire(live->allocation);
-            break;
+            return true;
         case EventKind::record_use:
             if (const Live* live = granted(batch, i))
                 lane.allocator->record_use(live->allocation, batch.stream[i]);
-            break;
+            return true;
         case EventKind::record_event:
         case EventKind::wait_event:
         case EventKind::synchronize:
             order(batch, i, lane);
-            break;
+            return true;
         case EventKind::trim:
             lane.allocator->trim(TrimLevel::all);
-            break;
+            return true;
         default:
-            return;  // truth, ranges, uses: nothing that an allocator sees
+            return false;
     }
-    ++summary_.replayed;
 }
 
 template <bool Single>
 void Replay::replay_batch(const EventBatch& batch) {
     const Allocator& only = *lanes_[0].allocator;
+    const bool told = static_cast<bool>(limits_.before_event);
     for (std::size_t i = 0; i < batch.count && !stop_; ++i) {
+        if (told) [[unlikely]]
+            limits_.before_event(first_event_ + i);
         const std::size_t device =
             Single ? 0 : std::min<std::size_t>(batch.device[i], lanes_.size() - 1);
         const Lane& lane = lanes_[device];
-        if (lane.recorded_time != nullptr)
-            *lane.recorded_time = batch.time[i];
+        if (lane.clock != nullptr)
+            lane.clock->recorded = batch.time[i];
         granted_[i] = Address::null;
         replay_event(batch, i, lane);
         usages_[i] = Single ? only.usage() : usage();
         requesteds_[i] = requested_;
-        times_[i] = lane.device->now();
+        times_[i] = lane.clock != nullptr ? lane.clock->now() : lane.device->now();
         ++summary_.events;
     }
 }

@@ -15,17 +15,19 @@
 #include "core/allocator/allocator.h"
 #include "core/base/result.h"
 #include "core/device/device.h"
+#include "core/device/replay_clock.h"
 #include "replay/engine/observer.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
 
-// One device of the trace, and who manages its memory. `set_time`, if given, moves the device's
-// virtual clock to the recorded time (plus what calls have cost so far).
+// One device of the trace, and who manages its memory. A device with a virtual clock gives its
+// `clock`: the replay stores the recorded time there before each event, and reads back what calls
+// have cost. Null on real hardware, where now() is asked.
 struct Lane {
     Device* device = nullptr;
     Allocator* allocator = nullptr;
-    Nanoseconds* recorded_time = nullptr;  // the simulator's clock reads it; null on real hardware
+    ReplayClock* clock = nullptr;
 };
 
 struct ReplaySummary {
@@ -42,6 +44,9 @@ struct ReplaySummary {
 struct ReplayLimits {
     bool stop_at_refusal = false;                             // --until-fail
     std::function<void(std::uint64_t events_done)> progress;  // now and then; may be empty
+    // Before each event, with its index: for a checker that names the events which clash. May be
+    // empty, as it should be for speed.
+    std::function<void(std::uint64_t event)> before_event = {};
 };
 
 class ReplayEngine {

@@ -10,6 +10,7 @@
 
 #include "backends/sim/costs.h"
 #include "backends/sim/sim_device.h"
+#include "backends/wrap/checked.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 #include "replay/scenario/recorded_policy.h"
@@ -18,6 +19,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kRefusalsKept = 16;
+constexpr std::size_t kHazardsKept = 16;
 
 // Keeps the first few refusals whole.
 class RefusalLog final : public Observer {
@@ -104,12 +106,17 @@ Bytes device_memory(const Scenario& scenario, const TraceDevice& recorded,
     return std::min(memory, SimDevice::kLargestCapacity);
 }
 
-// One device of the trace with its allocator.
+// One device of the trace with its allocator; the parts between them only with --check. Members
+// are destroyed from the last to the first: the allocator while its device is there.
 struct Stand {
     std::unique_ptr<SimDevice> device;
+    std::unique_ptr<Checker> checker;
+    std::unique_ptr<CheckedDevice> checked;
     std::unique_ptr<Allocator> allocator;
 
-    Lane lane() const { return {device.get(), allocator.get(), device->recorded_time()}; }
+    Device& face() { return checked ? static_cast<Device&>(*checked) : *device; }
+
+    Lane lane() { return {&face(), allocator.get(), device->replay_clock()}; }
 };
 
 // The machine of a run: a stand for each device of the trace.
@@ -123,15 +130,50 @@ class Machine {
             const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
             const Bytes memory = device_memory(scenario, recorded, profile);
             Stand stand;
-            stand.device = std::make_unique<SimDevice>(
-                SimConfig{.capacity = machine.capacity(memory, scenario, spec),
-                          .granularity = profile.granularity,
-                          .profile = &profile});
-            TM_ASSIGN(stand.allocator, spec.make(*stand.device));
+            stand.device =
+                std::make_unique<SimDevice>(SimConfig{.capacity = capacity(memory, scenario, spec),
+                                                      .granularity = profile.granularity,
+                                                      .profile = &profile});
+            if (scenario.check) {
+                stand.checker = std::make_unique<Checker>();
+                stand.checked = std::make_unique<CheckedDevice>(*stand.device, *stand.checker);
+            }
+            TM_ASSIGN(stand.allocator, spec.make(stand.face()));
+            if (scenario.check)
+                stand.allocator =
+                    std::make_unique<CheckedAllocator>(std::move(stand.allocator), *stand.checker);
             machine.lanes_.push_back(stand.lane());
             machine.stands_.push_back(std::move(stand));
         }
         return machine;
+    }
+
+    // Tells the checkers which event is at hand.
+    void set_event(std::uint64_t event) {
+        for (Stand& stand : stands_)
+            stand.checker->set_event(event);
+    }
+
+    // Ends the allocators, so that what they leave behind shows, and says what the checkers found.
+    // The lanes are gone with them.
+    void tear_down(Run& run) {
+        lanes_.clear();
+        for (Stand& stand : stands_) {
+            stand.allocator.reset();
+            if (!stand.checker)
+                continue;
+            stand.checker->finish();
+            run.hazard_count += stand.checker->count();
+            for (const Hazard& hazard : stand.checker->hazards())
+                run.hazards.push_back({std::string(to_text(hazard.kind)), hazard.what,
+                                       hazard.first_event, hazard.second_event});
+        }
+        std::stable_sort(run.hazards.begin(), run.hazards.end(),
+                         [](const HazardText& a, const HazardText& b) {
+                             return a.second_event < b.second_event;
+                         });
+        if (run.hazards.size() > kHazardsKept)
+            run.hazards.resize(kHazardsKept);
     }
 
     std::span<const Lane> lanes() const { return lanes_; }
@@ -170,14 +212,17 @@ Result<Run> run(const Trace& trace, const Scenario& scenario,
     Run result;
     TM_ASSIGN(const PolicySpec spec, choose_policy(info, scenario, result.warnings));
     TM_ASSIGN(const CostProfile profile, load_profile(scenario.profile));
-    TM_ASSIGN(const Machine machine, Machine::build(info, scenario, spec, profile));
+    TM_ASSIGN(Machine machine, Machine::build(info, scenario, spec, profile));
 
     Watchers watchers(info);
     ReplayEngine engine(machine.lanes(), watchers.observers());
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
-    const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal, .progress = progress};
+    ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal, .progress = progress};
+    if (scenario.check)
+        limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
     TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
     watchers.tell(result, machine.lanes());
+    machine.tear_down(result);
 
     result.scenario = scenario;
     result.scenario.policy = spec.text();

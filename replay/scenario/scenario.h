@@ -19,8 +19,8 @@
 namespace tidemark {
 
 struct Scenario {
-    std::string trace;             // a path, "-", or "generate:NAME:options"; for provenance
-    std::string policy;            // "torch:max_split_size_mb=128"; "" = the recorded system's own
+    std::string trace = {};        // a path, "-", or "generate:NAME:options"; for provenance
+    std::string policy = {};       // "torch:max_split_size_mb=128"; "" = the recorded system's own
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
     Bytes memory = 0;              // of the device; 0 = as recorded, else the profile's
     Bytes limit = 0;               // per process, on reserved bytes; 0 = none

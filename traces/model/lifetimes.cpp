@@ -28,6 +28,17 @@ void LiveMap::insert(std::uint64_t name, std::uint32_t slot) {
     ++size_;
 }
 
+std::uint32_t LiveMap::exchange(std::uint64_t name, std::uint32_t slot) {
+    TM_CHECK_DEBUG(slot != kNoSlot);
+    const std::size_t mask = entries_.size() - 1;
+    for (std::size_t i = home(name); entries_[i].slot != kNoSlot; i = (i + 1) & mask) {
+        if (entries_[i].name == name)
+            return std::exchange(entries_[i].slot, slot);
+    }
+    insert(name, slot);
+    return kNoSlot;
+}
+
 std::uint32_t LiveMap::erase(std::uint64_t name) {
     const std::size_t mask = entries_.size() - 1;
     std::size_t hole = home(name);

@@ -44,6 +44,9 @@ class LiveMap {
     // Maps `name`, which must not be mapped yet, to `slot`.
     void insert(std::uint64_t name, std::uint32_t slot);
 
+    // Maps `name` to `slot` and returns what it was mapped to before, or kNoSlot.
+    std::uint32_t exchange(std::uint64_t name, std::uint32_t slot);
+
     // Removes `name` and returns its slot, or kNoSlot if it wasn't there.
     std::uint32_t erase(std::uint64_t name);
 

@@ -12,21 +12,31 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+    std::string result(text.substr(0, 40));
+    for (char& letter : result)
+        letter = letter < ' ' || letter > '~' ? '?' : letter;
+    return text.size() > 40 ? result + "..." : result;
+}
+
 const void* LineReader::find_newline(const char* begin, const char* end) {
     return begin == end ? nullptr : std::memchr(begin, '\n', static_cast<std::size_t>(end - begin));
 }
 
 // Makes the window longer, keeping what is unread of it; false = there is no more.
 Result<bool> LineReader::refill() {
+    const bool first = base_ == nullptr;
     const auto unread = static_cast<std::size_t>(end_ - begin_);
     source_.consume(static_cast<std::size_t>(begin_ - base_));
     if (progress_)
         progress_(source_.raw_done());
-    TM_TRY(source_.need(unread + 1));
+    TM_TRY(source_.need(first ? kByteOrderMark.size() : unread + 1));
     const auto window = source_.window();
     base_ = begin_ = reinterpret_cast<const char*>(window.data());
     end_ = begin_ + window.size();
-    return window.size() > unread;
+    if (first && std::string_view(begin_, window.size()).starts_with(kByteOrderMark))
+        begin_ += kByteOrderMark.size();
+    return static_cast<std::size_t>(end_ - begin_) > unread;
 }
 
 Result<bool> LineReader::next_slow(std::string_view& line) {
@@ -37,10 +47,6 @@ Result<bool> LineReader::next_slow(std::string_view& line) {
                         fmt::format("{}:{}", source_.name(), number_ + 1),
                         "this is not a text that Tidemark knows");
         TM_ASSIGN(const bool more, refill());
-        if (number_ == 0 && searched < kByteOrderMark.size() &&
-            std::string_view(begin_, static_cast<std::size_t>(end_ - begin_))
-                .starts_with(kByteOrderMark))
-            begin_ += kByteOrderMark.size();
         if (!more)
             break;
         if (const void* newline = find_newline(begin_ + searched, end_)) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/readers/pickle_bytes.h"
 #include "traces/readers/pickle_opcodes.h"
 
 namespace tidemark {
@@ -16,21 +17,6 @@ namespace {
 constexpr std::uint64_t kStringMax = std::uint64_t{16} << 20U;
 constexpr std::uint64_t kMarksMax = 64;  // a snapshot nests 6 deep; each level is a mark
 constexpr std::uint64_t kProgressEvery = std::uint64_t{4} << 20U;
-
-std::uint64_t load(const unsigned char* bytes, std::size_t count) {
-    std::uint64_t number = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        number |= std::uint64_t{bytes[i]} << (8 * i);
-    return number;
-}
-
-std::uint64_t load_8(const unsigned char* bytes) {
-    std::uint64_t number;
-    std::memcpy(&number, bytes, sizeof number);
-    if constexpr (std::endian::native == std::endian::big)
-        number = __builtin_bswap64(number);
-    return number;
-}
 
 }  // namespace
 
@@ -81,7 +67,7 @@ inline Unpickler::Step Unpickler::execute(unsigned opcode) {
             good = memoize();
             break;
         case opcode::kEmptyDict:
-            good = push({Value::Kind::dict, objects_.dict_count++});
+            good = read_flat_dict() || push({Value::Kind::dict, objects_.dict_count++});
             break;
         case opcode::kEmptyList:
             good = push({Value::Kind::list, objects_.lists.create()});
@@ -243,15 +229,6 @@ bool Unpickler::take_length(unsigned width, std::uint64_t& length) {
     return true;
 }
 
-inline bool Unpickler::push(Value value) {
-    stack_.push_back(value);
-    return true;
-}
-
-inline bool Unpickler::push_number(std::int64_t number) {
-    return push(Value::integer(number));
-}
-
 bool Unpickler::push_wide(WideInteger number) {
     objects_.wides.push_back(number);
     return push({Value::Kind::wide, objects_.wides.size() - 1});
@@ -286,6 +263,19 @@ inline bool Unpickler::push_long(std::uint64_t length) {
     return push_wide({fits ? (negative ? 0 - low : low) : ~std::uint64_t{0}, negative});
 }
 
+// The index of a string of at most 8 bytes. They come by the million ("N/A" in each entry): a table
+// before the table. `word` holds the bytes at `bytes` and whatever follows them.
+std::uint32_t Unpickler::short_string(const unsigned char* bytes, std::size_t length,
+                                      std::uint64_t word) {
+    const std::uint64_t key = length == 8 ? word : word & ((std::uint64_t{1} << (8 * length)) - 1);
+    ShortString& known = short_strings_[((key + length) * 0x9e3779b97f4a7c15U) >> 56U];
+    if (known.text != key || known.length != length) [[unlikely]] {
+        const std::string_view text(reinterpret_cast<const char*>(bytes), length);
+        known = {key, static_cast<std::uint32_t>(length), objects_.strings.intern(text)};
+    }
+    return known.index;
+}
+
 inline bool Unpickler::push_string(std::uint64_t length) {
     if (length > kStringMax) [[unlikely]]
         return fail_here(fmt::format("a string of {} bytes", length),
@@ -297,14 +287,9 @@ inline bool Unpickler::push_string(std::uint64_t length) {
     if (length > 8)
         return push({Value::Kind::string, objects_.strings.intern(text)});
 
-    // Short strings come by the million ("N/A" in each entry): a table before the table.
-    const bool whole_word = end_ - bytes >= 8;
-    const std::uint64_t word = whole_word ? load_8(bytes) : load(bytes, length);
-    const std::uint64_t key = length == 8 ? word : word & ((std::uint64_t{1} << (8 * length)) - 1);
-    ShortString& known = short_strings_[((key + length) * 0x9e3779b97f4a7c15U) >> 56U];
-    if (known.text != key || known.length != length) [[unlikely]]
-        known = {key, static_cast<std::uint32_t>(length), objects_.strings.intern(text)};
-    return push({Value::Kind::string, known.index});
+    const std::uint64_t word =
+        end_ - bytes >= 8 ? load_as<std::uint64_t>(bytes) : load(bytes, length);
+    return push({Value::Kind::string, short_string(bytes, length, word)});
 }
 
 bool Unpickler::mark() {
@@ -362,6 +347,8 @@ bool Unpickler::put(std::uint64_t index) {
                          "the file is damaged: record or copy it again");
     if (index >= memo_.size())
         memo_.resize(index + 1, 0);
+    else
+        flat_keys_.fill({});  // one of them may have been this object
     memo_[index] = objects_.lists.pack(stack_[stack_.size() - 1]);
     return true;
 }
@@ -392,7 +379,7 @@ bool Unpickler::append_all() {
 
 inline void Unpickler::give_items(Value dict, std::size_t begin) {
     if (stack_.size() != begin)
-        dicts_.set_items(dict.index(), stack_.view(begin, stack_.size() - begin));
+        dicts_.set_items(dict.index(), stack_.view(begin, stack_.size() - begin), 0);
     stack_.truncate(begin);
 }
 
@@ -473,7 +460,7 @@ void Unpickler::give_open_items(Value dict, std::span<const Value> items) {
     if (size % 2 == 1 && size >= 3 && items[size - 1].is(Value::Kind::list) &&
         items[size - 2].is(Value::Kind::list))
         objects_.lists.append(items[size - 2].index(), items.last(1));
-    dicts_.set_items(dict.index(), items.first(size - size % 2));
+    dicts_.set_items(dict.index(), items.first(size - size % 2), 0);
 }
 
 }  // namespace tidemark

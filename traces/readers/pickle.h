@@ -30,8 +30,10 @@ class DictHandler {
 
     // `pairs` (key, value, key, value, ...) are set in a dict. Called once for most dicts, again
     // for one that is written in several parts, never for an empty one. A key may come twice: the
-    // later one counts. Values that are lists or dicts may still grow afterwards.
-    virtual void set_items(std::uint32_t dict, std::span<const Value> pairs) = 0;
+    // later one counts. Values that are lists or dicts may still grow afterwards. A `shape` other
+    // than 0 that came before stands for the same keys in the same order as then.
+    virtual void set_items(std::uint32_t dict, std::span<const Value> pairs,
+                           std::uint64_t shape) = 0;
 };
 
 class Unpickler {
@@ -54,6 +56,8 @@ class Unpickler {
     Value close_open();
 
   private:
+    static constexpr std::size_t kFlatItemsMax = 16;
+
     // What an opcode leads to: go on, stop, or error_ is set.
     enum class Step : std::uint8_t { next, stop, failed };
 
@@ -61,6 +65,13 @@ class Unpickler {
         std::uint64_t text = 0;  // up to 8 bytes, zero-extended
         std::uint32_t length = 0xffffffffU;
         std::uint32_t index = 0;
+    };
+
+    // How a key was written: what `mask` selects of the 8 bytes at its begin is `bytes`.
+    struct FlatKey {
+        std::uint64_t bytes = 1;
+        std::uint64_t mask = 0;
+        std::size_t length = 0;
     };
 
     Step execute(unsigned opcode);
@@ -76,12 +87,18 @@ class Unpickler {
     bool fail_here(std::string what, std::string hint = {});
     bool underflow();
 
-    bool push(Value value);
-    bool push_number(std::int64_t number);
+    bool push(Value value) {
+        stack_.push_back(value);
+        return true;
+    }
+
+    bool push_number(std::int64_t number) { return push(Value::integer(number)); }
+
     bool push_wide(WideInteger number);
     bool push_long(std::uint64_t length);
     bool push_real(double number);
     bool push_string(std::uint64_t length);
+    std::uint32_t short_string(const unsigned char* bytes, std::size_t length, std::uint64_t word);
     bool push_unicode_line(std::string_view line);
     bool push_decimal(std::string_view line);
     bool push_real_line(std::string_view line);
@@ -102,6 +119,9 @@ class Unpickler {
     bool append_all();
     bool set_item();
     bool set_all();
+    bool read_flat_dict();
+    bool read_flat_key(const unsigned char*& at, std::size_t item);
+    bool read_flat_value(const unsigned char*& at, Value& value);
     bool make_tuple(std::size_t begin);
     bool make_tuple_of(std::size_t count);
     bool make_from_mark(unsigned opcode);
@@ -123,6 +143,12 @@ class Unpickler {
     GrowingArray<std::size_t> marks_;  // heights of the stack
     GrowingArray<std::uint32_t> memo_;
     std::array<ShortString, 256> short_strings_;
+    std::array<FlatKey, kFlatItemsMax + 1> flat_keys_;  // of the last flat dict; one is a sentinel
+    std::array<Value, 2 * kFlatItemsMax> row_;          // its items
+    std::array<std::uint32_t, kFlatItemsMax> row_strings_{};  // what it adds to the memo
+    std::size_t row_string_count_ = 0;
+    std::size_t row_count_ = 0;
+    std::uint64_t row_shape_ = 0;
     Error error_;
     bool cut_off_ = false;
 };

@@ -92,12 +92,12 @@ class ListStore {
     // False once a table has outgrown its 32-bit indexes; what was appended since is lost.
     bool whole() const { return !overflown_; }
 
-    // Calls visit(Value) for each element in order; it may not append.
+    // Calls visit(Value) for the first `most` elements in order; it may not append.
     template <class Visit>
-    void for_each(std::uint32_t list, Visit visit) const {
-        std::uint32_t left = lists_[list].count;
+    void for_each(std::uint32_t list, Visit visit, std::uint32_t most = 0xffffffffU) const {
+        std::uint32_t left = lists_[list].count < most ? lists_[list].count : most;
         for (std::uint64_t piece = lists_[list].first; left != 0; piece = items_[piece]) {
-            const std::uint32_t count = items_[piece + 1];
+            const std::uint32_t count = items_[piece + 1] < left ? items_[piece + 1] : left;
             for (std::uint32_t i = 0; i < count; ++i)
                 visit(unpack(items_[piece + 2 + i]));
             left -= count;

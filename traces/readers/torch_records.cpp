@@ -170,7 +170,10 @@ std::uint32_t Records::create(Kind kind) {
     return static_cast<std::uint32_t>(std::min<std::size_t>(index, kIndexMax));
 }
 
-void Records::set_items(std::uint32_t dict, std::span<const Value> pairs) {
+void Records::set_items(std::uint32_t dict, std::span<const Value> pairs, std::uint64_t shape) {
+    if (shape != 0 && shape == entry_shape_.shape && dict == refs_.size() &&
+        add_shaped_entry(pairs)) [[likely]]
+        return;
     if (dict >= refs_.size())
         refs_.resize(std::size_t{dict} + 1, 0);
     Ref known{static_cast<Kind>(refs_[dict] & 7U), refs_[dict] >> 3U};
@@ -189,6 +192,63 @@ void Records::set_items(std::uint32_t dict, std::span<const Value> pairs) {
         }
     }
     set_record(known, pairs);
+    if (shape != 0 && known.kind == Kind::entry)
+        learn_shape(shape, pairs, entries[known.index]);
+}
+
+// Remembers where entries of this shape have their fields, if they have all that an entry needs.
+void Records::learn_shape(std::uint64_t shape, std::span<const Value> pairs, const Entry& entry) {
+    EntryShape learned;
+    constexpr std::array kFields = {Key::action, Key::addr, Key::size, Key::time_us};
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+        const Key key = key_of(pairs[i]);
+        const auto* field = std::find(kFields.begin(), kFields.end(), key);
+        if (field != kFields.end()) {
+            learned.fields[static_cast<std::size_t>(field - kFields.begin())] = i + 1;
+            ++found;
+        } else if (learned.other_count == learned.others.size() || key == Key::device_free) {
+            return;
+        } else {
+            learned.last_others[learned.other_count] = pairs[i + 1];
+            learned.others[learned.other_count++] = i + 1;
+        }
+    }
+    if (found != kFields.size() || !entry.has(Entry::kHasAddress | Entry::kHasSize))
+        return;
+    learned.shape = shape;
+    learned.context = entry.context;
+    entry_shape_ = learned;
+}
+
+// A new entry of the shape that was learned. False: some value isn't as usual, nothing was done.
+bool Records::add_shaped_entry(std::span<const Value> pairs) {
+    EntryShape& known = entry_shape_;
+    const Value action = pairs[known.fields[0]];
+    const Value address = pairs[known.fields[1]];
+    const Value size = pairs[known.fields[2]];
+    const Value time = pairs[known.fields[3]];
+    const auto is_number = [](Value value) {
+        return value.is(Value::Kind::integer) && value.number() >= 0;
+    };
+    if (!is_number(address) || !is_number(size) || !is_number(time) || entries.size() > kIndexMax)
+        [[unlikely]]
+        return false;
+    for (std::size_t i = 0; i < known.other_count; ++i) {
+        if (pairs[known.others[i]] != known.last_others[i]) [[unlikely]]
+            return false;
+    }
+    Entry entry;
+    entry.address = address.payload();
+    entry.size = size.payload();
+    entry.set_time_us(time.payload());
+    entry.set_action(action_of(action));
+    entry.set(Entry::kHasAddress | Entry::kHasSize);
+    entry.context = known.context;
+    refs_.push_back(static_cast<std::uint32_t>(entries.size()) << 3U |
+                    static_cast<std::uint32_t>(Kind::entry));
+    entries.push_back(entry);
+    return true;
 }
 
 void Records::keep_plain(std::uint32_t dict, Ref ref, std::span<const Value> pairs) {

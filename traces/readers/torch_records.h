@@ -5,6 +5,8 @@
 // Single-threaded. Memory O(records).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -178,24 +180,25 @@ class Records final : public DictHandler {
 
     explicit Records(PickleObjects& objects);
 
-    void set_items(std::uint32_t dict, std::span<const Value> pairs) override;
+    void set_items(std::uint32_t dict, std::span<const Value> pairs, std::uint64_t shape) override;
 
     // Kind::empty unless `value` is a dict with items.
     Ref ref(Value value) const;
 
-    // The items of a plain dict (settings, the snapshot itself) in order: visit(key, value), keys
-    // that are no strings left out.
+    // The first `most` items of a plain dict (settings, the snapshot itself) in order: visit(key,
+    // value); keys that are no strings are left out.
     template <class Visit>
-    void for_each_item(std::uint32_t plain, Visit visit) const {
+    void for_each_item(std::uint32_t plain, std::uint32_t most, Visit visit) const {
         Value key;
         bool is_key = true;
-        objects_.lists.for_each(plain_lists_[plain], [&](Value value) {
+        const auto take = [&](Value value) {
             if (is_key)
                 key = value;
             else if (key.is(Value::Kind::string))
                 visit(objects_.strings[key.index()], value);
             is_key = !is_key;
-        });
+        };
+        objects_.lists.for_each(plain_lists_[plain], take, most * 2);
     }
 
     // The context that differs from `context` in its pool only. Amortised O(1).
@@ -228,12 +231,24 @@ class Records final : public DictHandler {
         std::size_t operator()(const Context& context) const;
     };
 
+    // Where the fields of an entry stand in dicts of one shape, and the last context of such dicts.
+    struct EntryShape {
+        std::uint64_t shape = 0;
+        std::array<std::size_t, 4> fields{};  // of action, addr, size, time_us
+        std::array<std::size_t, 8> others{};  // of everything that makes up the context
+        std::size_t other_count = 0;
+        std::array<Value, 8> last_others{};
+        std::uint32_t context = 0;
+    };
+
     Key key_of(Value key);
     Kind kind_of(std::span<const Value> pairs);
     std::uint32_t create(Kind kind);
     void set_record(Ref ref, std::span<const Value> pairs);
     void keep_plain(std::uint32_t dict, Ref ref, std::span<const Value> pairs);
 
+    bool add_shaped_entry(std::span<const Value> pairs);
+    void learn_shape(std::uint64_t shape, std::span<const Value> pairs, const Entry& entry);
     void set_entry(Entry& entry, std::span<const Value> pairs);
     void set_entry_rare(Entry& entry, Context& context, Key key, Value value);
     void set_segment(Segment& segment, Key key, Value value);
@@ -257,6 +272,7 @@ class Records final : public DictHandler {
     GrowingArray<std::uint32_t> plain_lists_;  // by index of the plain dict: its items, a list
     std::vector<std::uint64_t> seen_;          // by kind: a bit for each Key
     LiveMap stream_index_;
+    EntryShape entry_shape_;
     std::uint64_t last_handle_ = 0;
     std::uint32_t last_stream_ = 0;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pool_index_{{{0, 0}, 0}};

@@ -1,4 +1,4 @@
-// A chunk: up to kChunkEvents consecutive events as columns, readable without any other chunk.
+// Chunk: up to kChunkEvents consecutive events as columns, readable without any other chunk.
 //
 // `kind` and `time` are plain streams. `slot` is a place in the list of the chunk's slots, in order
 // of appearance. Each other column says which events store a number and where the rest have theirs
@@ -29,6 +29,12 @@ struct ChunkHeader {
 
 static_assert(sizeof(ChunkHeader) == 40);
 
+// Whether `aux` of such an event is a string's index.
+constexpr bool names_string(EventKind kind) {
+    return kind == EventKind::range_begin || kind == EventKind::range_end ||
+           kind == EventKind::mark;
+}
+
 enum class Layout : std::uint8_t {
     constant = 0,  // one value for all
     every = 1,     // a stream with a number for each event
@@ -39,6 +45,15 @@ enum class Layout : std::uint8_t {
 constexpr std::size_t kKinds = 256;
 using KindSet = std::array<bool, kKinds>;  // by number of the kind
 
+// What the slots, streams, ... that events name stay below.
+struct Limits {
+    std::uint64_t slots = 0;
+    std::uint64_t streams = 0;
+    std::uint64_t devices = 0;
+    std::uint64_t stacks = 0;
+    std::uint64_t strings = 0;
+};
+
 // Gathers the events of one chunk and encodes them. Keeps its memory for the next chunk.
 class ChunkEncoder {
   public:
@@ -48,12 +63,15 @@ class ChunkEncoder {
 
     std::size_t room() const { return kChunkEvents - count(); }
 
+    // The smallest limits for all events that have been encoded.
+    const Limits& limits() const { return limits_; }
+
     // At most room() events.
     void add(std::span<const TraceEvent> events);
 
     // Writes all events as a chunk's payload and forgets them. `header.count` and the times are
-    // filled in here.
-    void encode(ChunkHeader header, ByteWriter& target);
+    // filled in here; returns it whole.
+    ChunkHeader encode(ChunkHeader header, ByteWriter& target);
 
   private:
     // What is known of the events of one kind while a column's layout is chosen.
@@ -76,12 +94,14 @@ class ChunkEncoder {
     void put_column(std::span<const T> values, ByteWriter& target);
     void put_kinds_and_times(ByteWriter& target);
     void put_slots(ByteWriter& target);
+    void widen_limits();
     void take_census();
     LayoutChoice by_kind() const;
     LayoutChoice by_slot() const;
     void put_numbers(const LayoutChoice& choice, ByteWriter& target);
 
     StreamEncoder streams_;
+    Limits limits_;
     std::vector<EventKind> kind_;
     std::vector<std::uint32_t> slot_;
     std::vector<Nanoseconds> time_;

@@ -11,9 +11,14 @@ namespace {
 
 constexpr const char* kNonsense = "a chunk of events that does not fit together";
 
-bool names_string(EventKind kind) {
-    return kind == EventKind::range_begin || kind == EventKind::range_end ||
-           kind == EventKind::mark;
+// `stored` if `stores` is 1, `otherwise` if it is 0, by masks: kinds of events alternate as they
+// please, and a branch on them would be mispredicted every other time.
+template <class T>
+T choose(std::uint8_t stores, T stored, T otherwise) {
+    const std::uint64_t mask = -std::uint64_t{stores};
+    const auto number = static_cast<std::uint64_t>(stored);
+    const auto other = static_cast<std::uint64_t>(otherwise);
+    return static_cast<T>(other ^ ((number ^ other) & mask));
 }
 
 }  // namespace
@@ -27,9 +32,6 @@ bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::siz
         constant_ = static_cast<T>(in.get<std::uint64_t>());
     if (layout_ == Layout::constant) {
         bound_ = static_cast<std::uint64_t>(constant_);
-        if (filled_with_ != constant_)
-            std::ranges::fill(values_, constant_);
-        filled_with_ = constant_;
         return in.ok();
     }
     filled_with_.reset();
@@ -68,12 +70,15 @@ void ColumnDecoder<T>::look_ahead(std::size_t count) {
 
 template <class T>
 void ColumnDecoder<T>::spread_by_kind(const BatchScope& scope) {
+    const std::size_t count = scope.count;
+    const EventKind* const kind = scope.kind;
     const T* const numbers = ahead_.data();
+    const T constant = constant_;
     T* const out = values_.data();
     std::size_t used = 0;
-    for (std::size_t i = 0; i < scope.count; ++i) {
-        const std::uint8_t stores = stores_[static_cast<std::uint8_t>(scope.kind[i])];
-        out[i] = stores != 0 ? numbers[used] : constant_;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint8_t stores = stores_[static_cast<std::uint8_t>(kind[i])];
+        out[i] = choose(stores, numbers[used], constant);
         used += stores;
     }
     ahead_begin_ = used;
@@ -81,17 +86,17 @@ void ColumnDecoder<T>::spread_by_kind(const BatchScope& scope) {
 
 template <class T>
 void ColumnDecoder<T>::spread_by_slot(const BatchScope& scope) {
+    const BatchScope events = scope;  // a copy: what is written below could not change it
     const T* const numbers = ahead_.data();
     T* const out = values_.data();
     T* const last = last_.data();
     std::size_t used = 0;
-    for (std::size_t i = 0; i < scope.count; ++i) {
-        const std::uint8_t stores =
-            stores_[static_cast<std::uint8_t>(scope.kind[i])] | scope.first[i];
-        const T number = numbers[used];
-        const T before = last[scope.place[i]];
-        const T value = stores != 0 ? number : before;
-        last[scope.place[i]] = value;
+    for (std::size_t i = 0; i < events.count; ++i) {
+        const auto stores = static_cast<std::uint8_t>(
+            stores_[static_cast<std::uint8_t>(events.kind[i])] | events.first[i]);
+        const std::size_t place = events.place[i];
+        const T value = choose(stores, numbers[used], last[place]);
+        last[place] = value;
         out[i] = value;
         used += stores;
     }
@@ -100,8 +105,12 @@ void ColumnDecoder<T>::spread_by_slot(const BatchScope& scope) {
 
 template <class T>
 bool ColumnDecoder<T>::decode(const BatchScope& scope) {
-    if (layout_ == Layout::constant)
+    if (layout_ == Layout::constant) {
+        if (filled_with_ != constant_)
+            std::ranges::fill(values_, constant_);
+        filled_with_ = constant_;
         return true;
+    }
     if (layout_ == Layout::every) {
         stream_.read(values_.data(), scope.count);
         return true;
@@ -122,8 +131,10 @@ ChunkDecoder::ChunkDecoder()
       place_(kBatchEvents),
       first_(kBatchEvents) {}
 
-Result<void> ChunkDecoder::open(std::span<const std::byte> payload, const Limits& limits) {
+Result<void> ChunkDecoder::open(std::span<const std::byte> payload, const Limits& limits,
+                                bool forget) {
     limits_ = limits;
+    forget_ = forget;
     done_ = 0;
     slots_seen_ = 0;
     ByteReader in(payload);
@@ -207,7 +218,7 @@ bool ChunkDecoder::check_names(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         if (!names_string(kind_[i]) || aux[i] < limits_.strings)
             continue;
-        if (!limits_.forget)
+        if (!forget_)
             return false;
         aux_.touched();
         aux[i] = 0;
@@ -221,9 +232,9 @@ Result<void> ChunkDecoder::check_indexes(std::size_t count) {
         wrong = "stream";
     else if (!check_below(device_, limits_.devices, count, false))
         wrong = "device";
-    else if (!check_below(stack_, limits_.stacks, count, limits_.forget))
+    else if (!check_below(stack_, limits_.stacks, count, forget_))
         wrong = "call stack";
-    else if (!check_below(tag_, limits_.strings, count, limits_.forget) || !check_names(count))
+    else if (!check_below(tag_, limits_.strings, count, forget_) || !check_names(count))
         wrong = "string";
     if (wrong == nullptr)
         return {};

@@ -18,16 +18,6 @@
 
 namespace tidemark::tmk {
 
-// What the indexes in events must stay below.
-struct Limits {
-    std::uint64_t slots = 0;
-    std::uint64_t streams = 0;
-    std::uint64_t devices = 0;
-    std::uint64_t stacks = 0;
-    std::uint64_t strings = 0;
-    bool forget = false;  // strings and stacks out of bounds become 0, "unknown", not an Error
-};
-
 // The most events of a batch: its columns take 350 KB.
 constexpr std::size_t kBatchEvents = 8192;
 
@@ -86,9 +76,10 @@ class ChunkDecoder {
   public:
     ChunkDecoder();
 
-    // Begins with the chunk of this payload, which must stay until its last batch. Errors:
-    // bad_input, without a place.
-    Result<void> open(std::span<const std::byte> payload, const Limits& limits);
+    // Begins with the chunk of this payload, which must stay until its last batch. With `forget`,
+    // strings and stacks out of bounds become 0, "unknown", instead of an Error.
+    // Errors: bad_input, without a place.
+    Result<void> open(std::span<const std::byte> payload, const Limits& limits, bool forget);
 
     const ChunkHeader& header() const { return header_; }
 
@@ -110,6 +101,7 @@ class ChunkDecoder {
     Decompressor decompressor_;
     ChunkHeader header_;
     Limits limits_;
+    bool forget_ = false;
     std::size_t done_ = 0;
 
     StreamDecoder<EventKind> kinds_;

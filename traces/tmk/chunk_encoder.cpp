@@ -41,7 +41,7 @@ void ChunkEncoder::add(std::span<const TraceEvent> events) {
     }
 }
 
-void ChunkEncoder::encode(ChunkHeader header, ByteWriter& target) {
+ChunkHeader ChunkEncoder::encode(ChunkHeader header, ByteWriter& target) {
     TM_CHECK(count() != 0);
     header.count = static_cast<std::uint32_t>(count());
     header.first_time = time_.front();
@@ -57,8 +57,27 @@ void ChunkEncoder::encode(ChunkHeader header, ByteWriter& target) {
     put_column(std::span<const std::uint32_t>(tag_), target);
     put_column(std::span<const std::uint16_t>(device_), target);
     put_column(std::span<const std::uint8_t>(flags_), target);
+    widen_limits();
     const auto clear = [](auto&... columns) { (columns.clear(), ...); };
     clear(kind_, slot_, time_, size_, address_, stream_, stack_, aux_, tag_, device_, flags_);
+    return header;
+}
+
+void ChunkEncoder::widen_limits() {
+    const auto widen_to = [](std::uint64_t& limit, const auto& values) {
+        const auto largest = static_cast<std::uint64_t>(*std::ranges::max_element(values));
+        limit = std::max(limit, largest + 1);
+    };
+    widen_to(limits_.streams, stream_);
+    widen_to(limits_.devices, device_);
+    widen_to(limits_.stacks, stack_);
+    widen_to(limits_.strings, tag_);
+    for (std::size_t i = 0; i < count(); ++i) {
+        if (slot_[i] != kNoSlot)
+            limits_.slots = std::max(limits_.slots, std::uint64_t{slot_[i]} + 1);
+        if (names_string(kind_[i]))
+            limits_.strings = std::max(limits_.strings, std::uint64_t{aux_[i]} + 1);
+    }
 }
 
 void ChunkEncoder::put_kinds_and_times(ByteWriter& target) {

@@ -116,8 +116,7 @@ class StreamDecoder {
             return false;
         if (!packed_.open(header_, in, decompressor))
             return false;
-        return header_.coding != Coding::dictionary || header_.count == 0 ||
-               packed_.bound() < dictionary_.size() || indexes_stay_below(dictionary_.size());
+        return header_.coding != Coding::dictionary || header_.count == 0 || places_are_sound();
     }
 
     // The next `count` numbers; the caller knows that so many are left.
@@ -186,14 +185,21 @@ class StreamDecoder {
         return true;
     }
 
-    // So that read() need not look at each.
-    bool indexes_stay_below(std::size_t size) {
+    // So that read() need not look at each place: the dictionary gets zeros up to where a place
+    // could point if those are few; else all places are looked at here.
+    bool places_are_sound() {
+        if (dictionary_.empty())
+            return false;
+        if (packed_.bound() < 2 * dictionary_.size()) {
+            dictionary_.resize(packed_.bound() + 1);
+            return true;
+        }
         std::uint64_t largest = 0;
         packed_.read(header_.count, [&largest](std::size_t, std::uint64_t place) {
             largest = std::max(largest, place);
         });
         packed_.rewind();
-        return largest < size;
+        return largest < dictionary_.size();
     }
 
     StreamHeader header_;

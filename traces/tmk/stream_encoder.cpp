@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <cstdio>
 
 #include "core/base/check.h"
 #include "traces/tmk/number_stream.h"
@@ -20,7 +21,7 @@ constexpr int kLevel = 3;
 
 // zstd must save this part of what it has to produce when it is undone: below it, unpacking bits
 // is worth more than the bytes.
-constexpr std::size_t kDecompressionPenalty = 8;
+constexpr std::size_t kDecompressionPenalty = 4;
 
 struct Width {
     unsigned bits = 0;
@@ -216,6 +217,7 @@ void StreamEncoder::write(const Plan& plan, ByteWriter& target) {
     const auto does_not_fit = [most](std::uint64_t number) { return number > most; };
     header.patches = static_cast<std::uint32_t>(std::ranges::count_if(plan.small, does_not_fit));
     target.set(header_at, header);
+    if (plan.small.size()>10000) fprintf(stderr,"stream n=%zu coding %d packing %d width %d (bits %u) patches %u stored %u bits_size %zu bytes_size %zu\n", plan.small.size(), int(plan.coding), int(header.packing), int(header.width), plan.width, header.patches, header.stored, bits_size, bytes_size);
     for (std::size_t i = 0; i < plan.small.size() && header.patches != 0; ++i) {
         if (does_not_fit(plan.small[i]))
             target.put(static_cast<std::uint16_t>(i));

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "traces/io/output_file.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -19,10 +18,12 @@ namespace tidemark {
 // True if `head` begins a .tmk file.
 bool is_tmk(std::span<const std::byte> head);
 
-// Where a writer's bytes go: a file or memory.
+// Where a writer's bytes go: a file or memory. Used by one thread.
 class ByteSink {
   public:
     virtual ~ByteSink() = default;
+
+    // Errors: io; the writer then gives up and returns it.
     virtual Result<void> write(std::span<const std::byte> bytes) = 0;
 };
 
@@ -30,11 +31,20 @@ class ByteSink {
 // the writer. Memory O(chunk) + strings and stacks.
 std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target);
 
+// A .tmk file, which can also be entered at any time.
+class TmkTrace : public Trace {
+  public:
+    // A cursor whose first event is the first one at `time` or later. O(log chunks + chunk). In a
+    // trace whose times run backwards somewhere, it may begin too early or too late.
+    virtual std::unique_ptr<TraceCursor> cursor_at(Nanoseconds time) const = 0;
+};
+
 // Opens a file by mapping it. A file that was cut off opens up to its last whole chunk, with
-// info().cut_off and a warning. Errors: io; bad_input (not a .tmk, a newer version, damaged).
-Result<std::unique_ptr<Trace>> open_tmk(const std::string& path);
+// info().cut_off and a warning; names and call stacks stand at the end of a file, so they are then
+// lost. Errors: io; bad_input (not a .tmk, a newer version, damaged).
+Result<std::unique_ptr<TmkTrace>> open_tmk(const std::string& path);
 
 // The same for a whole file in memory, which it takes over. `name` is for messages.
-Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name);
+Result<std::unique_ptr<TmkTrace>> open_tmk(std::vector<std::byte> bytes, std::string name);
 
 }  // namespace tidemark

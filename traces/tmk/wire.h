@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -39,13 +40,11 @@ class ByteWriter {
     template <class T>
     void put(T value) {
         static_assert(std::is_trivially_copyable_v<T>);
-        const std::size_t at = bytes_.size();
-        bytes_.resize(at + sizeof value);
-        std::memcpy(bytes_.data() + at, &value, sizeof value);
+        put_bytes(std::as_bytes(std::span(&value, 1)));
     }
 
     void put_bytes(std::span<const std::byte> bytes) {
-        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
 
     // Length (u32) and bytes.
@@ -61,12 +60,12 @@ class ByteWriter {
 
     std::size_t size() const { return bytes_.size(); }
 
-    std::span<const std::byte> bytes() const { return bytes_; }
+    std::span<const std::byte> bytes() const { return std::as_bytes(std::span(bytes_)); }
 
     void clear() { bytes_.clear(); }
 
   private:
-    std::vector<std::byte> bytes_;
+    std::string bytes_;  // a string, for its cheap append
 };
 
 // Takes numbers and bytes from the front. Past the end everything is zero and ok() is false, so

@@ -125,8 +125,8 @@ TEST_CASE("a clock that runs backwards adds nothing to the means", "[metrics]") 
 
 TEST_CASE("the largest free block is the smallest sample, and the last", "[metrics]") {
     const auto metric = make_metric("largest_free", timed_info());
-    for (const Bytes size : {500, 200, 900})
-        metric->on_sample({.largest_free = size});
+    for (const Bytes size : {500U, 200U, 900U})
+        metric->on_sample({.event = 0, .usage = {}, .largest_free = size});
     CHECK(figure(*metric, "largest_free_min_bytes").whole == 200);
     CHECK(figure(*metric, "largest_free_end_bytes").whole == 900);
 }
@@ -216,7 +216,7 @@ std::vector<Step> reserves(int count) {
 
 TEST_CASE("a reservation's wait is the delay that its event added", "[metrics]") {
     const std::vector<Step> steps = reserves(8);  // waits 0, 10, 20, 30, 0, 10, 20, 30
-    for (const std::size_t batch : {1, 2, 3, 5, 16}) {
+    for (const std::size_t batch : {1U, 2U, 3U, 5U, 16U}) {
         const auto metric = make_metric("reservations", timed_info());
         show(*metric, steps, batch);
         CHECK(figure(*metric, "reservations").whole == 8);

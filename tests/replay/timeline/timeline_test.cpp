@@ -71,7 +71,7 @@ TEST_CASE("neighbours are joined when one event more comes than there are bucket
 
 TEST_CASE("a timeline is the same whatever the size of the batches", "[timeline]") {
     const std::vector<Step> steps = random_steps(9 * kBuckets + 5);
-    for (const std::size_t batch : {1, 7, 4096, 100'000}) {
+    for (const std::size_t batch : {1U, 7U, 4096U, 100'000U}) {
         const Timeline timeline = timeline_of(steps, batch);
         CHECK(timeline.events_per_bucket == 16);
         check_buckets(timeline, steps);

@@ -1,0 +1,214 @@
+// Checker: the sanitizer behind --check. It keeps a shadow of what the device gave out, what the
+// allocator granted and which work may still touch which bytes, and reports what must not happen.
+//
+// CheckedDevice and CheckedAllocator (checked.h) tell it what was done; whoever replays a trace
+// tells it which event is at hand. It never changes an answer: checked and unchecked runs are the
+// same. Bytes are followed through the page table, so that two mappings of one handle share them.
+//
+// What it takes for granted: an allocation is used on its stream from the grant to the deallocate,
+// and on the streams that record_use named; an allocation that was retired and is then deallocated
+// has been seen to be done with (Allocator::retire).
+//
+// Not thread-safe. O(log live ranges + streams) a call, and O(mappings) where a range has many.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/wrap/device_call.h"
+#include "backends/wrap/interval_map.h"
+#include "backends/wrap/stream_order.h"
+#include "core/allocator/allocator.h"
+
+namespace tidemark {
+
+enum class HazardKind : std::uint8_t {
+    overlap,                  // bytes granted that another live allocation has
+    reuse_before_completion,  // bytes granted while work on another stream may still use them
+    unmap_in_flight,          // memory taken away under a live allocation or under such work
+    double_free,              // given back again: an allocation, or memory of the device
+    unknown_free,             // given back, but never had
+    out_of_bounds,            // granted or used outside of what the device gave and made accessible
+    misaligned,               // granted at an address that the request's alignment forbids
+    leak,                     // still held from the device when the allocator was gone
+    illegal_in_capture,       // a call that waits or asks, while a graph was captured
+};
+constexpr int kHazardKindCount = static_cast<int>(HazardKind::illegal_in_capture) + 1;
+
+std::string_view to_text(HazardKind kind);
+
+// `first_event` is where the trouble began (the grant or deallocation that `second_event` clashes
+// with), in the numbers given to set_event.
+struct Hazard {
+    HazardKind kind = HazardKind::overlap;
+    std::uint64_t first_event = 0;
+    std::uint64_t second_event = 0;
+    std::string what;  // one sentence
+};
+
+class Checker {
+  public:
+    static constexpr std::size_t kMostKept = 100;
+
+    // The number of the event at hand. A plain store: call it before each event.
+    void set_event(std::uint64_t event) { event_ = event; }
+
+    // The first kMostKept hazards, in the order of their discovery.
+    std::span<const Hazard> hazards() const { return hazards_; }
+
+    // All of them.
+    std::uint64_t count() const;
+
+    std::uint64_t count(HazardKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+
+    // What the program did not give back before the end: no hazard, since a trace may end early.
+    std::uint64_t live_at_end() const { return live_at_end_; }
+
+    // At the very end, when the allocator is gone: what the device still has lent is a leak.
+    void finish();
+
+    // From CheckedDevice: `call` was made (while a graph was captured or not), with that outcome.
+    void device_call(const CallArguments& call, const CallOutcome& outcome, bool capturing);
+
+    // From CheckedAllocator: after a grant, before a deallocate, at a record_use; and before the
+    // allocator is destroyed, when the program is over and so is all work.
+    void granted(const Request& request, const Allocation& allocation);
+    void deallocating(const Allocation& allocation);
+    void used_on(const Allocation& allocation, StreamId stream);
+    void tearing_down();
+
+  private:
+    // Physical bytes have addresses of their own; memory that is not mapped keeps its address.
+    static constexpr std::uint64_t kPhysicalBegin = std::uint64_t{1} << 62;
+    static constexpr std::size_t kMostFreed = std::size_t{1} << 20;
+
+    struct Grant {
+        std::uint64_t id = 0;
+        std::uint64_t event = 0;
+        Bytes size = 0;
+        std::uint32_t node = 0;
+        std::vector<StreamId> streams;
+        std::vector<Range> extents;  // physical
+    };
+
+    struct Live {
+        std::uint64_t grant = 0;
+        std::uint64_t event = 0;
+    };
+
+    // Work that may still use bytes that nobody owns any more.
+    struct Past {
+        std::uint64_t event = 0;   // of the deallocation
+        std::uint64_t offset = 0;  // address in the allocation's mapping - physical address
+        std::vector<StreamOrder::Work> work;
+    };
+
+    using SharedPast = std::shared_ptr<const Past>;
+
+    enum class Lent : std::uint8_t { plain, pool, host, reservation };
+    enum class Access : std::uint8_t { outside, none, read, write };
+
+    // A range that the device gave out.
+    struct Loan {
+        Bytes size = 0;
+        Lent kind = Lent::plain;
+        std::uint64_t event = 0;
+    };
+
+    struct Handle {
+        Bytes size = 0;
+        Address physical = Address::null;
+        std::uint64_t event = 0;
+        std::uint32_t mappings = 0;
+        bool released = false;
+    };
+
+    struct Mapping {
+        Bytes size = 0;
+        std::uint64_t handle = 0;
+        Address physical = Address::null;
+        std::uint64_t event = 0;
+        Access access = Access::none;
+    };
+
+    // Where given-back things were, for telling a second time from a first one. Bounded.
+    class FreedLog {
+      public:
+        void add(std::uint64_t key, std::uint64_t event);
+
+        // The event at which `key` was given back, or null.
+        const std::uint64_t* find(std::uint64_t key) const;
+
+        void forget(std::uint64_t key) { events_.erase(key); }
+
+      private:
+        std::unordered_map<std::uint64_t, std::uint64_t> events_;
+        std::deque<std::uint64_t> order_;
+    };
+
+    struct Place {
+        std::vector<Range> extents;     // physical
+        Access access = Access::write;  // to all of it
+    };
+
+    void report(HazardKind kind, std::uint64_t first_event, std::string what);
+
+    Place place_of(Range range) const;
+    const Loan* loan_at(Range range) const;
+
+    void check_capture(const CallArguments& call, bool capturing);
+    void check_movement(const CallArguments& call);
+    void check_place(const Request& request, const Allocation& allocation, const Place& place);
+    void check_owners(const Request& request, Range range, const Place& place);
+
+    void order_call(const CallArguments& call, const CallOutcome& outcome);
+    void lent(const CallArguments& call, const CallOutcome& outcome);
+    void giving_back(const CallArguments& call, const CallOutcome& outcome);
+    void give_back_loan(const CallArguments& call, bool ok, Lent kind);
+    void check_nothing_lives(const CallArguments& call, Range range);
+    void check_pool_order(const CallArguments& call, Range range);
+
+    void mapped(const CallArguments& call);
+    void access_set(const CallArguments& call);
+    void unmapping(const CallArguments& call, bool ok);
+    void check_unmapped_work(const CallArguments& call, Address begin, const Mapping& mapping);
+    void releasing(const CallArguments& call, bool ok);
+    void unreserving(const CallArguments& call, bool ok);
+    void drop_mapping(const Mapping& mapping);
+    void freed_wrongly(const CallArguments& call, std::uint64_t key, const FreedLog& log);
+
+    void remember_past(const Grant& grant, Address address);
+    void limit_past();
+
+    std::uint64_t event_ = 0;
+    std::vector<Hazard> hazards_;
+    std::array<std::uint64_t, kHazardKindCount> counts_{};
+    std::uint64_t live_at_end_ = 0;
+    bool in_capture_ = false;
+    std::uint64_t capture_event_ = 0;
+
+    StreamOrder order_;
+    std::uint64_t grant_count_ = 0;
+    std::multimap<Address, Grant> grants_;  // live ones
+    IntervalMap<Live> live_;                // physical
+    IntervalMap<SharedPast> past_;          // physical
+    std::size_t past_limit_ = std::size_t{1} << 20;
+    FreedLog freed_;  // allocations, by address
+
+    std::map<Address, Loan> loans_;
+    std::map<Address, Mapping> mappings_;
+    std::map<std::uint64_t, Handle> handles_;
+    std::uint64_t next_physical_ = kPhysicalBegin;
+    FreedLog freed_loans_;  // by address; mappings too
+    FreedLog freed_handles_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,88 @@
+// The log of calls, and a call as a line of text.
+#include "backends/wrap/traced.h"
+
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+std::string arguments_text(const CallArguments& a) {
+    switch (a.call) {
+        case DeviceCall::malloc:
+        case DeviceCall::reserve:
+        case DeviceCall::create:
+        case DeviceCall::host_malloc:
+            return fmt::format("size={}", a.size);
+        case DeviceCall::malloc_async:
+            return fmt::format("size={}, stream={}", a.size, to_integer(a.stream));
+        case DeviceCall::free:
+        case DeviceCall::host_free:
+            return fmt::format("{:#x}", to_integer(a.address));
+        case DeviceCall::free_async:
+            return fmt::format("{:#x}, stream={}", to_integer(a.address), to_integer(a.stream));
+        case DeviceCall::set_pool_threshold:
+        case DeviceCall::trim_pool:
+            return fmt::format("{}", a.size);
+        case DeviceCall::unreserve:
+        case DeviceCall::unmap:
+            return fmt::format("{:#x}, size={}", to_integer(a.address), a.size);
+        case DeviceCall::release:
+            return fmt::format("handle={}", a.handle);
+        case DeviceCall::map:
+            return fmt::format("{:#x}, size={}, handle={}", to_integer(a.address), a.size,
+                               a.handle);
+        case DeviceCall::set_access:
+            return fmt::format("{:#x}, size={}, {}", to_integer(a.address), a.size,
+                               a.value != 0 ? "write" : "read");
+        case DeviceCall::record:
+        case DeviceCall::synchronize:
+            return fmt::format("stream={}", to_integer(a.stream));
+        case DeviceCall::complete:
+            return fmt::format("event={}", a.handle);
+        case DeviceCall::wait:
+            return fmt::format("stream={}, event={}", to_integer(a.stream), a.handle);
+        case DeviceCall::synchronize_device:
+            return {};
+        case DeviceCall::copy:
+            return fmt::format("{:#x}, from={:#x}, size={}, stream={}", to_integer(a.address),
+                               to_integer(a.source), a.size, to_integer(a.stream));
+        case DeviceCall::fill:
+            return fmt::format("{:#x}, value={}, size={}, stream={}", to_integer(a.address),
+                               a.value, a.size, to_integer(a.stream));
+    }
+    return {};
+}
+
+std::string outcome_text(DeviceCall call, const CallOutcome& outcome) {
+    if (!outcome.ok)
+        return fmt::format(" -> {}", to_text(outcome.status));
+    if (outcome.address != Address::null)
+        return fmt::format(" -> {:#x}", to_integer(outcome.address));
+    if (call == DeviceCall::create)
+        return fmt::format(" -> handle={}", outcome.handle);
+    if (call == DeviceCall::record)
+        return fmt::format(" -> event={}", outcome.handle);
+    if (call == DeviceCall::complete)
+        return outcome.handle != 0 ? " -> yes" : " -> no";
+    return {};
+}
+
+}  // namespace
+
+std::string to_text(const CallRecord& record) {
+    const CallArguments& arguments = record.arguments;
+    return fmt::format("{} ns: {}({}){}", record.begin, to_text(arguments.call),
+                       arguments_text(arguments), outcome_text(arguments.call, record.outcome));
+}
+
+void TracedDevice::keep(const CallRecord& record) {
+    if (bound_ == 0 || log_.size() == bound_) {
+        ++dropped_;
+        if (bound_ == 0)
+            return;
+        log_.pop_front();
+    }
+    log_.push_back(record);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,103 @@
+// tidemark import: any trace as .tmk.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
+
+namespace tidemark::commands {
+namespace {
+
+// "run.pickle.xz" -> "run.tmk".
+std::string target_name(const std::string& path) {
+    constexpr std::array<std::string_view, 9> kEndings{".xz",  ".zst", ".gz",    ".pickle", ".pkl",
+                                                       ".csv", ".log", ".jsonl", ".json"};
+    std::filesystem::path name = std::filesystem::path(path).filename();
+    while (std::find(kEndings.begin(), kEndings.end(), name.extension().string()) != kEndings.end())
+        name = name.stem();
+    if (name.extension() != ".tmk")
+        name += ".tmk";
+    return name.string();
+}
+
+class Import final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.list({"IN", "", "traces of any format, or - for standard input", true}, paths_);
+        arguments.text({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
+                       output_);
+        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(allow_report(output_, json_));
+        TM_ASSIGN(const std::vector<std::string> targets, choose_targets());
+        std::vector<WrittenFile> files;
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            TM_ASSIGN(TraceInfo info, input_.import(context, paths_[i], targets[i]));
+            const std::uint64_t events = info.event_count;
+            files.push_back({.source = paths_[i],
+                             .target = targets[i],
+                             .format = "tmk",
+                             .info = std::move(info),
+                             .events = events,
+                             .bytes = written_bytes(targets[i])});
+        }
+        report_written(context, files, json_);
+        return ExitCode::yes;
+    }
+
+  private:
+    // One for each input. A folder takes files named after their inputs.
+    Result<std::vector<std::string>> choose_targets() const {
+        std::error_code ignored;
+        const bool folder = std::filesystem::is_directory(output_, ignored);
+        if (paths_.size() == 1 && !folder && !output_.ends_with('/'))
+            return std::vector{output_};
+        if (!folder)
+            return fail(ErrorCode::bad_option, "is not a folder", output_,
+                        fmt::format("several inputs need one: mkdir -p '{}'", output_));
+        std::vector<std::string> targets;
+        std::map<std::string, std::string> taken;
+        for (const std::string& path : paths_) {
+            if (path == "-")
+                return fail(ErrorCode::bad_option, "standard input has no name to go by", output_,
+                            "import it alone, with -o FILE.tmk");
+            const std::string target =
+                (std::filesystem::path(output_) / target_name(path)).string();
+            const auto [place, fresh] = taken.emplace(target, path);
+            if (!fresh)
+                return fail(ErrorCode::bad_option,
+                            fmt::format("would become {}, as {} would", target, place->second),
+                            path, "import one of them under another name");
+            targets.push_back(target);
+        }
+        return targets;
+    }
+
+    std::vector<std::string> paths_;
+    std::string output_;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo import_command() {
+    return {
+        .name = "import",
+        .summary = "write traces of any format as .tmk: small, quick to open, checksummed",
+        .examples =
+            "  tidemark import snapshot.pickle -o run.tmk\n"
+            "  tidemark import *.pickle.xz -o traces/      one .tmk each, in a folder\n"
+            "  zcat log.csv.gz | tidemark import - -o log.tmk\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Import>(); },
+    };
+}
+
+}  // namespace tidemark::commands

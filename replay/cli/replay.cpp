@@ -1,0 +1,86 @@
+// tidemark replay: one trace under one policy, all measurements and a picture.
+#include <array>
+
+#include "replay/cli/machine_options.h"
+#include "replay/cli/trace_input.h"
+#include "replay/report/json.h"
+#include "replay/report/picture.h"
+#include "replay/report/text.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", "none"};
+constexpr unsigned kWidestPicture = 120;
+
+class Replay final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
+                       path_);
+        arguments.text({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
+                       policy_);
+        machine_.declare(arguments);
+        arguments.flag({"--until-fail", "", "stop at the first request that is refused"},
+                       until_fail_);
+        arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kPictures,
+                         picture_);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        Scenario scenario = machine_.scenario(path_, policy_);
+        scenario.stop_at_refusal = until_fail_;
+        if (!policy_.empty())
+            TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        Progress progress(context.terminal(), "replaying " + trace_name(path_));
+        TM_ASSIGN(const Run run, tidemark::run(*trace, scenario, [&](std::uint64_t done) {
+                      progress.show_events(done, trace->info().event_count);
+                  }));
+        progress.clear();
+        context.print(json_ ? run_json(run, trace->info(), context.provenance())
+                            : run_text(trace_name(path_), run, trace->info(),
+                                       draw(run.timeline, style(context.terminal()))));
+        if (run.hazard_count > 0)
+            return ExitCode::no;
+        return run.summary.refused > 0 ? ExitCode::out_of_memory : ExitCode::yes;
+    }
+
+  private:
+    PictureStyle style(const Terminal& terminal) const {
+        PictureStyle style;
+        style.width = std::min(terminal.width, kWidestPicture);
+        style.unicode = picture_ == "unicode" || (picture_ == "auto" && terminal.unicode);
+        style.colour = terminal.colour;
+        if (picture_ == "none")
+            style.height = 0;
+        return style;
+    }
+
+    std::string path_;
+    std::string policy_;
+    MachineOptions machine_;
+    bool until_fail_ = false;
+    std::string picture_ = "auto";
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo replay_command() {
+    return {
+        .name = "replay",
+        .summary = "run a trace under one policy: all measurements and a picture",
+        .examples =
+            "  tidemark replay snapshot.pickle                   as it was recorded\n"
+            "  tidemark replay snapshot.pickle --policy best-fit\n"
+            "  tidemark replay run.tmk -p torch:max_split_size_mb=128 --memory 80GiB\n"
+            "  tidemark replay run.tmk -p buddy --check --json\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Replay>(); },
+    };
+}
+
+}  // namespace tidemark::commands

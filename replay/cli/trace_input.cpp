@@ -1,0 +1,50 @@
+// Opening traces for commands.
+#include "replay/cli/trace_input.h"
+
+#include <filesystem>
+
+#include "traces/open.h"
+
+namespace tidemark {
+
+void TraceInput::declare(Arguments& arguments) {
+    arguments.flag({"--strict", "", "fail at the first oddity in the trace instead of counting it"},
+                   strict_);
+    arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
+                   lenient_);
+}
+
+Result<ReadOptions> TraceInput::options() const {
+    if (strict_ && lenient_)
+        return fail(ErrorCode::bad_option, "contradicts --lenient", "--strict", "give one of them");
+    ReadOptions options;
+    options.strict = strict_;
+    options.lenient = lenient_;
+    return options;
+}
+
+Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context,
+                                                const std::string& path) const {
+    TM_ASSIGN(ReadOptions options, this->options());
+    Progress progress(context.terminal(), "reading " + trace_name(path));
+    options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
+    return open_trace(path, options);
+}
+
+Result<TraceInfo> TraceInput::import(const Context& context, const std::string& path,
+                                     const std::string& target) const {
+    TM_ASSIGN(ReadOptions options, this->options());
+    Progress progress(context.terminal(), "importing " + trace_name(path));
+    options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
+    return import_trace(path, target, options);
+}
+
+std::string trace_name(const std::string& path) {
+    if (path == "-")
+        return "standard input";
+    if (path.starts_with("generate:"))
+        return path;
+    return std::filesystem::path(path).filename().string();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,36 @@
+// TraceInput: how every command opens a trace: the same options, the same progress, the same names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "replay/cli/command.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+class TraceInput {
+  public:
+    // Adds --strict and --lenient.
+    void declare(Arguments& arguments);
+
+    // Opens a file of any format, "-" or "generate:NAME:options". Errors: those of open_trace;
+    // bad_option if the options contradict each other.
+    Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const;
+
+    // As above, read from `path` and written to `target` as .tmk.
+    Result<TraceInfo> import(const Context& context, const std::string& path,
+                             const std::string& target) const;
+
+  private:
+    Result<ReadOptions> options() const;
+
+    bool strict_ = false;
+    bool lenient_ = false;
+};
+
+// What reports call the trace: the file's name without its folder, or "standard input".
+std::string trace_name(const std::string& path);
+
+}  // namespace tidemark

@@ -1,0 +1,77 @@
+// tidemark verify: does our model of the recorded allocator decide as the real one did?
+#include "replay/analysis/verify.h"
+
+#include "replay/cli/trace_input.h"
+#include "replay/report/json.h"
+#include "replay/report/text.h"
+#include "replay/scenario/recorded_policy.h"
+
+namespace tidemark::commands {
+namespace {
+
+class Verify final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text(
+            {"TRACE", "", "a trace with recorded decisions, or - for standard input", true}, path_);
+        arguments.text({"-p,--policy", "P[:k=v,...]", "the model (default: the recorded settings)"},
+                       policy_);
+        arguments.bytes({"--limit", "SIZE", "per process, if the recorded program had set one"},
+                        limit_);
+        arguments.bytes({"--memory", "SIZE", "of the device (default: as recorded)"}, memory_);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        if (!policy_.empty())
+            TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        std::vector<std::string> warnings;
+        std::string policy = policy_;
+        if (policy.empty()) {
+            TM_ASSIGN(RecordedPolicy recorded, recorded_policy(trace->info()));
+            policy = std::move(recorded.text);
+            warnings = std::move(recorded.warnings);
+        }
+        TM_ASSIGN(const PolicySpec spec, parse_policy(policy));
+        Progress progress(context.terminal(), "verifying " + trace_name(path_));
+        VerifyOptions options;
+        options.limit = limit_;
+        options.memory = memory_;
+        options.progress = [&](std::uint64_t done) {
+            progress.show_events(done, trace->info().event_count);
+        };
+        TM_ASSIGN(VerifyReport report, verify(*trace, spec, options));
+        progress.clear();
+        report.notes.insert(report.notes.begin(), warnings.begin(), warnings.end());
+        const std::string name = trace_name(path_);
+        context.print(json_ ? verify_json(name, *trace, report, context.provenance())
+                            : verify_text(name, report));
+        return report.mismatches == 0 ? ExitCode::yes : ExitCode::no;
+    }
+
+  private:
+    std::string path_;
+    std::string policy_;
+    Bytes limit_ = 0;
+    Bytes memory_ = 0;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo verify_command() {
+    return {
+        .name = "verify",
+        .summary = "compare our model of the recorded allocator with every recorded decision",
+        .examples =
+            "  tidemark verify snapshot.pickle\n"
+            "  tidemark verify churn.pickle --limit 6GiB     as the program had limited it\n"
+            "  tidemark verify snapshot.pickle && echo 'the simulation is exact'\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Verify>(); },
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,35 @@
+// Telling what was written.
+#include "replay/cli/written_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "replay/report/json.h"
+#include "replay/report/text.h"
+
+namespace tidemark {
+
+std::uint64_t written_bytes(const std::string& target) {
+    std::error_code failed;
+    const auto size = target == "-" ? 0 : std::filesystem::file_size(target, failed);
+    return failed ? 0 : size;
+}
+
+Result<void> allow_report(const std::string& target, bool json) {
+    if (json && target == "-")
+        return fail(ErrorCode::bad_option, "cannot go together with --json to standard output",
+                    "-o -", "name a file");
+    return {};
+}
+
+void report_written(Context& context, std::span<const WrittenFile> files, bool json) {
+    const bool to_output = std::any_of(files.begin(), files.end(),
+                                       [](const WrittenFile& file) { return file.target == "-"; });
+    if (json)
+        context.print(written_json(files, context.provenance()));
+    else if (!to_output)
+        for (const WrittenFile& file : files)
+            context.print(written_text(file));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,352 @@
+// Building the objects. Order of keys is the order of assignment, so that people can read them too.
+#include "replay/report/json.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Strings of files may be no UTF-8: such bytes become U+FFFD instead of an exception.
+std::string text_of(const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// 64 bits as text: JSON numbers above 2^53 lose digits in many readers.
+std::string hash_text(std::uint64_t hash) {
+    return fmt::format("{:016x}", hash);
+}
+
+Json provenance_of(const Provenance& provenance) {
+    return {{"version", provenance.version}, {"command", provenance.command}};
+}
+
+Json pairs(std::span<const std::pair<std::string, std::string>> values) {
+    Json object = Json::object();
+    for (const auto& [key, value] : values)
+        object[key] = value;
+    return object;
+}
+
+Json anomalies(const Anomalies& odd) {
+    return {{"unknown_frees", odd.unknown_frees}, {"double_frees", odd.double_frees},
+            {"reused_live", odd.reused_live},     {"zero_sizes", odd.zero_sizes},
+            {"giant_sizes", odd.giant_sizes},     {"unknown_actions", odd.unknown_actions},
+            {"bad_records", odd.bad_records},     {"backward_times", odd.backward_times}};
+}
+
+Json number(const Measurement& measurement) {
+    if (measurement.unit == Unit::ratio)
+        return measurement.real;
+    return measurement.whole;
+}
+
+Json usage_of(const Usage& usage) {
+    return {{"reserved_bytes", usage.reserved},
+            {"allocated_bytes", usage.allocated},
+            {"active_bytes", usage.active},
+            {"mapped_bytes", usage.mapped}};
+}
+
+Json refusals(const Run& run) {
+    Json list = Json::array();
+    for (const Refusal& refusal : run.refusals) {
+        list.push_back({{"event", refusal.event},
+                        {"bytes", refusal.what.size},
+                        {"stream", to_integer(refusal.what.stream)},
+                        {"cause", to_text(refusal.why.cause)},
+                        {"usage", usage_of(refusal.usage)},
+                        {"largest_free_bytes", refusal.largest_free}});
+    }
+    return list;
+}
+
+Json hazards(const Run& run) {
+    Json list = Json::array();
+    for (const HazardText& hazard : run.hazards) {
+        list.push_back({{"kind", hazard.kind},
+                        {"what", hazard.what},
+                        {"first_event", hazard.first_event},
+                        {"second_event", hazard.second_event}});
+    }
+    return list;
+}
+
+Json run_object(const Run& run) {
+    Json object{{"trace", run.scenario.trace},
+                {"policy", run.policy_name},
+                {"spec", run.scenario.policy},
+                {"options", pairs(run.policy_options)},
+                {"profile", run.scenario.profile},
+                {"memory_bytes", run.scenario.memory},
+                {"limit_bytes", run.scenario.limit},
+                {"check", run.scenario.check},
+                {"stop_at_refusal", run.scenario.stop_at_refusal},
+                {"events", run.summary.events},
+                {"replayed", run.summary.replayed},
+                {"skipped", run.summary.skipped},
+                {"live_at_end", run.summary.live_at_end},
+                {"elapsed_ns", run.summary.elapsed},
+                {"elapsed_total_ns", run.summary.elapsed_total}};
+    for (const Measurement& each : run.measurements)
+        object[std::string(each.name)] = number(each);
+    object["refusals"] = refusals(run);
+    object["hazard_count"] = run.hazard_count;
+    object["hazards"] = hazards(run);
+    object["warnings"] = run.warnings;
+    return object;
+}
+
+Json peak_of(const Peak& peak) {
+    return {{"value", peak.value}, {"event", peak.event}, {"time_ns", peak.time}};
+}
+
+Json histogram_of(const Histogram& histogram) {
+    Json list = Json::array();
+    for (const HistogramBin& bin : histogram)
+        list.push_back({{"from", bin.low}, {"count", bin.count}, {"bytes", bin.bytes}});
+    return list;
+}
+
+Json devices_of(const TraceInfo& info, const TraceSummary& summary) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < info.devices.size(); ++i) {
+        Json device{{"name", info.devices[i].name},
+                    {"total_memory_bytes", info.devices[i].total_memory}};
+        if (i < summary.devices.size()) {
+            device["allocations"] = summary.devices[i].allocations;
+            device["peak_requested"] = peak_of(summary.devices[i].requested);
+            device["peak_recorded_reserved"] = peak_of(summary.devices[i].recorded_reserved);
+        }
+        list.push_back(std::move(device));
+    }
+    return list;
+}
+
+Json streams_of(const TraceSummary& summary) {
+    Json list = Json::array();
+    for (const StreamSummary& stream : summary.streams) {
+        list.push_back({{"stream", to_integer(stream.stream)},
+                        {"handle", stream.handle},
+                        {"events", stream.events},
+                        {"allocations", stream.allocations},
+                        {"allocated_bytes", stream.allocated}});
+    }
+    return list;
+}
+
+Json row_of(const ComparisonRow& row, const std::string& trace) {
+    Json object = run_object(row.run);
+    object["trace"] = trace;
+    object["elapsed_ns"] = row.elapsed;
+    object.erase("elapsed_total_ns");
+    object["label"] = row.label;
+    object["baseline"] = row.baseline;
+    object["recommended"] = row.recommended;
+    Json change = Json::object();
+    Json best = Json::array();
+    for (const ComparisonCell& cell : row.cells) {
+        if (cell.comparable)
+            change[std::string(cell.measurement.name)] = cell.change;
+        if (cell.best)
+            best.push_back(cell.measurement.name);
+    }
+    object["change"] = std::move(change);
+    object["best"] = std::move(best);
+    return object;
+}
+
+Json total_of(const ComparisonTotal& total) {
+    return {{"label", total.label},
+            {"baseline", total.baseline},
+            {"recommended", total.recommended},
+            {"overhead_ratio", total.overhead_ratio},
+            {"change", total.change},
+            {"out_of_memory", total.out_of_memory},
+            {"traces_refused", total.traces_refused},
+            {"driver_ns", total.driver_time},
+            {"stall_ns", total.stall_time},
+            {"makespan_ns", total.makespan}};
+}
+
+Json option_of(const OptionInfo& option) {
+    Json object{{"name", option.name},       {"type", to_text(option.type)},
+                {"unit", option.unit},       {"default", option.default_value},
+                {"minimum", option.minimum}, {"maximum", option.maximum}};
+    object["choices"] = std::vector<std::string>(option.choices.begin(), option.choices.end());
+    object["summary"] = option.summary;
+    object["source"] = option.source;
+    return object;
+}
+
+Json options_of(std::span<const OptionInfo> options) {
+    Json list = Json::array();
+    for (const OptionInfo& option : options)
+        list.push_back(option_of(option));
+    return list;
+}
+
+Json mismatch_of(const Mismatch& mismatch) {
+    return {{"event", mismatch.event},        {"kind", to_text(mismatch.what.kind)},
+            {"bytes", mismatch.what.size},    {"stream", to_integer(mismatch.what.stream)},
+            {"device", mismatch.what.device}, {"expected", mismatch.expected},
+            {"actual", mismatch.actual},      {"neighbourhood", mismatch.neighbourhood}};
+}
+
+}  // namespace
+
+std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
+                       const Provenance& provenance) {
+    const TraceInfo& info = trace.info();
+    Json object{{"trace", name},
+                {"format", info.format},
+                {"source", info.source},
+                {"start_time_ns", info.start_time},
+                {"duration_ns", info.duration},
+                {"begins_inside", info.begins_inside},
+                {"cut_off", info.cut_off},
+                {"events", summary.events},
+                {"preamble_events", info.preamble_count},
+                {"preamble_live", summary.preamble_live}};
+    Json kinds = Json::object();
+    for (const KindCount& kind : summary.kinds)
+        kinds[std::string(to_text(kind.kind))] = kind.count;
+    object["kinds"] = std::move(kinds);
+    object["devices"] = devices_of(info, summary);
+    object["streams"] = streams_of(summary);
+    object["pools"] = info.pools;
+    object["allocations"] = summary.allocations;
+    object["allocated_bytes"] = summary.allocated;
+    object["never_freed"] = summary.never_freed;
+    object["never_freed_bytes"] = summary.never_freed_bytes;
+    object["unmatched"] = summary.unmatched;
+    object["out_of_memory"] = summary.out_of_memory;
+    object["peak_requested"] = peak_of(summary.requested);
+    object["peak_live"] = peak_of(summary.live);
+    object["peak_recorded_reserved"] =
+        summary.has_recorded_reserved ? peak_of(summary.recorded_reserved) : Json();
+    object["sizes"] = histogram_of(summary.sizes);
+    object["lifetime_events"] = histogram_of(summary.lifetime_events);
+    object["lifetime_ns"] = histogram_of(summary.lifetime_times);
+    object["range_names"] = summary.range_names;
+    Json ranges = Json::array();
+    for (const RangeCount& range : summary.ranges)
+        ranges.push_back({{"name", range.name}, {"count", range.count}});
+    object["ranges"] = std::move(ranges);
+    object["stacks"] = info.stacks.size() - 1;
+    object["settings"] = pairs(info.settings);
+    object["metadata"] = pairs(info.metadata);
+    object["anomalies"] = anomalies(info.anomalies);
+    object["warnings"] = info.warnings;
+    object["provenance"] = provenance_of(provenance);
+    object["provenance"]["trace_hash"] = hash_text(trace.hash());
+    return text_of(object);
+}
+
+std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance) {
+    Json object = run_object(run);
+    object["anomalies"] = anomalies(info.anomalies);
+    object["trace_warnings"] = info.warnings;
+    object["provenance"] = provenance_of(provenance);
+    object["provenance"]["trace_hash"] = hash_text(run.trace_hash);
+    object["provenance"]["profile_hash"] = hash_text(run.profile_hash);
+    return text_of(object);
+}
+
+std::string comparison_json(const Comparison& comparison, const Provenance& provenance) {
+    Json runs = Json::array();
+    Json traces = Json::array();
+    std::uint64_t profile_hash = 0;
+    for (const TraceComparison& trace : comparison.traces) {
+        traces.push_back({{"trace", trace.name},
+                          {"trace_hash", hash_text(trace.trace_hash)},
+                          {"events", trace.events},
+                          {"verdict", trace.verdict}});
+        for (const ComparisonRow& row : trace.rows) {
+            runs.push_back(row_of(row, trace.name));
+            profile_hash = row.run.profile_hash;
+        }
+    }
+    Json totals = Json::array();
+    for (const ComparisonTotal& total : comparison.totals)
+        totals.push_back(total_of(total));
+    Json object{{"verdict", comparison.verdict},
+                {"runs", std::move(runs)},
+                {"traces", std::move(traces)},
+                {"totals", std::move(totals)},
+                {"provenance", provenance_of(provenance)}};
+    object["provenance"]["profile_hash"] = hash_text(profile_hash);
+    return text_of(object);
+}
+
+std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
+                        const Provenance& provenance) {
+    Json object{
+        {"trace", name},
+        {"policy", report.policy},
+        {"events", report.events},
+        {"decisions", report.decisions},
+        {"mismatches", report.mismatches},
+        {"first_mismatch", report.first_mismatch ? mismatch_of(*report.first_mismatch) : Json()},
+        {"not_inferable", report.not_inferable},
+        {"inferred_trims", report.inferred_trims},
+        {"final_blocks", report.final_blocks},
+        {"peak", usage_of(report.peak)},
+        {"retries", report.stats.retries},
+        {"out_of_memory", report.stats.out_of_memory},
+        {"segments_created", report.stats.segments_created},
+        {"segments_released", report.stats.segments_released},
+        {"synchronizations", report.stats.synchronizations},
+        {"notes", report.notes},
+        {"provenance", provenance_of(provenance)}};
+    object["provenance"]["trace_hash"] = hash_text(trace.hash());
+    return text_of(object);
+}
+
+std::string policies_json(std::span<const PolicyInfo> policies, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const PolicyInfo& policy : policies) {
+        list.push_back({{"name", policy.name},
+                        {"summary", policy.summary},
+                        {"source", policy.source},
+                        {"options", options_of(policy.options)}});
+    }
+    return text_of({{"policies", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+std::string generators_json(std::span<const GeneratorInfo> generators,
+                            const Provenance& provenance) {
+    Json list = Json::array();
+    for (const GeneratorInfo& generator : generators) {
+        list.push_back({{"name", generator.name},
+                        {"summary", generator.summary},
+                        {"options", options_of(generator.options)}});
+    }
+    return text_of({{"generators", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+std::string written_json(std::span<const WrittenFile> files, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const WrittenFile& file : files) {
+        list.push_back({{"source", file.source},
+                        {"source_format", file.info.format},
+                        {"target", file.target},
+                        {"format", file.format},
+                        {"events", file.events},
+                        {"left_out_truth", file.left_out_truth},
+                        {"left_out_events", file.left_out_events},
+                        {"bytes", file.bytes},
+                        {"cut_off", file.info.cut_off},
+                        {"anomalies", anomalies(file.info.anomalies)},
+                        {"warnings", file.info.warnings}});
+    }
+    return text_of({{"files", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,30 @@
+// What reports are made of that no analysis has: where a result comes from, and what was written.
+// Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// Where a result comes from; hashes of inputs are added by each report.
+struct Provenance {
+    std::string version;
+    std::string command;  // as typed, quoted for a shell
+};
+
+// A file that a command wrote.
+struct WrittenFile {
+    std::string source;
+    std::string target;
+    std::string format;                 // of the target
+    TraceInfo info;                     // of the source
+    std::uint64_t events = 0;           // in the target
+    std::uint64_t left_out_truth = 0;   // that the target's format has no word for
+    std::uint64_t left_out_events = 0;  // likewise, of the program's own
+    std::uint64_t bytes = 0;            // of the target; 0 = not known (standard output)
+};
+
+}  // namespace tidemark

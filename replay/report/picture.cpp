@@ -1,0 +1,222 @@
+// Drawing a timeline: first columns of extremes, then cells, then axes.
+#include "replay/report/picture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr unsigned kNarrowest = 40;
+constexpr unsigned kAxisWidth = 10;  // "1,023 MiB " and the line
+constexpr unsigned kSteps = 8;       // an eighth of a line is the smallest block character
+
+constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::string_view kReservedColour = "34";          // blue
+constexpr std::string_view kAllocatedColour = "36";         // cyan
+constexpr std::string_view kAllocatedOnReserved = "36;44";  // cyan before blue
+
+struct Column {
+    Bytes reserved = 0;
+    Bytes allocated = 0;
+
+    void join(const TimelineBucket& bucket) {
+        reserved = std::max(reserved, bucket.reserved_max);
+        allocated = std::max(allocated, bucket.allocated_max);
+    }
+};
+
+// The largest of each column's buckets. A bucket covers the time from the one before it to its
+// own; a column that none ends in shows the bucket that spans it.
+std::vector<Column> columns_of(const Timeline& timeline, std::size_t count) {
+    const auto& buckets = timeline.buckets;
+    const Nanoseconds duration = buckets.back().time;
+    const auto place = [&](std::size_t bucket) {
+        const double share =
+            duration > 0 ? static_cast<double>(buckets[bucket].time) / static_cast<double>(duration)
+                         : static_cast<double>(bucket + 1) / static_cast<double>(buckets.size());
+        const auto column =
+            static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(count));
+        return std::min(column, count - 1);
+    };
+    std::vector<Column> columns(count);
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+        const std::size_t to = std::max(place(i), from);
+        for (std::size_t column = from; column <= to; ++column)
+            columns[column].join(buckets[i]);
+        from = to;
+    }
+    for (std::size_t column = from + 1; column < count; ++column)
+        columns[column].join(buckets.back());
+    return columns;
+}
+
+// The smallest 1, 2 or 5 times a power of ten (of a power of 1024) that is not below `value`.
+Bytes nice_step(double value) {
+    Bytes unit = 1;
+    while (static_cast<double>(unit) * 1024 <= value && unit < (Bytes{1} << 50U))
+        unit *= 1024;
+    for (const Bytes factor : {1U, 2U, 5U, 10U, 20U, 50U, 100U, 200U, 500U}) {
+        if (static_cast<double>(factor * unit) >= value)
+            return factor * unit;
+    }
+    return 1024 * unit;
+}
+
+// Which character stands for a cell of which eighths are covered.
+struct Cell {
+    unsigned reserved = 0;   // eighths, 0..8
+    unsigned allocated = 0;  // never more than `reserved` in what is drawn
+};
+
+class Canvas {
+  public:
+    Canvas(const std::vector<Column>& columns, const PictureStyle& style, Bytes top)
+        : columns_(columns), style_(style), top_(top) {}
+
+    // Line `line` from the bottom.
+    std::string line(unsigned line) const {
+        std::string text;
+        std::string_view colour;
+        for (const Column& column : columns_) {
+            const Cell cell{eighths(column.reserved, line), eighths(column.allocated, line)};
+            const auto [letter, wanted] = style_.colour && style_.unicode ? fine(cell)
+                                          : style_.unicode                ? blocks(cell)
+                                                                          : ascii(cell);
+            if (style_.colour && wanted != colour) {
+                text += wanted.empty() ? "\x1b[0m" : fmt::format("\x1b[0;{}m", wanted);
+                colour = wanted;
+            }
+            text += letter;
+        }
+        if (!colour.empty())
+            text += "\x1b[0m";
+        else
+            text.erase(text.find_last_not_of(' ') + 1);
+        return text;
+    }
+
+  private:
+    using Shown = std::pair<std::string_view, std::string_view>;  // character, colour
+
+    unsigned eighths(Bytes value, unsigned line) const {
+        const double total = static_cast<double>(value) / static_cast<double>(top_) *
+                             static_cast<double>(style_.height * kSteps);
+        double part = std::round(total) - static_cast<double>(line * kSteps);
+        if (value > 0 && line == 0)
+            part = std::max(part, 1.0);  // a little is not nothing
+        return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kSteps)));
+    }
+
+    // Both edges to an eighth: the allocated block before a reserved background.
+    static Shown fine(Cell cell) {
+        if (cell.reserved == 0)
+            return {" ", ""};
+        if (cell.allocated == kSteps)
+            return {kBlocks[kSteps], kAllocatedColour};
+        if (cell.reserved == kSteps && cell.allocated > 0)
+            return {kBlocks[cell.allocated], kAllocatedOnReserved};
+        if (cell.allocated > 0 && cell.allocated * 2 >= cell.reserved)
+            return {kBlocks[cell.allocated], kAllocatedColour};
+        return {kBlocks[cell.reserved], kReservedColour};
+    }
+
+    static Shown blocks(Cell cell) {
+        if (cell.allocated * 2 >= kSteps || (cell.allocated > 0 && cell.reserved < kSteps))
+            return {kBlocks[cell.allocated], kAllocatedColour};
+        if (cell.reserved == 0)
+            return {" ", ""};
+        return {"░", kReservedColour};
+    }
+
+    static Shown ascii(Cell cell) {
+        if (cell.allocated * 2 >= kSteps)
+            return {"#", kAllocatedColour};
+        if (cell.reserved * 2 >= kSteps)
+            return {".", kReservedColour};
+        return {cell.allocated > 0 ? "_" : " ", cell.allocated > 0 ? kAllocatedColour : ""};
+    }
+
+    const std::vector<Column>& columns_;
+    const PictureStyle& style_;
+    Bytes top_;
+};
+
+// "0 s", half and the end, spread over `width` characters.
+std::string horizontal_labels(const Timeline& timeline, std::size_t width) {
+    const Nanoseconds duration = timeline.buckets.back().time;
+    const std::uint64_t events = timeline.events_per_bucket * timeline.buckets.size();
+    const auto label = [&](unsigned quarter) {
+        if (duration > 0)
+            return quarter == 0 ? std::string("0 s") : format_duration(duration / 4 * quarter);
+        return (quarter == 0 ? "event " : "") + format_count(events / 4 * quarter);
+    };
+    std::string line(width, ' ');
+    for (const unsigned quarter : {0U, 2U, 4U}) {
+        const std::string text = label(quarter);
+        const std::size_t centre = width * quarter / 4;
+        const std::size_t begin = std::min(centre - std::min(centre, text.size() / 2),
+                                           width - std::min(width, text.size()));
+        line.replace(begin, text.size(), text);
+    }
+    return line;
+}
+
+std::string legend(const PictureStyle& style) {
+    const auto coloured = [&style](std::string_view text, std::string_view colour) {
+        return style.colour ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : std::string(text);
+    };
+    const std::string_view reserved = !style.unicode ? "." : style.colour ? "█" : "░";
+    const std::string_view allocated = style.unicode ? "█" : "#";
+    return fmt::format("{} reserved   {} allocated", coloured(reserved, kReservedColour),
+                       coloured(allocated, kAllocatedColour));
+}
+
+}  // namespace
+
+std::string draw(const Timeline& timeline, const PictureStyle& style) {
+    Bytes peak = 0;
+    for (const TimelineBucket& bucket : timeline.buckets)
+        peak = std::max({peak, bucket.reserved_max, bucket.allocated_max});
+    if (peak == 0 || style.height == 0)
+        return {};
+
+    const std::size_t width = std::max(style.width, kNarrowest) - kAxisWidth - 1;
+    const Bytes step = nice_step(static_cast<double>(peak) / 4);
+    const Bytes top = (peak + step - 1) / step * step;
+    const std::vector<Column> columns = columns_of(timeline, width);
+    const Canvas canvas(columns, style, top);
+    const double line_size = static_cast<double>(top) / style.height;
+
+    std::string text;
+    const auto axis = [&](std::string_view label, std::string_view rest) {
+        text +=
+            fmt::format("{:>{}} {}{}\n", label, kAxisWidth - 1, style.unicode ? "┤" : "|", rest);
+    };
+    Bytes next = top;  // the next tick to be written, from above
+    for (unsigned line = style.height; line-- > 0;) {
+        const double upper = (line + 1) * line_size;
+        const bool tick = next > 0 && static_cast<double>(next) > upper - line_size / 2;
+        axis(tick ? format_bytes(next) : "", canvas.line(line));
+        if (tick)
+            next -= step;
+    }
+    std::string floor;
+    for (std::size_t i = 0; i < width; ++i)
+        floor += style.unicode ? "─" : "-";
+    text += fmt::format("{:>{}} {}{}\n", "0 B", kAxisWidth - 1, style.unicode ? "└" : "+", floor);
+    const std::string indent(kAxisWidth + 1, ' ');
+    text += indent + horizontal_labels(timeline, width) + "\n";
+    text += indent + legend(style) + "\n";
+    return text;
+}
+
+}  // namespace tidemark

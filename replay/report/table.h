@@ -1,0 +1,52 @@
+// Table: rows and columns as text. One layout serves the terminal and an issue alike: the columns
+// are aligned with blanks and ruled as Markdown wants it, so what one copies from the screen is a
+// table there too. Pure; widths count UTF-8 characters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark {
+
+enum class Align : std::uint8_t { left, right };
+
+// How the best cells are made to stand out.
+enum class Emphasis : std::uint8_t { none, terminal, markdown };
+
+struct TableColumn {
+    std::string title;
+    Align align = Align::right;
+};
+
+struct TableCell {
+    std::string text;
+    bool strong = false;
+};
+
+class Table {
+  public:
+    explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
+
+    // One cell for each column (TM_CHECK).
+    void add(std::vector<TableCell> row);
+
+    // Ruled with '|' and '-', a new line at the end. O(cells).
+    std::string ruled(Emphasis emphasis) const;
+
+    // Without rules and titles, each line begun with `indent`: for lists of a name and figures.
+    std::string bare(std::string_view indent) const;
+
+  private:
+    std::vector<std::size_t> widths(Emphasis emphasis) const;
+
+    std::vector<TableColumn> columns_;
+    std::vector<std::vector<TableCell>> rows_;
+};
+
+// Characters of `text` on a screen, taking each code point for one.
+std::size_t text_width(std::string_view text);
+
+}  // namespace tidemark

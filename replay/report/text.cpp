@@ -1,0 +1,279 @@
+// Words for runs and for single figures. The other reports have files of their own (text_*.cpp).
+#include "replay/report/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+namespace {
+
+// The length of the UTF-8 character that `text` begins with; 0 if it begins with none.
+std::size_t character_length(std::string_view text) {
+    const auto lead = static_cast<unsigned char>(text.front());
+    const std::size_t length = lead < 0x80    ? 1
+                               : lead < 0xc2  ? 0
+                               : lead < 0xe0  ? 2
+                               : lead < 0xf0  ? 3
+                               : lead <= 0xf4 ? 4
+                                              : 0;
+    if (length > text.size())
+        return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U)
+            return 0;
+    return length;
+}
+
+bool is_control(std::string_view character) {
+    const auto lead = static_cast<unsigned char>(character[0]);
+    if (character.size() == 1)
+        return lead < 0x20 || lead == 0x7f;
+    return character.size() == 2 && lead == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
+// Gives out the measurements of a run by name and remembers which are still to be shown.
+class Figures {
+  public:
+    explicit Figures(const std::vector<Measurement>& all) : all_(all) {}
+
+    // Its text, or "" if this run has no such figure.
+    std::string take(std::string_view name) {
+        const Measurement* found = find(name);
+        return found == nullptr ? std::string() : figure_text(*found);
+    }
+
+    const Measurement* find(std::string_view name) {
+        for (const Measurement& each : all_) {
+            if (each.name == name) {
+                taken_.insert(each.name);
+                return &each;
+            }
+        }
+        return nullptr;
+    }
+
+    // Those nobody asked for, so that a new metric is shown without a change here.
+    std::vector<const Measurement*> rest() const {
+        std::vector<const Measurement*> result;
+        for (const Measurement& each : all_)
+            if (!taken_.contains(each.name))
+                result.push_back(&each);
+        return result;
+    }
+
+    const std::vector<Measurement>& all() const { return all_; }
+
+  private:
+    const std::vector<Measurement>& all_;
+    std::set<std::string_view> taken_;
+};
+
+// One line of a group: what a person calls a figure, and its name.
+struct Line {
+    std::string_view label;
+    std::string_view name;
+};
+
+constexpr std::array kWaste{
+    Line{"peak reserved / peak requested", "overhead_ratio"},
+    Line{"external fragmentation at the peak", "external_fragmentation_at_peak"},
+    Line{"external fragmentation, mean", "external_fragmentation_mean"},
+    Line{"internal fragmentation at the peak", "internal_fragmentation_at_peak"},
+    Line{"internal fragmentation, mean", "internal_fragmentation_mean"},
+    Line{"largest free block, smallest seen", "largest_free_min_bytes"},
+    Line{"largest free block at the end", "largest_free_end_bytes"},
+};
+constexpr std::array kRequests{
+    Line{"refused (out of memory)", "out_of_memory"},
+    Line{"retries after emptying caches", "retries"},
+    Line{"segments taken from the device", "segments_created"},
+    Line{"segments given back", "segments_released"},
+    Line{"waits for the device", "synchronizations"},
+};
+constexpr std::array kTime{
+    Line{"device calls", "device_calls"},
+    Line{"time in the driver", "driver_ns"},
+    Line{"time stalled", "stall_ns"},
+    Line{"length of the run", "makespan_ns"},
+};
+// Shown only where something happened: most programs have neither tiers nor reservations.
+constexpr std::array kMovement{
+    Line{"spilled to host or disk", "spilled_bytes"},
+    Line{"fetched back", "fetched_bytes"},
+    Line{"reservations", "reservations"},
+    Line{"reservation wait, median", "reservation_wait_p50_ns"},
+    Line{"reservation wait, 99 of 100", "reservation_wait_p99_ns"},
+    Line{"reservation wait, longest", "reservation_wait_max_ns"},
+};
+
+Table two_columns() {
+    return Table({{"", Align::left}, {"", Align::right}});
+}
+
+std::string group(std::string_view title, std::span<const Line> lines, Figures& figures) {
+    Table table = two_columns();
+    bool any = false;
+    for (const Line& line : lines) {
+        const std::string text = figures.take(line.name);
+        if (text.empty())
+            continue;
+        table.add({{std::string(line.label)}, {text}});
+        any = true;
+    }
+    return any ? fmt::format("\n{}\n{}", title, table.bare("  ")) : std::string();
+}
+
+// Reserved, allocated, active and requested: at the peak, on average and at the end.
+std::string memory_group(Figures& figures) {
+    Table table({{"", Align::left}, {""}, {""}, {""}});
+    table.add({{"Memory"}, {"peak"}, {"mean"}, {"at the end"}});
+    for (const std::string_view kind : {"reserved", "allocated", "active", "requested"}) {
+        table.add({{fmt::format("  {}", kind)},
+                   {figures.take(fmt::format("peak_{}_bytes", kind))},
+                   {figures.take(fmt::format("mean_{}_bytes", kind))},
+                   {figures.take(fmt::format("end_{}_bytes", kind))}});
+    }
+    std::string text = "\n" + table.bare("");
+    for (const std::string_view kind : {"reserved", "allocated"}) {
+        const Measurement* event = figures.find(fmt::format("peak_{}_event", kind));
+        const Measurement* time = figures.find(fmt::format("peak_{}_time_ns", kind));
+        if (event != nullptr && time != nullptr)
+            text += fmt::format("  {} peaked at event {}, {}\n", kind, figure_text(*event),
+                                figure_text(*time));
+    }
+    return text;
+}
+
+// "malloc 62, free 3": the kinds of device calls that were made.
+std::string calls_line(Figures& figures) {
+    std::string calls;
+    for (const Measurement& each : figures.all()) {
+        if (!each.name.starts_with("calls_"))
+            continue;
+        figures.find(each.name);
+        if (each.whole > 0)
+            calls += fmt::format("{}{} {}", calls.empty() ? "" : ", ", each.name.substr(6),
+                                 format_count(each.whole));
+    }
+    return calls.empty() ? std::string() : fmt::format("  of these: {}\n", calls);
+}
+
+std::string other_group(Figures& figures) {
+    Table table = two_columns();
+    const std::vector<const Measurement*> rest = figures.rest();
+    for (const Measurement* each : rest)
+        table.add({{std::string(each->name)}, {figure_text(*each)}});
+    return rest.empty() ? std::string() : "\nOther\n" + table.bare("  ");
+}
+
+std::string refusals_text(const Run& run) {
+    if (run.refusals.empty())
+        return {};
+    std::string text = fmt::format("\nRefused: {} requests", format_count(run.summary.refused));
+    if (run.summary.refused > run.refusals.size())
+        text += fmt::format(", the first {}", run.refusals.size());
+    text += "\n";
+    for (const Refusal& refusal : run.refusals) {
+        text += fmt::format(
+            "  event {}: {} on stream {}: {}; reserved {}, allocated {}, largest free block {}\n",
+            format_count(refusal.event), format_bytes(refusal.what.size),
+            to_integer(refusal.what.stream), to_text(refusal.why.cause),
+            format_bytes(refusal.usage.reserved), format_bytes(refusal.usage.allocated),
+            format_bytes(refusal.largest_free));
+    }
+    return text;
+}
+
+std::string hazards_text(const Run& run) {
+    if (!run.scenario.check)
+        return {};
+    if (run.hazard_count == 0)
+        return "\nHazards: none\n";
+    std::string text = fmt::format("\nHazards: {}", format_count(run.hazard_count));
+    if (run.hazard_count > run.hazards.size())
+        text += fmt::format(", the first {}", run.hazards.size());
+    text += "\n";
+    for (const HazardText& hazard : run.hazards)
+        text += fmt::format("  {} at events {} and {}: {}\n", hazard.kind,
+                            format_count(hazard.first_event), format_count(hazard.second_event),
+                            printable(hazard.what));
+    return text;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, bool lines) {
+    std::string shown;
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+        if (length == 0 || (is_control(character) && !(lines && character == "\n")))
+            shown += '?';
+        else
+            shown += character;
+        text.remove_prefix(character.size());
+    }
+    return shown;
+}
+
+std::string figure_text(const Measurement& measurement) {
+    switch (measurement.unit) {
+        case Unit::bytes:
+            return format_bytes(measurement.whole);
+        case Unit::nanoseconds:
+            return format_duration(static_cast<Nanoseconds>(measurement.whole));
+        case Unit::count:
+            return format_count(measurement.whole);
+        case Unit::ratio:
+            break;
+    }
+    if (measurement.name.ends_with("_ratio"))
+        return fmt::format("{:.3f}", measurement.real);
+    return fmt::format("{:.1f} %", measurement.real * 100);
+}
+
+std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
+                     const std::string& picture) {
+    const double seconds = static_cast<double>(run.summary.elapsed) / 1e9;
+    std::string text =
+        fmt::format("{} under {}: {} events replayed in {}", printable(name), run.scenario.policy,
+                    format_count(run.summary.events), format_duration(run.summary.elapsed));
+    if (seconds > 0)
+        text += fmt::format(" ({:.1f} million/s)",
+                            static_cast<double>(run.summary.events) / seconds / 1e6);
+    text += "\n";
+    Figures figures(run.measurements);
+    text += memory_group(figures);
+    text += group("Waste", kWaste, figures);
+    text += group("Requests", kRequests, figures);
+    text += group("Device", kTime, figures);
+    text += calls_line(figures);
+    const bool moved = std::any_of(kMovement.begin(), kMovement.end(), [&](const Line& line) {
+        const Measurement* figure = figures.find(line.name);
+        return figure != nullptr && figure->whole > 0;
+    });
+    if (moved)
+        text += group("Tiers and reservations", kMovement, figures);
+    text += other_group(figures);
+    if (!picture.empty())
+        text += "\n" + picture;
+    text += refusals_text(run);
+    text += hazards_text(run);
+    std::string notes = trace_notes(info);
+    if (run.summary.skipped > 0)
+        notes += fmt::format(
+            "note: {} frees and uses of what was refused or never allocated were "
+            "skipped\n",
+            format_count(run.summary.skipped));
+    for (const std::string& warning : run.warnings)
+        notes += fmt::format("note: {}\n", printable(warning));
+    return notes.empty() ? text : text + "\n" + notes;
+}
+
+}  // namespace tidemark

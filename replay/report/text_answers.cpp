@@ -1,0 +1,247 @@
+// Words for comparisons, for verify and for the catalogue of policies.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/text.h"
+
+namespace tidemark {
+namespace {
+
+struct Title {
+    std::string_view name;
+    std::string_view title;
+};
+
+constexpr Title kTitles[] = {
+    {"peak_reserved_bytes", "peak reserved"},
+    {"overhead_ratio", "reserved / asked"},
+    {"mean_reserved_bytes", "mean reserved"},
+    {"external_fragmentation_at_peak", "fragmentation"},
+    {"device_calls", "device calls"},
+    {"driver_ns", "driver time"},
+    {"stall_ns", "stalled"},
+    {"retries", "retries"},
+    {"out_of_memory", "refused"},
+};
+
+// A column's title; a figure that has none here is called by its own name.
+std::string title_of(std::string_view name) {
+    for (const Title& each : kTitles)
+        if (each.name == name)
+            return std::string(each.title);
+    return std::string(name);
+}
+
+// "+4.1 %"; "=" where nothing changed; beyond a factor of ten "x 12".
+std::string change_text(double change) {
+    if (change == 0)
+        return "=";
+    if (change >= 9)
+        return fmt::format("x {}",
+                           format_count(static_cast<std::uint64_t>(std::min(change, 1e15)) + 1));
+    const std::string text = fmt::format("{:+.1f} %", change * 100);
+    return text == "+0.0 %" || text == "-0.0 %" ? (change > 0 ? "+<0.1 %" : "-<0.1 %") : text;
+}
+
+// The figure that ranks gets a column of its own for how it differs from the first policy.
+constexpr std::string_view kRanking = "peak_reserved_bytes";
+
+Table table_of(const TraceComparison& comparison) {
+    std::vector<TableColumn> columns{{"policy", Align::left}};
+    for (const std::string_view name : comparison_columns()) {
+        columns.push_back({title_of(name)});
+        if (name == kRanking)
+            columns.push_back({"vs first"});
+    }
+    Table table(std::move(columns));
+    for (const ComparisonRow& row : comparison.rows) {
+        std::vector<TableCell> cells{{printable(row.label), row.recommended}};
+        for (const ComparisonCell& cell : row.cells) {
+            cells.push_back({figure_text(cell.measurement), cell.best});
+            if (cell.measurement.name == kRanking)
+                cells.push_back({row.baseline      ? "first"
+                                 : cell.comparable ? change_text(cell.change)
+                                                   : ""});
+        }
+        table.add(std::move(cells));
+    }
+    return table;
+}
+
+Table table_of(const std::vector<ComparisonTotal>& totals) {
+    Table table({{"policy", Align::left},
+                 {"reserved / asked"},
+                 {"vs first"},
+                 {"driver time"},
+                 {"stalled"},
+                 {"refused"},
+                 {"traces refused"}});
+    for (const ComparisonTotal& total : totals) {
+        table.add({{printable(total.label), total.recommended},
+                   {fmt::format("{:.3f}", total.overhead_ratio)},
+                   {total.baseline ? "first" : change_text(total.change)},
+                   {format_duration(total.driver_time)},
+                   {format_duration(total.stall_time)},
+                   {format_count(total.out_of_memory)},
+                   {format_count(total.traces_refused)}});
+    }
+    return table;
+}
+
+// The line under a table: the machine that was simulated.
+std::string conditions(const ComparisonRow& row) {
+    const Scenario& scenario = row.run.scenario;
+    std::string text = fmt::format("on a simulated {}", printable(scenario.profile));
+    if (scenario.memory > 0)
+        text += fmt::format(" with {}", format_bytes(scenario.memory));
+    if (scenario.limit > 0)
+        text += fmt::format(", limited to {}", format_bytes(scenario.limit));
+    return text;
+}
+
+std::string option_type(const OptionInfo& option) {
+    if (option.type != OptionType::choice)
+        return std::string(to_text(option.type));
+    std::string text;
+    for (const std::string_view choice : option.choices)
+        text += (text.empty() ? "" : "|") + std::string(choice);
+    return text;
+}
+
+std::string option_range(const OptionInfo& option) {
+    if (option.minimum.empty() && option.maximum.empty())
+        return {};
+    return fmt::format("{}..{}", option.minimum, option.maximum);
+}
+
+std::string options_text(std::span<const OptionInfo> options) {
+    std::string text;
+    for (const OptionInfo& option : options) {
+        const bool unit = !option.unit.empty() && option.type != OptionType::bytes;
+        const std::string range = option_range(option);
+        text += fmt::format(
+            "\n  {} ({}{}{}{}{}), default {}\n    {}\n", option.name, option_type(option),
+            unit ? ", " : "", unit ? option.unit : "", range.empty() ? "" : ", ", range,
+            option.default_value.empty() ? "none" : option.default_value, option.summary);
+        if (!option.source.empty())
+            text += fmt::format("    source: {}\n", option.source);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
+    std::string text;
+    const bool several = comparison.traces.size() > 1;
+    for (const TraceComparison& trace : comparison.traces) {
+        if (trace.rows.empty())
+            continue;
+        text += fmt::format("{}{}: {} events, {}\n\n",
+                            emphasis == Emphasis::markdown ? "#### " : "", printable(trace.name),
+                            format_count(trace.events), conditions(trace.rows.front()));
+        text += table_of(trace).ruled(emphasis);
+        if (several)
+            text += fmt::format("\n{}\n\n", printable(trace.verdict));
+    }
+    if (several) {
+        text += fmt::format("{}All {} traces\n\n", emphasis == Emphasis::markdown ? "#### " : "",
+                            comparison.traces.size());
+        text += table_of(comparison.totals).ruled(emphasis);
+    }
+    return text + fmt::format("\n{}\n", printable(comparison.verdict));
+}
+
+std::string verify_text(const std::string& name, const VerifyReport& report) {
+    std::string text = fmt::format(
+        "{}: {} under {}\n", printable(name),
+        report.mismatches == 0
+            ? "every decision is the recorded one"
+            : fmt::format("{} of {} decisions differ from the recorded ones",
+                          format_count(report.mismatches), format_count(report.decisions)),
+        printable(report.policy));
+    Table table({{"", Align::left}, {"", Align::right}});
+    const auto add = [&table](std::string_view label, std::string value) {
+        table.add({{std::string(label)}, {std::move(value)}});
+    };
+    add("events", format_count(report.events));
+    add("decisions compared", format_count(report.decisions));
+    add("of these, blocks of the final state", format_count(report.final_blocks));
+    add("differences", format_count(report.mismatches));
+    add("not inferable from the record", format_count(report.not_inferable));
+    add("emptied caches inferred", format_count(report.inferred_trims));
+    add("peak reserved", format_bytes(report.peak.reserved));
+    add("peak allocated", format_bytes(report.peak.allocated));
+    add("segments taken", format_count(report.stats.segments_created));
+    add("segments given back", format_count(report.stats.segments_released));
+    add("retries", format_count(report.stats.retries));
+    add("out of memory", format_count(report.stats.out_of_memory));
+    text += table.bare("  ");
+    if (report.first_mismatch) {
+        const Mismatch& first = *report.first_mismatch;
+        text += fmt::format("\nFirst difference: event {}, {} of {} on stream {}\n",
+                            format_count(first.event), to_text(first.what.kind),
+                            format_bytes(first.what.size), to_integer(first.what.stream));
+        text += fmt::format("  recorded  {}\n  replayed  {}\n", printable(first.expected),
+                            printable(first.actual));
+        for (const std::string& line : first.neighbourhood)
+            text += fmt::format("    {}\n", printable(line));
+    }
+    for (const std::string& note : report.notes)
+        text += fmt::format("\nnote: {}\n", printable(note));
+    return text;
+}
+
+std::string policies_text(std::span<const PolicyInfo> policies) {
+    Table table({{"", Align::left}, {"", Align::left}});
+    for (const PolicyInfo& policy : policies) {
+        std::string options;
+        for (const OptionInfo& option : policy.options)
+            options += (options.empty() ? "" : ", ") + std::string(option.name);
+        table.add({{std::string(policy.name)}, {std::string(policy.summary)}});
+        if (!options.empty())
+            table.add({{""}, {"options: " + options}});
+    }
+    return table.bare("") + "\n`tidemark policies NAME` explains a policy's options.\n";
+}
+
+std::string policy_text(const PolicyInfo& policy) {
+    std::string text =
+        fmt::format("{}: {}\nfollows: {}\n", policy.name, policy.summary, policy.source);
+    if (policy.options.empty())
+        return text + "no options\n";
+    return text +
+           fmt::format("\nOptions, as in --policy {}:{}={}\n", policy.name,
+                       policy.options.front().name, policy.options.front().default_value) +
+           options_text(policy.options);
+}
+
+std::string generators_text(std::span<const GeneratorInfo> generators) {
+    std::string text;
+    for (const GeneratorInfo& generator : generators)
+        text += fmt::format("{}{}: {}\n{}", text.empty() ? "" : "\n", generator.name,
+                            generator.summary, options_text(generator.options));
+    return text;
+}
+
+std::string written_text(const WrittenFile& file) {
+    std::string text = fmt::format("{}: {} events, {}", printable(file.target),
+                                   format_count(file.events), format_bytes(file.bytes));
+    if (file.events > 0 && file.bytes > 0)
+        text += fmt::format(" ({:.1f} bytes an event)",
+                            static_cast<double>(file.bytes) / static_cast<double>(file.events));
+    text += fmt::format(", from {} ({})\n", printable(file.source), printable(file.info.format));
+    if (file.left_out_truth > 0)
+        text += fmt::format(
+            "note: {} decisions of the recorded allocator are left out: {} has no "
+            "word for them\n",
+            format_count(file.left_out_truth), file.format);
+    if (file.left_out_events > 0)
+        text += fmt::format("note: {} events are left out: {} has no word for them\n",
+                            format_count(file.left_out_events), file.format);
+    return text + trace_notes(file.info);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,222 @@
+// Words for a trace: what recorded it, what happened in it, and what is odd about it.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
+
+// "a thing" or "n things".
+std::string many(std::uint64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
+void add_line(Table& table, std::string label, std::string value) {
+    table.add({{std::move(label)}, {std::move(value)}});
+}
+
+std::string devices(const TraceInfo& info) {
+    std::string text;
+    for (const TraceDevice& device : info.devices) {
+        text += text.empty() ? "" : "; ";
+        text += device.name.empty() ? "not named" : printable(device.name);
+        text += device.total_memory == 0 ? ", size not recorded"
+                                         : ", " + format_bytes(device.total_memory);
+    }
+    return text;
+}
+
+// Days and time of day in UTC, without the C library's zones and locales (H. Hinnant's civil date).
+std::string utc_time(Nanoseconds since_epoch) {
+    const std::int64_t seconds = since_epoch / 1'000'000'000;
+    const std::int64_t day = seconds / 86'400;
+    const std::int64_t shifted = day + 719'468;
+    const std::int64_t era = shifted / 146'097;
+    const std::int64_t of_era = shifted - era * 146'097;
+    const std::int64_t year_of_era =
+        (of_era - of_era / 1'460 + of_era / 36'524 - of_era / 146'096) / 365;
+    const std::int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const std::int64_t shifted_month = (5 * of_year + 2) / 153;
+    const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+    const std::int64_t of_day = seconds % 86'400;
+    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
+                       year_of_era + era * 400 + (month <= 2 ? 1 : 0), month,
+                       of_year - (153 * shifted_month + 2) / 5 + 1, of_day / 3600, of_day / 60 % 60,
+                       of_day % 60);
+}
+
+std::string head(const std::string& name, const TraceInfo& info, const TraceSummary& summary) {
+    Table table({{"", Align::left}, {"", Align::left}});
+    add_line(table, "format", printable(info.format));
+    add_line(table, "recorded by", info.source.empty() ? "not known" : printable(info.source));
+    add_line(table, "devices", devices(info));
+    if (info.start_time > 0)
+        add_line(table, "started", utc_time(info.start_time));
+    add_line(table, "duration", info.duration > 0 ? format_duration(info.duration) : "no times");
+    if (info.preamble_count > 0)
+        add_line(table, "starts inside",
+                 fmt::format("{} lived before the first event",
+                             many(summary.preamble_live, "allocation")));
+    return printable(name) + "\n" + table.bare("  ");
+}
+
+std::string event_kinds(const TraceSummary& summary) {
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
+    for (const KindCount& kind : summary.kinds)
+        table.add({{std::string(to_text(kind.kind))},
+                   {format_count(kind.count)},
+                   {is_truth(kind.kind) ? "(decided by the recorded system)" : ""}});
+    return fmt::format("\nEvents: {}\n{}", format_count(summary.events), table.bare("  "));
+}
+
+std::string peak_text(const Peak& peak, const TraceInfo& info) {
+    std::string text = fmt::format("at event {}", format_count(peak.event));
+    if (info.duration > 0)
+        text += ", " + format_duration(peak.time);
+    return text;
+}
+
+std::string memory(const TraceInfo& info, const TraceSummary& summary) {
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
+    const auto add = [&table](std::string label, std::string value, std::string note) {
+        table.add({{std::move(label)}, {std::move(value)}, {std::move(note)}});
+    };
+    add("asked for, peak", format_bytes(summary.requested.value),
+        peak_text(summary.requested, info));
+    if (summary.has_recorded_reserved)
+        add("reserved when recorded, peak", format_bytes(summary.recorded_reserved.value),
+            peak_text(summary.recorded_reserved, info));
+    add("live allocations, peak", format_count(summary.live.value), peak_text(summary.live, info));
+    add("allocations", format_count(summary.allocations),
+        format_bytes(summary.allocated) + " together");
+    add("never freed", format_count(summary.never_freed), format_bytes(summary.never_freed_bytes));
+    if (summary.out_of_memory > 0)
+        add("out of memory when recorded", format_count(summary.out_of_memory), "");
+    return "\nMemory\n" + table.bare("  ");
+}
+
+std::string streams(const TraceInfo& info, const TraceSummary& summary) {
+    if (summary.streams.size() <= 1 && info.devices.size() <= 1)
+        return {};
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    table.add({{"stream"}, {"events"}, {"allocations"}, {"allocated"}});
+    for (const StreamSummary& stream : summary.streams) {
+        if (to_integer(stream.stream) >= kShownMost)
+            break;
+        table.add({{fmt::format("{} (0x{:x})", to_integer(stream.stream), stream.handle)},
+                   {format_count(stream.events)},
+                   {format_count(stream.allocations)},
+                   {format_bytes(stream.allocated)}});
+    }
+    std::string text =
+        fmt::format("\nStreams: {}\n{}", format_count(summary.streams.size()), table.bare("  "));
+    if (info.devices.size() > 1) {
+        Table each({{"", Align::left}, {"", Align::right}, {"", Align::right}});
+        each.add({{"device"}, {"allocations"}, {"asked for, peak"}});
+        for (std::size_t i = 0; i < summary.devices.size(); ++i)
+            each.add({{std::to_string(i)},
+                      {format_count(summary.devices[i].allocations)},
+                      {format_bytes(summary.devices[i].requested.value)}});
+        text += "\nDevices\n" + each.bare("  ");
+    }
+    return text;
+}
+
+// A line for each bin: its range, how many, their bytes, and a bar.
+template <class Label>
+std::string histogram(std::string_view title, const Histogram& bins, Label label) {
+    std::uint64_t most = 0;
+    for (const HistogramBin& bin : bins)
+        most = std::max(most, bin.count);
+    if (most == 0)
+        return {};
+    Table table({{"", Align::right}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
+    table.add({{std::string(title)}, {"count"}, {"bytes"}, {""}});
+    for (const HistogramBin& bin : bins) {
+        const double share = static_cast<double>(bin.count) / static_cast<double>(most);
+        auto length = static_cast<std::size_t>(std::round(share * kBarWidth));
+        if (bin.count > 0)
+            length = std::max<std::size_t>(length, 1);
+        table.add({{label(bin.low)},
+                   {format_count(bin.count)},
+                   {format_bytes(bin.bytes)},
+                   {std::string(length, '#')}});
+    }
+    return "\n" + table.bare("  ");
+}
+
+std::string histograms(const TraceSummary& summary) {
+    std::string text = histogram("size from", summary.sizes, format_bytes);
+    text += histogram("lives for events", summary.lifetime_events, format_count);
+    return text + histogram("lives for", summary.lifetime_times, [](std::uint64_t time) {
+               return format_duration(static_cast<Nanoseconds>(time));
+           });
+}
+
+std::string pairs(std::string_view title,
+                  const std::vector<std::pair<std::string, std::string>>& values) {
+    if (values.empty())
+        return {};
+    Table table({{"", Align::left}, {"", Align::left}});
+    for (std::size_t i = 0; i < std::min(values.size(), kShownMost); ++i)
+        add_line(table, printable(values[i].first), printable(values[i].second).substr(0, 100));
+    std::string text = fmt::format("\n{}\n{}", title, table.bare("  "));
+    if (values.size() > kShownMost)
+        text += fmt::format("  and {} more\n", values.size() - kShownMost);
+    return text;
+}
+
+std::string ranges(const TraceSummary& summary) {
+    if (summary.ranges.empty())
+        return {};
+    Table table({{"", Align::left}, {"", Align::right}});
+    for (const RangeCount& range : summary.ranges)
+        add_line(table, printable(range.name), format_count(range.count));
+    return fmt::format("\nRanges: {} names, the most frequent\n{}",
+                       format_count(summary.range_names), table.bare("  "));
+}
+
+}  // namespace
+
+std::string trace_notes(const TraceInfo& info) {
+    const Anomalies& odd = info.anomalies;
+    const std::pair<std::uint64_t, std::string_view> counts[] = {
+        {odd.unknown_frees, "freed although it never lived"},
+        {odd.double_frees, "freed twice"},
+        {odd.reused_live, "allocated at an address that was still live"},
+        {odd.zero_sizes, "allocated with size 0"},
+        {odd.giant_sizes, "allocated with a size that no machine has"},
+        {odd.unknown_actions, "of a kind that this version does not know"},
+        {odd.bad_records, "malformed and skipped"},
+        {odd.backward_times, "earlier than the one before it"},
+    };
+    std::string text;
+    for (const auto& [count, what] : counts)
+        if (count > 0)
+            text += fmt::format("note: {} {}\n", many(count, "event"), what);
+    for (const std::string& warning : info.warnings)
+        text += fmt::format("note: {}\n", printable(warning));
+    return text;
+}
+
+std::string trace_text(const std::string& name, const TraceInfo& info,
+                       const TraceSummary& summary) {
+    std::string notes = trace_notes(info);
+    if (summary.unmatched > 0)
+        notes += fmt::format("note: {} about allocations that the trace never introduced\n",
+                             many(summary.unmatched, "event"));
+    return head(name, info, summary) + event_kinds(summary) + memory(info, summary) +
+           streams(info, summary) + histograms(summary) + ranges(summary) +
+           pairs("Settings of the recorded allocator", info.settings) +
+           pairs("Also in the file", info.metadata) + (notes.empty() ? "" : "\n" + notes);
+}
+
+}  // namespace tidemark

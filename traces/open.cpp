@@ -1,0 +1,154 @@
+// From a name to a trace: generators by their prefix, .tmk and every format of the catalogue by
+// their content.
+#include "traces/open.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "traces/generators/generators.h"
+#include "traces/io/byte_source.h"
+#include "traces/io/output_file.h"
+#include "traces/readers/format.h"
+#include "traces/tmk/tmk.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::string_view kGenerate = "generate:";
+constexpr std::size_t kHead = 4096;  // what formats may look at
+
+class MemorySink final : public ByteSink {
+  public:
+    Result<void> write(std::span<const std::byte> bytes) override {
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        return {};
+    }
+
+    std::vector<std::byte> take() { return std::move(bytes_); }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+class FileSink final : public ByteSink {
+  public:
+    explicit FileSink(OutputFile& file) : file_(file) {}
+
+    Result<void> write(std::span<const std::byte> bytes) override { return file_.write(bytes); }
+
+  private:
+    OutputFile& file_;
+};
+
+Result<const FormatInfo*> recognise(ByteSource& source) {
+    TM_TRY(source.need(kHead));
+    const std::span<const std::byte> head =
+        source.window().first(std::min(source.window().size(), kHead));
+    if (head.empty())
+        return fail(ErrorCode::bad_input,
+                    source.cut_off() ? "is cut off before its first byte" : "is empty",
+                    source.name(), "a trace was expected");
+    for (const FormatInfo& format : all_formats()) {
+        if (format.recognises(head))
+            return &format;
+    }
+    std::string known = "tmk";
+    for (const FormatInfo& format : all_formats())
+        known.append(", ").append(format.name);
+    return fail(ErrorCode::bad_input, "is in no format that Tidemark reads", source.name(),
+                "known formats: " + known + " (also compressed by xz, zstd or gzip)");
+}
+
+// Pours a stream that is no .tmk into `sink`.
+Result<TraceInfo> read_stream(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+    TM_ASSIGN(const FormatInfo* format, recognise(source));
+    TM_ASSIGN(TraceInfo info, format->read(source, sink, options));
+    info.cut_off = info.cut_off || source.cut_off();
+    return info;
+}
+
+// Pours a trace into `sink`.
+Result<TraceInfo> copy_trace(const Trace& trace, TraceSink& sink) {
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    std::vector<TraceEvent> events;
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            return trace.info();
+        events.resize(batch.count);
+        for (std::size_t i = 0; i < batch.count; ++i)
+            events[i] = batch[i];
+        TM_TRY(sink.append(events));
+    }
+}
+
+Result<std::unique_ptr<Trace>> open_whole_tmk(ByteSource& source) {
+    std::vector<std::byte> bytes;
+    for (;;) {
+        TM_TRY(source.need(1));
+        if (source.window().empty())
+            break;
+        bytes.insert(bytes.end(), source.window().begin(), source.window().end());
+        source.consume(source.window().size());
+    }
+    return open_tmk(std::move(bytes), source.name());
+}
+
+// An open source, and the trace itself where it is a .tmk; neither for a generated trace.
+struct Opened {
+    std::unique_ptr<ByteSource> source;
+    std::unique_ptr<Trace> tmk;
+};
+
+Result<Opened> open_either(const std::string& path) {
+    Opened opened;
+    if (path.starts_with(kGenerate))
+        return opened;
+    TM_ASSIGN(opened.source, open_bytes(path));
+    TM_TRY(opened.source->need(kHead));
+    if (!is_tmk(opened.source->window()))
+        return opened;
+    if (path == "-" || opened.source->compressed()) {
+        TM_ASSIGN(opened.tmk, open_whole_tmk(*opened.source));
+    } else {
+        TM_ASSIGN(opened.tmk, open_tmk(path));
+    }
+    return opened;
+}
+
+Result<TraceInfo> generate_or_read(const std::string& path, ByteSource* source, TraceSink& sink,
+                                   const ReadOptions& options) {
+    return source == nullptr ? generate(std::string_view(path).substr(kGenerate.size()), sink)
+                             : read_stream(*source, sink, options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options) {
+    TM_ASSIGN(Opened opened, open_either(path));
+    if (opened.tmk)
+        return std::move(opened.tmk);
+    MemorySink bytes;
+    const std::unique_ptr<TraceSink> sink = make_tmk_writer(bytes);
+    TM_ASSIGN(const TraceInfo info, generate_or_read(path, opened.source.get(), *sink, options));
+    TM_TRY(sink->finish(info));
+    return open_tmk(bytes.take(), opened.source ? opened.source->name() : path);
+}
+
+Result<TraceInfo> import_trace(const std::string& path, const std::string& target,
+                               const ReadOptions& options) {
+    TM_ASSIGN(const Opened opened, open_either(path));
+    TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
+    FileSink bytes(*file);
+    const std::unique_ptr<TraceSink> sink = make_tmk_writer(bytes);
+    TM_ASSIGN(const TraceInfo info,
+              opened.tmk ? copy_trace(*opened.tmk, *sink)
+                         : generate_or_read(path, opened.source.get(), *sink, options));
+    TM_TRY(sink->finish(info));
+    TM_TRY(file->commit());
+    return info;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,446 @@
+// rmm-csv: the log of RMM's logging_resource_adaptor, as written since 2020:
+//
+//   Thread,Time,Action,Pointer,Size,Stream
+//   30,10:20:30.123456,allocate,0x7f1234000000,1048576,0x0
+//
+// Columns are found by name, in any order; spaces, quotes, a byte order mark and CRLF are fine.
+// The order of the rows is the order of events. Time is a wall clock without a date: a step back
+// by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers are 0x...;
+// "(nil)", "0" or nothing stand for null. The stream is the handle's number, in hex or decimal;
+// every spelling of zero is the default stream, all other handles (0x1 legacy, 0x2 per thread)
+// stay distinct. A null pointer for zero bytes is no allocation: it is counted and left out. A
+// last row that the end of the file cut through is dropped, with a warning.
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/model/event_buffer.h"
+#include "traces/model/lifetimes.h"
+#include "traces/readers/format.h"
+#include "traces/readers/line_reader.h"
+#include "traces/readers/number_text.h"
+
+namespace tidemark::formats {
+namespace {
+
+enum Column : std::size_t { kThread, kTime, kAction, kPointer, kSize, kStream };
+
+constexpr std::array<std::string_view, 6> kNames{"Thread",  "Time", "Action",
+                                                 "Pointer", "Size", "Stream"};
+constexpr std::size_t kMostColumns = 32;
+constexpr std::size_t kAbsent = kMostColumns;
+constexpr Nanoseconds kSecond = 1'000'000'000;
+constexpr Nanoseconds kHour = 3600 * kSecond;
+constexpr Nanoseconds kDay = 24 * kHour;
+
+constexpr Nanoseconds kMostMidnights = 36'500 * kDay;  // a century, far from overflow
+
+using Row = std::array<std::string_view, kMostColumns + 1>;  // the last stays empty: kAbsent
+
+// Without the spaces and the quotes around it.
+std::string_view bare(std::string_view text) {
+    const auto cut = [&text](std::string_view letters) {
+        while (!text.empty() && letters.find(text.front()) != letters.npos)
+            text.remove_prefix(1);
+        while (!text.empty() && letters.find(text.back()) != letters.npos)
+            text.remove_suffix(1);
+    };
+    if (!text.empty() && (text.front() <= '"' || text.back() <= '"'))
+        cut(" \t\"");
+    return text;
+}
+
+// The number of columns; more than kMostColumns are counted but not kept.
+std::size_t split(std::string_view line, Row& row) {
+    std::size_t count = 0;
+    const char* begin = line.data();
+    const char* const end = begin + line.size();
+    for (const char* at = begin;; ++at) {
+        if (at != end && *at != ',')
+            continue;
+        if (count < kMostColumns)
+            row[count] = bare({begin, static_cast<std::size_t>(at - begin)});
+        ++count;
+        if (at == end)
+            return count;
+        begin = at + 1;
+    }
+}
+
+// "HH:MM:SS" and a fraction of up to nine digits after '.' (or ':', as early versions wrote).
+bool parse_time(std::string_view text, Nanoseconds& time) {
+    const auto pair = [text](std::size_t at, Nanoseconds limit) -> Nanoseconds {
+        const int high = text[at] - '0';
+        const int low = text[at + 1] - '0';
+        if (high < 0 || high > 9 || low < 0 || low > 9 || high * 10 + low >= limit)
+            return -1;
+        return high * 10 + low;
+    };
+    if (text.size() < 8 || text.size() > 18 || text[2] != ':' || text[5] != ':')
+        return false;
+    const Nanoseconds hours = pair(0, 24);
+    const Nanoseconds minutes = pair(3, 60);
+    const Nanoseconds seconds = pair(6, 61);  // leap seconds exist
+    if (hours < 0 || minutes < 0 || seconds < 0)
+        return false;
+    time = ((hours * 60 + minutes) * 60 + seconds) * kSecond;
+    if (text.size() == 8)
+        return true;
+    if (text[8] != '.' && text[8] != ':')
+        return false;
+    Nanoseconds unit = kSecond;
+    for (const char digit : text.substr(9)) {
+        if (digit < '0' || digit > '9')
+            return false;
+        unit /= 10;
+        time += (digit - '0') * unit;
+    }
+    return text.size() > 9;
+}
+
+// A pointer or a stream's handle; every way to write null is 0.
+bool parse_handle(std::string_view text, bool allow_decimal, std::uint64_t& value) {
+    value = 0;
+    if (text.starts_with("0x") || text.starts_with("0X"))
+        return parse_hex(text.substr(2), value);
+    if (text.empty() || text == "(nil)" || text == "0" || text == "nullptr" || text == "NULL")
+        return true;
+    return allow_decimal && parse_decimal(text, value);
+}
+
+bool is_old_header(std::string_view line) {
+    return line.find("Event Type") != line.npos && line.find("Device ID") != line.npos;
+}
+
+enum class Action : std::uint8_t { allocate, failure, free, unknown };
+
+// One row, understood.
+struct Record {
+    Action action = Action::unknown;
+    Nanoseconds time_of_day = 0;
+    std::uint64_t pointer = 0;
+    Bytes size = 0;
+    std::uint64_t stream = 0;
+};
+
+Action parse_action(std::string_view text) {
+    if (text == "allocate")
+        return Action::allocate;
+    if (text == "free" || text == "deallocate")
+        return Action::free;
+    return text == "allocate failure" ? Action::failure : Action::unknown;
+}
+
+// A pointer seen before maps to the slot that lives there, or to kDead.
+constexpr std::uint32_t kDead = kNoSlot - 1;
+
+class RmmCsv {
+  public:
+    RmmCsv(ByteSource& source, TraceSink& sink, const ReadOptions& options)
+        : source_(source), options_(options), lines_(source, options.progress), events_(sink) {
+        info_.format = "rmm-csv";
+        info_.source = "RMM logging_resource_adaptor";
+        info_.devices.emplace_back();
+        info_.pools.emplace_back("default");
+        info_.streams.push_back(0);
+        streams_.insert(0, 0);
+    }
+
+    Result<TraceInfo> read();
+
+  private:
+    Result<void> read_header();
+    bool parse(std::string_view line, Record& record);
+    std::string explain(std::string_view line);
+    Result<void> apply(const Record& record);
+    Result<void> allocate(TraceEvent event, std::uint64_t pointer);
+    Result<void> free(TraceEvent event, std::uint64_t pointer);
+    Result<Nanoseconds> elapsed(Nanoseconds time_of_day);
+    StreamId stream_of(std::uint64_t handle);
+    void note_thread(std::string_view text);
+    void conclude();
+
+    // Counts an oddity, or refuses it when told to be strict.
+    Result<void> odd(std::uint64_t& counter, std::string_view what) {
+        ++counter;
+        if (options_.strict)
+            return fail(ErrorCode::bad_input, std::string(what), lines_.place(),
+                        "without --strict it is counted and the reading goes on");
+        return {};
+    }
+
+    ByteSource& source_;
+    const ReadOptions& options_;
+    LineReader lines_;
+    EventBuffer events_;
+    TraceInfo info_;
+    std::array<std::size_t, kNames.size()> columns_{};  // where each is
+    std::size_t column_count_ = 0;
+    Row row_{};
+
+    LiveMap pointers_;
+    SlotPool slots_;
+    LiveMap streams_;
+    std::uint64_t last_stream_ = 0;  // a handle, and what it maps to
+    StreamId last_stream_id_ = StreamId::default_stream;
+    LiveMap threads_;
+    std::string last_thread_;
+
+    Nanoseconds midnights_ = 0;     // passed so far, as a time
+    Nanoseconds last_of_day_ = -1;  // -1: no row yet
+    Nanoseconds first_ = 0;         // time of the first row
+    Nanoseconds latest_ = 0;        // since then; never decreasing
+    std::uint64_t nulls_ = 0;
+    bool last_row_lost_ = false;
+};
+
+Result<void> RmmCsv::read_header() {
+    std::string_view line;
+    TM_ASSIGN(const bool more, lines_.next(line));
+    if (!more)
+        return fail(ErrorCode::bad_input, "the file is empty", source_.name());
+    if (is_old_header(line))
+        return fail(ErrorCode::unsupported, "an RMM log in the layout from before 2020",
+                    lines_.place(),
+                    "record it again with a newer RMM, whose header is "
+                    "Thread,Time,Action,Pointer,Size,Stream");
+    column_count_ = split(line, row_);
+    if (column_count_ > kMostColumns)
+        return fail(ErrorCode::bad_input, "a header of more than 32 columns", lines_.place());
+    columns_.fill(kAbsent);
+    for (std::size_t name = 0; name < kNames.size(); ++name) {
+        for (std::size_t i = 0; i < column_count_; ++i) {
+            if (row_[i] == kNames[name])
+                columns_[name] = i;
+        }
+        if (columns_[name] == kAbsent && name != kThread)
+            return fail(ErrorCode::bad_input,
+                        fmt::format("the header has no column '{}'", kNames[name]), lines_.place(),
+                        "expected Thread,Time,Action,Pointer,Size,Stream");
+    }
+    return {};
+}
+
+Result<TraceInfo> RmmCsv::read() {
+    TM_TRY(read_header());
+    for (;;) {
+        std::string_view line;
+        TM_ASSIGN(const bool more, lines_.next(line));
+        if (!more)
+            break;
+        Record record;
+        if (parse(line, record) && (lines_.terminated() || !source_.cut_off())) [[likely]] {
+            TM_TRY(apply(record));
+        } else if (!lines_.terminated()) {
+            last_row_lost_ = true;
+        } else if (line.empty()) {
+            continue;
+        } else if (options_.lenient) {
+            ++info_.anomalies.bad_records;
+        } else {
+            return fail(ErrorCode::bad_input, explain(line), lines_.place(),
+                        "--lenient skips and counts such rows");
+        }
+    }
+    TM_TRY(events_.flush());
+    conclude();
+    return std::move(info_);
+}
+
+// False if the row is not what the header promises; explain() says why.
+bool RmmCsv::parse(std::string_view line, Record& record) {
+    if (split(line, row_) != column_count_)
+        return false;
+    record.action = parse_action(row_[columns_[kAction]]);
+    const std::string_view size = row_[columns_[kSize]];
+    return parse_time(row_[columns_[kTime]], record.time_of_day) &&
+           parse_handle(row_[columns_[kPointer]], false, record.pointer) &&
+           parse_decimal(size, record.size) &&
+           parse_handle(row_[columns_[kStream]], true, record.stream) &&
+           (record.pointer != 0 || record.size == 0 || record.action != Action::allocate);
+}
+
+std::string RmmCsv::explain(std::string_view line) {
+    const std::size_t count = split(line, row_);
+    if (count != column_count_)
+        return fmt::format("a row of {} columns where the header has {}", count, column_count_);
+    Record record;
+    const auto quoted = [this](Column column) { return printable(row_[columns_[column]]); };
+    if (!parse_time(row_[columns_[kTime]], record.time_of_day))
+        return fmt::format("'{}' is not a time, expected HH:MM:SS.microseconds", quoted(kTime));
+    if (!parse_handle(row_[columns_[kPointer]], false, record.pointer))
+        return fmt::format("'{}' is not a pointer, expected 0x...", quoted(kPointer));
+    if (!parse_decimal(row_[columns_[kSize]], record.size))
+        return fmt::format("'{}' is not a size, expected bytes below 2^64", quoted(kSize));
+    if (!parse_handle(row_[columns_[kStream]], true, record.stream))
+        return fmt::format("'{}' is not a stream, expected 0x... or a number", quoted(kStream));
+    return fmt::format("an allocation of {} bytes at a null pointer", record.size);
+}
+
+Result<void> RmmCsv::apply(const Record& record) {
+    TraceEvent event;
+    TM_ASSIGN(event.time, elapsed(record.time_of_day));
+    event.stream = stream_of(record.stream);
+    event.address = record.pointer;
+    note_thread(row_[columns_[kThread]]);
+    switch (record.action) {
+        case Action::allocate:
+            event.size = record.size;
+            return allocate(event, record.pointer);
+        case Action::free:
+            return free(event, record.pointer);
+        case Action::failure:
+            event.kind = EventKind::out_of_memory;
+            event.size = record.size;
+            event.address = 0;
+            return events_.add(event);
+        case Action::unknown:
+            break;
+    }
+    return odd(info_.anomalies.unknown_actions,
+               fmt::format("unknown action '{}'", printable(row_[columns_[kAction]])));
+}
+
+Result<void> RmmCsv::allocate(TraceEvent event, std::uint64_t pointer) {
+    if (event.size == 0)
+        TM_TRY(odd(info_.anomalies.zero_sizes, "an allocation of 0 bytes"));
+    if (event.size >= kLargestRequest)
+        TM_TRY(odd(info_.anomalies.giant_sizes, "an allocation of 2^60 bytes or more"));
+    if (pointer == 0) {
+        ++nulls_;
+        return {};
+    }
+    event.slot = slots_.acquire();
+    const std::uint32_t before = pointers_.exchange(pointer, event.slot);
+    if (before != kNoSlot && before != kDead) {
+        TM_TRY(odd(info_.anomalies.reused_live,
+                   fmt::format("{:#x} is allocated while it is still live", pointer)));
+        TraceEvent end = event;
+        end.kind = EventKind::free;
+        end.slot = before;
+        end.size = 0;
+        TM_TRY(events_.add(end));
+        slots_.release(before);
+    }
+    event.kind = EventKind::allocate;
+    return events_.add(event);
+}
+
+Result<void> RmmCsv::free(TraceEvent event, std::uint64_t pointer) {
+    if (pointer == 0)
+        return {};  // as in C: no-op
+    event.kind = EventKind::free;
+    const std::uint32_t slot = pointers_.exchange(pointer, kDead);
+    if (slot == kNoSlot) {
+        TM_TRY(odd(info_.anomalies.unknown_frees,
+                   fmt::format("{:#x} is freed but was never allocated", pointer)));
+    } else if (slot == kDead) {
+        TM_TRY(odd(info_.anomalies.double_frees, fmt::format("{:#x} is freed twice", pointer)));
+    } else {
+        event.slot = slot;
+        slots_.release(slot);
+    }
+    return events_.add(event);
+}
+
+// Time since the first row, made to never decrease.
+Result<Nanoseconds> RmmCsv::elapsed(Nanoseconds time_of_day) {
+    if (last_of_day_ < 0)
+        first_ = last_of_day_ = time_of_day;
+    const Nanoseconds step = time_of_day - last_of_day_;
+    Nanoseconds time = midnights_ + time_of_day - first_;
+    if (step < -kDay / 2 && midnights_ < kMostMidnights) {
+        midnights_ += kDay;
+        time += kDay;
+    } else if (step > kDay / 2 && midnights_ > 0 && latest_ + first_ < midnights_ + kHour) {
+        time -= kDay;  // a row from before the midnight that has just been passed
+        time_of_day = last_of_day_;
+    }
+    last_of_day_ = time_of_day;
+    if (time < latest_)
+        TM_TRY(odd(info_.anomalies.backward_times, "time runs backwards"));
+    latest_ = std::max(latest_, time);
+    return latest_;
+}
+
+StreamId RmmCsv::stream_of(std::uint64_t handle) {
+    if (handle == last_stream_) [[likely]]
+        return last_stream_id_;
+    std::uint32_t id = streams_.find(handle);
+    if (id == kNoSlot) {
+        id = static_cast<std::uint32_t>(info_.streams.size());
+        info_.streams.push_back(handle);
+        streams_.insert(handle, id);
+    }
+    last_stream_ = handle;
+    last_stream_id_ = StreamId{id};
+    return last_stream_id_;
+}
+
+// Threads are only counted: events have no place for them.
+void RmmCsv::note_thread(std::string_view text) {
+    if (text == last_thread_) [[likely]]
+        return;
+    last_thread_ = text;
+    std::uint64_t number = 0;
+    if (parse_decimal(text, number) || parse_handle(text, false, number))
+        threads_.exchange(number, 0);
+}
+
+void RmmCsv::conclude() {
+    const Anomalies& anomalies = info_.anomalies;
+    info_.event_count = events_.count();
+    info_.duration = events_.last_time();
+    info_.slot_count = slots_.count();
+    if (threads_.size() != 0)
+        info_.metadata.emplace_back("threads", fmt::format("{}", threads_.size()));
+    info_.cut_off = last_row_lost_ || source_.cut_off();
+    if (info_.cut_off)
+        info_.warnings.push_back(
+            fmt::format("the file is cut off at line {}: what comes after is missing, and what "
+                        "was live there is never freed",
+                        lines_.number()));
+    info_.begins_inside = anomalies.unknown_frees != 0;
+    if (info_.begins_inside)
+        info_.warnings.push_back(fmt::format(
+            "{} frees of memory that was allocated before the log began: what lived then is not "
+            "in this trace",
+            anomalies.unknown_frees));
+    if (anomalies.reused_live != 0)
+        info_.warnings.push_back(fmt::format(
+            "{} allocations at pointers that were still live: the log may be of nested adaptors "
+            "or of several devices",
+            anomalies.reused_live));
+    if (nulls_ != 0)
+        info_.warnings.push_back(
+            fmt::format("{} requests for 0 bytes got a null pointer and are left out", nulls_));
+}
+
+// Recognises the header, today's in any order of columns and the one from before 2020, so that
+// the latter gets an answer.
+bool recognises(std::span<const std::byte> head) {
+    std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+    text = text.substr(0, text.find('\n'));
+    if (text.find(',') == text.npos)
+        return false;
+    const auto has = [text](std::string_view name) { return text.find(name) != text.npos; };
+    return is_old_header(text) || (has("Action") && has("Pointer") && has("Size"));
+}
+
+Result<TraceInfo> read(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+    return RmmCsv(source, sink, options).read();
+}
+
+}  // namespace
+
+FormatInfo rmm_csv() {
+    return {"rmm-csv", "log of RMM's logging_resource_adaptor (rmm.enable_logging)", recognises,
+            read};
+}
+
+}  // namespace tidemark::formats

@@ -1,0 +1,339 @@
+// From records to contents.
+#include "traces/readers/torch_contents.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tidemark::torch {
+namespace {
+
+using Kind = Records::Kind;
+
+constexpr std::size_t kDevicesMax = 4096;
+constexpr std::size_t kSettingTextMax = 4096;
+constexpr std::uint32_t kSettingsMax = 1024;  // real ones have a dozen, and lists of 16
+
+const char* const kNotASnapshot = "a pickle, but not of a PyTorch memory snapshot";
+const char* const kHowToRecord = "write one with torch.cuda.memory._dump_snapshot(path)";
+
+// The value of a setting as text; dicts and lists one level deep.
+class SettingText {
+  public:
+    explicit SettingText(const Records& records) : records_(records) {}
+
+    std::string operator()(Value value) {
+        text_.clear();
+        add(value, true);
+        return std::move(text_);
+    }
+
+  private:
+    void add(Value value, bool nested) {
+        const PickleObjects& objects = records_.objects();
+        std::uint64_t number = 0;
+        switch (value.kind()) {
+            case Value::Kind::boolean:
+                text_ += value.payload() != 0 ? "True" : "False";
+                break;
+            case Value::Kind::integer:
+                text_ += fmt::format("{}", value.number());
+                break;
+            case Value::Kind::wide:
+                number = objects.wides[value.index()].magnitude;
+                text_ += objects.wides[value.index()].negative ? "-" : "";
+                text_ += fmt::format("{}", number);
+                break;
+            case Value::Kind::real:
+                text_ += fmt::format("{}", objects.reals[value.index()]);
+                break;
+            case Value::Kind::string:
+                text_ += objects.text(value).substr(0, kSettingTextMax);
+                break;
+            case Value::Kind::dict:
+                if (nested && records_.ref(value).kind == Kind::plain)
+                    add_items(records_.ref(value).index);
+                break;
+            case Value::Kind::list:
+                if (nested)
+                    add_list(value.index());
+                break;
+            case Value::Kind::pair:
+                text_ += fmt::format("({}, {})", value.payload() >> 14U,
+                                     value.payload() & ((1U << 14U) - 1));
+                break;
+            default:
+                text_ += "None";
+        }
+    }
+
+    void add_items(std::uint32_t plain) {
+        const char* separator = "";
+        records_.for_each_item(plain, kSettingsMax, [&](std::string_view key, Value value) {
+            if (text_.size() > kSettingTextMax)
+                return;
+            text_ += separator;
+            text_ += key.substr(0, kSettingTextMax);
+            text_ += ':';
+            add(value, false);
+            separator = ",";
+        });
+    }
+
+    void add_list(std::uint32_t list) {
+        const char* separator = "";
+        const auto add_element = [&](Value value) {
+            if (text_.size() > kSettingTextMax)
+                return;
+            text_ += separator;
+            add(value, false);
+            separator = ",";
+        };
+        records_.objects().lists.for_each(list, add_element, kSettingsMax);
+    }
+
+    const Records& records_;
+    std::string text_;
+};
+
+class Resolver {
+  public:
+    Resolver(Records& records, const std::string& name) : records_(records), name_(name) {}
+
+    Result<Contents> run(Value root) {
+        TM_TRY(find_parts(root));
+        TM_TRY(add_segments());
+        TM_TRY(add_traces());
+        add_annotations();
+        add_settings();
+        std::size_t devices = contents_.traces.size();
+        for (const FinalSegment& segment : contents_.segments)
+            devices = std::max<std::size_t>(devices, std::size_t{segment.record.device} + 1);
+        contents_.device_count = std::max<std::size_t>(devices, 1);
+        contents_.traces.resize(contents_.device_count);
+        contents_.source = source();
+        return std::move(contents_);
+    }
+
+  private:
+    // The four lists and dicts that make up a snapshot; in 1.13 it is the list of segments alone.
+    Result<void> find_parts(Value root) {
+        const Records::Ref ref = records_.ref(root);
+        if (root.is(Value::Kind::list) && records_.segments.size() != 0) {
+            segments_ = root;
+            return {};
+        }
+        if (ref.kind == Kind::plain) {
+            records_.for_each_item(ref.index, kSettingsMax,
+                                   [this](std::string_view key, Value value) {
+                                       if (key == "segments")
+                                           segments_ = value;
+                                       else if (key == "device_traces")
+                                           traces_ = value;
+                                       else if (key == "external_annotations")
+                                           annotations_ = value;
+                                       else if (key == "allocator_settings")
+                                           settings_ = value;
+                                   });
+        }
+        if (!segments_.is(Value::Kind::list) && !traces_.is(Value::Kind::list))
+            return fail(ErrorCode::bad_input, kNotASnapshot, name_, kHowToRecord);
+        return {};
+    }
+
+    // visit(index) for each record of `kind` in a list. The lists of a kind hold each record once:
+    // `left` is how many may still come. One more is let through, empty, as a cut-off file ends.
+    template <class Visit>
+    bool for_each_record(std::uint32_t list, Kind kind, std::size_t& left, Visit visit) {
+        const ListStore& lists = records_.objects().lists;
+        const std::size_t size = lists.size(list);
+        if (size > left + 1)
+            return false;
+        left -= std::min(left, size);
+        lists.for_each(list, [&](Value value) {
+            const Records::Ref ref = records_.ref(value);
+            if (ref.kind == kind)
+                visit(ref.index);
+        });
+        return true;
+    }
+
+    Result<void> shared(const char* what) const {
+        return fail(ErrorCode::bad_input,
+                    fmt::format("several lists share the same {}, which no snapshot does", what),
+                    name_, "the file is damaged or hostile: record it again");
+    }
+
+    Result<void> add_segments() {
+        if (!segments_.is(Value::Kind::list))
+            return {};
+        std::size_t left = records_.segments.size();
+        std::size_t blocks_left = records_.blocks.size();
+        bool good = true;
+        const bool whole =
+            for_each_record(segments_.index(), Kind::segment, left, [&](std::uint32_t index) {
+                good = good && add_segment(records_.segments[index], blocks_left);
+            });
+        if (!whole || !good)
+            return shared(whole ? "blocks" : "segments");
+        std::stable_sort(contents_.segments.begin(), contents_.segments.end(),
+                         [](const FinalSegment& a, const FinalSegment& b) {
+                             return a.record.device != b.record.device
+                                        ? a.record.device < b.record.device
+                                        : a.record.address < b.record.address;
+                         });
+        return {};
+    }
+
+    bool add_segment(const Segment& record, std::size_t& blocks_left) {
+        if (!record.has_address || record.size == 0 || record.device >= kDevicesMax ||
+            record.address + record.size < record.address) {
+            ++contents_.malformed_segments;
+            return true;
+        }
+        FinalSegment segment{record, contents_.blocks.size(), 0};
+        std::uint64_t next = record.address;
+        const auto add = [&](std::uint32_t index) {
+            Block block = records_.blocks[index];
+            if (!block.has_address)
+                block.address = next;
+            if (!block.has_requested)
+                block.requested = requested_before_2_1(block);
+            const bool fits = block.address >= record.address && block.size <= record.size &&
+                              block.address - record.address <= record.size - block.size;
+            if (!fits || block.size == 0) {
+                ++contents_.malformed_segments;
+                return;
+            }
+            next = block.address + block.size;
+            contents_.blocks.push_back(block);
+        };
+        const bool whole =
+            record.blocks == kNone || for_each_record(record.blocks, Kind::block, blocks_left, add);
+        segment.block_count = contents_.blocks.size() - segment.first_block;
+        std::stable_sort(contents_.blocks.end() - static_cast<std::ptrdiff_t>(segment.block_count),
+                         contents_.blocks.end(),
+                         [](const Block& a, const Block& b) { return a.address < b.address; });
+        contents_.segments.push_back(segment);
+        return whole;
+    }
+
+    std::uint64_t requested_before_2_1(const Block& block) const {
+        std::uint64_t requested = block.size;
+        const auto take = [&](Value value) {
+            const Records::Ref ref = records_.ref(value);
+            if (ref.kind == Kind::past)
+                requested = std::min(records_.real_sizes[ref.index], block.size);
+        };
+        if (block.history != kNone)
+            records_.objects().lists.for_each(block.history, take, 1);
+        return requested;
+    }
+
+    Result<void> add_traces() {
+        if (!traces_.is(Value::Kind::list))
+            return {};
+        const ListStore& lists = records_.objects().lists;
+        if (lists.size(traces_.index()) > kDevicesMax)
+            return fail(ErrorCode::bad_input,
+                        fmt::format("traces of {} devices", lists.size(traces_.index())), name_,
+                        "the file is damaged: record it again");
+        std::vector<std::uint32_t> devices;
+        lists.for_each(traces_.index(), [&](Value value) {
+            devices.push_back(value.is(Value::Kind::list) ? value.index() : kNone);
+        });
+        std::size_t left = records_.entries.size();
+        contents_.moved = {};
+        std::vector<std::pair<std::size_t, std::size_t>> moved(devices.size(), {0, 0});
+        contents_.traces.resize(devices.size());
+        for (std::size_t device = 0; device < devices.size(); ++device) {
+            if (devices[device] != kNone &&
+                !add_trace(devices[device], device, left, moved[device]))
+                return shared("trace entries");
+        }
+        for (std::size_t device = 0; device < devices.size(); ++device) {
+            if (moved[device].second != 0)
+                contents_.traces[device] =
+                    contents_.moved.view(moved[device].first, moved[device].second);
+        }
+        return {};
+    }
+
+    // A trace is a run of the entries in the order of the file; one that isn't is copied.
+    bool add_trace(std::uint32_t list, std::size_t device, std::size_t& left,
+                   std::pair<std::size_t, std::size_t>& moved) {
+        std::size_t first = 0;
+        std::size_t count = 0;
+        bool in_order = true;
+        const bool whole = for_each_record(list, Kind::entry, left, [&](std::uint32_t index) {
+            first = count == 0 ? index : first;
+            in_order = in_order && index == first + count;
+            ++count;
+        });
+        if (in_order || !whole) {
+            contents_.traces[device] = records_.entries.view(first, count);
+            return whole;
+        }
+        moved = {contents_.moved.size(), count};
+        records_.objects().lists.for_each(list, [&](Value value) {
+            const Records::Ref ref = records_.ref(value);
+            if (ref.kind == Kind::entry)
+                contents_.moved.push_back(records_.entries[ref.index]);
+        });
+        return true;
+    }
+
+    void add_annotations() {
+        if (!annotations_.is(Value::Kind::list))
+            return;
+        std::size_t left = records_.annotations.size();
+        const auto add = [this](std::uint32_t index) {
+            contents_.annotations.push_back(records_.annotations[index]);
+        };
+        for_each_record(annotations_.index(), Kind::annotation, left, add);
+    }
+
+    void add_settings() {
+        const Records::Ref ref = records_.ref(settings_);
+        if (ref.kind != Kind::plain)
+            return;
+        SettingText text(records_);
+        records_.for_each_item(ref.index, kSettingsMax, [&](std::string_view key, Value value) {
+            contents_.settings.emplace_back(key.substr(0, kSettingTextMax), text(value));
+        });
+    }
+
+    // The oldest version that writes such keys.
+    std::string source() const {
+        if (records_.seen(Kind::entry, Key::pool_id) ||
+            records_.seen(Kind::plain, Key::host_segments))
+            return "torch > 2.11";
+        if (records_.seen(Kind::entry, Key::user_metadata))
+            return "torch >= 2.9";
+        if (records_.seen(Kind::entry, Key::compile_context))
+            return "torch >= 2.8";
+        if (records_.seen(Kind::plain, Key::external_annotations))
+            return "torch >= 2.7";
+        if (records_.seen(Kind::plain, Key::allocator_settings))
+            return "torch >= 2.2";
+        if (records_.seen(Kind::segment, Key::is_expandable))
+            return "torch >= 2.1";
+        return records_.seen(Kind::plain, Key::device_traces) ? "torch >= 2.0" : "torch 1.13";
+    }
+
+    Records& records_;
+    const std::string& name_;
+    Contents contents_;
+    Value segments_;
+    Value traces_;
+    Value annotations_;
+    Value settings_;
+};
+
+}  // namespace
+
+Result<Contents> resolve(Records& records, Value root, const std::string& name) {
+    return Resolver(records, name).run(root);
+}
+
+}  // namespace tidemark::torch

@@ -1,0 +1,239 @@
+// Reading .tmk: by the index at its end, or by walking its blocks where the end is missing.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/tmk/chunk_decoder.h"
+#include "traces/tmk/file_bytes.h"
+#include "traces/tmk/index_block.h"
+#include "traces/tmk/info_block.h"
+#include "traces/tmk/salvage.h"
+#include "traces/tmk/tmk.h"
+#include "traces/tmk/wire.h"
+
+namespace tidemark {
+namespace {
+
+using namespace tmk;
+
+// The batch without its first `count` events.
+EventBatch drop_front(EventBatch batch, std::size_t count) {
+    batch.count -= count;
+    batch.kind += count;
+    batch.slot += count;
+    batch.time += count;
+    batch.size += count;
+    batch.address += count;
+    batch.stream += count;
+    batch.stack += count;
+    batch.aux += count;
+    batch.tag += count;
+    batch.device += count;
+    batch.flags += count;
+    return batch;
+}
+
+Limits limits_of(const TraceInfo& info) {
+    return {.slots = info.slot_count,
+            .streams = info.streams.size(),
+            .devices = info.devices.size(),
+            .stacks = info.stacks.size(),
+            .strings = info.strings.size()};
+}
+
+// What a file's cursors share.
+struct OpenFile {
+    std::string name;
+    FileBytes bytes;
+    Index index;
+    TraceInfo info;
+    std::uint64_t hash = 0;
+    bool salvaged = false;
+};
+
+class TmkCursor final : public TraceCursor {
+  public:
+    TmkCursor(const OpenFile& file, std::size_t chunk, Nanoseconds from_time)
+        : file_(file), limits_(limits_of(file.info)), chunk_(chunk), from_time_(from_time) {}
+
+    Result<EventBatch> next() override {
+        for (;;) {
+            TM_ASSIGN(EventBatch batch, next_whole());
+            const Nanoseconds* const end = batch.time + batch.count;
+            const Nanoseconds* const first =
+                skipping_ ? std::lower_bound(batch.time, end, from_time_) : batch.time;
+            if (first == end && batch.count != 0)
+                continue;
+            skipping_ = false;
+            return drop_front(batch, static_cast<std::size_t>(first - batch.time));
+        }
+    }
+
+    void skip_to_time() { skipping_ = true; }
+
+  private:
+    Result<EventBatch> next_whole() {
+        for (;;) {
+            if (in_chunk_) {
+                auto batch = decoder_.next();
+                if (!batch)
+                    return placed(std::move(batch).error());
+                if (batch->count != 0)
+                    return batch;
+                in_chunk_ = false;
+                ++chunk_;
+            }
+            if (chunk_ == file_.index.chunks.size())
+                return EventBatch{};
+            TM_TRY(open_chunk(file_.index.chunks[chunk_]));
+            in_chunk_ = true;
+        }
+    }
+
+    Result<void> open_chunk(const IndexEntry& entry) {
+        const FoundBlock found = find_block(file_.bytes.bytes(), entry.offset);
+        if (!found.whole || !found.intact || found.block.size != entry.size ||
+            found.block.kind != BlockKind::events)
+            return placed({ErrorCode::bad_input,
+                           "a chunk of events is damaged",
+                           {},
+                           "record or import the trace again"});
+        auto opened = decoder_.open(found.block.payload, limits_, file_.salvaged);
+        if (!opened)
+            return placed(std::move(opened).error());
+        if (decoder_.header().count != entry.count)
+            return placed({ErrorCode::bad_input, "a chunk is not what the index says", {}, {}});
+        return {};
+    }
+
+    tl::unexpected<Error> placed(Error error) const {
+        error.where = fmt::format("{}:{:#x}", file_.name, file_.index.chunks[chunk_].offset);
+        return tl::make_unexpected(std::move(error));
+    }
+
+    const OpenFile& file_;
+    Limits limits_;
+    ChunkDecoder decoder_;
+    std::size_t chunk_;
+    Nanoseconds from_time_;
+    bool in_chunk_ = false;
+    bool skipping_ = false;
+};
+
+class MappedTrace final : public TmkTrace {
+  public:
+    explicit MappedTrace(OpenFile file) : file_(std::move(file)) {}
+
+    const TraceInfo& info() const override { return file_.info; }
+
+    std::uint64_t hash() const override { return file_.hash; }
+
+    std::unique_ptr<TraceCursor> cursor() const override {
+        return std::make_unique<TmkCursor>(file_, 0, 0);
+    }
+
+    std::unique_ptr<TraceCursor> cursor_at(Nanoseconds time) const override {
+        const auto& chunks = file_.index.chunks;
+        const auto chunk = std::ranges::lower_bound(chunks, time, {}, &IndexEntry::last_time);
+        auto cursor = std::make_unique<TmkCursor>(
+            file_, static_cast<std::size_t>(chunk - chunks.begin()), time);
+        cursor->skip_to_time();
+        return cursor;
+    }
+
+  private:
+    OpenFile file_;
+};
+
+// False if the end of the file is missing or damaged.
+bool read_end(OpenFile& file, std::uint64_t& info_hash) {
+    const std::span<const std::byte> bytes = file.bytes.bytes();
+    if (bytes.size() < kHeaderSize + kTrailerSize)
+        return false;
+    const std::size_t index_end = bytes.size() - kTrailerSize;
+    ByteReader trailer(bytes.subspan(index_end));
+    const auto index_offset = trailer.get<std::uint64_t>();
+    if (trailer.get<std::array<std::uint8_t, kEndMagic.size()>>() != kEndMagic)
+        return false;
+    const FoundBlock index = find_block(bytes.first(index_end), index_offset);
+    if (!index.whole || !index.intact || index.block.kind != BlockKind::index ||
+        index_offset + index.block.size != index_end ||
+        !decode_index(index.block.payload, index_offset, file.index))
+        return false;
+    const FoundBlock info = find_block(bytes.first(index_offset), file.index.info_offset);
+    if (!info.whole || !info.intact || info.block.kind != BlockKind::info)
+        return false;
+    auto decoded = decode_info(info.block.payload);
+    if (!decoded)
+        return false;
+    file.info = std::move(decoded->info);
+    info_hash = decoded->content_hash;
+    return true;
+}
+
+// What later steps rely on: tables that are there, and a size of the live set that fits the events.
+Result<void> check(const OpenFile& file) {
+    const TraceInfo& info = file.info;
+    std::uint64_t events = 0;
+    for (const IndexEntry& entry : file.index.chunks)
+        events += entry.count;
+    if (info.event_count != events || info.slot_count > events || info.preamble_count > events ||
+        info.devices.empty() || info.devices.size() > std::size_t{UINT16_MAX} + 1 ||
+        info.streams.empty())
+        return fail(ErrorCode::bad_input, "the table of names does not fit the events", file.name,
+                    "record or import the trace again");
+    return {};
+}
+
+Result<void> check_header(const OpenFile& file) {
+    const std::span<const std::byte> bytes = file.bytes.bytes();
+    if (!is_tmk(bytes))
+        return fail(ErrorCode::bad_input, "is not a .tmk file", file.name);
+    if (bytes.size() < kHeaderSize)
+        return fail(ErrorCode::bad_input, "is cut off inside its header", file.name);
+    ByteReader header(bytes.subspan(kMagic.size()));
+    const auto version = header.get<std::uint32_t>();
+    if (version != kVersion)
+        return fail(ErrorCode::bad_input,
+                    fmt::format("is a .tmk file of version {}, and only version {} is known",
+                                version, kVersion),
+                    file.name, "use the Tidemark that wrote it, or a newer one");
+    if (header.get<std::uint32_t>() != 0)
+        return fail(ErrorCode::bad_input, "has a damaged header", file.name);
+    return {};
+}
+
+Result<std::unique_ptr<TmkTrace>> open_file(OpenFile file) {
+    TM_TRY(check_header(file));
+    std::uint64_t info_hash = 0;
+    if (!read_end(file, info_hash)) {
+        TM_ASSIGN(Salvage kept, salvage(file.bytes.bytes(), file.name));
+        file.index = std::move(kept.index);
+        file.info = std::move(kept.info);
+        info_hash = kept.info_hash;
+        file.salvaged = true;
+    }
+    TM_TRY(check(file));
+    file.hash = content_hash(file.index, info_hash);
+    return std::make_unique<MappedTrace>(std::move(file));
+}
+
+}  // namespace
+
+bool is_tmk(std::span<const std::byte> head) {
+    return head.size() >= kMagic.size() &&
+           std::memcmp(head.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+Result<std::unique_ptr<TmkTrace>> open_tmk(const std::string& path) {
+    TM_ASSIGN(FileBytes bytes, FileBytes::map(path));
+    return open_file({.name = path, .bytes = std::move(bytes), .index = {}, .info = {}});
+}
+
+Result<std::unique_ptr<TmkTrace>> open_tmk(std::vector<std::byte> bytes, std::string name) {
+    return open_file(
+        {.name = std::move(name), .bytes = FileBytes(std::move(bytes)), .index = {}, .info = {}});
+}
+
+}  // namespace tidemark

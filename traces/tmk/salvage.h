@@ -1,0 +1,25 @@
+// What can be had of a .tmk file without a valid end: all blocks up to the first that is cut off or
+// damaged. Reads the file once.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+#include "traces/tmk/chunk.h"
+#include "traces/tmk/index_block.h"
+
+namespace tidemark::tmk {
+
+struct Salvage {
+    Index index;
+    TraceInfo info;  // cut_off, with a warning that says what is missing
+    std::uint64_t info_hash = 0;
+};
+
+// `file` begins with a valid header. Errors: bad_input, with `name`, for chunks that are whole and
+// yet make no sense.
+Result<Salvage> salvage(std::span<const std::byte> file, const std::string& name);
+
+}  // namespace tidemark::tmk

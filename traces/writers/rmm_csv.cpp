@@ -1,0 +1,116 @@
+// rmm-csv: a trace as the log that RMM's logging_resource_adaptor would have written, for RMM's
+// own replay and for whoever reads such logs.
+//
+// The form knows allocations, frees and refusals, one thread, microseconds. A pointer is the
+// recorded address, or, where none was recorded, one made from the slot: unique while it lives. A
+// free stands where the program lets go. Preambles are written as ordinary allocations.
+#include <vector>
+
+#include "traces/writers/text_output.h"
+#include "traces/writers/writer.h"
+
+namespace tidemark::writers {
+namespace {
+
+constexpr Nanoseconds kMicrosecond = 1000;
+constexpr Nanoseconds kSecond = 1'000'000 * kMicrosecond;
+
+struct Live {
+    bool live = false;
+    std::uint64_t pointer = 0;
+    Bytes size = 0;
+};
+
+class RmmCsvWriter {
+  public:
+    RmmCsvWriter(const Trace& trace, OutputFile& file)
+        : trace_(trace), info_(trace.info()), out_(file), live_(info_.slot_count) {}
+
+    Result<WriteSummary> write() {
+        out_.append("Thread,Time,Action,Pointer,Size,Stream\n");
+        const auto cursor = trace_.cursor();
+        for (;;) {
+            TM_ASSIGN(const EventBatch batch, cursor->next());
+            if (batch.count == 0)
+                break;
+            for (std::size_t i = 0; i < batch.count; ++i) {
+                write_event(batch[i]);
+                TM_TRY(out_.spill());
+            }
+        }
+        TM_TRY(out_.flush());
+        return summary_;
+    }
+
+  private:
+    void write_event(const TraceEvent& event) {
+        if (is_truth(event.kind)) {
+            ++summary_.left_out_truth;
+            return;
+        }
+        summary_.written += write_row(event) ? 1U : 0U;
+        summary_.left_out_events = ++seen_ - summary_.written;
+    }
+
+    bool write_row(const TraceEvent& event) {
+        if (event.kind == EventKind::out_of_memory) {
+            row(event, "allocate failure", 0, event.size);
+            return true;
+        }
+        if (event.slot >= live_.size() || (event.flags & kTierMask) != 0)
+            return false;
+        Live& live = live_[event.slot];
+        const bool ends = event.kind == EventKind::free || event.kind == EventKind::retire;
+        const bool begins = event.kind == EventKind::allocate;
+        if (live.live && (ends || begins)) {
+            row(event, "free", live.pointer, live.size);
+            live.live = false;
+        } else if (ends) {
+            return false;
+        }
+        if (begins) {
+            live = {true, pointer_of(event), event.size};
+            row(event, "allocate", live.pointer, live.size);
+        }
+        return begins || ends;
+    }
+
+    static std::uint64_t pointer_of(const TraceEvent& event) {
+        // No device has addresses up there, so the two kinds do not meet.
+        constexpr std::uint64_t kMadeUp = std::uint64_t{1} << 63U;
+        return event.address != 0 ? event.address : kMadeUp + std::uint64_t{event.slot} * 256;
+    }
+
+    void row(const TraceEvent& event, std::string_view action, std::uint64_t pointer, Bytes size) {
+        const Nanoseconds time = info_.start_time % (24 * 3600 * kSecond) + event.time;
+        const Nanoseconds seconds = time / kSecond % (24 * 3600);
+        out_.print(FMT_COMPILE("0,{:02}:{:02}:{:02}.{:06},{},"), seconds / 3600, seconds / 60 % 60,
+                   seconds % 60, time % kSecond / kMicrosecond, action);
+        if (pointer == 0)
+            out_.append("(nil)");
+        else
+            out_.print(FMT_COMPILE("0x{:x}"), pointer);
+        const std::uint32_t stream = to_integer(event.stream);
+        out_.print(FMT_COMPILE(",{},0x{:x}\n"), size,
+                   stream < info_.streams.size() ? info_.streams[stream] : stream);
+    }
+
+    const Trace& trace_;
+    const TraceInfo& info_;
+    TextOutput out_;
+    std::vector<Live> live_;  // by slot
+    std::uint64_t seen_ = 0;
+    WriteSummary summary_;
+};
+
+Result<WriteSummary> write(const Trace& trace, OutputFile& output) {
+    return RmmCsvWriter(trace, output).write();
+}
+
+}  // namespace
+
+WriterInfo rmm_csv() {
+    return {"rmm-csv", ".csv", "RMM's log: allocations and frees only", write};
+}
+
+}  // namespace tidemark::writers

@@ -1,0 +1,36 @@
+// WriterInfo: a file format that Tidemark writes for other programs (.tmk is traces/tmk). A new one
+// is a new file here and one line in writers.inc: TIDEMARK_WRITER(name).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "traces/io/output_file.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// What became of a trace's events. What a format cannot say is left out and counted, never bent.
+struct WriteSummary {
+    std::uint64_t written = 0;          // events that are in the file
+    std::uint64_t left_out_truth = 0;   // what the recorded allocator decided (segments, maps)
+    std::uint64_t left_out_events = 0;  // what the program did and the format has no word for
+};
+
+struct WriterInfo {
+    std::string_view name;       // "jsonl"
+    std::string_view extension;  // ".jsonl"
+    std::string_view summary;    // one line
+    // Writes all of `trace`; the caller commits `output`. The same trace gives the same bytes.
+    // Errors: io; bad_input from a damaged trace. Memory O(live) + one batch.
+    Result<WriteSummary> (*write)(const Trace& trace, OutputFile& output);
+};
+
+// The catalogue (writers.cpp), and one of it by name, or by the extension that `name_or_path` ends
+// in. Errors (bad_option): none such, with the list of those there are.
+std::span<const WriterInfo> all_writers();
+Result<const WriterInfo*> find_writer(std::string_view name_or_path);
+
+}  // namespace tidemark
