@@ -70,11 +70,12 @@ CostCurve::CostCurve(std::span<const CostPoint> points) : points_(points.begin()
         pieces_.push_back(piece);
     }
     TM_CHECK(pieces_.size() <= std::numeric_limits<std::uint16_t>::max());
+    std::uint16_t piece = 0;
     for (unsigned width = 0; width < first_.size(); ++width) {
         const Bytes smallest = width == 0 ? 0 : Bytes{1} << (width - 1);
-        const auto piece = std::find_if(pieces_.begin(), pieces_.end(),
-                                        [&](const Piece& p) { return smallest <= p.last; });
-        first_[width] = static_cast<std::uint16_t>(piece - pieces_.begin());
+        while (smallest > pieces_[piece].last)
+            ++piece;
+        first_[width] = piece;
     }
 }
 

@@ -267,8 +267,8 @@ DeviceResult<void> SimDevice::wait(StreamId stream, EventId event) {
     return {};
 }
 
-DeviceResult<void> SimDevice::synchronized(DeviceCall call, Nanoseconds stall) {
-    counters_.stall_ns += stall;
+DeviceResult<void> SimDevice::synchronized(DeviceCall call, Nanoseconds stalled) {
+    stall(stalled);
     charge(call, 0);
     if (pool_.held() > pool_.threshold()) {
         const Bytes given_back = trim_pool_to(pool_.threshold());
@@ -360,7 +360,7 @@ DeviceResult<void> SimDevice::host_free(Address address) {
     const std::optional<Range> range = host_.find(address);
     if (!range || range->begin != address)
         return refuse(DeviceCall::host_free, DeviceStatus::invalid_value);
-    counters_.stall_ns += clock_.drain_all();
+    stall(clock_.drain_all());
     host_.give(*range);
     host_free_ += range->size;
     store_.drop(*range);

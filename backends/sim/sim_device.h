@@ -102,7 +102,7 @@ class SimDevice final : public Device {
         if (size == 0) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::invalid_value);
         free_ += size;
-        counters_.stall_ns += clock_.drain_all();
+        stall(clock_.drain_all());
         charge(DeviceCall::free, size);
         if (config_.backed) [[unlikely]]
             store_.drop({address, size});
@@ -149,11 +149,16 @@ class SimDevice final : public Device {
         clock_.spend(cost);
     }
 
+    void stall(Nanoseconds duration) {
+        if (duration != 0) [[unlikely]]
+            counters_.stall_ns += duration;
+    }
+
     static tl::unexpected<DeviceError> refuse(DeviceCall call, DeviceStatus status) {
         return tl::make_unexpected(DeviceError{status, call, 0});
     }
 
-    DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stall);
+    DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stalled);
     Bytes trim_pool_to(Bytes keep);
     bool grow_pool(Bytes size);
     void take_back(Range freed);

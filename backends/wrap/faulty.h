@@ -13,8 +13,9 @@
 namespace tidemark {
 
 struct FaultPlan {
-    std::uint64_t nth = 0;           // which of the counted calls fails, from 1; 0 = none
-    std::optional<DeviceCall> call;  // only calls of this kind are counted; empty = all
+    std::uint64_t nth = 0;  // which of the counted calls fails, from 1; 0 = none
+    std::optional<DeviceCall> call =
+        std::nullopt;  // only calls of this kind are counted; empty = all
     DeviceStatus status = DeviceStatus::out_of_memory;
     bool and_all_after = false;  // the counted calls after it fail too
 };

@@ -128,10 +128,11 @@ void Progress::draw(const std::string& amount, double share) {
     if (share >= 0 && used + 10 < width_) {
         const std::size_t room = std::min<std::size_t>(width_ - used, 40);
         const auto filled = static_cast<std::size_t>(share * static_cast<double>(room));
-        line += "[" + std::string(filled, '#') + std::string(room - filled, ' ') + "] ";
+        line += fmt::format("[{:<{}}] ", std::string(filled, '#'), room);
     }
     drawn_ = true;
-    static_cast<void>(write_all(STDERR_FILENO, "\r\x1b[K" + (line + amount).substr(0, width_ - 1)));
+    static_cast<void>(
+        write_all(STDERR_FILENO, fmt::format("\r\x1b[K{}", (line + amount).substr(0, width_ - 1))));
 }
 
 void Progress::clear() {

@@ -16,18 +16,21 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Byte-nanoseconds. Below 2^63 bytes held for 2^63 ns they cannot overflow.
-struct Integrals {
-    Wide reserved = 0;
-    Wide allocated = 0;
-    Wide active = 0;
-    Wide requested = 0;
+// A value over time and its integral in byte-nanoseconds, which cannot overflow below 2^63 bytes
+// for 2^63 ns.
+struct Level {
+    Wide integral = 0;
+    Bytes value = 0;
+    Nanoseconds since = 0;
 
-    void add(const Usage& usage, Bytes asked, std::uint64_t held) {
-        reserved += Wide{usage.reserved} * held;
-        allocated += Wide{usage.allocated} * held;
-        active += Wide{usage.active} * held;
-        requested += Wide{asked} * held;
+    void hold_until(Nanoseconds time) {
+        integral += Wide{value} * static_cast<std::uint64_t>(time - since);
+        since = time;
+    }
+
+    void change(Bytes to, Nanoseconds time) {
+        hold_until(time);
+        value = to;
     }
 };
 
@@ -36,39 +39,39 @@ class Means final : public Metric {
     explicit Means(bool timed) : timed_(timed) {}
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
-        if (events.count == 0)
-            return;
         if (timed_)
-            add_timed(events.count, outcomes);
+            add<true>(events.count, outcomes);
         else
-            add_untimed(events.count, outcomes);
+            add<false>(events.count, outcomes);
     }
 
     void on_end(Nanoseconds time) override {
-        if (timed_)
-            advance(time);
+        now_ = timed_ ? std::max(now_, time) : static_cast<Nanoseconds>(events_);
+        for (Level* level : {&reserved_, &allocated_, &waiting_, &requested_})
+            level->hold_until(now_);
     }
 
     std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+        const Wide active = allocated_.integral + waiting_.integral;
         return {
             bytes("mean_reserved_bytes", "time-weighted mean of reserved memory", Better::less,
-                  mean(sums_.reserved)),
+                  mean(reserved_.integral)),
             bytes("mean_allocated_bytes", "time-weighted mean of allocated memory", Better::less,
-                  mean(sums_.allocated)),
+                  mean(allocated_.integral)),
             bytes("mean_active_bytes", "time-weighted mean of active memory", Better::less,
-                  mean(sums_.active)),
+                  mean(active)),
             bytes("mean_requested_bytes", "time-weighted mean of what the program asked for",
-                  Better::neither, mean(sums_.requested)),
+                  Better::neither, mean(requested_.integral)),
             {.name = "external_fragmentation_mean",
              .summary = "share of reserved memory that no allocation occupied, over the run",
              .unit = Unit::ratio,
-             .real = external_fragmentation(static_cast<double>(sums_.active),
-                                            static_cast<double>(sums_.reserved))},
+             .real = external_fragmentation(static_cast<double>(active),
+                                            static_cast<double>(reserved_.integral))},
             {.name = "internal_fragmentation_mean",
              .summary = "share of active memory that was not asked for, over the run",
              .unit = Unit::ratio,
-             .real = internal_fragmentation(static_cast<double>(sums_.requested),
-                                            static_cast<double>(sums_.active))},
+             .real = internal_fragmentation(static_cast<double>(requested_.integral),
+                                            static_cast<double>(active))},
         };
     }
 
@@ -83,50 +86,41 @@ class Means final : public Metric {
     }
 
     // Rounded to the nearest byte.
-    Bytes mean(Wide sum) const {
-        return span_ == 0 ? 0 : static_cast<Bytes>((sum + span_ / 2) / span_);
+    Bytes mean(Wide integral) const {
+        const auto span = static_cast<std::uint64_t>(now_);
+        return span == 0 ? 0 : static_cast<Bytes>((integral + span / 2) / span);
     }
 
-    // Lets the last state hold until `time`. Clocks never run backwards here.
-    void advance(Nanoseconds time) {
-        if (time <= time_)
-            return;
-        const auto held = static_cast<std::uint64_t>(time - time_);
-        sums_.add(usage_, requested_, held);
-        span_ += held;
-        time_ = time;
-    }
-
-    void add_timed(std::size_t count, const OutcomeBatch& outcomes) {
-        advance(outcomes.time[0]);
-        const std::size_t last = count - 1;
-        Integrals sums = sums_;
-        Nanoseconds now = time_;
-        for (std::size_t i = 0; i < last; ++i) {
-            const Nanoseconds next = std::max(now, outcomes.time[i + 1]);
-            sums.add(outcomes.usage[i], outcomes.requested[i],
-                     static_cast<std::uint64_t>(next - now));
-            now = next;
+    // Reserved bytes and those that wait for the device change seldom, the others all the time.
+    template <bool Timed>
+    void add(std::size_t count, const OutcomeBatch& outcomes) {
+        Level allocated = allocated_;
+        Level requested = requested_;
+        Nanoseconds now = now_;
+        for (std::size_t i = 0; i < count; ++i) {
+            now = Timed ? std::max(now, outcomes.time[i])
+                        : static_cast<Nanoseconds>(outcomes.first_event + i);
+            const Usage& usage = outcomes.usage[i];
+            allocated.change(usage.allocated, now);
+            requested.change(outcomes.requested[i], now);
+            if (usage.reserved != reserved_.value) [[unlikely]]
+                reserved_.change(usage.reserved, now);
+            if (usage.active - usage.allocated != waiting_.value) [[unlikely]]
+                waiting_.change(usage.active - usage.allocated, now);
         }
-        span_ += static_cast<std::uint64_t>(now - time_);
-        sums_ = sums;
-        time_ = now;
-        usage_ = outcomes.usage[last];
-        requested_ = outcomes.requested[last];
-    }
-
-    void add_untimed(std::size_t count, const OutcomeBatch& outcomes) {
-        for (std::size_t i = 0; i < count; ++i)
-            sums_.add(outcomes.usage[i], outcomes.requested[i], 1);
-        span_ += count;
+        allocated_ = allocated;
+        requested_ = requested;
+        now_ = now;
+        events_ += count;
     }
 
     bool timed_;
-    Integrals sums_;
-    std::uint64_t span_ = 0;  // nanoseconds that the sums cover; events if not timed
-    Nanoseconds time_ = 0;    // from when on the state below holds
-    Usage usage_;
-    Bytes requested_ = 0;
+    Nanoseconds now_ = 0;  // never runs backwards; counts events if not timed
+    std::uint64_t events_ = 0;
+    Level reserved_;
+    Level allocated_;
+    Level waiting_;  // active - allocated
+    Level requested_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // peaks: the largest reserved, allocated, active and requested bytes, where they were first
 // reached, and how fragmented memory was there.
 //
-// A batch is first reduced to its maxima; only one that sets a record is searched for the place.
+// Records are rare: the loop is made of comparisons that fail, and predictably so.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,21 +24,27 @@ struct Record {
 class Peaks final : public Metric {
   public:
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
-        Usage most;
-        Bytes requested = 0;
+        Bytes reserved = reserved_.value;
+        Bytes allocated = allocated_.value;
+        Bytes active = active_;
+        Bytes requested = requested_;
         for (std::size_t i = 0; i < events.count; ++i) {
             const Usage& usage = outcomes.usage[i];
-            most.reserved = std::max(most.reserved, usage.reserved);
-            most.allocated = std::max(most.allocated, usage.allocated);
-            most.active = std::max(most.active, usage.active);
-            requested = std::max(requested, outcomes.requested[i]);
+            if (usage.reserved > reserved) [[unlikely]] {
+                reserved = usage.reserved;
+                set(reserved_, reserved, outcomes, i);
+            }
+            if (usage.allocated > allocated) [[unlikely]] {
+                allocated = usage.allocated;
+                set(allocated_, allocated, outcomes, i);
+            }
+            if (usage.active > active) [[unlikely]]
+                active = usage.active;
+            if (outcomes.requested[i] > requested) [[unlikely]]
+                requested = outcomes.requested[i];
         }
-        active_ = std::max(active_, most.active);
-        requested_ = std::max(requested_, requested);
-        if (most.reserved > reserved_.value)
-            set(reserved_, &Usage::reserved, most.reserved, outcomes);
-        if (most.allocated > allocated_.value)
-            set(allocated_, &Usage::allocated, most.allocated, outcomes);
+        active_ = active;
+        requested_ = requested;
     }
 
     std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
@@ -94,17 +100,12 @@ class Peaks final : public Metric {
                 .whole = value};
     }
 
-    // `value` occurs in the batch: finds its first place.
-    static void set(Record& record, Bytes Usage::*field, Bytes value,
-                    const OutcomeBatch& outcomes) {
-        std::size_t at = 0;
-        while (outcomes.usage[at].*field != value)
-            ++at;
+    static void set(Record& record, Bytes value, const OutcomeBatch& outcomes, std::size_t i) {
         record = {.value = value,
-                  .event = outcomes.first_event + at,
-                  .time = std::max<Nanoseconds>(outcomes.time[at], 0),
-                  .usage = outcomes.usage[at],
-                  .requested = outcomes.requested[at]};
+                  .event = outcomes.first_event + i,
+                  .time = std::max<Nanoseconds>(outcomes.time[i], 0),
+                  .usage = outcomes.usage[i],
+                  .requested = outcomes.requested[i]};
     }
 
     Record reserved_;

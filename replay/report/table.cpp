@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/base/check.h"
 
 namespace tidemark {
@@ -15,7 +17,7 @@ std::string shown(const TableCell& cell, Emphasis emphasis) {
     std::string text;
     for (const char letter : cell.text)
         text += letter == '|' ? std::string("\\|") : std::string(1, letter);
-    return cell.strong && emphasis == Emphasis::markdown ? "**" + text + "**" : text;
+    return cell.strong && emphasis == Emphasis::markdown ? fmt::format("**{}**", text) : text;
 }
 
 std::string padded(const std::string& text, std::size_t width, Align align) {
@@ -56,17 +58,17 @@ std::string Table::ruled(Emphasis emphasis) const {
     std::string titles = "|";
     std::string rules = "|";
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        titles += " " + padded(columns_[i].title, width[i], columns_[i].align) + " |";
-        rules += " " + rule(width[i], columns_[i].align) + " |";
+        titles += fmt::format(" {} |", padded(columns_[i].title, width[i], columns_[i].align));
+        rules += fmt::format(" {} |", rule(width[i], columns_[i].align));
     }
-    std::string text = titles + "\n" + rules + "\n";
+    std::string text = fmt::format("{}\n{}\n", titles, rules);
     for (const auto& row : rows_) {
         text += "|";
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             std::string cell = padded(shown(row[i], emphasis), width[i], columns_[i].align);
             if (row[i].strong && emphasis == Emphasis::terminal)
-                cell = "\x1b[1m" + cell + "\x1b[0m";
-            text += " " + cell + " |";
+                cell = fmt::format("\x1b[1m{}\x1b[0m", cell);
+            text += fmt::format(" {} |", cell);
         }
         text += "\n";
     }

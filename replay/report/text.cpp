@@ -139,7 +139,7 @@ std::string memory_group(Figures& figures) {
                    {figures.take(fmt::format("mean_{}_bytes", kind))},
                    {figures.take(fmt::format("end_{}_bytes", kind))}});
     }
-    std::string text = "\n" + table.bare("");
+    std::string text = fmt::format("\n{}", table.bare(""));
     for (const std::string_view kind : {"reserved", "allocated"}) {
         const Measurement* event = figures.find(fmt::format("peak_{}_event", kind));
         const Measurement* time = figures.find(fmt::format("peak_{}_time_ns", kind));
@@ -169,7 +169,7 @@ std::string other_group(Figures& figures) {
     const std::vector<const Measurement*> rest = figures.rest();
     for (const Measurement* each : rest)
         table.add({{std::string(each->name)}, {figure_text(*each)}});
-    return rest.empty() ? std::string() : "\nOther\n" + table.bare("  ");
+    return rest.empty() ? std::string() : fmt::format("\nOther\n{}", table.bare("  "));
 }
 
 std::string refusals_text(const Run& run) {
@@ -262,7 +262,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
         text += group("Tiers and reservations", kMovement, figures);
     text += other_group(figures);
     if (!picture.empty())
-        text += "\n" + picture;
+        text += fmt::format("\n{}", picture);
     text += refusals_text(run);
     text += hazards_text(run);
     std::string notes = trace_notes(info);
@@ -273,7 +273,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
             format_count(run.summary.skipped));
     for (const std::string& warning : run.warnings)
         notes += fmt::format("note: {}\n", printable(warning));
-    return notes.empty() ? text : text + "\n" + notes;
+    return notes.empty() ? text : fmt::format("{}\n{}", text, notes);
 }
 
 }  // namespace tidemark

@@ -106,7 +106,7 @@ std::string option_type(const OptionInfo& option) {
         return std::string(to_text(option.type));
     std::string text;
     for (const std::string_view choice : option.choices)
-        text += (text.empty() ? "" : "|") + std::string(choice);
+        text += fmt::format("{}{}", text.empty() ? "" : "|", choice);
     return text;
 }
 
@@ -199,10 +199,10 @@ std::string policies_text(std::span<const PolicyInfo> policies) {
     for (const PolicyInfo& policy : policies) {
         std::string options;
         for (const OptionInfo& option : policy.options)
-            options += (options.empty() ? "" : ", ") + std::string(option.name);
+            options += fmt::format("{}{}", options.empty() ? "" : ", ", option.name);
         table.add({{std::string(policy.name)}, {std::string(policy.summary)}});
         if (!options.empty())
-            table.add({{""}, {"options: " + options}});
+            table.add({{""}, {fmt::format("options: {}", options)}});
     }
     return table.bare("") + "\n`tidemark policies NAME` explains a policy's options.\n";
 }

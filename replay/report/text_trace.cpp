@@ -29,7 +29,7 @@ std::string devices(const TraceInfo& info) {
         text += text.empty() ? "" : "; ";
         text += device.name.empty() ? "not named" : printable(device.name);
         text += device.total_memory == 0 ? ", size not recorded"
-                                         : ", " + format_bytes(device.total_memory);
+                                         : fmt::format(", {}", format_bytes(device.total_memory));
     }
     return text;
 }
@@ -65,7 +65,7 @@ std::string head(const std::string& name, const TraceInfo& info, const TraceSumm
         add_line(table, "starts inside",
                  fmt::format("{} lived before the first event",
                              many(summary.preamble_live, "allocation")));
-    return printable(name) + "\n" + table.bare("  ");
+    return fmt::format("{}\n{}", printable(name), table.bare("  "));
 }
 
 std::string event_kinds(const TraceSummary& summary) {
@@ -80,7 +80,7 @@ std::string event_kinds(const TraceSummary& summary) {
 std::string peak_text(const Peak& peak, const TraceInfo& info) {
     std::string text = fmt::format("at event {}", format_count(peak.event));
     if (info.duration > 0)
-        text += ", " + format_duration(peak.time);
+        text += fmt::format(", {}", format_duration(peak.time));
     return text;
 }
 
@@ -100,7 +100,7 @@ std::string memory(const TraceInfo& info, const TraceSummary& summary) {
     add("never freed", format_count(summary.never_freed), format_bytes(summary.never_freed_bytes));
     if (summary.out_of_memory > 0)
         add("out of memory when recorded", format_count(summary.out_of_memory), "");
-    return "\nMemory\n" + table.bare("  ");
+    return fmt::format("\nMemory\n{}", table.bare("  "));
 }
 
 std::string streams(const TraceInfo& info, const TraceSummary& summary) {
@@ -125,7 +125,7 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
             each.add({{std::to_string(i)},
                       {format_count(summary.devices[i].allocations)},
                       {format_bytes(summary.devices[i].requested.value)}});
-        text += "\nDevices\n" + each.bare("  ");
+        text += fmt::format("\nDevices\n{}", each.bare("  "));
     }
     return text;
 }
@@ -150,7 +150,7 @@ std::string histogram(std::string_view title, const Histogram& bins, Label label
                    {format_bytes(bin.bytes)},
                    {std::string(length, '#')}});
     }
-    return "\n" + table.bare("  ");
+    return fmt::format("\n{}", table.bare("  "));
 }
 
 std::string histograms(const TraceSummary& summary) {
@@ -216,7 +216,8 @@ std::string trace_text(const std::string& name, const TraceInfo& info,
     return head(name, info, summary) + event_kinds(summary) + memory(info, summary) +
            streams(info, summary) + histograms(summary) + ranges(summary) +
            pairs("Settings of the recorded allocator", info.settings) +
-           pairs("Also in the file", info.metadata) + (notes.empty() ? "" : "\n" + notes);
+           pairs("Also in the file", info.metadata) +
+           (notes.empty() ? notes : fmt::format("\n{}", notes));
 }
 
 }  // namespace tidemark

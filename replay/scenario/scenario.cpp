@@ -106,8 +106,8 @@ Bytes device_memory(const Scenario& scenario, const TraceDevice& recorded,
     return std::min(memory, SimDevice::kLargestCapacity);
 }
 
-// One device of the trace with its allocator; the parts between them only with --check. Members
-// are destroyed from the last to the first: the allocator while its device is there.
+// One device of the trace with its allocator; the parts between them only with --check. Destroyed
+// from the last to the first: the allocator while its device is there.
 struct Stand {
     std::unique_ptr<SimDevice> device;
     std::unique_ptr<Checker> checker;
@@ -154,15 +154,12 @@ class Machine {
             stand.checker->set_event(event);
     }
 
-    // Ends the allocators, so that what they leave behind shows, and says what the checkers found.
-    // The lanes are gone with them.
-    void tear_down(Run& run) {
-        lanes_.clear();
+    // Looks for leaks and says what the checkers found. Counters are no longer those of the run.
+    void tell_hazards(Run& run) {
         for (Stand& stand : stands_) {
-            stand.allocator.reset();
             if (!stand.checker)
                 continue;
-            stand.checker->finish();
+            find_leaks(stand, run);
             run.hazard_count += stand.checker->count();
             for (const Hazard& hazard : stand.checker->hazards())
                 run.hazards.push_back({std::string(to_text(hazard.kind)), hazard.what,
@@ -179,6 +176,28 @@ class Machine {
     std::span<const Lane> lanes() const { return lanes_; }
 
   private:
+    // A trace may end with allocations alive. If none is, an allocator that was asked to give back
+    // all it can must hold nothing; if some are, no more than it says.
+    static void find_leaks(const Stand& stand, Run& run) {
+        stand.allocator->trim(TrimLevel::all);
+        if (stand.allocator->usage().active == 0) {
+            stand.checker->finish();
+            return;
+        }
+        const MemoryInfo memory = stand.device->memory();
+        const Bytes held = memory.total - memory.free;
+        const Bytes known = stand.allocator->usage().reserved;
+        if (held <= known)
+            return;
+        const std::uint64_t last = std::max<std::uint64_t>(run.summary.events, 1) - 1;
+        ++run.hazard_count;
+        run.hazards.push_back({std::string(to_text(HazardKind::leak)),
+                               fmt::format("at the end the device has lent {} bytes, of which the "
+                                           "allocator knows {}",
+                                           held, known),
+                               last, last});
+    }
+
     // A policy that takes the limit as an option keeps it by itself; for any other the device is
     // just that small.
     static Bytes capacity(Bytes memory, const Scenario& scenario, const PolicySpec& spec) {
@@ -222,7 +241,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario,
         limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
     TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
     watchers.tell(result, machine.lanes());
-    machine.tear_down(result);
+    machine.tell_hazards(result);
 
     result.scenario = scenario;
     result.scenario.policy = spec.text();

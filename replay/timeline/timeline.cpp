@@ -13,10 +13,14 @@ void widen(TimelineBucket& bucket, const OutcomeBatch& outcomes, std::size_t beg
     TimelineBucket wider = bucket;
     for (std::size_t i = begin; i < end; ++i) {
         const Usage& usage = outcomes.usage[i];
-        wider.reserved_max = std::max(wider.reserved_max, usage.reserved);
-        wider.allocated_max = std::max(wider.allocated_max, usage.allocated);
-        wider.allocated_min = std::min(wider.allocated_min, usage.allocated);
-        wider.requested_max = std::max(wider.requested_max, outcomes.requested[i]);
+        if (usage.reserved > wider.reserved_max) [[unlikely]]
+            wider.reserved_max = usage.reserved;
+        if (usage.allocated > wider.allocated_max) [[unlikely]]
+            wider.allocated_max = usage.allocated;
+        if (usage.allocated < wider.allocated_min) [[unlikely]]
+            wider.allocated_min = usage.allocated;
+        if (outcomes.requested[i] > wider.requested_max) [[unlikely]]
+            wider.requested_max = outcomes.requested[i];
     }
     wider.time = std::max(wider.time, outcomes.time[end - 1]);
     bucket = wider;

@@ -103,7 +103,7 @@ void assert_well(const std::string& complaint) {
 }
 
 TEST_CASE("every policy keeps its promises on random programs", "[property]") {
-    for_all_policies(60, "", [](const RunSetup& setup) {
+    for_all_policies(200, "", [](const RunSetup& setup) {
         const Program program = *support::programs(2.0);
         ProgramRun run(setup);
 
@@ -113,7 +113,7 @@ TEST_CASE("every policy keeps its promises on random programs", "[property]") {
 }
 
 TEST_CASE("every policy survives a failure of the device at every call", "[property][faults]") {
-    for_all_policies(4, "tight", [](const RunSetup& setup) {
+    for_all_policies(10, "tight", [](const RunSetup& setup) {
         const Program program = *support::programs();
         const auto status = *rc::gen::element(DeviceStatus::out_of_memory, DeviceStatus::fault,
                                               DeviceStatus::not_permitted);
@@ -137,7 +137,7 @@ TEST_CASE("every policy survives a failure of the device at every call", "[prope
 }
 
 TEST_CASE("every policy does the same twice, checked and unchecked", "[property]") {
-    for_all_policies(12, "tight", [](const RunSetup& setup) {
+    for_all_policies(40, "tight", [](const RunSetup& setup) {
         const Program program = *support::programs(2.0);
         RunSetup unchecked = setup;
         unchecked.checked = false;
@@ -155,7 +155,7 @@ TEST_CASE("every policy does the same twice, checked and unchecked", "[property]
 }
 
 TEST_CASE("the clone of a policy goes on as the original does, without touching it", "[property]") {
-    for_all_policies(12, "tight", [](const RunSetup& setup) {
+    for_all_policies(40, "tight", [](const RunSetup& setup) {
         const Program program = *support::programs(2.0);
         const auto half = *rc::gen::inRange<std::size_t>(0, program.size() + 1);
         RunSetup unchecked = setup;

@@ -119,21 +119,18 @@ std::string violation(const Allocator& allocator, std::span<const Live> live) {
     return usage_violation(allocator.usage(), expected);
 }
 
-std::string violation_at_end(const Allocator& allocator, bool after_failure) {
-    if (allocator.usage().allocated != 0)
-        return fmt::format("{} bytes are allocated at the end", allocator.usage().allocated);
+std::string violation_after_trim(const Allocator& allocator, bool after_failure) {
     const std::vector<Region> regions = regions_in(allocator);
     for (const Region& region : regions) {
-        const auto excuses = [&](const Region& other) {
+        const auto holds = [&](const Region& other) {
             return other.segment == region.segment &&
-                   (other.pool != PoolId::default_pool ||
-                    (after_failure && other.state == Region::State::waiting));
+                   (other.state == Region::State::allocated ||
+                    (after_failure && other.state == Region::State::waiting) ||
+                    other.pool != PoolId::default_pool);
         };
-        if (std::none_of(regions.begin(), regions.end(), excuses))
-            return fmt::format("segment {} is still held at the end", show(region.segment));
+        if (std::none_of(regions.begin(), regions.end(), holds))
+            return fmt::format("segment {} is still held after a trim", show(region.segment));
     }
-    if (regions.empty() && allocator.usage().active != 0)
-        return fmt::format("{} bytes are active at the end", allocator.usage().active);
     return {};
 }
 

@@ -21,9 +21,10 @@ struct Live {
 // and the other way round, and usage says what they add up to.
 std::string violation(const Allocator& allocator, std::span<const Live> live);
 
-// Allowed after everything was freed and trimmed: nothing is held, but what a failed device call
-// left waiting (`after_failure`) and the segments of private pools, which may outlive their use.
-std::string violation_at_end(const Allocator& allocator, bool after_failure);
+// After a trim of everything: each segment that is still held has something allocated in it, or is
+// excused: a failed device call left some of it waiting (`after_failure`), or it belongs to a
+// private pool, whose segments may outlive their use.
+std::string violation_after_trim(const Allocator& allocator, bool after_failure);
 
 // Are these the same regions?
 bool same_regions(std::span<const Region> a, std::span<const Region> b);

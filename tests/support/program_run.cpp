@@ -46,6 +46,7 @@ ProgramRun::ProgramRun(const RunSetup& setup) : sim_(std::make_unique<SimDevice>
         checked_ = std::make_unique<CheckedDevice>(*sim_, *checker_);
     }
     faulty_ = std::make_unique<FaultyDevice>(device(), setup.faults);
+    may_fail_ = setup.faults.nth != 0;
     const Result<PolicySpec> spec = parse_policy(setup.policy);
     TM_CHECK(spec);
     Result<std::unique_ptr<Allocator>> allocator = spec->make(*faulty_);
@@ -116,7 +117,10 @@ void ProgramRun::take(const Step& step) {
         case Step::Kind::trim_unused:
             return allocator_->trim(TrimLevel::unused);
         case Step::Kind::trim_all:
-            return allocator_->trim(TrimLevel::all);
+            allocator_->trim(TrimLevel::all);
+            if (!may_fail_)
+                complain(violation_after_trim(*allocator_, false));
+            return;
         case Step::Kind::deallocate:
         case Step::Kind::retire:
         case Step::Kind::use:
@@ -209,7 +213,7 @@ std::string ProgramRun::finish() {
     }
     allocator_->trim(TrimLevel::all);
     look();
-    complain(violation_at_end(*allocator_, after_failure));
+    complain(violation_after_trim(*allocator_, after_failure));
     return complaint_;
 }
 

@@ -77,6 +77,7 @@ class ProgramRun {
     std::unique_ptr<Checker> checker_;
     std::unique_ptr<CheckedDevice> checked_;
     std::unique_ptr<FaultyDevice> faulty_;
+    bool may_fail_ = false;  // is there a plan?
     std::unique_ptr<Allocator> allocator_;
     std::vector<Live> live_;
     std::vector<Region> regions_;  // as they were after the last step

@@ -330,7 +330,7 @@ inline bool Unpickler::memoize() {
     return true;
 }
 
-inline bool Unpickler::get(std::uint64_t index) {
+bool Unpickler::get(std::uint64_t index) {
     if (index >= memo_.size() || memo_[index] == 0) [[unlikely]]
         return fail_here(fmt::format("refers to object {}, which was never stored", index),
                          "the file is damaged: record or copy it again");

@@ -12,6 +12,8 @@
 // last row that the end of the file cut through is dropped, with a warning.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,16 +45,25 @@ constexpr Nanoseconds kMostMidnights = 36'500 * kDay;  // a century, far from ov
 using Row = std::array<std::string_view, kMostColumns + 1>;  // the last stays empty: kAbsent
 
 // Without the spaces and the quotes around it.
-std::string_view bare(std::string_view text) {
-    const auto cut = [&text](std::string_view letters) {
-        while (!text.empty() && letters.find(text.front()) != letters.npos)
-            text.remove_prefix(1);
-        while (!text.empty() && letters.find(text.back()) != letters.npos)
-            text.remove_suffix(1);
-    };
-    if (!text.empty() && (text.front() <= '"' || text.back() <= '"'))
-        cut(" \t\"");
+std::string_view strip(std::string_view text) {
+    constexpr std::string_view kLetters = " \t\"";
+    while (!text.empty() && kLetters.find(text.front()) != kLetters.npos)
+        text.remove_prefix(1);
+    while (!text.empty() && kLetters.find(text.back()) != kLetters.npos)
+        text.remove_suffix(1);
     return text;
+}
+
+inline std::string_view bare(std::string_view text) {
+    const bool clean = text.empty() || (text.front() > '"' && text.back() > '"');
+    return clean ? text : strip(text);
+}
+
+// A mask with the top bit of every byte of `word` that is a comma.
+std::uint64_t commas_in(std::uint64_t word) {
+    constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7fU;
+    const std::uint64_t other = word ^ 0x2c2c2c2c2c2c2c2cU;
+    return ~(((other & kLow) + kLow) | other | kLow);
 }
 
 // The number of columns; more than kMostColumns are counted but not kept.
@@ -60,20 +71,29 @@ std::size_t split(std::string_view line, Row& row) {
     std::size_t count = 0;
     const char* begin = line.data();
     const char* const end = begin + line.size();
-    for (const char* at = begin;; ++at) {
-        if (at != end && *at != ',')
-            continue;
+    const auto take = [&](const char* at) {
         if (count < kMostColumns)
             row[count] = bare({begin, static_cast<std::size_t>(at - begin)});
         ++count;
-        if (at == end)
-            return count;
         begin = at + 1;
+    };
+    const char* at = begin;
+    for (; end - at >= 8; at += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at, 8);
+        for (std::uint64_t commas = commas_in(word); commas != 0; commas &= commas - 1)
+            take(at + std::countr_zero(commas) / 8);
     }
+    for (; at != end; ++at) {
+        if (*at == ',')
+            take(at);
+    }
+    take(end);
+    return count;
 }
 
-// "HH:MM:SS" and a fraction of up to nine digits after '.' (or ':', as early versions wrote).
-bool parse_time(std::string_view text, Nanoseconds& time) {
+// "HH:MM:SS"; `text` has at least these eight letters.
+bool parse_clock(std::string_view text, Nanoseconds& time) {
     const auto pair = [text](std::size_t at, Nanoseconds limit) -> Nanoseconds {
         const int high = text[at] - '0';
         const int low = text[at + 1] - '0';
@@ -81,26 +101,28 @@ bool parse_time(std::string_view text, Nanoseconds& time) {
             return -1;
         return high * 10 + low;
     };
-    if (text.size() < 8 || text.size() > 18 || text[2] != ':' || text[5] != ':')
-        return false;
     const Nanoseconds hours = pair(0, 24);
     const Nanoseconds minutes = pair(3, 60);
     const Nanoseconds seconds = pair(6, 61);  // leap seconds exist
-    if (hours < 0 || minutes < 0 || seconds < 0)
-        return false;
     time = ((hours * 60 + minutes) * 60 + seconds) * kSecond;
-    if (text.size() == 8)
+    return hours >= 0 && minutes >= 0 && seconds >= 0 && text[2] == ':' && text[5] == ':';
+}
+
+// What follows the clock: nothing, or up to nine digits after '.' (or ':', as early versions
+// wrote); added to `time`.
+bool parse_fraction(std::string_view text, Nanoseconds& time) {
+    if (text.empty())
         return true;
-    if (text[8] != '.' && text[8] != ':')
+    if ((text[0] != '.' && text[0] != ':') || text.size() < 2 || text.size() > 10)
         return false;
     Nanoseconds unit = kSecond;
-    for (const char digit : text.substr(9)) {
+    for (const char digit : text.substr(1)) {
         if (digit < '0' || digit > '9')
             return false;
         unit /= 10;
         time += (digit - '0') * unit;
     }
-    return text.size() > 9;
+    return true;
 }
 
 // A pointer or a stream's handle; every way to write null is 0.
@@ -156,6 +178,7 @@ class RmmCsv {
   private:
     Result<void> read_header();
     bool parse(std::string_view line, Record& record);
+    bool parse_time(Nanoseconds& time);
     std::string explain(std::string_view line);
     Result<void> apply(const Record& record);
     Result<void> allocate(TraceEvent event, std::uint64_t pointer);
@@ -191,6 +214,8 @@ class RmmCsv {
     LiveMap threads_;
     std::string last_thread_;
 
+    std::array<char, 8> last_clock_{};  // "HH:MM:SS", and what it says
+    Nanoseconds last_clock_time_ = 0;
     Nanoseconds midnights_ = 0;     // passed so far, as a time
     Nanoseconds last_of_day_ = -1;  // -1: no row yet
     Nanoseconds first_ = 0;         // time of the first row
@@ -258,11 +283,27 @@ bool RmmCsv::parse(std::string_view line, Record& record) {
         return false;
     record.action = parse_action(row_[columns_[kAction]]);
     const std::string_view size = row_[columns_[kSize]];
-    return parse_time(row_[columns_[kTime]], record.time_of_day) &&
+    return parse_time(record.time_of_day) &&
            parse_handle(row_[columns_[kPointer]], false, record.pointer) &&
            parse_decimal(size, record.size) &&
            parse_handle(row_[columns_[kStream]], true, record.stream) &&
            (record.pointer != 0 || record.size == 0 || record.action != Action::allocate);
+}
+
+// The row's time of day. Rows of the same second share their clock, which is read once.
+bool RmmCsv::parse_time(Nanoseconds& time) {
+    const std::string_view text = row_[columns_[kTime]];
+    if (text.size() < last_clock_.size())
+        return false;
+    if (std::memcmp(text.data(), last_clock_.data(), last_clock_.size()) != 0) {
+        Nanoseconds clock = 0;
+        if (!parse_clock(text, clock))
+            return false;
+        last_clock_time_ = clock;
+        std::memcpy(last_clock_.data(), text.data(), last_clock_.size());
+    }
+    time = last_clock_time_;
+    return parse_fraction(text.substr(last_clock_.size()), time);
 }
 
 std::string RmmCsv::explain(std::string_view line) {
@@ -271,7 +312,7 @@ std::string RmmCsv::explain(std::string_view line) {
         return fmt::format("a row of {} columns where the header has {}", count, column_count_);
     Record record;
     const auto quoted = [this](Column column) { return printable(row_[columns_[column]]); };
-    if (!parse_time(row_[columns_[kTime]], record.time_of_day))
+    if (!parse_time(record.time_of_day))
         return fmt::format("'{}' is not a time, expected HH:MM:SS.microseconds", quoted(kTime));
     if (!parse_handle(row_[columns_[kPointer]], false, record.pointer))
         return fmt::format("'{}' is not a pointer, expected 0x...", quoted(kPointer));

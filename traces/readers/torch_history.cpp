@@ -47,6 +47,8 @@ class BackwardWalk {
             for (std::size_t i = 0; i < segment.block_count && !cut_off_; ++i) {
                 const std::size_t index = segment.first_block + i;
                 const Block& block = contents_.blocks[index];
+                history_.completes_frees =
+                    history_.completes_frees || block.state == BlockState::pending;
                 if (block.state != BlockState::inactive && live_.find(block.address) == kNoSlot)
                     live_.insert(block.address, kFinalLink | static_cast<std::uint32_t>(index));
             }
@@ -63,6 +65,7 @@ class BackwardWalk {
         }
         switch (entry.action()) {
             case Action::free_completed:
+                history_.completes_frees = true;
                 if (i > 0 && is_free_pair(history_.entries, i - 1))
                     --i;
                 undo_free(i);

@@ -56,6 +56,7 @@ struct History {
     std::size_t misfits = 0;    // segment entries that contradict the state at the dump
     std::size_t malformed = 0;  // entries without what their action needs
     std::size_t first_malformed = 0;
+    bool completes_frees = false;  // free_completed entries are recorded
     std::size_t unallocated =
         0;  // blocks alive at the dump that the trace frees and never allocates
 };

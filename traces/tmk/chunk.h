@@ -90,15 +90,21 @@ class ChunkEncoder {
         KindSet stores{};  // kinds whose events store a number
     };
 
+    template <class Use>
+    void for_each_column(Use use) {
+        const auto each = [&use](auto&... columns) { (use(columns), ...); };
+        each(kind_, slot_, time_, size_, address_, stream_, stack_, aux_, tag_, device_, flags_);
+    }
+
     template <class T>
-    void put_column(std::span<const T> values, ByteWriter& target);
+    void put_column(std::span<const T> values, Attempts attempts, ByteWriter& target);
     void put_kinds_and_times(ByteWriter& target);
     void put_slots(ByteWriter& target);
     void widen_limits();
     void take_census();
     LayoutChoice by_kind() const;
     LayoutChoice by_slot() const;
-    void put_numbers(const LayoutChoice& choice, ByteWriter& target);
+    void put_numbers(const LayoutChoice& choice, Attempts attempts, ByteWriter& target);
 
     StreamEncoder streams_;
     Limits limits_;

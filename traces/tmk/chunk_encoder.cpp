@@ -16,28 +16,42 @@ void widen(std::span<const T> from, std::vector<std::uint64_t>& to) {
 }
 
 template <class T>
+void add_field(std::span<const TraceEvent> events, std::vector<T>& column, T TraceEvent::*field) {
+    const std::size_t before = column.size();
+    column.resize(before + events.size());
+    T* const target = column.data() + before;
+    for (std::size_t i = 0; i < events.size(); ++i)
+        target[i] = events[i].*field;
+}
+
+template <class T>
 bool is_constant(std::span<const T> values) {
     return std::ranges::all_of(values, [first = values[0]](T value) { return value == first; });
 }
 
 }  // namespace
 
-ChunkEncoder::ChunkEncoder() : last_(kChunkEvents) {}
+ChunkEncoder::ChunkEncoder() : last_(kChunkEvents) {
+    for_each_column([](auto& column) { column.reserve(kChunkEvents); });
+}
 
 void ChunkEncoder::add(std::span<const TraceEvent> events) {
     TM_CHECK(events.size() <= room());
-    for (const TraceEvent& event : events) {
-        kind_.push_back(event.kind);
-        slot_.push_back(event.slot);
-        time_.push_back(event.time);
-        size_.push_back(event.size);
-        address_.push_back(event.address);
-        stream_.push_back(event.stream);
-        stack_.push_back(event.stack);
-        aux_.push_back(event.aux);
-        tag_.push_back(event.tag);
-        device_.push_back(event.device);
-        flags_.push_back(event.flags);
+    // In blocks that stay in the first-level cache while their eleven fields are taken apart.
+    constexpr std::size_t kBlock = 256;
+    for (; !events.empty(); events = events.subspan(std::min(kBlock, events.size()))) {
+        const auto block = events.first(std::min(kBlock, events.size()));
+        add_field(block, kind_, &TraceEvent::kind);
+        add_field(block, slot_, &TraceEvent::slot);
+        add_field(block, time_, &TraceEvent::time);
+        add_field(block, size_, &TraceEvent::size);
+        add_field(block, address_, &TraceEvent::address);
+        add_field(block, stream_, &TraceEvent::stream);
+        add_field(block, stack_, &TraceEvent::stack);
+        add_field(block, aux_, &TraceEvent::aux);
+        add_field(block, tag_, &TraceEvent::tag);
+        add_field(block, device_, &TraceEvent::device);
+        add_field(block, flags_, &TraceEvent::flags);
     }
 }
 
@@ -47,19 +61,20 @@ ChunkHeader ChunkEncoder::encode(ChunkHeader header, ByteWriter& target) {
     header.first_time = time_.front();
     header.last_time = time_.back();
     target.put(header);
+    constexpr Attempts repetitive{.dictionary = true};
+    constexpr Attempts anything{.delta = true, .dictionary = true};
     put_kinds_and_times(target);
     put_slots(target);
-    put_column(std::span<const Bytes>(size_), target);
-    put_column(std::span<const std::uint64_t>(address_), target);
-    put_column(std::span<const StreamId>(stream_), target);
-    put_column(std::span<const std::uint32_t>(stack_), target);
-    put_column(std::span<const std::uint32_t>(aux_), target);
-    put_column(std::span<const std::uint32_t>(tag_), target);
-    put_column(std::span<const std::uint16_t>(device_), target);
-    put_column(std::span<const std::uint8_t>(flags_), target);
+    put_column(std::span<const Bytes>(size_), repetitive, target);
+    put_column(std::span<const std::uint64_t>(address_), repetitive, target);
+    put_column(std::span<const StreamId>(stream_), repetitive, target);
+    put_column(std::span<const std::uint32_t>(stack_), repetitive, target);
+    put_column(std::span<const std::uint32_t>(aux_), anything, target);
+    put_column(std::span<const std::uint32_t>(tag_), repetitive, target);
+    put_column(std::span<const std::uint16_t>(device_), repetitive, target);
+    put_column(std::span<const std::uint8_t>(flags_), repetitive, target);
     widen_limits();
-    const auto clear = [](auto&... columns) { (columns.clear(), ...); };
-    clear(kind_, slot_, time_, size_, address_, stream_, stack_, aux_, tag_, device_, flags_);
+    for_each_column([](auto& column) { column.clear(); });
     return header;
 }
 
@@ -90,9 +105,9 @@ void ChunkEncoder::put_kinds_and_times(ByteWriter& target) {
             kinds_.push_back(static_cast<std::uint8_t>(kind));
     }
     widen(std::span<const EventKind>(kind_), numbers_);
-    streams_.encode(numbers_, target);
+    streams_.encode(numbers_, {.dictionary = true}, target);
     widen(std::span<const Nanoseconds>(time_), numbers_);
-    streams_.encode(numbers_, target);
+    streams_.encode(numbers_, {.delta = true}, target);
 }
 
 void ChunkEncoder::put_slots(ByteWriter& target) {
@@ -112,12 +127,12 @@ void ChunkEncoder::put_slots(ByteWriter& target) {
         place_[i] = static_cast<std::uint16_t>(place);
         numbers_.push_back(place);
     }
-    streams_.encode(chosen_, target);
-    streams_.encode(numbers_, target);
+    streams_.encode(chosen_, {.delta = true}, target);
+    streams_.encode(numbers_, {}, target);
 }
 
 template <class T>
-void ChunkEncoder::put_column(std::span<const T> values, ByteWriter& target) {
+void ChunkEncoder::put_column(std::span<const T> values, Attempts attempts, ByteWriter& target) {
     if (is_constant(values)) {
         target.put(Layout::constant);
         target.put(static_cast<std::uint64_t>(values[0]));
@@ -133,7 +148,7 @@ void ChunkEncoder::put_column(std::span<const T> values, ByteWriter& target) {
         if (other.stored + price < choice.stored)
             choice = other;
     }
-    put_numbers(choice, target);
+    put_numbers(choice, attempts, target);
 }
 
 void ChunkEncoder::take_census() {
@@ -186,10 +201,10 @@ ChunkEncoder::LayoutChoice ChunkEncoder::by_slot() const {
     return choice;
 }
 
-void ChunkEncoder::put_numbers(const LayoutChoice& choice, ByteWriter& target) {
+void ChunkEncoder::put_numbers(const LayoutChoice& choice, Attempts attempts, ByteWriter& target) {
     target.put(choice.layout);
     if (choice.layout == Layout::every)
-        return streams_.encode(numbers_, target);
+        return streams_.encode(numbers_, attempts, target);
     target.put(choice.constant);
     for (std::size_t byte = 0; byte < kKinds / 8; ++byte) {
         unsigned bits = 0;
@@ -197,13 +212,16 @@ void ChunkEncoder::put_numbers(const LayoutChoice& choice, ByteWriter& target) {
             bits |= (choice.stores[byte * 8 + bit] ? 1U : 0U) << bit;
         target.put(static_cast<std::uint8_t>(bits));
     }
-    chosen_.clear();
+    chosen_.resize(numbers_.size());
+    std::size_t chosen = 0;
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
+        const bool is_first = choice.layout == Layout::by_slot && first_[i] != 0;
         const bool stores = choice.stores[static_cast<std::uint8_t>(kind_[i])];
-        if (stores || (choice.layout == Layout::by_slot && first_[i] != 0))
-            chosen_.push_back(numbers_[i]);
+        chosen_[chosen] = numbers_[i];
+        chosen += static_cast<std::size_t>(stores | is_first);
     }
-    streams_.encode(chosen_, target);
+    chosen_.resize(chosen);
+    streams_.encode(chosen_, attempts, target);
 }
 
 }  // namespace tidemark::tmk

@@ -9,6 +9,7 @@
 // All arithmetic is modulo 2^64, so any numbers at all can be coded.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,13 +76,22 @@ class Decompressor {
     std::unique_ptr<State> state_;
 };
 
+// Which codings are worth trying for a column, besides the frame.
+struct Attempts {
+    bool delta = false;       // numbers that mostly grow
+    bool dictionary = false;  // numbers of which few are distinct
+};
+
+// How many numbers have each count of significant bits.
+using WidthCensus = std::array<std::uint32_t, 65>;
+
 // Encodes streams. Keeps its working memory between calls. Not thread-safe.
 class StreamEncoder {
   public:
     StreamEncoder();
 
-    // Appends `numbers` (at most kChunkEvents) to `target`. A function of `numbers` alone.
-    void encode(std::span<const std::uint64_t> numbers, ByteWriter& target);
+    // Appends `numbers` (at most kChunkEvents) to `target`. A function of its arguments alone.
+    void encode(std::span<const std::uint64_t> numbers, Attempts attempts, ByteWriter& target);
 
   private:
     // One way to code the numbers: the header's fields, and what would be packed.
@@ -92,15 +102,19 @@ class StreamEncoder {
         std::uint64_t unit = 1;
         unsigned width = 0;
         std::size_t cost = 0;              // bits, about
+        WidthCensus census{};              // of `small`
         std::vector<std::uint64_t> small;  // the numbers to be packed
     };
 
     static void plan_frame(std::span<const std::uint64_t> numbers, Plan& plan);
     static void plan_delta(std::span<const std::uint64_t> numbers, Plan& plan);
+    static void plan_width(Plan& plan);
     // False if there are too many distinct numbers for a dictionary to pay.
     bool plan_dictionary(std::span<const std::uint64_t> numbers);
     bool collect_distinct(std::span<const std::uint64_t> numbers, std::size_t most);
     void write(const Plan& plan, ByteWriter& target);
+    // What zstd makes of the numbers at `width` bits (whole bytes), or nothing if it does not pay.
+    std::span<const std::byte> try_zstd(const Plan& plan, unsigned width);
 
     Compressor compressor_;
     Plan frame_;
@@ -109,8 +123,7 @@ class StreamEncoder {
     Plan entries_;                         // how the dictionary itself is written
     std::vector<std::uint64_t> distinct_;  // sorted
     std::vector<std::uint32_t> table_;     // hash table: place in `distinct_` + 1; 0 = empty
-    std::vector<std::byte> packed_bits_;
-    std::vector<std::byte> packed_bytes_;
+    std::vector<std::byte> packed_;
 };
 
 }  // namespace tidemark::tmk

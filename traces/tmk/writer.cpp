@@ -46,11 +46,7 @@ class TmkWriter final : public TraceSink {
         TM_CHECK(!finished_);
         finished_ = true;
         TM_TRY(chunk_.count() == 0 ? write_header() : write_chunk());
-        TraceInfo facts = info;
-        facts.event_count = next_event_;
-        facts.slot_count = static_cast<std::uint32_t>(chunk_.limits().slots);
-        facts.duration = index_.chunks.empty() ? 0 : index_.chunks.back().last_time;
-        facts.preamble_count = std::min(facts.preamble_count, next_event_);
+        const TraceInfo facts = with_facts(info);
         TM_TRY(check(facts));
         index_.info_offset = offset_;
         TM_TRY(write_block(BlockKind::info, encode_info(facts).payload));
@@ -62,6 +58,21 @@ class TmkWriter final : public TraceSink {
     }
 
   private:
+    // What the events themselves say goes before what the reader thinks.
+    TraceInfo with_facts(TraceInfo info) const {
+        info.event_count = next_event_;
+        info.slot_count = static_cast<std::uint32_t>(chunk_.limits().slots);
+        info.duration = index_.chunks.empty() ? 0 : index_.chunks.back().last_time;
+        info.preamble_count = std::min(info.preamble_count, next_event_);
+        if (info.devices.empty())
+            info.devices.emplace_back();
+        if (info.streams.empty())
+            info.streams.push_back(0);
+        if (info.pools.empty())
+            info.pools.emplace_back("default");
+        return info;
+    }
+
     // Events that name what the tables do not have would make a file that cannot be read.
     Result<void> check(const TraceInfo& info) const {
         const Limits& used = chunk_.limits();

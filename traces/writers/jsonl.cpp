@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kNoId = UINT64_MAX;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -95,15 +95,15 @@ void JsonlWriter::write_header() {
     // Built as text, to have the keys that matter first.
     std::string line = R"({"type":"header","version":1,"unit":"ns")";
     const auto put = [&line](std::string_view key, const std::string& json) {
-        line += fmt::format(",{}:{}", quoted(key), json);
+        line += fmt::format(",{}:{}", in_quotes(key), json);
     };
     const auto dump = [](const Json& json) {
         return json.dump(-1, ' ', false, Json::error_handler_t::replace);
     };
     if (!info_.source.empty())
-        put("source", quoted(info_.source));
+        put("source", in_quotes(info_.source));
     if (!info_.devices.empty() && !info_.devices[0].name.empty())
-        put("device", quoted(info_.devices[0].name));
+        put("device", in_quotes(info_.devices[0].name));
     constexpr std::array<std::string_view, 10> kReserved{
         "type",    "version", "unit",  "source",   "device",
         "devices", "streams", "pools", "settings", "start_time"};
@@ -307,7 +307,7 @@ void JsonlWriter::write_other(const TraceEvent& event) {
 }
 
 std::string_view JsonlWriter::string(std::uint32_t index) {
-    return strings_.get(index, [this, index] { return quoted(info_.strings[index]); });
+    return strings_.get(index, [this, index] { return in_quotes(info_.strings[index]); });
 }
 
 std::string_view JsonlWriter::stack(std::uint32_t index) {
@@ -317,7 +317,8 @@ std::string_view JsonlWriter::stack(std::uint32_t index) {
             std::string text(info_.strings[frame.name]);
             if (frame.file != 0)
                 text += fmt::format(" {}:{}", info_.strings[frame.file], frame.line);
-            list += (list.size() > 1 ? "," : "") + quoted(text);
+            list += list.size() > 1 ? "," : "";
+            list += in_quotes(text);
         }
         return list + "]";
     });

@@ -48,8 +48,7 @@ class RmmCsvWriter {
             ++summary_.left_out_truth;
             return;
         }
-        summary_.written += write_row(event) ? 1U : 0U;
-        summary_.left_out_events = ++seen_ - summary_.written;
+        ++(write_row(event) ? summary_.written : summary_.left_out_events);
     }
 
     bool write_row(const TraceEvent& event) {
@@ -99,7 +98,6 @@ class RmmCsvWriter {
     const TraceInfo& info_;
     TextOutput out_;
     std::vector<Live> live_;  // by slot
-    std::uint64_t seen_ = 0;
     WriteSummary summary_;
 };
 

@@ -87,7 +87,10 @@ inline void show(Observer& observer, std::span<const Step> steps, std::size_t ba
             event.time = step.recorded;
             event.device = step.device;
             events.push_back(event);
-            usage.push_back({step.reserved, step.allocated, step.active, step.reserved});
+            Usage& now = usage.emplace_back();
+            now.reserved = step.reserved;
+            now.allocated = step.allocated;
+            now.active = step.active;
             requested.push_back(step.requested);
             time.push_back(step.time);
         }

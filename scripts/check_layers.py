@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Checks every #include against the arrows in docs/architecture.md. Prints file:line and the cure.
+
+Usage: scripts/check_layers.py [--root DIR]
+
+Three rules: a folder includes only what its arrow allows; a policy includes no other policy; a
+foreign header is included only in its home. Exit code 1 if anything is found, 2 if the table
+itself is wrong.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+TABLE = "docs/architecture.md"
+OURS = ["core", "backends", "traces", "replay", "viz", "tests"]
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class BadTable(Exception):
+    pass
+
+
+def read_table(text, name):
+    """The block ```NAME of `left -> right right` lines, as a dict of lists."""
+    block = re.search(rf"^```{name}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    if not block:
+        raise BadTable(f"{TABLE}: there is no block ```{name}")
+    table = {}
+    for line in block.group(1).splitlines():
+        if "->" not in line:
+            raise BadTable(f"{TABLE}: '{line}' is no arrow")
+        left, right = line.split("->")
+        table[left.strip()] = right.split()
+    return table
+
+
+def reachable(arrows):
+    """For each folder, all that it may include. Unknown folders and circles are errors."""
+    result = {}
+
+    def visit(folder, path):
+        if folder in path:
+            raise BadTable(f"{TABLE}: a circle: {' -> '.join(path[path.index(folder):] + [folder])}")
+        if folder not in arrows:
+            raise BadTable(f"{TABLE}: {path[-1]} -> {folder}, which has no line of its own")
+        if folder not in result:
+            allowed = {folder}
+            for target in arrows[folder]:
+                allowed |= visit(target, path + [folder])
+            result[folder] = allowed
+        return result[folder]
+
+    for folder in arrows:
+        visit(folder, [])
+    return result
+
+
+def layer_of(path, arrows):
+    """The line of the table that `path` falls under: the longest folder that contains it."""
+    parts = pathlib.PurePosixPath(path).parts[:-1]
+    for length in range(len(parts), 0, -1):
+        if "/".join(parts[:length]) in arrows:
+            return "/".join(parts[:length])
+    return None
+
+
+def policy_of(stem, policies):
+    """The policy whose file or part of a file `stem` is ("torch_settings" is torch's), or None."""
+    fitting = [name for name in policies if stem == name or stem.startswith(name + "_")]
+    return max(fitting, key=len, default=None)
+
+
+def fault(path, kind, target, table):
+    """What is wrong with `#include target` in the file `path`, or None."""
+    arrows, allowed, homes, policies = table
+    here = layer_of(path, arrows)
+    if here is None:
+        return f"this folder has no arrow: give it a line in {TABLE}"
+    if kind == "<" or not target.startswith(tuple(folder + "/" for folder in OURS)):
+        for prefix, folders in homes.items():
+            if target.startswith(prefix) and not path.startswith(tuple(f + "/" for f in folders)):
+                return f"<{target}> belongs to {', '.join(folders)}: ask what lives there instead"
+        return None if kind == "<" else f'write "{target}" from the root of the project'
+    there = layer_of(target, arrows)
+    if there is None:
+        return f"{target}: that folder has no arrow: give it a line in {TABLE}"
+    if there not in allowed[here]:
+        return f"{here} may not include {there} ({target}): move what is shared down, or turn it around"
+    if here == there == "core/policies":
+        mine = policy_of(pathlib.PurePosixPath(path).stem, policies)
+        other = policy_of(pathlib.PurePosixPath(target).stem, policies)
+        if mine and other and mine != other:
+            return f"policy {mine} includes policy {other}: what two share moves into core/regions"
+    return None
+
+
+def read_policies(root):
+    catalogue = root / "core/policies/policies.inc"
+    text = catalogue.read_text() if catalogue.exists() else ""
+    return re.findall(r"TIDEMARK_POLICY\((\w+)\)", text)
+
+
+def check(root):
+    """Yields (path, line, fault) for the tree under `root`."""
+    text = (root / TABLE).read_text()
+    arrows = read_table(text, "arrows")
+    table = (arrows, reachable(arrows), read_table(text, "homes"), read_policies(root))
+    for folder in OURS:
+        for source in sorted((root / folder).rglob("*")):
+            if source.suffix not in {".h", ".cpp", ".inc"}:
+                continue
+            path = source.relative_to(root).as_posix()
+            for number, line in enumerate(source.read_text(errors="replace").splitlines(), 1):
+                include = INCLUDE.match(line)
+                what = include and fault(path, include.group(1), include.group(2), table)
+                if what:
+                    yield path, number, what
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1])
+    root = parser.parse_args().root
+    found = 0
+    try:
+        for path, number, what in check(root):
+            print(f"{path}:{number}: {what}")
+            found += 1
+    except (BadTable, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+// steps: a training loop. Parameters live throughout; each step goes forward through the layers,
+// keeping activations, and backward, freeing them in reverse while gradients appear; then the
+// optimizer uses the gradients up. The length of the batch changes from step to step and all
+// activations with it, which is what fragments a caching allocator.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "traces/generators/generators.h"
+#include "traces/generators/program.h"
+
+namespace tidemark::generators {
+namespace {
+
+constexpr std::array kOptions{
+    OptionInfo{.name = "events",
+               .type = OptionType::count,
+               .default_value = "100000",
+               .minimum = "1",
+               .maximum = "1000000000000",
+               .summary = "At most so many events, in whole steps; always at least one step."},
+    OptionInfo{.name = "seed",
+               .type = OptionType::count,
+               .default_value = "1",
+               .summary = "Another seed, other batches."},
+    OptionInfo{.name = "layers",
+               .type = OptionType::count,
+               .default_value = "24",
+               .minimum = "1",
+               .maximum = "10000",
+               .summary = "Layers of the model."},
+    OptionInfo{.name = "width",
+               .type = OptionType::count,
+               .default_value = "1024",
+               .minimum = "1",
+               .maximum = "65536",
+               .summary = "Features of a layer: its parameters are 12 width^2 * 4 bytes."},
+    OptionInfo{.name = "tokens",
+               .type = OptionType::count,
+               .default_value = "8192",
+               .minimum = "1",
+               .maximum = "1048576",
+               .summary = "Tokens of the largest batch."},
+    OptionInfo{.name = "vary",
+               .type = OptionType::count,
+               .unit = "%",
+               .default_value = "50",
+               .minimum = "0",
+               .maximum = "100",
+               .summary = "Batches are smaller than the largest by up to this much."},
+};
+
+// What a layer of a transformer keeps from forward to backward, as multiples of the width.
+constexpr std::array<Bytes, 6> kActivations{1, 3, 1, 1, 4, 4};
+// Its parameters, as multiples of the width's square; the last stands for what has one dimension.
+constexpr std::array<Bytes, 5> kParameters{3, 1, 4, 4, 0};
+constexpr Bytes kItem = 4;
+
+class Steps {
+  public:
+    Steps(const Options& options, TraceSink& sink)
+        : program_(sink, options.count("seed")),
+          events_(options.count("events")),
+          layers_(options.count("layers")),
+          width_(options.count("width")),
+          tokens_(options.count("tokens")),
+          vary_(options.count("vary")) {}
+
+    Result<TraceInfo> run() {
+        TM_TRY(allocate_parameters());
+        const std::uint64_t before = program_.event_count();
+        TM_TRY(step());
+        const std::uint64_t cost = program_.event_count() - before;
+        while (program_.event_count() + cost + program_.live_count() <= events_)
+            TM_TRY(step());
+        TM_TRY(free_all(parameters_));
+        return program_.finish(1);
+    }
+
+  private:
+    using Slots = std::vector<std::uint32_t>;
+
+    Result<void> allocate(Bytes size, Slots& slots) {
+        return program_.allocate(size, StreamId::default_stream, slots.emplace_back());
+    }
+
+    Result<void> free_last(Slots& slots) {
+        const std::uint32_t slot = slots.back();
+        slots.pop_back();
+        return program_.free(slot, StreamId::default_stream);
+    }
+
+    Result<void> free_all(Slots& slots) {
+        while (!slots.empty())
+            TM_TRY(free_last(slots));
+        return {};
+    }
+
+    // Something that is needed for one operation only.
+    Result<void> scratch(Bytes size) {
+        Slots slots;
+        TM_TRY(allocate(size, slots));
+        return free_last(slots);
+    }
+
+    Bytes parameter_size(std::size_t i) const {
+        return kItem * (kParameters[i] == 0 ? width_ : kParameters[i] * width_ * width_);
+    }
+
+    Result<void> allocate_parameters() {
+        TM_TRY(program_.begin("model"));
+        // The weight and the optimizer's two moments.
+        for (std::uint64_t i = 0; i < layers_ * 3; ++i) {
+            for (std::size_t k = 0; k < kParameters.size(); ++k)
+                TM_TRY(allocate(parameter_size(k), parameters_));
+        }
+        return program_.end("model");
+    }
+
+    Result<void> step() {
+        const std::uint64_t least = tokens_ - tokens_ * vary_ / 100;
+        const std::uint64_t tokens =
+            std::max<std::uint64_t>(1, least + program_.random().below(tokens_ - least + 1));
+        const Bytes unit = tokens * width_ * kItem;
+        TM_TRY(program_.begin("step"));
+        TM_TRY(forward(unit));
+        TM_TRY(backward(unit));
+        TM_TRY(optimize());
+        return program_.end("step");
+    }
+
+    Result<void> forward(Bytes unit) {
+        TM_TRY(program_.begin("forward"));
+        for (std::uint64_t layer = 0; layer < layers_; ++layer) {
+            for (const Bytes part : kActivations) {
+                TM_TRY(allocate(part * unit, activations_));
+                TM_TRY(scratch(unit));
+            }
+        }
+        return program_.end("forward");
+    }
+
+    Result<void> backward(Bytes unit) {
+        TM_TRY(program_.begin("backward"));
+        Slots flowing;  // the gradient that is handed from layer to layer
+        TM_TRY(allocate(unit, flowing));
+        for (std::uint64_t layer = 0; layer < layers_; ++layer) {
+            for (std::size_t i = kActivations.size(); i-- > 0;) {
+                TM_TRY(allocate(kActivations[i] * unit, flowing));
+                if (i < kParameters.size())
+                    TM_TRY(allocate(parameter_size(i), gradients_));
+                TM_TRY(free_last(activations_));
+                std::swap(flowing[0], flowing[1]);
+                TM_TRY(free_last(flowing));
+            }
+        }
+        TM_TRY(free_all(flowing));
+        return program_.end("backward");
+    }
+
+    Result<void> optimize() {
+        TM_TRY(program_.begin("optimizer"));
+        for (std::uint64_t layer = 0; layer < layers_; ++layer) {
+            for (std::size_t i = 0; i < kParameters.size(); ++i)
+                TM_TRY(scratch(parameter_size(i)));
+        }
+        TM_TRY(free_all(gradients_));
+        return program_.end("optimizer");
+    }
+
+    Program program_;
+    std::uint64_t events_;
+    std::uint64_t layers_;
+    std::uint64_t width_;
+    std::uint64_t tokens_;
+    std::uint64_t vary_;
+    Slots parameters_;
+    Slots activations_;
+    Slots gradients_;
+};
+
+Result<TraceInfo> run_steps(const Options& options, TraceSink& sink) {
+    return Steps(options, sink).run();
+}
+
+}  // namespace
+
+GeneratorInfo steps() {
+    return {"steps", "a training loop whose batches change in length", kOptions, run_steps};
+}
+
+}  // namespace tidemark::generators

@@ -1,0 +1,71 @@
+// Where the events of a snapshot go: to the sink, with streams, pools, strings and stacks numbered
+// in the order in which events mention them.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/event_buffer.h"
+#include "traces/model/trace.h"
+#include "traces/readers/torch_records.h"
+
+namespace tidemark::torch {
+
+class Output {
+  public:
+    // A Context in the terms of the trace.
+    struct Resolved {
+        StreamId stream = StreamId::default_stream;
+        std::uint32_t stack = 0;
+        std::uint32_t tag = 0;
+        std::uint32_t pool = 0;
+        bool known = false;
+    };
+
+    // All must outlive the output; the records may no longer change.
+    Output(const Records& records, TraceSink& sink, TraceInfo& info);
+
+    // Amortised O(1). The sink's errors show at the next good() or flush().
+    void add(const TraceEvent& event) {
+        if (Result<void> added = buffer_.add(event); !added) [[unlikely]]
+            keep(std::move(added));
+    }
+
+    const Resolved& context(std::uint32_t index) {
+        Resolved& resolved = contexts_[index];
+        if (!resolved.known) [[unlikely]]
+            resolve(index);
+        return resolved;
+    }
+
+    StreamId stream(std::uint32_t index);       // of Records::streams
+    std::uint32_t pool(std::uint32_t index);    // of Records::pools
+    std::uint32_t string(std::uint32_t index);  // of the pickle's strings, kNone = ""
+    std::uint32_t stack(std::uint32_t list);    // of the pickle's lists, kNone = no stack
+
+    std::uint64_t count() const { return buffer_.count(); }
+
+    bool good() const { return status_.has_value(); }
+
+    Result<void> flush();
+
+  private:
+    void keep(Result<void> status);
+    void resolve(std::uint32_t index);
+    std::uint32_t tag(const Context& context);
+
+    const Records& records_;
+    TraceInfo& info_;
+    EventBuffer buffer_;
+    Result<void> status_;  // the first error
+    std::vector<Resolved> contexts_;
+    std::vector<std::uint32_t> streams_;  // by index in the file; kNone = not mentioned yet
+    std::vector<std::uint32_t> pools_;
+    std::vector<std::uint32_t> strings_;
+    std::vector<std::uint32_t> stacks_;
+    std::vector<Frame> frames_;
+};
+
+}  // namespace tidemark::torch
