@@ -11,6 +11,7 @@
 #include "traces/io/byte_source.h"
 #include "traces/io/output_file.h"
 #include "traces/readers/format.h"
+#include "traces/tmk/background_sink.h"
 #include "traces/tmk/tmk.h"
 
 namespace tidemark {
@@ -131,9 +132,10 @@ Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOpt
     if (opened.tmk)
         return std::move(opened.tmk);
     MemorySink bytes;
-    const std::unique_ptr<TraceSink> sink = make_tmk_writer(bytes);
-    TM_ASSIGN(const TraceInfo info, generate_or_read(path, opened.source.get(), *sink, options));
-    TM_TRY(sink->finish(info));
+    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes);
+    BackgroundSink sink(*writer);
+    TM_ASSIGN(const TraceInfo info, generate_or_read(path, opened.source.get(), sink, options));
+    TM_TRY(sink.finish(info));
     return open_tmk(bytes.take(), opened.source ? opened.source->name() : path);
 }
 
@@ -142,11 +144,12 @@ Result<TraceInfo> import_trace(const std::string& path, const std::string& targe
     TM_ASSIGN(const Opened opened, open_either(path));
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     FileSink bytes(*file);
-    const std::unique_ptr<TraceSink> sink = make_tmk_writer(bytes);
+    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes);
+    BackgroundSink sink(*writer);
     TM_ASSIGN(const TraceInfo info,
-              opened.tmk ? copy_trace(*opened.tmk, *sink)
-                         : generate_or_read(path, opened.source.get(), *sink, options));
-    TM_TRY(sink->finish(info));
+              opened.tmk ? copy_trace(*opened.tmk, sink)
+                         : generate_or_read(path, opened.source.get(), sink, options));
+    TM_TRY(sink.finish(info));
     TM_TRY(file->commit());
     return info;
 }

@@ -204,8 +204,6 @@ void Checker::remember_past(const Grant& grant, Address address) {
     limit_past();
 }
 
-// Keeps the memory of long runs bounded where it can be: work that the host saw complete is no
-// danger any more, and neighbours with the same work are one (of the two events the later stays).
 void Checker::limit_past() {
     if (past_.count() <= past_limit_)
         return;
@@ -242,6 +240,7 @@ void Checker::tearing_down() {
     grants_.clear();
     live_.clear();
     past_.clear();
+    order_.synchronized_all();
 }
 
 void Checker::finish() {

@@ -58,6 +58,10 @@ class Checker {
   public:
     static constexpr std::size_t kMostKept = 100;
 
+    // From `most_past` ranges of past work on, those that cannot clash any more are looked for and
+    // forgotten, and neighbours with the same work are joined (of their events the later stays).
+    explicit Checker(std::size_t most_past = std::size_t{1} << 20) : past_limit_(most_past) {}
+
     // The number of the event at hand. A plain store: call it before each event.
     void set_event(std::uint64_t event) { event_ = event; }
 
@@ -200,7 +204,7 @@ class Checker {
     std::multimap<Address, Grant> grants_;  // live ones
     IntervalMap<Live> live_;                // physical
     IntervalMap<SharedPast> past_;          // physical
-    std::size_t past_limit_ = std::size_t{1} << 20;
+    std::size_t past_limit_;
     FreedLog freed_;  // allocations, by address
 
     std::map<Address, Loan> loans_;

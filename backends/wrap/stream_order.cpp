@@ -58,7 +58,7 @@ void StreamOrder::forget_old_events() {
         bool seen = true;
         for (std::size_t i = 0; i < clock.size() && seen; ++i)
             seen = clock[i] <= at(host_, i);
-        if (!seen && events_.size() <= kMostEvents)
+        if (!seen && events_.size() <= most_events_)
             return;
         if (!seen)
             join(forgotten_, clock);

@@ -28,6 +28,11 @@ class StreamOrder {
         friend bool operator==(const Work&, const Work&) = default;
     };
 
+    // Of more than `most_events` events the oldest are forgotten: a wait for one then counts as a
+    // wait for all that were, so that a long run can at worst miss a hazard, never invent one.
+    explicit StreamOrder(std::size_t most_events = std::size_t{1} << 20)
+        : most_events_(most_events) {}
+
     // Everything queued on `stream` so far.
     Work work_of(StreamId stream);
 
@@ -44,10 +49,6 @@ class StreamOrder {
     void synchronized_all();
 
   private:
-    // Events beyond these are forgotten, oldest first: a wait for one then counts as a wait for all
-    // that were forgotten, so that a long run can at worst miss a hazard, never invent one.
-    static constexpr std::size_t kMostEvents = std::size_t{1} << 20;
-
     using Clock = std::vector<std::uint64_t>;  // by stream index: the last epoch that is over
 
     std::size_t index_of(StreamId stream);
@@ -55,6 +56,7 @@ class StreamOrder {
     static std::uint64_t at(const Clock& clock, std::size_t index);
     void forget_old_events();
 
+    std::size_t most_events_;
     std::unordered_map<std::uint32_t, std::size_t> indices_;
     std::vector<std::uint64_t> epochs_;  // the current one, from 1
     std::vector<Clock> clocks_;          // of streams

@@ -1,9 +1,12 @@
 // A policy's text, both ways.
 #include "core/allocator/spec.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "core/base/text.h"
 
 namespace tidemark {
 
@@ -18,6 +21,23 @@ std::string PolicySpec::text() const {
         mark = ',';
     }
     return text;
+}
+
+Result<PolicySpec> PolicySpec::with_limit(Bytes limit) const {
+    const bool keeps_limit =
+        std::any_of(policy->options.begin(), policy->options.end(), [](const OptionInfo& option) {
+            return option.name == "limit" && option.type == OptionType::bytes;
+        });
+    if (limit == 0 || !keeps_limit || options.bytes("limit") == limit)
+        return *this;
+    if (!options.is_default("limit"))
+        return fail(ErrorCode::bad_option,
+                    fmt::format("policy {} has a limit of its own ({})", policy->name,
+                                format_bytes(options.bytes("limit"))),
+                    "--limit", "give one of the two");
+    const std::string without = text();
+    const char mark = without.find(':') == std::string::npos ? ':' : ',';
+    return parse_policy(fmt::format("{}{}limit={}", without, mark, limit));
 }
 
 Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {

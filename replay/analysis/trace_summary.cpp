@@ -169,7 +169,7 @@ void Summary::allocate(const TraceEvent& event) {
     }
     if (event.slot >= live_.size())
         return;
-    // The floor is about the device: what lies elsewhere, or never could lie anywhere, adds nothing.
+    // The floor is about the device: what lies elsewhere, or could lie nowhere, adds nothing.
     const bool counts = (event.flags & kTierMask) == 0 && event.size < kLargestRequest;
     const Bytes size = counts ? event.size : 0;
     live_[event.slot] = {size, program_events_, event.time, event.device, true, false};

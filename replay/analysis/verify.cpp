@@ -388,9 +388,11 @@ Result<std::vector<Lane>> make_lanes(const Trace& trace, const PolicySpec& polic
                                      const VerifyOptions& options) {
     std::vector<Lane> lanes;
     for (const TraceDevice& device : trace.info().devices) {
-        const Bytes capacity = options.memory != 0        ? options.memory
-                               : device.total_memory != 0 ? device.total_memory
-                                                          : kNoMemoryLimit;
+        Bytes capacity = options.memory != 0        ? options.memory
+                         : device.total_memory != 0 ? device.total_memory
+                                                    : kNoMemoryLimit;
+        if (options.limit != 0)
+            capacity = std::min(capacity, options.limit);
         Model model;
         model.device = std::make_unique<ScriptedDevice>(capacity);
         TM_ASSIGN(model.allocator, policy.make(*model.device));
@@ -404,9 +406,10 @@ Result<std::vector<Lane>> make_lanes(const Trace& trace, const PolicySpec& polic
 
 }  // namespace
 
-Result<VerifyReport> verify(const Trace& trace, const PolicySpec& policy,
+Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
                             const VerifyOptions& options) {
     VerifyReport report;
+    TM_ASSIGN(const PolicySpec policy, unlimited.with_limit(options.limit));
     report.policy = policy.text();
     TM_ASSIGN(std::vector<Lane> lanes, make_lanes(trace, policy, options));
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();

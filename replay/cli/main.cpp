@@ -74,10 +74,11 @@ std::vector<Entry> declare_commands(CLI::App& app) {
     for (const CommandInfo& info : all_commands()) {
         Entry entry{&info, app.add_subcommand(std::string(info.name), std::string(info.summary)),
                     info.make(), nullptr};
+        entry.app->group("Commands");
         entry.arguments = std::make_unique<Arguments>(*entry.app);
         entry.command->declare(*entry.arguments);
         entry.app->footer(
-            fmt::format("\nExamples:\n{}\n`tidemark --help` lists the exit codes.", info.examples));
+            fmt::format("Examples:\n{}\n`tidemark --help` lists the exit codes.", info.examples));
         entries.push_back(std::move(entry));
     }
     return entries;
@@ -161,13 +162,15 @@ ExitCode run_program(std::span<char* const> words) {
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
     app.get_formatter()->column_width(30);
+    app.get_formatter()->label("SUBCOMMAND", "COMMAND");
     std::vector<Entry> entries = declare_commands(app);
-    app.footer("\n" + exit_code_table() + "\n`tidemark COMMAND --help` shows examples.");
+    app.footer(exit_code_table() + "\n`tidemark COMMAND --help` shows examples.");
 
     try {
         app.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForHelp&) {
-        return print_and_end(innermost(app).help("tidemark"), ExitCode::yes);
+        const CLI::App& inside = innermost(app);
+        return print_and_end(inside.help(&inside == &app ? "" : "tidemark"), ExitCode::yes);
     } catch (const CLI::CallForVersion& version) {
         return print_and_end(std::string(version.what()) + "\n", ExitCode::yes);
     } catch (const CLI::ExtrasError&) {
@@ -180,7 +183,8 @@ ExitCode run_program(std::span<char* const> words) {
     const auto chosen = std::find_if(entries.begin(), entries.end(),
                                      [](const Entry& entry) { return entry.app->parsed(); });
     if (chosen == entries.end()) {
-        print_error("no command given\n\n" + app.help());
+        print_error("no command given; this is what there is:");
+        print_help_to_errors(app.help());
         return ExitCode::bad_usage;
     }
     return run_command(*chosen, {TIDEMARK_VERSION, quoted(words)});

@@ -92,6 +92,10 @@ void print_error(std::string_view text) {
     static_cast<void>(write_all(STDERR_FILENO, fmt::format("tidemark: {}\n", printable(text))));
 }
 
+void print_help_to_errors(std::string_view text) {
+    static_cast<void>(write_all(STDERR_FILENO, printable(text, true)));
+}
+
 Progress::Progress(const Terminal& terminal, std::string label)
     : label_(printable(label)), width_(80), enabled_(terminal.errors), next_(kFirstDrawn) {
     if (enabled_)

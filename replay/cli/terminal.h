@@ -40,6 +40,9 @@ bool output_is_closed();
 // '?', so that a file's content cannot drive the terminal.
 void print_error(std::string_view text);
 
+// The same without the name in front and with its lines kept: for --help that nobody asked for.
+void print_help_to_errors(std::string_view text);
+
 // One line on standard error that says how far we are, redrawn a few times a second, only on a
 // terminal and only once the work has lasted half a second; removed at the end. Not thread-safe.
 class Progress {

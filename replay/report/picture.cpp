@@ -16,7 +16,8 @@ namespace {
 
 constexpr unsigned kNarrowest = 40;
 constexpr unsigned kAxisWidth = 10;  // "1,023 MiB " and the line
-constexpr unsigned kSteps = 8;       // an eighth of a line is the smallest block character
+constexpr double kTicksMost = 6;
+constexpr unsigned kSteps = 8;  // an eighth of a line is the smallest block character
 
 constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::string_view kReservedColour = "34";          // blue
@@ -59,16 +60,22 @@ std::vector<Column> columns_of(const Timeline& timeline, std::size_t count) {
     return columns;
 }
 
-// The smallest 1, 2 or 5 times a power of ten (of a power of 1024) that is not below `value`.
-Bytes nice_step(double value) {
-    Bytes unit = 1;
-    while (static_cast<double>(unit) * 1024 <= value && unit < (Bytes{1} << 50U))
-        unit *= 1024;
-    for (const Bytes factor : {1U, 2U, 5U, 10U, 20U, 50U, 100U, 200U, 500U}) {
-        if (static_cast<double>(factor * unit) >= value)
-            return factor * unit;
-    }
-    return 1024 * unit;
+// The smallest power of two that is not below `value`: sizes are binary, so their ticks are.
+Bytes tick_step(double value) {
+    Bytes step = 1;
+    while (static_cast<double>(step) < value && step < (Bytes{1} << 60U))
+        step *= 2;
+    return step;
+}
+
+// "1.5 GiB": a multiple of a tick's step, without digits that say nothing.
+std::string tick_label(Bytes value) {
+    constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double shown = static_cast<double>(value);
+    std::size_t unit = 0;
+    for (; shown >= 1024 && unit + 1 < kUnits.size(); ++unit)
+        shown /= 1024;
+    return fmt::format("{:.4g} {}", shown, kUnits[unit]);
 }
 
 // Which character stands for a cell of which eighths are covered.
@@ -190,7 +197,7 @@ std::string draw(const Timeline& timeline, const PictureStyle& style) {
         return {};
 
     const std::size_t width = std::max(style.width, kNarrowest) - kAxisWidth - 1;
-    const Bytes step = nice_step(static_cast<double>(peak) / 4);
+    const Bytes step = tick_step(static_cast<double>(peak) / kTicksMost);
     const Bytes top = (peak + step - 1) / step * step;
     const std::vector<Column> columns = columns_of(timeline, width);
     const Canvas canvas(columns, style, top);
@@ -205,7 +212,7 @@ std::string draw(const Timeline& timeline, const PictureStyle& style) {
     for (unsigned line = style.height; line-- > 0;) {
         const double upper = (line + 1) * line_size;
         const bool tick = next > 0 && static_cast<double>(next) > upper - line_size / 2;
-        axis(tick ? format_bytes(next) : "", canvas.line(line));
+        axis(tick ? tick_label(next) : "", canvas.line(line));
         if (tick)
             next -= step;
     }

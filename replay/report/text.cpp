@@ -172,14 +172,17 @@ std::string other_group(Figures& figures) {
     return rest.empty() ? std::string() : fmt::format("\nOther\n{}", table.bare("  "));
 }
 
+constexpr std::size_t kRefusalsShown = 5;  // --json has more
+
 std::string refusals_text(const Run& run) {
     if (run.refusals.empty())
         return {};
     std::string text = fmt::format("\nRefused: {} requests", format_count(run.summary.refused));
-    if (run.summary.refused > run.refusals.size())
-        text += fmt::format(", the first {}", run.refusals.size());
+    const std::size_t shown = std::min(run.refusals.size(), kRefusalsShown);
+    if (run.summary.refused > shown)
+        text += fmt::format(", the first {}", shown);
     text += "\n";
-    for (const Refusal& refusal : run.refusals) {
+    for (const Refusal& refusal : std::span(run.refusals).first(shown)) {
         text += fmt::format(
             "  event {}: {} on stream {}: {}; reserved {}, allocated {}, largest free block {}\n",
             format_count(refusal.event), format_bytes(refusal.what.size),

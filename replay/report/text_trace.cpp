@@ -1,5 +1,6 @@
 // Words for a trace: what recorded it, what happened in it, and what is odd about it.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kBinsMost = 16;
 constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
 
 // "a thing" or "n things".
@@ -130,9 +132,26 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
     return text;
 }
 
+// The same with two bins in one, for histograms that would fill a screen.
+Histogram joined(const Histogram& bins) {
+    Histogram result;
+    for (const HistogramBin& bin : bins) {
+        const bool even = bin.low != 0 && std::countr_zero(bin.low) % 2 == 0;
+        if (result.empty() || even || result.back().low == 0) {
+            result.push_back(bin);
+            continue;
+        }
+        result.back().count += bin.count;
+        result.back().bytes += bin.bytes;
+    }
+    return result;
+}
+
 // A line for each bin: its range, how many, their bytes, and a bar.
 template <class Label>
 std::string histogram(std::string_view title, const Histogram& bins, Label label) {
+    if (bins.size() > kBinsMost)
+        return histogram(title, joined(bins), label);
     std::uint64_t most = 0;
     for (const HistogramBin& bin : bins)
         most = std::max(most, bin.count);

@@ -67,13 +67,6 @@ class Watchers {
     std::vector<Observer*> observers_;
 };
 
-// Whether a policy keeps a limit on reserved bytes by itself, as an option.
-bool takes_limit(const PolicyInfo& policy) {
-    return std::any_of(policy.options.begin(), policy.options.end(), [](const OptionInfo& option) {
-        return option.name == "limit" && option.type == OptionType::bytes;
-    });
-}
-
 // The policy that the scenario names or the trace was recorded under, with the scenario's limit if
 // the policy takes one. Notes what cannot be followed in `warnings`.
 Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario,
@@ -84,17 +77,8 @@ Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario
         text = std::move(recorded.text);
         warnings = std::move(recorded.warnings);
     }
-    TM_ASSIGN(PolicySpec spec, parse_policy(text));
-    if (scenario.limit == 0 || !takes_limit(*spec.policy) ||
-        spec.options.bytes("limit") == scenario.limit)
-        return spec;
-    if (!spec.options.is_default("limit"))
-        return fail(ErrorCode::bad_option,
-                    fmt::format("policy {} has a limit of its own ({})", spec.policy->name,
-                                format_bytes(spec.options.bytes("limit"))),
-                    "--limit", "give one of the two");
-    const bool more = text.find(':') != std::string::npos;
-    return parse_policy(fmt::format("{}{}limit={}", text, more ? ',' : ':', scenario.limit));
+    TM_ASSIGN(const PolicySpec spec, parse_policy(text));
+    return spec.with_limit(scenario.limit);
 }
 
 // Bytes of the simulated device: as asked, else as recorded, else the profile's.
@@ -128,12 +112,12 @@ class Machine {
         const std::size_t count = std::max<std::size_t>(info.devices.size(), 1);
         for (std::size_t i = 0; i < count; ++i) {
             const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
-            const Bytes memory = device_memory(scenario, recorded, profile);
+            Bytes capacity = device_memory(scenario, recorded, profile);
+            if (scenario.limit > 0)
+                capacity = std::min(capacity, scenario.limit);
             Stand stand;
-            stand.device =
-                std::make_unique<SimDevice>(SimConfig{.capacity = capacity(memory, scenario, spec),
-                                                      .granularity = profile.granularity,
-                                                      .profile = &profile});
+            stand.device = std::make_unique<SimDevice>(SimConfig{
+                .capacity = capacity, .granularity = profile.granularity, .profile = &profile});
             if (scenario.check) {
                 stand.checker = std::make_unique<Checker>();
                 stand.checked = std::make_unique<CheckedDevice>(*stand.device, *stand.checker);
@@ -196,13 +180,6 @@ class Machine {
                                            "allocator knows {}",
                                            held, known),
                                last, last});
-    }
-
-    // A policy that takes the limit as an option keeps it by itself; for any other the device is
-    // just that small.
-    static Bytes capacity(Bytes memory, const Scenario& scenario, const PolicySpec& spec) {
-        return scenario.limit > 0 && !takes_limit(*spec.policy) ? std::min(memory, scenario.limit)
-                                                                : memory;
     }
 
     std::vector<Stand> stands_;

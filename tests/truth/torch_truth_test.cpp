@@ -26,11 +26,7 @@ VerifyReport verified(const std::filesystem::path& file, Bytes limit) {
     const auto policy = recorded_policy((*trace)->info());
     if (!policy)
         FAIL(to_text(policy.error()));
-    std::string text = policy->text;
-    if (limit != 0)
-        text += (text.find(':') == std::string::npos ? ":" : ",") + std::string("limit=") +
-                std::to_string(limit);
-    const auto spec = parse_policy(text);
+    const auto spec = parse_policy(policy->text);
     if (!spec)
         FAIL(to_text(spec.error()));
     VerifyOptions options;

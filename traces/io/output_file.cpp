@@ -32,18 +32,6 @@ int create_beside(const std::string& target, std::string& name) {
     return -1;
 }
 
-// So that the new name survives a power failure too; file systems that cannot do it say so, and
-// the file itself is safe already.
-void sync_folder_of(const std::string& path) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    const int descriptor =
-        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0)
-        return;
-    ::fsync(descriptor);
-    ::close(descriptor);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const std::string& path) {
@@ -121,7 +109,6 @@ Result<void> OutputFile::commit() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)
         return io_error("cannot take its name", errno, path_);
     committed_ = true;
-    sync_folder_of(path_);
     return {};
 }
 

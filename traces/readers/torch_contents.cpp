@@ -243,38 +243,44 @@ class Resolver {
             devices.push_back(value.is(Value::Kind::list) ? value.index() : kNone);
         });
         std::size_t left = records_.entries.size();
-        contents_.moved = {};
-        std::vector<std::pair<std::size_t, std::size_t>> moved(devices.size(), {0, 0});
-        contents_.traces.resize(devices.size());
+        std::vector<Stretch> stretches(devices.size());
         for (std::size_t device = 0; device < devices.size(); ++device) {
-            if (devices[device] != kNone &&
-                !add_trace(devices[device], device, left, moved[device]))
+            if (devices[device] != kNone && !find_trace(devices[device], left, stretches[device]))
                 return shared("trace entries");
         }
-        for (std::size_t device = 0; device < devices.size(); ++device) {
-            if (moved[device].second != 0)
-                contents_.traces[device] =
-                    contents_.moved.view(moved[device].first, moved[device].second);
+        for (const Stretch& stretch : stretches)
+            contents_.traces.push_back((stretch.moved ? contents_.moved : records_.entries)
+                                           .view(stretch.first, stretch.count));
+        std::erase_if(stretches, [](const Stretch& stretch) { return stretch.count == 0; });
+        std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) {
+            return a.moved != b.moved ? a.moved : a.first < b.first;
+        });
+        for (std::size_t i = 1; i < stretches.size(); ++i) {
+            if (stretches[i - 1].moved == stretches[i].moved &&
+                stretches[i - 1].first + stretches[i - 1].count > stretches[i].first)
+                return shared("trace entries");
         }
         return {};
     }
 
-    // A trace is a run of the entries in the order of the file; one that isn't is copied.
-    bool add_trace(std::uint32_t list, std::size_t device, std::size_t& left,
-                   std::pair<std::size_t, std::size_t>& moved) {
+    // Where the entries of a trace are: in the order of the file as a rule; copied if they aren't.
+    struct Stretch {
         std::size_t first = 0;
         std::size_t count = 0;
+        bool moved = false;
+    };
+
+    bool find_trace(std::uint32_t list, std::size_t& left, Stretch& stretch) {
         bool in_order = true;
         const bool whole = for_each_record(list, Kind::entry, left, [&](std::uint32_t index) {
-            first = count == 0 ? index : first;
-            in_order = in_order && index == first + count;
-            ++count;
+            stretch.first = stretch.count == 0 ? index : stretch.first;
+            in_order = in_order && index == stretch.first + stretch.count;
+            ++stretch.count;
         });
-        if (in_order || !whole) {
-            contents_.traces[device] = records_.entries.view(first, count);
+        if (in_order || !whole)
             return whole;
-        }
-        moved = {contents_.moved.size(), count};
+        stretch.first = contents_.moved.size();
+        stretch.moved = true;
         records_.objects().lists.for_each(list, [&](Value value) {
             const Records::Ref ref = records_.ref(value);
             if (ref.kind == Kind::entry)

@@ -14,6 +14,8 @@ constexpr StreamId kB{2};
 
 // A checked device, and grants that a test makes up.
 struct Scene {
+    explicit Scene(std::size_t most_past = 1000) : checker(most_past) {}
+
     SimDevice sim{SimConfig{.capacity = 1_GiB}};
     FaultyDevice faulty{sim, FaultPlan{}};
     Checker checker;
@@ -321,6 +323,36 @@ TEST_CASE("copies and fills outside of accessible memory are out of bounds") {
     CHECK(scene.checker.count(HazardKind::out_of_bounds) == 2);
     CHECK_FALSE(scene.device.copy(range.begin, a, 16, kA));
     CHECK(scene.checker.count(HazardKind::out_of_bounds) == 3);
+}
+
+TEST_CASE("past work that is forgotten to save memory never hides or invents a hazard") {
+    Scene scene(4);
+    const Address a = scene.device.malloc(64_KiB).value();
+    for (std::uint64_t i = 0; i < 64; ++i) {
+        // Every other slot's work is seen by the host; the rest may still run.
+        scene.drop(i, scene.grant(i, {a + i * 1024, 512}, i % 2 == 0 ? kA : kB));
+        if (i % 16 == 8)
+            REQUIRE(scene.device.synchronize(kA));
+    }
+    REQUIRE(scene.device.synchronize(kA));
+    CHECK(scene.checker.count() == 0);
+    for (std::uint64_t i = 0; i < 64; ++i)
+        scene.grant(100 + i, {a + i * 1024, 512}, StreamId{7});
+    CHECK(scene.checker.count(HazardKind::reuse_before_completion) == 32);
+    CHECK(scene.checker.count() == 32);
+    CHECK(scene.checker.hazards().front().first_event == 1);
+    CHECK(scene.checker.hazards().front().second_event == 101);
+}
+
+TEST_CASE("adjacent past work of one stream is joined and still found") {
+    Scene scene(4);
+    const Address a = scene.device.malloc(64_KiB).value();
+    for (std::uint64_t i = 0; i < 100; ++i)
+        scene.drop(i, scene.grant(i, {a + i * 512, 512}, kA));
+    for (std::uint64_t i = 0; i < 100; ++i)
+        scene.grant(200 + i, {a + i * 512, 512}, i % 2 == 0 ? kA : kB);
+    CHECK(scene.checker.count(HazardKind::reuse_before_completion) == 50);
+    CHECK(scene.checker.count() == 50);
 }
 
 TEST_CASE("only the first hundred hazards are kept, but all are counted") {

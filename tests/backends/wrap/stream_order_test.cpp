@@ -97,3 +97,20 @@ TEST_CASE("waiting for an event that was seen complete, or never was, orders not
     order.waited(kB, EventId{77});
     CHECK_FALSE(order.before(late, kB));
 }
+
+TEST_CASE("waiting for a forgotten event counts as waiting for all forgotten ones") {
+    StreamOrder order(2);
+    const auto first = order.work_of(kA);
+    order.recorded(kA, EventId{0});
+    const auto second = order.work_of(kA);
+    order.recorded(kA, EventId{1});
+    order.recorded(kA, EventId{2});
+    order.recorded(kA, EventId{3});  // 0 and 1 are forgotten
+    const auto last = order.work_of(kA);
+    order.waited(kB, EventId{0});
+    CHECK(order.before(first, kB));
+    CHECK(order.before(second, kB));
+    CHECK_FALSE(order.before(last, kB));
+    order.waited(kC, EventId{3});
+    CHECK(order.before(second, kC));
+}

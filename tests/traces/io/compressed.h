@@ -24,15 +24,18 @@ inline ByteVector xz(const ByteVector& bytes) {
     ByteVector out(lzma_stream_buffer_bound(bytes.size()));
     std::size_t size = 0;
     const lzma_ret status = lzma_easy_buffer_encode(
-        1, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+        0, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(bytes.data()),
         bytes.size(), reinterpret_cast<std::uint8_t*>(out.data()), &size, out.size());
     out.resize(status == LZMA_OK ? size : 0);
     return out;
 }
 
 inline ByteVector zst(const ByteVector& bytes) {
+    ZSTD_CCtx* const context = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);  // as the zstd tool does
     ByteVector out(ZSTD_compressBound(bytes.size()));
-    out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 1));
+    out.resize(ZSTD_compress2(context, out.data(), out.size(), bytes.data(), bytes.size()));
+    ZSTD_freeCCtx(context);
     return out;
 }
 

@@ -30,13 +30,13 @@ std::vector<TraceEvent> read_what_can_be(ByteVector bytes) {
     auto events = support::read_all(*(*trace)->cursor());
     if (!events)
         return {};
-    for (const TraceEvent& event : *events) {
-        REQUIRE((event.slot == kNoSlot || event.slot < info.slot_count));
-        REQUIRE(event.device < info.devices.size());
-        REQUIRE(to_integer(event.stream) < info.streams.size());
-        REQUIRE(event.stack < info.stacks.size());
-        REQUIRE(event.tag < info.strings.size());
-    }
+    const auto is_inside = [&info](const TraceEvent& event) {
+        return (event.slot == kNoSlot || event.slot < info.slot_count) &&
+               event.device < info.devices.size() &&
+               to_integer(event.stream) < info.streams.size() && event.stack < info.stacks.size() &&
+               event.tag < info.strings.size();
+    };
+    REQUIRE(std::ranges::all_of(*events, is_inside));
     return std::move(*events);
 }
 
@@ -70,11 +70,10 @@ TEST_CASE("a file cut off anywhere opens up to its last whole chunk", "[tmk][hos
     const auto kept = support::read_all(*(*trace)->cursor());
     REQUIRE(kept);
     REQUIRE(kept->size() == tmk::kChunkEvents);
-    for (std::size_t i = 0; i < kept->size(); ++i) {
-        TraceEvent expected = events[i];
-        expected.stack = 0;  // the stacks stood behind the events
-        REQUIRE((*kept)[i] == expected);
-    }
+    std::vector<TraceEvent> expected(events.begin(), events.begin() + tmk::kChunkEvents);
+    for (TraceEvent& event : expected)
+        event.stack = 0;  // the stacks stood behind the events
+    CHECK(*kept == expected);
 }
 
 TEST_CASE("a small file cut at every byte gives an error or a prefix", "[tmk][hostile]") {
@@ -124,13 +123,12 @@ TEST_CASE("a flipped bit at every byte gives an error or what was written", "[tm
         auto kept = support::read_all(*(*trace)->cursor());
         if (!kept)
             continue;
-        REQUIRE((kept->empty() || kept->size() == events.size()));
-        for (std::size_t e = 0; e < kept->size(); ++e) {
-            // Without the info block, stacks are forgotten.
-            if ((*trace)->info().cut_off)
-                (*kept)[e].stack = events[e].stack;
-            REQUIRE((*kept)[e] == events[e]);
-        }
+        if (kept->empty())
+            continue;
+        REQUIRE(kept->size() == events.size());
+        for (std::size_t e = 0; (*trace)->info().cut_off && e < kept->size(); ++e)
+            (*kept)[e].stack = events[e].stack;  // forgotten when the info block is what is damaged
+        REQUIRE(*kept == events);
     }
 }
 

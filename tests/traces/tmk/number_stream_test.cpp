@@ -110,7 +110,7 @@ TEST_CASE("numbers take the space that their content needs", "[tmk]") {
           })) == header + 4 * 10 + kMany / 2 + kSlack);
     // ... nor far below.
     CHECK(size(made(kMany, [](std::uint64_t i, Random& r) {
-              return i % 10'000 == 5 ? i : 0x7f00'0000'0000U + 512 * r.below(65536);
+              return i % 10'000 == 5 ? 512 * i : 0x7f00'0000'0000U + 512 * r.below(65536);
           })) <= header + 4 * 10 + kMany * 17 / 8 + kSlack);
     // 256 distinct addresses take a byte each, and their list.
     CHECK(size(made(kMany, [](std::uint64_t, Random& r) {

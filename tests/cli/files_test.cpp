@@ -1,0 +1,188 @@
+// info, import, export and generate: traces in, traces out, whole or not at all.
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using support::contains;
+using support::Folder;
+using support::Said;
+using Names = std::vector<std::string>;
+
+namespace {
+
+constexpr const char* kSmall = "generate:steps:events=3000";
+
+std::string made(const Folder& folder, const std::string& name) {
+    const Said said = support::tidemark({"generate", "steps:events=3000", "-o", folder / name});
+    REQUIRE(said.code == 0);
+    return folder / name;
+}
+
+}  // namespace
+
+TEST_CASE("info says what is in a trace", "[cli]") {
+    const Said said = support::tidemark({"info", kSmall});
+
+    CHECK(said.code == 0);
+    CHECK(contains(said.out, "Events: "));
+    CHECK(contains(said.out, "asked for, peak"));
+    CHECK(contains(said.out, "size from"));
+    CHECK(contains(said.out, "lives for"));
+}
+
+TEST_CASE("a trace survives the way to .tmk, to JSONL and back", "[cli]") {
+    const Folder folder;
+    const std::string tmk = made(folder, "a.tmk");
+
+    const Said out = support::tidemark({"export", tmk, "-o", folder / "a.jsonl"});
+    const Said back = support::tidemark({"import", folder / "a.jsonl", "-o", folder / "b.tmk"});
+    const Said again = support::tidemark({"export", folder / "b.tmk", "-o", folder / "b.jsonl"});
+
+    CHECK(out.code == 0);
+    CHECK(back.code == 0);
+    CHECK(again.code == 0);
+    CHECK(contains(out.out, "a.jsonl: "));
+    CHECK(support::read_file(folder / "a.jsonl") == support::read_file(folder / "b.jsonl"));
+    CHECK(folder.names() == Names{"a.jsonl", "a.tmk", "b.jsonl", "b.tmk"});
+}
+
+TEST_CASE("importing the same content twice gives the same bytes", "[cli]") {
+    const Folder folder;
+    const std::string sample = support::project_file("traces/samples/multistream.pickle.xz");
+
+    CHECK(support::tidemark({"import", sample, "-o", folder / "a.tmk"}).code == 0);
+    CHECK(support::tidemark({"import", "-", "-o", folder / "b.tmk"},
+                            {.input = support::read_file(sample)})
+              .code == 0);
+    CHECK(support::tidemark({"import", folder / "a.tmk", "-o", folder / "c.tmk"}).code == 0);
+
+    CHECK(support::read_file(folder / "a.tmk") == support::read_file(folder / "b.tmk"));
+    CHECK(support::read_file(folder / "a.tmk") == support::read_file(folder / "c.tmk"));
+}
+
+TEST_CASE("several inputs go to a folder, each under its own name", "[cli]") {
+    const Folder folder;
+    const Folder target;
+    const std::string one = made(folder, "one.tmk");
+    CHECK(support::tidemark({"export", one, "-o", folder / "two.jsonl"}).code == 0);
+
+    const Said said = support::tidemark({"import", one, folder / "two.jsonl", "-o", target.path()});
+
+    CHECK(said.code == 0);
+    CHECK(target.names() == Names{"one.tmk", "two.tmk"});
+}
+
+TEST_CASE("inputs that would fall on one name are refused before anything is written", "[cli]") {
+    const Folder folder;
+    const Folder target;
+    const std::string one = made(folder, "one.tmk");
+    CHECK(support::tidemark({"export", one, "-o", folder / "one.jsonl"}).code == 0);
+
+    const Said same = support::tidemark({"import", one, folder / "one.jsonl", "-o", target.path()});
+    const Said none = support::tidemark({"import", one, one, "-o", folder / "missing"});
+
+    CHECK(same.code == 2);
+    CHECK(contains(same.err, "one.tmk"));
+    CHECK(none.code == 2);
+    CHECK(contains(none.err, "is not a folder"));
+    CHECK(target.names().empty());
+}
+
+TEST_CASE("a failed import leaves the old file and nothing else", "[cli]") {
+    const Folder folder;
+    support::write_file(folder / "old.tmk", "precious");
+    support::write_file(folder / "bad.csv", "Thread,Time,Action\nnonsense");
+
+    const Said said = support::tidemark({"import", folder / "bad.csv", "-o", folder / "old.tmk"});
+
+    CHECK(said.code == 3);
+    CHECK(contains(said.err, "bad.csv"));
+    CHECK(support::read_file(folder / "old.tmk") == "precious");
+    CHECK(folder.names() == Names{"bad.csv", "old.tmk"});
+}
+
+TEST_CASE("a target that cannot be written is named", "[cli]") {
+    const Folder folder;
+
+    const Said nowhere =
+        support::tidemark({"generate", "steps:events=100", "-o", folder / "no/such/folder/a.tmk"});
+    const Said directory = support::tidemark({"generate", "steps:events=100", "-o", folder.path()});
+
+    CHECK(nowhere.code == 3);
+    CHECK(contains(nowhere.err, "no/such/folder"));
+    CHECK(directory.code == 3);
+    CHECK(contains(directory.err, folder.path()));
+    CHECK(folder.names().empty());
+}
+
+TEST_CASE("an unknown output format is answered with those there are", "[cli]") {
+    const Folder folder;
+    const std::string tmk = made(folder, "a.tmk");
+
+    const Said by_ending = support::tidemark({"export", tmk, "-o", folder / "a.xlsx"});
+    const Said by_name = support::tidemark({"export", tmk, "-f", "xlsx", "-o", "-"});
+
+    CHECK(by_ending.code == 2);
+    CHECK(contains(by_ending.err, "jsonl"));
+    CHECK(by_name.code == 2);
+    CHECK(contains(by_name.err, "jsonl"));
+    CHECK(folder.names() == Names{"a.tmk"});
+}
+
+TEST_CASE("generate lists its generators and refuses unknown ones", "[cli]") {
+    const Folder folder;
+
+    const Said list = support::tidemark({"generate"});
+    const Said unknown = support::tidemark({"generate", "mixx", "-o", folder / "a.tmk"});
+    const Said nowhere = support::tidemark({"generate", "mix"});
+
+    CHECK(list.code == 0);
+    CHECK(contains(list.out, "mix: "));
+    CHECK(contains(list.out, "seed (count)"));
+    CHECK(unknown.code == 2);
+    CHECK(contains(unknown.err, "mix"));
+    CHECK(nowhere.code == 2);
+    CHECK(contains(nowhere.err, "--output"));
+    CHECK(folder.names().empty());
+}
+
+TEST_CASE("bad input of every kind is told with the file's name and exit code 3", "[cli][bad]") {
+    const Folder folder;
+    const std::string snapshot =
+        support::read_file(support::project_file("traces/samples/multistream.pickle.xz"));
+    support::write_file(folder / "empty", "");
+    support::write_file(folder / "text", "just some words\n");
+    support::write_file(folder / "zeros", std::string(4096, '\0'));
+    support::write_file(folder / "pickle", std::string("\x80\x04\x95\xff\xff\xff\xff\xff\xff", 9));
+    support::write_file(folder / "xz", snapshot.substr(0, 20) + std::string(100, 'x'));
+    support::write_file(folder / "csv", "Thread,Time,Action,Pointer,Size,Stream\n1,2,boom,4,5,6\n");
+    support::write_file(folder / "jsonl", "{\"kind\":\n");
+    support::write_file(folder / "tmk", "TIDEMARK nonsense that is no file of ours");
+
+    for (const std::string name :
+         {"missing", "empty", "text", "zeros", "pickle", "xz", "csv", "jsonl", "tmk"}) {
+        for (const std::string command : {"info", "replay", "compare", "verify"}) {
+            const Said said = support::tidemark({command, folder / name});
+            INFO(command << " " << name << ": " << said.err);
+            CHECK(said.code == 3);
+            CHECK(said.out.empty());
+            CHECK(contains(said.err, folder / name));
+        }
+    }
+    const Said directory = support::tidemark({"info", folder.path()});
+    CHECK(directory.code == 3);
+    CHECK(contains(directory.err, folder.path()));
+}
+
+TEST_CASE("names from a file cannot drive the terminal", "[cli][bad]") {
+    const Folder folder;
+    const std::string name = "evil\x1b[2Jname";
+
+    const Said said = support::tidemark({"info", folder / name});
+
+    CHECK(said.code == 3);
+    CHECK(!contains(said.err, "\x1b"));
+    CHECK(contains(said.err, "evil?[2Jname"));
+}
