@@ -147,8 +147,9 @@ void Checker::giving_back(const CallArguments& call, const CallOutcome& outcome)
 void Checker::freed_wrongly(const CallArguments& call, std::uint64_t key, const FreedLog& log) {
     const std::uint64_t* freed = log.find(key);
     report(freed ? HazardKind::double_free : HazardKind::unknown_free, freed ? *freed : event_,
-           fmt::format("{} of {:#x}, which {}", to_text(call.call), key,
-                       freed ? "was given back before" : "the device never gave out"));
+           fmt::format(
+               "{} of {:#x}, which {}", to_text(call.call), key,
+               freed ? "was given back before" : "is none of its kind that the device gave out"));
 }
 
 void Checker::give_back_loan(const CallArguments& call, bool ok, Lent kind) {

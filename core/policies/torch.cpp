@@ -102,6 +102,7 @@ class Torch final : public Allocator {
     std::vector<Pool> pools_;
     std::vector<FreeList> lists_;
     std::array<std::uint32_t, 2> last_list_{kNoList, kNoList};  // of the default pool, by kind
+    std::map<BlockId, std::vector<StreamId>> uses_;  // of blocks whose `streams` isn't empty
     std::map<StreamId, std::deque<Pending>> pending_;
     OutOfMemory::Cause refusal_ = OutOfMemory::Cause::device_full;
     DeviceStatus refusal_status_ = DeviceStatus::out_of_memory;
@@ -241,24 +242,22 @@ void Torch::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     if (!allocation.retired)
         usage_.allocated -= block.size;
     if (allocation.retired || block.streams.empty()) [[likely]] {
+        if (!block.streams.empty())
+            uses_.erase(id);
         free_block(id);
         return;
     }
-    for (std::uint32_t number = 0; number < StreamSet::kTracked; ++number) {
-        const StreamId stream{number};
-        StreamSet with = block.streams;
-        with.add(stream);
-        if (with != block.streams)
-            continue;
+    for (const StreamId stream : uses_[id]) {
         if (const DeviceResult<EventId> event = device_->record(stream)) {
             ++block.waits;
             pending_[stream].push_back({*event, id});
         } else if (device_->synchronize(stream)) {
             ++stats_.synchronizations;
         } else {
-            return;  // nobody can say when that stream is done: the block stays waiting
+            ++block.waits;  // nobody can say when that stream is done: it waits for ever
         }
     }
+    uses_.erase(id);
     block.streams = {};
     if (block.waits == 0)
         free_block(id);
@@ -266,8 +265,13 @@ void Torch::deallocate(const Allocation& allocation, StreamId /*stream*/) {
 
 void Torch::record_use(const Allocation& allocation, StreamId stream) {
     Block& block = blocks_[allocation.node];
-    if (lists_[block.list].stream != stream)
-        block.streams.add(stream);
+    if (lists_[block.list].stream == stream)
+        return;
+    block.streams.add(stream);
+    std::vector<StreamId>& uses = uses_[allocation.node];
+    const auto place = std::lower_bound(uses.begin(), uses.end(), stream);
+    if (place == uses.end() || *place != stream)
+        uses.insert(place, stream);
 }
 
 // The end of a block's life: neither allocated nor awaited. Joins its free neighbours.

@@ -15,11 +15,11 @@ struct Said {
 };
 
 struct Surroundings {
-    std::string input;
-    std::vector<std::pair<std::string, std::string>> environment;  // added to the test's own
-    unsigned terminal_width = 0;                                   // 0 = pipes
-    std::string output_to;      // a file or device that takes standard output instead
-    bool close_output = false;  // nobody reads it
+    std::string input = {};
+    std::vector<std::pair<std::string, std::string>> environment = {};  // added to the test's own
+    unsigned terminal_width = 0;                                        // 0 = pipes
+    std::string output_to = {};  // a file or device that takes standard output instead
+    bool close_output = false;   // nobody reads it
 };
 
 // Runs `tidemark ARGUMENTS`. Waits for its end.

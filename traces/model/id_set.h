@@ -1,9 +1,11 @@
 // IdSet: which ids have been seen. Ids that come in ascending order, as programs count them, cost
-// nothing to keep: a set of intervals. Memory O(gaps), O(1) for the id after the last one,
-// O(log gaps) otherwise. Not thread-safe.
+// nothing to keep: a set of intervals. Memory O(runs), O(1) for the id after the last one,
+// O(log runs) otherwise. Not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 
 namespace tidemark {
@@ -28,7 +30,8 @@ class IdSet {
         return after != runs_.begin() && std::prev(after)->second >= id;
     }
 
-    std::size_t gaps() const { return runs_.size(); }
+    // How many intervals it takes.
+    std::size_t runs() const { return runs_.size(); }
 
   private:
     using Runs = std::map<std::uint64_t, std::uint64_t>;  // first -> last, none touching another

@@ -131,45 +131,45 @@ Unpickler::Step Unpickler::execute_rare(unsigned opcode) {
         case opcode::kLong4:
             good = take_length(4, length) && push_long(length);
             break;
+        default:
+            good = execute_structure(opcode);
+    }
+    return good ? Step::next : Step::failed;
+}
+
+// What puts values together, moves them or stores them.
+bool Unpickler::execute_structure(unsigned opcode) {
+    std::uint64_t index = 0;
+    std::size_t height = 0;
+    switch (opcode) {
         case opcode::kSetitem:
-            good = set_item();
-            break;
+            return set_item();
         case opcode::kTuple1:
         case opcode::kTuple2:
         case opcode::kTuple3:
-            good = make_tuple_of(opcode - opcode::kTuple1 + 1);
-            break;
+            return make_tuple_of(opcode - opcode::kTuple1 + 1);
         case opcode::kTuple:
         case opcode::kList:
         case opcode::kDict:
-            good = make_from_mark(opcode);
-            break;
-        case opcode::kBinput:
-            good = take_length(1, length) && put(length);
-            break;
-        case opcode::kLongBinput:
-            good = take_length(4, length) && put(length);
-            break;
+            return make_from_mark(opcode);
         case opcode::kEmptyTuple:
-            good = push({Value::Kind::list, objects_.lists.create()});
-            break;
+            return push({Value::Kind::list, objects_.lists.create()});
+        case opcode::kBinput:
+            return take_length(1, index) && put(index);
+        case opcode::kLongBinput:
+            return take_length(4, index) && put(index);
         case opcode::kPop:
-            good = pop();
-            break;
-        case opcode::kPopMark: {
-            std::size_t height = 0;
-            good = pop_mark(height);
-            if (good)
-                stack_.truncate(height);
-            break;
-        }
+            return pop();
+        case opcode::kPopMark:
+            if (!pop_mark(height))
+                return false;
+            stack_.truncate(height);
+            return true;
         case opcode::kDup:
-            good = duplicate();
-            break;
+            return duplicate();
         default:
-            good = execute_text(opcode);
+            return execute_text(opcode);
     }
-    return good ? Step::next : Step::failed;
 }
 
 inline const unsigned char* Unpickler::take(std::size_t count) {

@@ -76,6 +76,7 @@ class Unpickler {
 
     Step execute(unsigned opcode);
     Step execute_rare(unsigned opcode);
+    bool execute_structure(unsigned opcode);
     bool execute_text(unsigned opcode);
     bool reject(unsigned opcode);
 

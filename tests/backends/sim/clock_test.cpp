@@ -67,6 +67,14 @@ TEST_CASE("a stream that waits for an event begins after it") {
     CHECK(clock.drain_all() == 15);
 }
 
+TEST_CASE("waiting for an early event does not shorten a stream's own work") {
+    VirtualClock clock;
+    clock.enqueue(kA, 10);
+    clock.enqueue(kB, 100);
+    clock.wait(kB, clock.record(kA));
+    CHECK(clock.busy_until(kB) == 100);
+}
+
 TEST_CASE("event numbers are never reused and stay known after they have passed") {
     VirtualClock clock;
     const EventId first = clock.record(kA);

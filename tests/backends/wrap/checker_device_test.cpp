@@ -204,6 +204,16 @@ TEST_CASE("an address that is given out anew can be given back anew") {
     CHECK(scene.checker.count() == 0);
 }
 
+TEST_CASE("freeing live memory by the wrong call is no double free, though it was freed before") {
+    Scene scene;
+    const Address a = scene.device.malloc(512).value();
+    REQUIRE(scene.device.free(a));
+    REQUIRE(scene.device.malloc(512).value() == a);
+    CHECK_FALSE(scene.device.host_free(a));
+    CHECK(scene.checker.count(HazardKind::unknown_free) == 1);
+    CHECK(scene.checker.count() == 1);
+}
+
 TEST_CASE("a call that fails for another reason is nobody's hazard") {
     Scene scene;
     const Address a = scene.device.malloc(512).value();

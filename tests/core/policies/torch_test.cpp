@@ -102,6 +102,19 @@ TEST_CASE("torch never gives a stream what another one freed", "[torch]") {
     CHECK(torch.allocate(4096, 1).address == first.address);
 }
 
+TEST_CASE("torch keeps a block back until each stream that used it is done", "[torch]") {
+    const std::uint32_t other = GENERATE(1U, 62U, 63U, 100'000U);
+    Fixture torch;
+    const Allocation block = torch.allocate(4096);
+    torch.allocator->record_use(block, StreamId{other});
+    torch.free(block);
+
+    CHECK(torch.allocator->usage().allocated == 0);
+    CHECK(torch.allocator->usage().active == 4096);        // an event has been recorded
+    CHECK(torch.allocate(4096).address == block.address);  // the next request sees it complete
+    CHECK(torch.allocator->usage().active == 4096);
+}
+
 TEST_CASE("torch joins free neighbours", "[torch]") {
     Fixture torch;
     const Allocation a = torch.allocate(1024);
