@@ -34,29 +34,27 @@ struct Column {
     }
 };
 
-// The largest of each column's buckets. A bucket covers the time from the one before it to its
-// own; a column that none ends in shows the bucket that spans it.
+// The largest of each column's buckets. A bucket covers the time from the end of the one before it
+// to its own end, and every column that this touches; without times all are of equal length.
 std::vector<Column> columns_of(const Timeline& timeline, std::size_t count) {
     const auto& buckets = timeline.buckets;
     const Nanoseconds duration = buckets.back().time;
-    const auto place = [&](std::size_t bucket) {
+    const auto end_of = [&](std::size_t bucket) {  // in columns
         const double share =
             duration > 0 ? static_cast<double>(buckets[bucket].time) / static_cast<double>(duration)
                          : static_cast<double>(bucket + 1) / static_cast<double>(buckets.size());
-        const auto column =
-            static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(count));
-        return std::min(column, count - 1);
+        return std::clamp(share, 0.0, 1.0) * static_cast<double>(count);
     };
     std::vector<Column> columns(count);
-    std::size_t from = 0;
+    double begin = 0;
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-        const std::size_t to = std::max(place(i), from);
-        for (std::size_t column = from; column <= to; ++column)
+        const double end = end_of(i);
+        const auto last = static_cast<std::size_t>(std::max(std::ceil(end) - 1, 0.0));
+        const auto first = std::min(static_cast<std::size_t>(begin), last);
+        for (std::size_t column = first; column <= last; ++column)
             columns[column].join(buckets[i]);
-        from = to;
+        begin = std::max(begin, end);
     }
-    for (std::size_t column = from + 1; column < count; ++column)
-        columns[column].join(buckets.back());
     return columns;
 }
 

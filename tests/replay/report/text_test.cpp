@@ -5,6 +5,26 @@
 
 using namespace tidemark;
 
+namespace {
+
+Measurement whole(std::string_view name, Unit unit, std::uint64_t value) {
+    Measurement measurement;
+    measurement.name = name;
+    measurement.unit = unit;
+    measurement.whole = value;
+    return measurement;
+}
+
+Measurement ratio(std::string_view name, double value) {
+    Measurement measurement;
+    measurement.name = name;
+    measurement.unit = Unit::ratio;
+    measurement.real = value;
+    return measurement;
+}
+
+}  // namespace
+
 TEST_CASE("what could drive a terminal is not printed", "[report]") {
     CHECK(printable("plain") == "plain");
     CHECK(printable("größe ▁") == "größe ▁");
@@ -17,19 +37,19 @@ TEST_CASE("what could drive a terminal is not printed", "[report]") {
 }
 
 TEST_CASE("figures are shown in their unit", "[report]") {
-    CHECK(figure_text({.name = "a_bytes", .unit = Unit::bytes, .whole = 7_GiB}) == "7.00 GiB");
-    CHECK(figure_text({.name = "a_ns", .unit = Unit::nanoseconds, .whole = 310'000}) == "310 us");
-    CHECK(figure_text({.name = "a", .unit = Unit::count, .whole = 12345}) == "12,345");
-    CHECK(figure_text({.name = "overhead_ratio", .unit = Unit::ratio, .real = 1.34}) == "1.340");
-    CHECK(figure_text({.name = "fragmentation", .unit = Unit::ratio, .real = 0.041}) == "4.1 %");
+    CHECK(figure_text(whole("a_bytes", Unit::bytes, 7_GiB)) == "7.00 GiB");
+    CHECK(figure_text(whole("a_ns", Unit::nanoseconds, 310'000)) == "310 us");
+    CHECK(figure_text(whole("a", Unit::count, 12345)) == "12,345");
+    CHECK(figure_text(ratio("overhead_ratio", 1.34)) == "1.340");
+    CHECK(figure_text(ratio("fragmentation", 0.041)) == "4.1 %");
 }
 
 TEST_CASE("a metric that no group knows is shown all the same", "[report]") {
     Run run;
     run.scenario.policy = "torch";
     run.measurements = {
-        {.name = "peak_reserved_bytes", .unit = Unit::bytes, .whole = 2_MiB},
-        {.name = "brand_new", .unit = Unit::count, .whole = 77},
+        whole("peak_reserved_bytes", Unit::bytes, 2_MiB),
+        whole("brand_new", Unit::count, 77),
     };
     const std::string text = run_text("x", run, {}, {});
 
