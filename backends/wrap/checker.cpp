@@ -149,7 +149,8 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
 }
 
 void Checker::granted(const Request& request, const Allocation& allocation) {
-    const Range range{allocation.address, allocation.size};
+    // What the program may touch. The allocation's size may also count padding before its address.
+    const Range range{allocation.address, std::max<Bytes>(request.size, 1)};
     Place place = place_of(range);
     check_place(request, allocation, place);
     check_owners(request, range, place);
@@ -160,7 +161,7 @@ void Checker::granted(const Request& request, const Allocation& allocation) {
     }
     grants_.emplace(range.begin, Grant{.id = id,
                                        .event = event_,
-                                       .size = range.size,
+                                       .size = allocation.size,
                                        .node = allocation.node,
                                        .streams = {request.stream},
                                        .extents = std::move(place.extents)});

@@ -59,8 +59,6 @@ class BestFit final : public Allocator {
         TM_CHECK(blocks_[id].state == Block::State::allocated);
         count_deallocated(allocation);
         blocks_[id].state = Block::State::free;
-        if (allocation.retired)
-            blocks_[id].streams = {};  // the caller saw the device finish with it
         const BlockId prev = blocks_[id].prev;
         const BlockId next = blocks_[id].next;
         const bool join_prev = is_free(prev);

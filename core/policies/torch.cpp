@@ -144,7 +144,7 @@ tl::expected<Allocation, OutOfMemory> Torch::allocate(const Request& request) {
     }
     if (!pending_.empty())
         process_events();
-    const Bytes size = settings_.round_size(request.size + padding);
+    const Bytes size = settings_.round_size(std::max<Bytes>(request.size, 1) + padding);
     const Kind kind = size <= kTorchSmallMax ? small : large;
     std::uint32_t list = last_list_[kind];
     if (request.pool != PoolId::default_pool || list >= lists_.size() ||

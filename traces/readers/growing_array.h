@@ -1,12 +1,10 @@
 // GrowingArray: a vector for tens of millions of small records that are only ever appended.
 //
 // Grows by realloc, which moves large blocks by remapping pages instead of copying them, so the
-// peak is the array itself and not the old one beside the new; and takes its memory from the kernel
-// a megabyte at a time, which is several times cheaper than a page fault for every 4 KiB. Trivially
-// copyable elements only; pointers into it are valid until the next push_back. Not thread-safe.
+// peak is the array itself and not the old one beside the new. Trivially copyable elements only;
+// pointers into it are valid until the next push_back. Not thread-safe.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <span>
@@ -16,10 +14,6 @@
 #include "core/base/check.h"
 
 namespace tidemark {
-
-// Has the kernel provide the pages of [begin, begin + bytes) now; without effect where it can't.
-// Only pages that lie wholly within are touched.
-void provide_pages(void* begin, std::size_t bytes);
 
 template <class T>
 class GrowingArray {
@@ -43,9 +37,9 @@ class GrowingArray {
 
     // Amortised O(1).
     void push_back(const T& value) {
-        if (size_ == ready_) [[unlikely]] {
+        if (size_ == capacity_) [[unlikely]] {
             const T kept = value;  // may be an element of this very array
-            make_ready();
+            reserve(capacity_ == 0 ? 64 : capacity_ * 2);
             data_[size_++] = kept;
             return;
         }
@@ -54,8 +48,10 @@ class GrowingArray {
 
     // Grows or shrinks to `count`; new elements are `value`.
     void resize(std::size_t count, const T& value) {
-        while (size_ < count)
-            push_back(value);
+        if (count > capacity_)
+            reserve(count > capacity_ * 2 ? count : capacity_ * 2);
+        for (std::size_t i = size_; i < count; ++i)
+            data_[i] = value;
         size_ = count;
     }
 
@@ -87,31 +83,19 @@ class GrowingArray {
     void swap(GrowingArray& other) {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
-        std::swap(ready_, other.ready_);
         std::swap(capacity_, other.capacity_);
     }
 
-    // Room for at least one more element.
-    void make_ready() {
-        constexpr std::size_t kStep = (std::size_t{1} << 20U) / sizeof(T);
-        static_assert(kStep > 64);
-        if (ready_ == capacity_) {
-            const std::size_t capacity = capacity_ == 0 ? 64 : capacity_ * 2;
-            TM_CHECK(capacity <= static_cast<std::size_t>(-1) / sizeof(T) / 2);
-            void* grown = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));
-            TM_CHECK(grown != nullptr);
-            data_ = static_cast<T*>(grown);
-            capacity_ = capacity;
-        }
-        const std::size_t more = std::min(kStep, capacity_ - ready_);
-        if (more == kStep)
-            provide_pages(data_ + ready_, more * sizeof(T));
-        ready_ += more;
+    void reserve(std::size_t capacity) {
+        TM_CHECK(capacity <= static_cast<std::size_t>(-1) / sizeof(T) / 2);
+        void* grown = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));
+        TM_CHECK(grown != nullptr);
+        data_ = static_cast<T*>(grown);
+        capacity_ = capacity;
     }
 
     T* data_ = nullptr;
     std::size_t size_ = 0;
-    std::size_t ready_ = 0;  // elements whose memory is there; up to capacity_
     std::size_t capacity_ = 0;
 };
 

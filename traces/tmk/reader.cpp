@@ -1,5 +1,6 @@
 // Reading .tmk: by the index at its end, or by walking its blocks where the end is missing.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,23 +55,23 @@ struct OpenFile {
 
 class TmkCursor final : public TraceCursor {
   public:
-    TmkCursor(const OpenFile& file, std::size_t chunk, Nanoseconds from_time)
+    // Begins in `chunk`, there with the first event at `from_time` or later if one is given.
+    TmkCursor(const OpenFile& file, std::size_t chunk, std::optional<Nanoseconds> from_time)
         : file_(file), limits_(limits_of(file.info)), chunk_(chunk), from_time_(from_time) {}
 
     Result<EventBatch> next() override {
         for (;;) {
             TM_ASSIGN(EventBatch batch, next_whole());
+            if (!from_time_ || batch.count == 0)
+                return batch;
             const Nanoseconds* const end = batch.time + batch.count;
-            const Nanoseconds* const first =
-                skipping_ ? std::lower_bound(batch.time, end, from_time_) : batch.time;
-            if (first == end && batch.count != 0)
+            const Nanoseconds* const first = std::lower_bound(batch.time, end, *from_time_);
+            if (first == end)
                 continue;
-            skipping_ = false;
+            from_time_.reset();
             return drop_front(batch, static_cast<std::size_t>(first - batch.time));
         }
     }
-
-    void skip_to_time() { skipping_ = true; }
 
   private:
     Result<EventBatch> next_whole() {
@@ -116,9 +117,8 @@ class TmkCursor final : public TraceCursor {
     Limits limits_;
     ChunkDecoder decoder_;
     std::size_t chunk_;
-    Nanoseconds from_time_;
+    std::optional<Nanoseconds> from_time_;  // until the first event is found
     bool in_chunk_ = false;
-    bool skipping_ = false;
 };
 
 class MappedTrace final : public TmkTrace {
@@ -130,16 +130,14 @@ class MappedTrace final : public TmkTrace {
     std::uint64_t hash() const override { return file_.hash; }
 
     std::unique_ptr<TraceCursor> cursor() const override {
-        return std::make_unique<TmkCursor>(file_, 0, 0);
+        return std::make_unique<TmkCursor>(file_, 0, std::nullopt);
     }
 
     std::unique_ptr<TraceCursor> cursor_at(Nanoseconds time) const override {
         const auto& chunks = file_.index.chunks;
         const auto chunk = std::ranges::lower_bound(chunks, time, {}, &IndexEntry::last_time);
-        auto cursor = std::make_unique<TmkCursor>(
-            file_, static_cast<std::size_t>(chunk - chunks.begin()), time);
-        cursor->skip_to_time();
-        return cursor;
+        return std::make_unique<TmkCursor>(file_, static_cast<std::size_t>(chunk - chunks.begin()),
+                                           time);
     }
 
   private:

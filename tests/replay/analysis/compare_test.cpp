@@ -24,7 +24,7 @@ VectorTrace random_trace(std::uint64_t seed, int events) {
     for (int i = 0; i < events; ++i) {
         const auto slot = static_cast<std::uint32_t>(random.below(live.size()));
         TraceEvent event;
-        event.time = 1'000'000 * i;
+        event.time = Nanoseconds{1'000'000} * i;
         event.slot = slot;
         event.kind = live[slot] ? EventKind::free : EventKind::allocate;
         event.size = live[slot] ? 0 : 1 + random.below(8_MiB);
