@@ -17,9 +17,9 @@ struct PolicySpec {
     // "torch:max_split_size_mb=128": the name and the options that are not at their default.
     std::string text() const;
 
-    // This spec under a limit on reserved bytes (0: none) that it keeps by itself, if the policy has
-    // an option for that; else unchanged, and the device must keep the limit. Errors (bad_option):
-    // the spec has another limit already.
+    // This spec under a limit on reserved bytes (0: none) that it keeps by itself, if the policy
+    // has an option for that; else unchanged, and the device must keep the limit. Errors
+    // (bad_option): the spec has another limit already.
     Result<PolicySpec> with_limit(Bytes limit) const;
 
     // A fresh allocator of this policy on `device`, which must outlive it.

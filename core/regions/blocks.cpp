@@ -26,8 +26,8 @@ BlockId Blocks::create(Address address, Bytes size, std::uint32_t list) {
 
 BlockId Blocks::split(BlockId id, Bytes size) {
     TM_CHECK_DEBUG(size > 0 && size < blocks_[id].size);
-    const BlockId rest = create(blocks_[id].address + size, blocks_[id].size - size,
-                                blocks_[id].list);
+    const BlockId rest =
+        create(blocks_[id].address + size, blocks_[id].size - size, blocks_[id].list);
     Block& low = blocks_[id];
     Block& high = blocks_[rest];
     high.prev = id;

@@ -78,7 +78,25 @@ bool Unpickler::read_flat_key(const unsigned char*& at, std::size_t item) {
 
 // One value at `at`, which is moved behind it. False: it is none of the usual ones.
 inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
-    std::size_t index = 0;
+    if (*at == opcode::kLong1) {
+        const unsigned length = at[1];
+        if (length == 0 || length > 7)
+            return false;
+        const unsigned unused = 64 - 8 * length;
+        const std::uint64_t low = load_as<std::uint64_t>(at + 2) << unused;
+        value = Value::integer(static_cast<std::int64_t>(low) >> unused);
+        at += 2 + length;
+        return true;
+    }
+    if (*at == opcode::kLongBinget || *at == opcode::kBinget) {
+        const bool is_long = *at == opcode::kLongBinget;
+        const std::size_t index = is_long ? load_as<std::uint32_t>(at + 1) : at[1];
+        at += is_long ? 5 : 2;
+        if (index >= memo_.size() || memo_[index] == 0)
+            return false;
+        value = objects_.lists.unpack(memo_[index]);
+        return true;
+    }
     switch (*at) {
         case opcode::kBinint1:
             value = Value::integer(at[1]);
@@ -92,16 +110,6 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
             value = Value::integer(static_cast<std::int32_t>(load_as<std::uint32_t>(at + 1)));
             at += 5;
             return true;
-        case opcode::kLong1: {
-            const unsigned length = at[1];
-            if (length == 0 || length > 7)
-                return false;
-            const unsigned unused = 64 - 8 * length;
-            const std::uint64_t low = load_as<std::uint64_t>(at + 2) << unused;
-            value = Value::integer(static_cast<std::int64_t>(low) >> unused);
-            at += 2 + length;
-            return true;
-        }
         case opcode::kShortBinunicode: {
             const unsigned length = at[1];
             if (length > 8 || at[2 + length] != opcode::kMemoize)
@@ -112,14 +120,6 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
             at += 3 + length;
             return true;
         }
-        case opcode::kBinget:
-            index = at[1];
-            at += 2;
-            break;
-        case opcode::kLongBinget:
-            index = load_as<std::uint32_t>(at + 1);
-            at += 5;
-            break;
         case opcode::kNewTrue:
         case opcode::kNewFalse:
             value = {Value::Kind::boolean, *at == opcode::kNewTrue ? 1U : 0U};
@@ -128,10 +128,6 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
         default:
             return false;
     }
-    if (index >= memo_.size() || memo_[index] == 0)
-        return false;
-    value = objects_.lists.unpack(memo_[index]);
-    return true;
 }
 
 }  // namespace tidemark

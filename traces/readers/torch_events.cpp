@@ -124,7 +124,7 @@ class EventWriter {
         } else {
             Entry& end = walk.history.entries[block.link];
             end.link = event.slot;
-            end.set(Entry::kOwned | Entry::kBorn);
+            end.set(Entry::kOwned);
         }
         if (block.pending) {
             event.kind = EventKind::retire;
@@ -186,8 +186,14 @@ class EventWriter {
     }
 
     void write_entry(DeviceWalk& walk, Entry& entry, bool pair) {
+        if (!is_whole(entry)) [[unlikely]] {
+            note(info_.anomalies.bad_records, "an entry without address or size");
+            return;
+        }
         const Output::Resolved& context = output_.context(entry.context);
-        TraceEvent event;
+        if (entry.action() == Action::alloc && walk.orphans.size() + walk.pending.size() != 0)
+            close_older(walk, entry, context);
+        TraceEvent& event = output_.draft();
         event.time = time_;
         event.size = entry.size;
         event.address = entry.address;
@@ -208,13 +214,28 @@ class EventWriter {
         }
     }
 
-    void write_alloc(DeviceWalk& walk, const Entry& entry, TraceEvent& event) {
-        if (!is_whole(entry)) [[unlikely]] {
-            note(info_.anomalies.bad_records, "an entry without address or size");
-            return;
+    // An allocation where another is believed to live: that one has ended unseen.
+    void close_older(DeviceWalk& walk, const Entry& allocation, const Output::Resolved& context) {
+        TraceEvent event;
+        event.kind = EventKind::free;
+        event.slot = walk.orphans.erase(allocation.address);
+        if (event.slot == kNoSlot) {
+            event.kind = EventKind::finish;
+            event.slot = walk.pending.erase(allocation.address);
         }
-        if (walk.orphans.size() + walk.pending.size() != 0) [[unlikely]]
-            close_older(walk, event);
+        if (event.slot == kNoSlot)
+            return;
+        note(info_.anomalies.reused_live, "an allocation where another one lives");
+        event.time = time_;
+        event.address = allocation.address;
+        event.stream = context.stream;
+        event.device = static_cast<std::uint16_t>(entry_device_);
+        output_.add(event);
+        slots_.release(event.slot);
+    }
+
+    // From here on `event` is the output's draft.
+    void write_alloc(DeviceWalk& walk, const Entry& entry, TraceEvent& event) {
         if (entry.size == 0)
             note(info_.anomalies.zero_sizes, "an allocation of no bytes");
         else if (entry.size >= kLargestRequest)
@@ -227,30 +248,10 @@ class EventWriter {
             final_slots_[entry.link & ~kFinalLink] = event.slot;
         else
             walk.history.entries[entry.link].link = event.slot;
-        output_.add(event);
-    }
-
-    // An allocation where another is believed to live: that one has ended unseen.
-    void close_older(DeviceWalk& walk, const TraceEvent& allocation) {
-        TraceEvent event = allocation;
-        event.aux = 0;
-        event.kind = EventKind::free;
-        event.slot = walk.orphans.erase(event.address);
-        if (event.slot == kNoSlot) {
-            event.kind = EventKind::finish;
-            event.slot = walk.pending.erase(event.address);
-        }
-        if (event.slot == kNoSlot)
-            return;
-        note(info_.anomalies.reused_live, "an allocation where another one lives");
-        write_end(event.kind, event);
+        output_.commit();
     }
 
     void write_free(DeviceWalk& walk, const Entry& entry, TraceEvent& event, bool pair) {
-        if (!is_whole(entry)) [[unlikely]] {
-            note(info_.anomalies.bad_records, "an entry without address or size");
-            return;
-        }
         const Action action = entry.action();
         if (action == Action::free_completed) {
             event.slot = walk.pending.erase(entry.address);
@@ -270,23 +271,19 @@ class EventWriter {
         if (!awaited || !walk.history.completes_frees)
             return write_end(EventKind::free, event);
         event.kind = EventKind::retire;
-        output_.add(event);
         if (event.slot != kNoSlot)
             walk.pending.insert(entry.address, event.slot);
+        output_.commit();
     }
 
     void write_end(EventKind kind, TraceEvent& event) {
         event.kind = kind;
-        output_.add(event);
         if (event.slot != kNoSlot)
             slots_.release(event.slot);
+        output_.commit();
     }
 
     void write_other(const Entry& entry, TraceEvent& event, std::uint32_t pool) {
-        if (!is_whole(entry)) [[unlikely]] {
-            note(info_.anomalies.bad_records, "an entry without address or size");
-            return;
-        }
         switch (entry.action()) {
             case Action::segment_alloc:
                 event.kind = EventKind::segment_alloc;
@@ -318,7 +315,7 @@ class EventWriter {
         }
         if (event.kind != EventKind::mark && event.kind != EventKind::snapshot)
             event.aux = pool;
-        output_.add(event);
+        output_.commit();
     }
 
     // Annotations of a time before the first entry are left out, except those of ranges that reach

@@ -8,7 +8,7 @@ namespace tidemark::torch {
 Output::Output(const Records& records, TraceSink& sink, TraceInfo& info)
     : records_(records),
       info_(info),
-      buffer_(sink),
+      sink_(sink),
       contexts_(records.contexts.size()),
       streams_(records.streams.size(), kNone),
       pools_(records.pools.size(), kNone),
@@ -21,13 +21,15 @@ Output::Output(const Records& records, TraceSink& sink, TraceInfo& info)
     info_.pools = {"default"};
 }
 
-void Output::keep(Result<void> status) {
-    if (status_)
-        status_ = std::move(status);
+void Output::pass_on() {
+    if (status_ && size_ != 0)
+        status_ = sink_.append({batch_.data(), size_});
+    passed_on_ += size_;
+    size_ = 0;
 }
 
 Result<void> Output::flush() {
-    keep(buffer_.flush());
+    pass_on();
     return status_;
 }
 

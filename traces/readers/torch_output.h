@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "traces/model/event_buffer.h"
 #include "traces/model/trace.h"
 #include "traces/readers/torch_records.h"
 
@@ -27,10 +26,19 @@ class Output {
     // All must outlive the output; the records may no longer change.
     Output(const Records& records, TraceSink& sink, TraceInfo& info);
 
-    // Amortised O(1). The sink's errors show at the next good() or flush().
+    // The next event, to be filled in where it will stay (copying what has just been written in
+    // small parts costs more than writing it), and its end. Amortised O(1). The sink's errors show
+    // at the next good() or flush().
+    TraceEvent& draft() { return batch_[size_] = {}; }
+
+    void commit() {
+        if (++size_ == kBatch) [[unlikely]]
+            pass_on();
+    }
+
     void add(const TraceEvent& event) {
-        if (Result<void> added = buffer_.add(event); !added) [[unlikely]]
-            keep(std::move(added));
+        batch_[size_] = event;
+        commit();
     }
 
     const Resolved& context(std::uint32_t index) {
@@ -45,20 +53,25 @@ class Output {
     std::uint32_t string(std::uint32_t index);  // of the pickle's strings, kNone = ""
     std::uint32_t stack(std::uint32_t list);    // of the pickle's lists, kNone = no stack
 
-    std::uint64_t count() const { return buffer_.count(); }
+    std::uint64_t count() const { return passed_on_ + size_; }
 
     bool good() const { return status_.has_value(); }
 
     Result<void> flush();
 
   private:
-    void keep(Result<void> status);
+    static constexpr std::size_t kBatch = 1024;  // 48 KiB
+
+    void pass_on();
     void resolve(std::uint32_t index);
     std::uint32_t tag(const Context& context);
 
     const Records& records_;
     TraceInfo& info_;
-    EventBuffer buffer_;
+    TraceSink& sink_;
+    std::vector<TraceEvent> batch_ = std::vector<TraceEvent>(kBatch);
+    std::size_t size_ = 0;  // events in the batch
+    std::uint64_t passed_on_ = 0;
     Result<void> status_;  // the first error
     std::vector<Resolved> contexts_;
     std::vector<std::uint32_t> streams_;  // by index in the file; kNone = not mentioned yet

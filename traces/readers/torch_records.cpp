@@ -17,10 +17,8 @@ struct KeyName {
 
 constexpr std::array kKeyNames = {
     KeyName{"action", Key::action},
-    KeyName{"active_size", Key::active_size},
     KeyName{"addr", Key::addr},
     KeyName{"address", Key::address},
-    KeyName{"allocated_size", Key::allocated_size},
     KeyName{"allocator_settings", Key::allocator_settings},
     KeyName{"blocks", Key::blocks},
     KeyName{"compile_context", Key::compile_context},
@@ -32,7 +30,6 @@ constexpr std::array kKeyNames = {
     KeyName{"frames", Key::frames},
     KeyName{"history", Key::history},
     KeyName{"host_segments", Key::host_segments},
-    KeyName{"host_traces", Key::host_traces},
     KeyName{"is_expandable", Key::is_expandable},
     KeyName{"line", Key::line},
     KeyName{"name", Key::name},
@@ -41,7 +38,6 @@ constexpr std::array kKeyNames = {
     KeyName{"requested_size", Key::requested_size},
     KeyName{"segment_pool_id", Key::segment_pool_id},
     KeyName{"segment_type", Key::segment_type},
-    KeyName{"segments", Key::segments},
     KeyName{"size", Key::size},
     KeyName{"stage", Key::stage},
     KeyName{"state", Key::state},
@@ -374,9 +370,6 @@ void Records::set_segment(Segment& segment, Key key, Value value) {
             break;
         case Key::is_expandable:
             segment.expandable = number(value) != 0;
-            break;
-        case Key::frames:
-            segment.frames = list_of(value);
             break;
         case Key::blocks:
             segment.blocks = list_of(value);

@@ -60,7 +60,6 @@ struct Entry {
     static constexpr std::uint8_t kHasSize = 2;
     static constexpr std::uint8_t kOwned = 4;  // a free whose allocation is known: link = its slot
     static constexpr std::uint8_t kTwice = 8;  // a free of what had been freed before
-    static constexpr std::uint8_t kBorn = 16;  // a free of a block that lived before the trace
 
     std::uint64_t address = 0;  // of oom: the device's free bytes
     std::uint64_t size = 0;
@@ -95,7 +94,6 @@ struct Segment {
     std::uint32_t device = 0;
     std::uint32_t stream = 0;
     std::uint32_t pool = 0;
-    std::uint32_t frames = kNone;
     std::uint32_t blocks = kNone;  // a list of blocks
     bool small = false;
     bool expandable = false;
@@ -131,12 +129,10 @@ struct Annotation {
 
 // Every key that means something to us.
 enum class Key : std::uint8_t {
-    none,
+    none,  // of no interest
     action,
     addr,
     address,
-    allocated_size,
-    active_size,
     allocator_settings,
     blocks,
     compile_context,
@@ -148,7 +144,6 @@ enum class Key : std::uint8_t {
     frames,
     history,
     host_segments,
-    host_traces,
     is_expandable,
     line,
     name,
@@ -157,7 +152,6 @@ enum class Key : std::uint8_t {
     requested_size,
     segment_pool_id,
     segment_type,
-    segments,
     size,
     stage,
     state,
@@ -165,7 +159,7 @@ enum class Key : std::uint8_t {
     time_us,
     total_size,
     user_metadata,
-    count
+    count  // how many there are
 };
 
 class Records final : public DictHandler {
@@ -209,7 +203,8 @@ class Records final : public DictHandler {
         return (seen_[static_cast<std::size_t>(kind)] >> static_cast<unsigned>(key) & 1U) != 0;
     }
 
-    // False once there are more records than can be numbered; those beyond are lost.
+    // False once there were more records of a kind than can be numbered; the last one is
+    // overwritten.
     bool whole() const { return !overflown_; }
 
     PickleObjects& objects() { return objects_; }

@@ -24,7 +24,8 @@ T choose(std::uint8_t stores, T stored, T otherwise) {
 }  // namespace
 
 template <class T>
-bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::size_t events) {
+bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::size_t events,
+                            std::size_t slots) {
     layout_ = in.get<Layout>();
     if (layout_ > Layout::by_slot)
         return false;
@@ -46,7 +47,7 @@ bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::siz
         ahead_begin_ = ahead_end_ = 0;
     }
     if (layout_ == Layout::by_slot)
-        last_.resize(kChunkEvents);
+        last_.resize(slots);
     if (!stream_.open(in, decompressor, events))
         return false;
     bound_ = stream_.bound();
@@ -124,8 +125,7 @@ bool ColumnDecoder<T>::decode(const BatchScope& scope) {
 }
 
 ChunkDecoder::ChunkDecoder()
-    : slot_list_(kChunkEvents),
-      kind_(kBatchEvents),
+    : kind_(kBatchEvents),
       time_(kBatchEvents),
       slot_(kBatchEvents),
       place_(kBatchEvents),
@@ -153,21 +153,26 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
         !times_.open(in, decompressor_, events) || times_.left() != events ||
         !slots_.open(in, decompressor_, events))
         return false;
-    const std::size_t slots = slots_.left();
-    slots_.read(slot_list_.data(), slots);
+    slot_count_ = slots_.left();
+    slot_list_.resize(std::max(slot_list_.size(), slot_count_));
+    slots_.read(slot_list_.data(), slot_count_);
     const auto is_allowed = [this](std::uint32_t slot) {
         return slot < limits_.slots || slot == kNoSlot;
     };
-    if (!std::all_of(slot_list_.begin(), slot_list_.begin() + static_cast<std::ptrdiff_t>(slots),
-                     is_allowed))
+    if (!std::ranges::all_of(std::span(slot_list_).first(slot_count_), is_allowed))
         return false;
     if (!places_.open(in, decompressor_, events) || places_.left() != events)
         return false;
-    slot_count_ = slots;
-    return size_.open(in, decompressor_, events) && address_.open(in, decompressor_, events) &&
-           stream_.open(in, decompressor_, events) && stack_.open(in, decompressor_, events) &&
-           aux_.open(in, decompressor_, events) && tag_.open(in, decompressor_, events) &&
-           device_.open(in, decompressor_, events) && flags_.open(in, decompressor_, events);
+    // So that any place may be looked up before it is known to be right.
+    constexpr std::uint64_t kLastPlace = std::numeric_limits<std::uint16_t>::max();
+    const std::size_t places = std::min(places_.bound(), kLastPlace) + 1;
+    slot_list_.resize(std::max(slot_list_.size(), places));
+    const auto open_column = [&](auto& column) {
+        return column.open(in, decompressor_, events, slot_count_);
+    };
+    return open_column(size_) && open_column(address_) && open_column(stream_) &&
+           open_column(stack_) && open_column(aux_) && open_column(tag_) && open_column(device_) &&
+           open_column(flags_);
 }
 
 // Places must appear in order, so that `first` is right and none is outside the list.

@@ -35,8 +35,8 @@ class ColumnDecoder {
   public:
     ColumnDecoder() : values_(kBatchEvents) {}
 
-    // False if anything is amiss.
-    bool open(ByteReader& in, Decompressor& decompressor, std::size_t events);
+    // `slots`: those of the chunk; every place in a batch is below. False if anything is amiss.
+    bool open(ByteReader& in, Decompressor& decompressor, std::size_t events, std::size_t slots);
 
     // The next batch. False if the stream has too few numbers.
     bool decode(const BatchScope& scope);
@@ -108,7 +108,7 @@ class ChunkDecoder {
     StreamDecoder<Nanoseconds> times_;
     StreamDecoder<std::uint32_t> slots_;    // the chunk's list of slots
     StreamDecoder<std::uint16_t> places_;   // each event's place in it
-    std::vector<std::uint32_t> slot_list_;  // as long as any place could ask for
+    std::vector<std::uint32_t> slot_list_;  // at least as long as any place could ask for
     std::size_t slot_count_ = 0;            // of the list
     std::size_t slots_seen_ = 0;
 
