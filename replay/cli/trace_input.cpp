@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "traces/open.h"
 
 namespace tidemark {
@@ -37,6 +39,15 @@ Result<TraceInfo> TraceInput::import(const Context& context, const std::string& 
     Progress progress(context.terminal(), "importing " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     return import_trace(path, target, options);
+}
+
+Error in_trace(Error error, const std::string& path) {
+    const std::string name = path == "-" ? trace_name(path) : path;
+    if (error.where.empty())
+        error.where = name;
+    else if (error.code != ErrorCode::bad_option && error.where.find(name) == std::string::npos)
+        error.where = fmt::format("{}: {}", name, error.where);
+    return error;
 }
 
 std::string trace_name(const std::string& path) {

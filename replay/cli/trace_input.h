@@ -30,6 +30,9 @@ class TraceInput {
     bool lenient_ = false;
 };
 
+// An error that a later step met in the trace, with the trace's name in front of its place.
+Error in_trace(Error error, const std::string& path);
+
 // What reports call the trace: the file's name without its folder, or "standard input".
 std::string trace_name(const std::string& path);
 

@@ -42,7 +42,9 @@ class Verify final : public Command {
         options.progress = [&](std::uint64_t done) {
             progress.show_events(done, trace->info().event_count);
         };
-        TM_ASSIGN(VerifyReport report, verify(*trace, spec, options));
+        TM_ASSIGN(VerifyReport report, verify(*trace, spec, options).map_error([this](Error error) {
+            return in_trace(std::move(error), path_);
+        }));
         progress.clear();
         report.notes.insert(report.notes.begin(), warnings.begin(), warnings.end());
         const std::string name = trace_name(path_);

@@ -10,6 +10,9 @@
 namespace tidemark {
 namespace {
 
+// Observers read what the loop has written: a slice of it stays in the second-level cache.
+constexpr std::size_t kSlice = 2048;
+
 constexpr std::uint64_t kEventsPerSample = 8192;
 constexpr std::uint64_t kEventsPerProgress = 1U << 20U;
 
@@ -39,7 +42,7 @@ class Replay {
     Result<ReplaySummary> run(TraceCursor& cursor);
 
   private:
-    // Everything that happens in one batch of events. `Single` compiles out the sum over lanes.
+    // Everything that happens in one slice of events. `Single` compiles out the sum over lanes.
     template <bool Single>
     void replay_batch(const EventBatch& batch);
     void replay_event(const EventBatch& batch, std::size_t i, const Lane& lane);
@@ -51,6 +54,7 @@ class Replay {
 
     void close(Live& live, const Lane& lane, StreamId stream);
     void refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
+    void slice(const EventBatch& events);
     void sample();
     Usage usage() const;
 
@@ -63,12 +67,14 @@ class Replay {
     Bytes requested_ = 0;
     std::uint64_t first_event_ = 0;
     std::uint64_t next_sample_ = kEventsPerSample;
+    std::uint64_t next_progress_ = kEventsPerProgress;
     bool stop_ = false;
 
-    std::vector<Usage> usages_;
-    std::vector<Bytes> requesteds_;
-    std::vector<Address> granted_;
-    std::vector<Nanoseconds> times_;
+    // The outcomes of one slice.
+    std::vector<Usage> usages_ = std::vector<Usage>(kSlice);
+    std::vector<Bytes> requesteds_ = std::vector<Bytes>(kSlice);
+    std::vector<Address> granted_ = std::vector<Address>(kSlice);
+    std::vector<Nanoseconds> times_ = std::vector<Nanoseconds>(kSlice);
 };
 
 Usage Replay::usage() const {
@@ -221,51 +227,48 @@ void Replay::sample() {
         observer->on_sample(sample);
 }
 
+// Replays one slice and shows it to the observers.
+void Replay::slice(const EventBatch& events) {
+    const Stopwatch loop;
+    const std::uint64_t before = summary_.events;
+    if (lanes_.size() == 1)
+        replay_batch<true>(events);
+    else
+        replay_batch<false>(events);
+    summary_.elapsed += loop.elapsed();
+
+    const auto count = static_cast<std::size_t>(summary_.events - before);
+    const OutcomeBatch outcomes{usages_.data(), requesteds_.data(), granted_.data(), times_.data(),
+                                first_event_};
+    for (Observer* observer : observers_)
+        observer->on_events(events.part(0, count), outcomes);
+    first_event_ += count;
+    if (count > 0)
+        summary_.makespan = times_[count - 1];
+    if (first_event_ >= next_sample_) {
+        sample();
+        next_sample_ = first_event_ + kEventsPerSample;
+    }
+    if (limits_.progress && first_event_ >= next_progress_) {
+        limits_.progress(first_event_);
+        next_progress_ = first_event_ + kEventsPerProgress;
+    }
+}
+
 Result<ReplaySummary> Replay::run(TraceCursor& cursor) {
     const Stopwatch total;
-    Nanoseconds end = 0;
-    std::uint64_t next_progress = kEventsPerProgress;
     while (!stop_) {
-        TM_ASSIGN(EventBatch batch, cursor.next());
+        TM_ASSIGN(const EventBatch batch, cursor.next());
         if (batch.count == 0)
             break;
-        if (batch.count > usages_.size()) {
-            usages_.resize(batch.count);
-            requesteds_.resize(batch.count);
-            granted_.resize(batch.count);
-            times_.resize(batch.count);
-        }
-        const Stopwatch loop;
-        const std::uint64_t before = summary_.events;
-        if (lanes_.size() == 1)
-            replay_batch<true>(batch);
-        else
-            replay_batch<false>(batch);
-        summary_.elapsed += loop.elapsed();
-
-        batch.count = static_cast<std::size_t>(summary_.events - before);
-        const OutcomeBatch outcomes{usages_.data(), requesteds_.data(), granted_.data(),
-                                    times_.data(), first_event_};
-        for (Observer* observer : observers_)
-            observer->on_events(batch, outcomes);
-        first_event_ += batch.count;
-        if (batch.count > 0)
-            end = times_[batch.count - 1];
-        if (first_event_ >= next_sample_) {
-            sample();
-            next_sample_ = first_event_ + kEventsPerSample;
-        }
-        if (limits_.progress && first_event_ >= next_progress) {
-            limits_.progress(first_event_);
-            next_progress = first_event_ + kEventsPerProgress;
-        }
+        for (std::size_t at = 0; at < batch.count && !stop_; at += kSlice)
+            slice(batch.part(at, std::min(kSlice, batch.count - at)));
     }
     sample();
     for (const Live& live : live_)
         summary_.live_at_end += live.state == Live::State::granted ? 1 : 0;
     for (Observer* observer : observers_)
-        observer->on_end(end);
-    summary_.makespan = end;
+        observer->on_end(summary_.makespan);
     summary_.elapsed_total = total.elapsed();
     return summary_;
 }

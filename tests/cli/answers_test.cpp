@@ -1,6 +1,7 @@
 // replay, compare and verify: what they print, and what their exit codes say.
 #include <algorithm>
 #include <regex>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,6 @@
 // The command line itself: help, versions, and words that nobody knows.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "replay/cli/exit_codes.h"
@@ -32,6 +34,19 @@ TEST_CASE("the guide has the same exit codes as the program", "[cli][docs]") {
     for (const ExitCodeInfo& info : kExitCodes)
         CHECK(contains(guide, "| " + std::to_string(static_cast<int>(info.code)) + " | " +
                                   std::string(info.meaning) + " |"));
+}
+
+TEST_CASE("README shows what the program prints", "[cli][docs]") {
+    const std::string readme = support::read_file(support::project_file("README.md"));
+    const std::string sample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+
+    for (const std::string command : {"compare", "verify"}) {
+        const Said said = support::tidemark({command, sample});
+        INFO("paste into README.md:\n" << said.out);
+        CHECK(contains(readme, said.out));
+    }
+    for (const std::string& command : kCommands)
+        CHECK(contains(readme, "| `tidemark " + command + " "));
 }
 
 TEST_CASE("every command's help shows examples of itself", "[cli]") {

@@ -127,6 +127,13 @@ Result<std::unique_ptr<ByteSource>> unwrap(std::unique_ptr<RawInput> input, std:
 
 }  // namespace
 
+// Small files need no large buffer; the one byte more is for noticing the end.
+std::size_t ByteSource::first_size() const {
+    const std::uint64_t whole = raw_size();
+    return compressed() || whole == 0 || whole >= kReadAhead ? kReadAhead
+                                                             : static_cast<std::size_t>(whole) + 1;
+}
+
 Result<void> ByteSource::need(std::size_t count) {
     while (window().size() < count && !ended_) {
         const std::size_t unread = window().size();
@@ -136,7 +143,7 @@ Result<void> ByteSource::need(std::size_t count) {
                 std::memmove(buffer_.data(), begin_, unread);
             // Grows only by what has really come, so that a claimed length costs nothing.
             if (unread * 2 >= buffer_.size())
-                buffer_.resize(std::max(kReadAhead, buffer_.size() * 2));
+                buffer_.resize(std::max(first_size(), buffer_.size() * 2));
             begin = 0;
         }
         begin_ = buffer_.data() + begin;

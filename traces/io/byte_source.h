@@ -63,6 +63,8 @@ class ByteSource {
     bool cut_off_ = false;
 
   private:
+    std::size_t first_size() const;  // of the buffer
+
     std::string name_;
     std::vector<std::byte> buffer_;
     const std::byte* begin_ = nullptr;

@@ -112,6 +112,13 @@ struct EventBatch {
     const std::uint16_t* device = nullptr;
     const std::uint8_t* flags = nullptr;
 
+    // `length` events from `begin` on, which must lie inside. O(1).
+    EventBatch part(std::size_t begin, std::size_t length) const {
+        return {length,       kind + begin,    slot + begin,   time + begin,
+                size + begin, address + begin, stream + begin, stack + begin,
+                aux + begin,  tag + begin,     device + begin, flags + begin};
+    }
+
     // O(1); `i` < count.
     TraceEvent operator[](std::size_t i) const {
         return {time[i], size[i], address[i], slot[i], stream[i], stack[i],

@@ -14,7 +14,7 @@ namespace tidemark {
 class EventBuffer {
   public:
     // `sink` must outlive the buffer.
-    explicit EventBuffer(TraceSink& sink) : sink_(sink) { events_.reserve(kCapacity); }
+    explicit EventBuffer(TraceSink& sink) : sink_(sink) {}
 
     // Amortised O(1). Errors: those of the sink.
     Result<void> add(const TraceEvent& event) {

@@ -424,7 +424,7 @@ void Records::set_annotation(Annotation& annotation, Key key, Value value) {
     } else if (key == Key::device) {
         annotation.device = small_number(value);
     } else if (key == Key::time_us) {
-        annotation.time_us = number(value);
+        annotation.time_us = std::min(number(value), Entry::kLatest);
     } else if (key == Key::stage) {
         annotation.begins = objects_.text(value) == "START";
         annotation.ends = objects_.text(value) == "END";

@@ -56,6 +56,7 @@ struct Context {
 // A trace entry.
 struct Entry {
     static constexpr std::uint64_t kTimeBits = 52;  // microseconds since 1970 until the year 2112
+    static constexpr std::uint64_t kLatest = (std::uint64_t{1} << kTimeBits) - 1;
     static constexpr std::uint8_t kHasAddress = 1;
     static constexpr std::uint8_t kHasSize = 2;
     static constexpr std::uint8_t kOwned = 4;  // a free whose allocation is known: link = its slot
@@ -69,7 +70,7 @@ struct Entry {
 
     Action action() const { return static_cast<Action>(packed >> kTimeBits & 15U); }
 
-    std::uint64_t time_us() const { return packed & ((std::uint64_t{1} << kTimeBits) - 1); }
+    std::uint64_t time_us() const { return packed & kLatest; }
 
     bool has(std::uint8_t flags) const { return (packed >> 56U & flags) == flags; }
 
@@ -79,8 +80,7 @@ struct Entry {
     }
 
     void set_time_us(std::uint64_t time) {
-        const std::uint64_t most = (std::uint64_t{1} << kTimeBits) - 1;
-        packed = (packed & ~most) | (time < most ? time : most);
+        packed = (packed & ~kLatest) | (time < kLatest ? time : kLatest);
     }
 
     void set(std::uint8_t flags) { packed |= std::uint64_t{flags} << 56U; }

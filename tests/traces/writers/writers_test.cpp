@@ -1,14 +1,14 @@
 // Writers: what is written says the same as what was there.
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <unistd.h>
 
-#include "core/base/random.h"
 #include "tests/support/checking_sink.h"
 #include "tests/support/vector_trace.h"
 #include "traces/generators/generators.h"
@@ -32,7 +32,7 @@ class TemporaryPath {
   public:
     TemporaryPath()
         : path_((std::filesystem::temp_directory_path() /
-                 ("tidemark-writers-" + std::to_string(Random(std::random_device{}()).next())))
+                 ("tidemark-writers-" + std::to_string(::getpid())))
                     .string()) {}
 
     TemporaryPath(const TemporaryPath&) = delete;
