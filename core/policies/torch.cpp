@@ -100,6 +100,7 @@ class Torch final : public Allocator {
     TorchSettings settings_;
     Blocks blocks_;
     std::vector<Pool> pools_;
+    std::map<PoolId, std::uint32_t> pool_numbers_;  // of the small one; the large one follows
     std::vector<FreeList> lists_;
     std::array<std::uint32_t, 2> last_list_{kNoList, kNoList};  // of the default pool, by kind
     std::map<BlockId, std::vector<StreamId>> uses_;  // of blocks whose `streams` isn't empty
@@ -109,16 +110,12 @@ class Torch final : public Allocator {
 };
 
 std::uint32_t Torch::pool_pair(PoolId id) {
-    if (id == PoolId::default_pool && !pools_.empty())
-        return 0;
-    for (std::uint32_t pool = 0; pool < pools_.size(); pool += 2) {
-        if (pools_[pool].id == id)
-            return pool;
+    const auto [place, fresh] = pool_numbers_.try_emplace(id, pools_.size());
+    if (fresh) {
+        pools_.push_back({id, small, 0, {}});
+        pools_.push_back({id, large, 0, {}});
     }
-    const auto pool = static_cast<std::uint32_t>(pools_.size());
-    pools_.push_back({id, small, 0, {}});
-    pools_.push_back({id, large, 0, {}});
-    return pool;
+    return place->second;
 }
 
 std::uint32_t Torch::find_list(std::uint32_t pool, StreamId stream) {
