@@ -34,17 +34,18 @@ struct CallOutcome {
     friend bool operator==(const CallOutcome&, const CallOutcome&) = default;
 };
 
-template <class T>
-CallOutcome outcome_of(const DeviceResult<T>& result) {
+// `Outcome` is the DeviceResult of any call.
+template <class Outcome>
+CallOutcome outcome_of(const Outcome& result) {
     CallOutcome outcome;
     if (!result) {
         outcome.ok = false;
         outcome.status = result.error().status;
-    } else if constexpr (std::is_same_v<T, Address>) {
+    } else if constexpr (std::is_same_v<Outcome, DeviceResult<Address>>) {
         outcome.address = *result;
-    } else if constexpr (std::is_same_v<T, Range>) {
+    } else if constexpr (std::is_same_v<Outcome, DeviceResult<Range>>) {
         outcome.address = result->begin;
-    } else if constexpr (!std::is_void_v<T>) {
+    } else if constexpr (!std::is_same_v<Outcome, DeviceResult<void>>) {
         outcome.handle = static_cast<std::uint64_t>(*result);
     }
     return outcome;

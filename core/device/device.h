@@ -26,7 +26,7 @@ namespace tidemark {
 enum class Feature : std::uint8_t { virtual_memory, async_pool, host_memory, copies, capture };
 
 // The calls, by name: what profiles price, counters count and failure injection aims at.
-enum class DeviceCall : std::uint8_t {
+enum class DeviceCall : std::uint16_t {
     malloc,
     free,
     malloc_async,
@@ -55,7 +55,7 @@ constexpr int kDeviceCallCount = static_cast<int>(DeviceCall::host_free) + 1;
 // "malloc", "synchronize_device", ...: stable names, used in JSON, profiles and --fail-at.
 std::string_view to_text(DeviceCall call);
 
-enum class DeviceStatus : std::uint8_t {
+enum class DeviceStatus : std::uint16_t {
     out_of_memory,  // physical memory is used up: ordinary
     address_space,  // no room for a reservation
     invalid_value,  // an argument that the device cannot take (unknown address, bad alignment)
@@ -66,15 +66,49 @@ enum class DeviceStatus : std::uint8_t {
 
 std::string_view to_text(DeviceStatus status);
 
-// Why a device refused. Trivially copyable: it travels on hot paths.
+// Why a device refused. Without padding, so that it is copied as one word.
 struct DeviceError {
     DeviceStatus status = DeviceStatus::fault;
     DeviceCall call = DeviceCall::malloc;
-    int native_code = 0;  // the driver's own number; 0 on the simulator
+    std::int32_t native_code = 0;  // the driver's own number; 0 on the simulator
+};
+
+static_assert(sizeof(DeviceError) == 8);
+
+// Done, or a DeviceError: an expected<void, DeviceError> that travels in one register. (As two
+// members it goes through memory byte by byte and is read back wider, which stalls every call.)
+class DeviceDone {
+  public:
+    constexpr DeviceDone() = default;
+
+    // Implicit, as with tl::expected.
+    constexpr DeviceDone(const tl::unexpected<DeviceError>& refusal) : error_(refusal.value()) {}
+
+    constexpr bool has_value() const { return error_.status == kNone; }
+
+    constexpr explicit operator bool() const { return has_value(); }
+
+    // Only if it is not done.
+    constexpr const DeviceError& error() const { return error_; }
+
+  private:
+    static constexpr DeviceStatus kNone{0xffff};  // no status that a device reports
+
+    DeviceError error_{kNone, DeviceCall::malloc, 0};
 };
 
 template <class T>
-using DeviceResult = tl::expected<T, DeviceError>;
+struct DeviceResultOf {
+    using type = tl::expected<T, DeviceError>;
+};
+
+template <>
+struct DeviceResultOf<void> {
+    using type = DeviceDone;
+};
+
+template <class T>
+using DeviceResult = typename DeviceResultOf<T>::type;
 
 // The refusal as an Error for a person: "cudaMalloc: out of memory (2)" with a hint.
 Error to_error(const DeviceError& error);

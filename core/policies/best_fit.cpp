@@ -31,19 +31,20 @@ class BestFit final : public Allocator {
             return refuse({OutOfMemory::Cause::too_large, DeviceStatus::out_of_memory});
         const Bytes padding = request.alignment > kUnit ? request.alignment - kUnit : 0;
         const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kUnit);
-        BlockId id = index_.first_from(size, blocks_);
+        BlockId id = index_.take_first_from(size, blocks_);
         if (id == kNoBlock) [[unlikely]] {
             const auto grown = grow(size);
             if (!grown)
                 return refuse(grown.error());
             id = *grown;
         }
-        // Ordered before anything changes: a failure here leaves the block where it was.
-        if (const StreamSet users = blocks_[id].streams; !users.empty()) {
-            if (const auto ordered = users.order_before(request.stream, *device_); !ordered)
+        if (!blocks_[id].streams.only(request.stream)) [[unlikely]] {
+            const auto ordered = blocks_[id].streams.order_before(request.stream, *device_);
+            if (!ordered) {
+                index_.insert(id, blocks_);
                 return refuse({OutOfMemory::Cause::device_error, ordered.error().status});
+            }
         }
-        index_.erase(id, blocks_);
         if (blocks_[id].size - size >= split_)
             index_.insert(blocks_.split(id, size), blocks_);
         Block& block = blocks_[id];
@@ -128,7 +129,7 @@ class BestFit final : public Allocator {
         return tl::make_unexpected(why);
     }
 
-    // A new free block of at least `size`, in the index. Tries the preferred segment size, then
+    // A new free block of at least `size`, not in the index. Tries the preferred segment size, then
     // exactly what is needed, then once more with the unused segments given back.
     tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
         const Bytes needed = align_up(size, device_->granularity());
@@ -158,9 +159,7 @@ class BestFit final : public Allocator {
         usage_.reserved += got;
         usage_.mapped += got;
         ++stats_.segments_created;
-        const BlockId id = blocks_.create(*address, got, 0);
-        index_.insert(id, blocks_);
-        return id;
+        return blocks_.create(*address, got, 0);
     }
 
     Device* device_;

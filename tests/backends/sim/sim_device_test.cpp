@@ -14,8 +14,8 @@ namespace {
 constexpr StreamId kA{1};
 constexpr StreamId kB{2};
 
-template <class T>
-DeviceStatus status_of(const DeviceResult<T>& result) {
+template <class Outcome>
+DeviceStatus status_of(const Outcome& result) {
     REQUIRE_FALSE(result.has_value());
     return result.error().status;
 }

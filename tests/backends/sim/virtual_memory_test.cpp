@@ -13,8 +13,8 @@ namespace {
 constexpr Location kHere{};
 constexpr StreamId kA{1};
 
-template <class T>
-DeviceStatus status_of(const DeviceResult<T>& result) {
+template <class Outcome>
+DeviceStatus status_of(const Outcome& result) {
     REQUIRE_FALSE(result.has_value());
     return result.error().status;
 }

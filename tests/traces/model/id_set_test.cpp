@@ -26,7 +26,7 @@ TEST_CASE("an IdSet holds what a set holds", "[model]") {
         }
         std::size_t runs = 0;
         for (const std::uint64_t member : plain)
-            runs += member == 0 || plain.count(member - 1) == 0 ? 1 : 0;
+            runs += member == 0 || plain.count(member - 1) == 0 ? 1U : 0U;
         RC_ASSERT(ids.runs() == runs);
     }));
 }
