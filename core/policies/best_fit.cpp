@@ -15,6 +15,7 @@
 #include "core/base/check.h"
 #include "core/regions/blocks.h"
 #include "core/regions/size_index.h"
+#include "core/regions/unused_segments.h"
 
 namespace tidemark::policies {
 namespace {
@@ -81,34 +82,20 @@ class BestFit final : public Allocator {
     }
 
     void trim(TrimLevel /*level*/) override {
-        // Freeing device memory waits for all its work, so nothing need be awaited before.
-        for (BlockId id = index_.first_from(0, blocks_); id != kNoBlock;) {
-            const Block block = blocks_[id];
-            if (block.whole_segment() && device_->free(block.address)) {
-                index_.erase(id, blocks_);
-                blocks_.release(id);
-                usage_.reserved -= block.size;
-                usage_.mapped -= block.size;
-                ++stats_.segments_released;
-            }
-            id = index_.next(block, blocks_);
-        }
+        const Released released = release_unused(index_, blocks_, *device_);
+        usage_.reserved -= released.bytes;
+        usage_.mapped -= released.bytes;
+        stats_.segments_released += released.segments;
     }
 
     Bytes largest_free() const override { return index_.largest(blocks_); }
 
     void for_each_region(const std::function<void(const Region&)>& visit) const override {
-        for (const BlockId head : blocks_.segments()) {
-            Range segment{blocks_[head].address, 0};
-            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
-                segment.size += blocks_[id].size;
-            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next) {
-                const Block& block = blocks_[id];
-                const auto state = block.state == Block::State::allocated ? Region::State::allocated
-                                                                          : Region::State::free;
-                visit({{block.address, block.size}, segment, state});
-            }
-        }
+        blocks_.for_each([&](const Block& block, Range segment) {
+            const auto state = block.state == Block::State::allocated ? Region::State::allocated
+                                                                      : Region::State::free;
+            visit({{block.address, block.size}, segment, state});
+        });
     }
 
     std::unique_ptr<Allocator> clone(Device& device) const override {

@@ -21,6 +21,7 @@
 #include "core/policies/torch_settings.h"
 #include "core/regions/blocks.h"
 #include "core/regions/size_index.h"
+#include "core/regions/unused_segments.h"
 
 namespace tidemark::policies {
 namespace {
@@ -89,6 +90,7 @@ class Torch final : public Allocator {
     void release_cached();
     void release_pool(std::uint32_t pool);
     bool release_block(BlockId id);
+    void count_released(const Released& released);
 
     Result<void> restore_segment(const SeedSegment& segment, std::vector<Allocation>& live);
 
@@ -365,16 +367,14 @@ void Torch::release_cached() {
 }
 
 void Torch::release_pool(std::uint32_t pool) {
-    for (const std::uint32_t list : pools_[pool].lists) {
-        const SizeIndex& index = lists_[list].index;
-        BlockId id = index.first_from(0, blocks_);
-        while (id != kNoBlock) {
-            const Block block = blocks_[id];
-            if (block.whole_segment())
-                release_block(id);
-            id = index.next(block, blocks_);
-        }
-    }
+    for (const std::uint32_t list : pools_[pool].lists)
+        count_released(release_unused(lists_[list].index, blocks_, *device_));
+}
+
+void Torch::count_released(const Released& released) {
+    usage_.reserved -= released.bytes;
+    usage_.mapped -= released.bytes;
+    stats_.segments_released += released.segments;
 }
 
 // Gives a free block that is a whole segment back to the device. False, and nothing changed, if the
@@ -386,9 +386,7 @@ bool Torch::release_block(BlockId id) {
         return false;
     lists_[block.list].index.erase(id, blocks_);
     blocks_.release(id);
-    usage_.reserved -= block.size;
-    usage_.mapped -= block.size;
-    ++stats_.segments_released;
+    count_released({1, block.size});
     return true;
 }
 
@@ -441,19 +439,13 @@ Bytes Torch::largest_free() const {
 }
 
 void Torch::for_each_region(const std::function<void(const Region&)>& visit) const {
-    for (const BlockId head : blocks_.segments()) {
-        Range segment{blocks_[head].address, 0};
-        for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
-            segment.size += blocks_[id].size;
-        for (BlockId id = head; id != kNoBlock; id = blocks_[id].next) {
-            const Block& block = blocks_[id];
-            const auto state = block.state == Block::State::allocated ? Region::State::allocated
-                               : block.state == Block::State::waiting ? Region::State::waiting
-                                                                      : Region::State::free;
-            const FreeList& list = lists_[block.list];
-            visit({{block.address, block.size}, segment, state, list.stream, pools_[list.pool].id});
-        }
-    }
+    blocks_.for_each([&](const Block& block, Range segment) {
+        const auto state = block.state == Block::State::allocated ? Region::State::allocated
+                           : block.state == Block::State::waiting ? Region::State::waiting
+                                                                  : Region::State::free;
+        const FreeList& list = lists_[block.list];
+        visit({{block.address, block.size}, segment, state, list.stream, pools_[list.pool].id});
+    });
 }
 
 Result<std::vector<Allocation>> Torch::restore(std::span<const SeedSegment> segments) {

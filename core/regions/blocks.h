@@ -72,6 +72,19 @@ class Blocks {
     // The numbers of all blocks that begin a segment, by address. O(blocks log blocks).
     std::vector<BlockId> segments() const;
 
+    // Calls visit(block, segment) for every block, segment by segment, in address order; `segment`
+    // is the range that its chain tiles. O(blocks log blocks).
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const BlockId head : segments()) {
+            Range segment{blocks_[head].address, 0};
+            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
+                segment.size += blocks_[id].size;
+            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
+                visit(blocks_[id], segment);
+        }
+    }
+
     std::size_t count() const { return blocks_.size() - vacant_.size(); }
 
   private:
