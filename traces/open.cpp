@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,6 @@
 #include "traces/io/byte_source.h"
 #include "traces/io/output_file.h"
 #include "traces/readers/format.h"
-#include "traces/tmk/background_sink.h"
 #include "traces/tmk/tmk.h"
 
 namespace tidemark {
@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::string_view kGenerate = "generate:";
 constexpr std::size_t kHead = 4096;  // what formats may look at
+
+// A reader makes events faster than one thread encodes them, but no reader keeps four busy.
+unsigned encoding_helpers() {
+    constexpr unsigned kMost = 3;
+    return std::min(std::max(std::thread::hardware_concurrency(), 1U) - 1, kMost);
+}
 
 class MemorySink final : public ByteSink {
   public:
@@ -132,10 +138,9 @@ Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOpt
     if (opened.tmk)
         return std::move(opened.tmk);
     MemorySink bytes;
-    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes);
-    BackgroundSink sink(*writer);
-    TM_ASSIGN(const TraceInfo info, generate_or_read(path, opened.source.get(), sink, options));
-    TM_TRY(sink.finish(info));
+    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes, encoding_helpers());
+    TM_ASSIGN(const TraceInfo info, generate_or_read(path, opened.source.get(), *writer, options));
+    TM_TRY(writer->finish(info));
     return open_tmk(bytes.take(), opened.source ? opened.source->name() : path);
 }
 
@@ -144,12 +149,11 @@ Result<TraceInfo> import_trace(const std::string& path, const std::string& targe
     TM_ASSIGN(const Opened opened, open_either(path));
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     FileSink bytes(*file);
-    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes);
-    BackgroundSink sink(*writer);
+    const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes, encoding_helpers());
     TM_ASSIGN(const TraceInfo info,
-              opened.tmk ? copy_trace(*opened.tmk, sink)
-                         : generate_or_read(path, opened.source.get(), sink, options));
-    TM_TRY(sink.finish(info));
+              opened.tmk ? copy_trace(*opened.tmk, *writer)
+                         : generate_or_read(path, opened.source.get(), *writer, options));
+    TM_TRY(writer->finish(info));
     TM_TRY(file->commit());
     return info;
 }

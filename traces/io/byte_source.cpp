@@ -9,18 +9,24 @@
 
 #include "traces/io/decoder.h"
 #include "traces/io/raw_input.h"
+#include "traces/io/read_ahead.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kReadAhead = std::size_t{1} << 20U;
+constexpr std::uint64_t kWorthThread = 4 * kReadAhead;  // for less, no thread is started
 constexpr std::size_t kInputBuffer = std::size_t{1} << 18U;
 
 // The input as it is; `head` are the bytes that have been looked at already.
 class PlainSource final : public ByteSource {
   public:
     PlainSource(std::string name, std::unique_ptr<RawInput> input, std::vector<std::byte> head)
-        : ByteSource(std::move(name)), input_(std::move(input)), head_(std::move(head)) {}
+        : ByteSource(std::move(name)), input_(std::move(input)), head_(std::move(head)) {
+        static_assert(ReadAhead::kHeadroom >= kRoomInFront);
+        if (input_->size() >= kWorthThread)
+            ahead_ = std::make_unique<ReadAhead>(*input_);
+    }
 
     std::uint64_t raw_done() const override { return done_; }
 
@@ -32,15 +38,35 @@ class PlainSource final : public ByteSource {
         if (count != 0) {
             std::memcpy(target.data(), head_.data() + head_used_, count);
             head_used_ += count;
-        } else {
+        } else if (ahead_ == nullptr) {
             TM_ASSIGN(count, input_->read(target));
+        } else {
+            if (block_.empty()) {
+                TM_ASSIGN(block_, ahead_->next());
+            }
+            count = std::min(block_.size(), target.size());
+            if (count != 0)
+                std::memcpy(target.data(), block_.data(), count);
+            block_ = block_.subspan(count);
         }
         done_ += count;
         return count;
     }
 
+    Result<std::span<std::byte>> next_block() override {
+        if (ahead_ == nullptr || head_used_ != head_.size())
+            return std::span<std::byte>();
+        if (block_.empty()) {
+            TM_ASSIGN(block_, ahead_->next());
+        }
+        done_ += block_.size();
+        return std::exchange(block_, {});
+    }
+
   private:
     std::unique_ptr<RawInput> input_;
+    std::unique_ptr<ReadAhead> ahead_;  // of a large file
+    std::span<std::byte> block_;        // of it: what has not been read
     std::vector<std::byte> head_;
     std::size_t head_used_ = 0;
     std::uint64_t done_ = 0;
@@ -136,23 +162,52 @@ std::size_t ByteSource::first_size() const {
 
 Result<void> ByteSource::need(std::size_t count) {
     while (window().size() < count && !ended_) {
-        const std::size_t unread = window().size();
-        std::size_t begin = static_cast<std::size_t>(begin_ - buffer_.data());
-        if (begin + unread == buffer_.size()) {
-            if (begin != 0)
-                std::memmove(buffer_.data(), begin_, unread);
-            // Grows only by what has really come, so that a claimed length costs nothing.
-            if (unread * 2 >= buffer_.size())
-                buffer_.resize(std::max(first_size(), buffer_.size() * 2));
-            begin = 0;
-        }
-        begin_ = buffer_.data() + begin;
-        end_ = begin_ + unread;
-        TM_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(begin + unread)));
+        TM_ASSIGN(const bool taken, take_block());
+        if (taken)
+            continue;
+        make_room();
+        const auto filled = static_cast<std::size_t>(end_ - buffer_.data());
+        TM_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(filled)));
         end_ += got;
         ended_ = got == 0;
     }
     return {};
+}
+
+// Puts the unread bytes in front of the next block, if they are few and there is one.
+Result<bool> ByteSource::take_block() {
+    const std::span<const std::byte> unread = window();
+    if (unread.size() > kRoomInFront)
+        return false;
+    TM_ASSIGN(const std::span<std::byte> block, next_block());
+    if (block.empty())
+        return false;
+    std::byte* const begin = block.data() - unread.size();
+    if (!unread.empty())
+        std::memcpy(begin, unread.data(), unread.size());
+    begin_ = begin;
+    end_ = block.data() + block.size();
+    in_block_ = true;
+    return true;
+}
+
+// Room in buffer_ behind the window, which is moved there or to its begin if need be.
+void ByteSource::make_room() {
+    const std::size_t unread = window().size();
+    std::size_t begin = in_block_ ? 0 : static_cast<std::size_t>(begin_ - buffer_.data());
+    if (in_block_ || begin + unread == buffer_.size()) {
+        // Grows only by what has really come, so that a claimed length costs nothing.
+        if (in_block_ && buffer_.size() < unread * 2)
+            buffer_.resize(std::max(first_size(), unread * 2));
+        if (unread != 0 && begin_ != buffer_.data())
+            std::memmove(buffer_.data(), begin_, unread);
+        if (unread * 2 >= buffer_.size())
+            buffer_.resize(std::max(first_size(), buffer_.size() * 2));
+        begin = 0;
+        in_block_ = false;
+    }
+    begin_ = buffer_.data() + begin;
+    end_ = begin_ + unread;
 }
 
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {

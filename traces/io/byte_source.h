@@ -62,14 +62,23 @@ class ByteSource {
 
     bool cut_off_ = false;
 
+    // The next bytes where they lie, with kRoomInFront bytes before them that are free to be
+    // written to; valid until the call after the next. Empty: none that way, read() has the rest.
+    virtual Result<std::span<std::byte>> next_block() { return std::span<std::byte>(); }
+
+    static constexpr std::size_t kRoomInFront = 4096;
+
   private:
     std::size_t first_size() const;  // of the buffer
+    Result<bool> take_block();
+    void make_room();
 
     std::string name_;
     std::vector<std::byte> buffer_;
     const std::byte* begin_ = nullptr;
     const std::byte* end_ = nullptr;
     std::uint64_t offset_ = 0;
+    bool in_block_ = false;  // the window is, not in buffer_
     bool ended_ = false;
 };
 

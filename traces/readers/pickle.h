@@ -18,7 +18,7 @@
 
 #include "core/base/result.h"
 #include "traces/io/byte_source.h"
-#include "traces/readers/growing_array.h"
+#include "traces/io/growing_array.h"
 #include "traces/readers/pickle_values.h"
 
 namespace tidemark {

@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
+#include "traces/io/growing_array.h"
 #include "traces/model/tables.h"
-#include "traces/readers/growing_array.h"
 
 namespace tidemark {
 

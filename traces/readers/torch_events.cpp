@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -56,7 +57,7 @@ class EventWriter {
         TM_TRY(output_.flush());
         info_.event_count = output_.count();
         info_.slot_count = slots_.count();
-        info_.duration = time_;
+        info_.duration = output_.last_time();
         return {};
     }
 
@@ -169,10 +170,17 @@ class EventWriter {
         const bool pair = is_free_pair(entries, walk.next);
         entry_number_ = walk.next;
         entry_device_ = walk.device;
+        fetch_end(entries, walk.next + 16);
         write_entry(walk, entries[walk.next], pair);
         walk.next += pair ? 2 : 1;
         if (walk.next < entries.size())
             read_time(walk);
+    }
+
+    // write_alloc() writes to the entry that ends the life, which lies anywhere in the trace.
+    static void fetch_end(std::span<Entry> entries, std::size_t i) {
+        if (i < entries.size() && entries[i].link < entries.size())
+            __builtin_prefetch(&entries[entries[i].link], 1);
     }
 
     void read_time(DeviceWalk& walk) {
@@ -325,24 +333,29 @@ class EventWriter {
         std::stable_sort(all.begin(), all.end(), [](const Annotation& a, const Annotation& b) {
             return a.time_us < b.time_us;
         });
-        std::vector<Annotation> open;
+        // Ranges that have begun and not ended, by name and device; the innermost ends first.
+        std::unordered_map<std::uint64_t, std::vector<std::size_t>> begun;
         std::size_t early = 0;
         for (; early < all.size() && (all[early].time_us < start_us_ || all_empty()); ++early) {
-            if (all[early].begins) {
-                open.push_back(all[early]);
-                continue;
-            }
-            const auto begin = std::find_if(open.rbegin(), open.rend(), [&](const Annotation& a) {
-                return a.name == all[early].name && a.device == all[early].device;
-            });
-            if (begin != open.rend())
-                open.erase(std::next(begin).base());
+            const Annotation& annotation = all[early];
+            auto& open = begun[std::uint64_t{annotation.name} << 32U | annotation.device];
+            if (annotation.begins)
+                open.push_back(early);
+            else if (!open.empty())
+                open.pop_back();
         }
+        std::vector<std::size_t> reaching;
+        for (const auto& [range, open] : begun)
+            reaching.insert(reaching.end(), open.begin(), open.end());
+        std::sort(reaching.begin(), reaching.end());
         if (all_empty())
-            open.clear();
-        early_annotations_ = early - open.size();
-        for (Annotation& annotation : open)
-            annotation.time_us = start_us_;
+            reaching.clear();
+        early_annotations_ = early - reaching.size();
+        std::vector<Annotation> open;
+        for (const std::size_t index : reaching) {
+            open.push_back(all[index]);
+            open.back().time_us = start_us_;
+        }
         all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(early));
         all.insert(all.begin(), open.begin(), open.end());
         annotation_us_ = all.empty() ? kNever : all.front().time_us;

@@ -22,8 +22,11 @@ Output::Output(const Records& records, TraceSink& sink, TraceInfo& info)
 }
 
 void Output::pass_on() {
-    if (status_ && size_ != 0)
+    if (size_ == 0)
+        return;
+    if (status_)
         status_ = sink_.append({batch_.data(), size_});
+    last_time_ = batch_[size_ - 1].time;
     passed_on_ += size_;
     size_ = 0;
 }

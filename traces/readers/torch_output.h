@@ -55,6 +55,9 @@ class Output {
 
     std::uint64_t count() const { return passed_on_ + size_; }
 
+    // Of the last event that has been passed on: of all, after a flush.
+    Nanoseconds last_time() const { return last_time_; }
+
     bool good() const { return status_.has_value(); }
 
     Result<void> flush();
@@ -72,6 +75,7 @@ class Output {
     std::vector<TraceEvent> batch_ = std::vector<TraceEvent>(kBatch);
     std::size_t size_ = 0;  // events in the batch
     std::uint64_t passed_on_ = 0;
+    Nanoseconds last_time_ = 0;
     Result<void> status_;  // the first error
     std::vector<Resolved> contexts_;
     std::vector<std::uint32_t> streams_;  // by index in the file; kNone = not mentioned yet

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "traces/io/growing_array.h"
 #include "traces/model/event.h"
 #include "traces/model/lifetimes.h"
-#include "traces/readers/growing_array.h"
 #include "traces/readers/pickle.h"
 
 namespace tidemark::torch {

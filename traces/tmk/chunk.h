@@ -6,6 +6,7 @@
 // same slot (the address of a `free` is that of its `allocate`).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,26 +53,28 @@ struct Limits {
     std::uint64_t devices = 0;
     std::uint64_t stacks = 0;
     std::uint64_t strings = 0;
+
+    void widen(const Limits& other) {
+        slots = std::max(slots, other.slots);
+        streams = std::max(streams, other.streams);
+        devices = std::max(devices, other.devices);
+        stacks = std::max(stacks, other.stacks);
+        strings = std::max(strings, other.strings);
+    }
 };
 
-// Gathers the events of one chunk and encodes them. Keeps its memory for the next chunk.
+// Encodes chunks, one after the other. Keeps its memory for the next one. Not thread-safe.
 class ChunkEncoder {
   public:
-    ChunkEncoder();
-
-    std::size_t count() const { return kind_.size(); }
-
-    std::size_t room() const { return kChunkEvents - count(); }
+    ChunkEncoder() : places_(kPlaceSlots), last_(kChunkEvents) {}
 
     // The smallest limits for all events that have been encoded.
     const Limits& limits() const { return limits_; }
 
-    // At most room() events.
-    void add(std::span<const TraceEvent> events);
-
-    // Writes all events as a chunk's payload and forgets them. `header.count` and the times are
-    // filled in here; returns it whole.
-    ChunkHeader encode(ChunkHeader header, ByteWriter& target);
+    // Writes `events` (1 to kChunkEvents, the first of them number `first_event` of the trace) as a
+    // chunk's payload and returns its header. The payload is a function of the arguments alone.
+    ChunkHeader encode(std::span<const TraceEvent> events, std::uint64_t first_event,
+                       ByteWriter& target);
 
   private:
     // What is known of the events of one kind while a column's layout is chosen.
@@ -90,17 +93,19 @@ class ChunkEncoder {
         KindSet stores{};  // kinds whose events store a number
     };
 
-    template <class Use>
-    void for_each_column(Use use) {
-        const auto each = [&use](auto&... columns) { (use(columns), ...); };
-        each(kind_, slot_, time_, size_, address_, stream_, stack_, aux_, tag_, device_, flags_);
-    }
+    static constexpr std::size_t kPlaceSlots = 2 * kChunkEvents;
 
+    void find_varying();
     template <class T>
-    void put_column(std::span<const T> values, Attempts attempts, ByteWriter& target);
-    void put_kinds_and_times(ByteWriter& target);
+    bool varies(T TraceEvent::*field) const;
+    template <class T>
+    void extract(T TraceEvent::*field);
+    template <class T>
+    void put_column(T TraceEvent::*field, Attempts attempts, ByteWriter& target,
+                    std::uint64_t* limit = nullptr);
+    void put_kinds(ByteWriter& target);
     void put_slots(ByteWriter& target);
-    void widen_limits();
+    void add_named_strings();
     void take_census();
     LayoutChoice by_kind() const;
     LayoutChoice by_slot() const;
@@ -108,18 +113,11 @@ class ChunkEncoder {
 
     StreamEncoder streams_;
     Limits limits_;
-    std::vector<EventKind> kind_;
-    std::vector<std::uint32_t> slot_;
-    std::vector<Nanoseconds> time_;
-    std::vector<Bytes> size_;
-    std::vector<std::uint64_t> address_;
-    std::vector<StreamId> stream_;
-    std::vector<std::uint32_t> stack_;
-    std::vector<std::uint32_t> aux_;
-    std::vector<std::uint32_t> tag_;
-    std::vector<std::uint16_t> device_;
-    std::vector<std::uint8_t> flags_;
-
+    std::span<const TraceEvent> events_;
+    TraceEvent varying_;                  // its fields have the bits in which events differ
+    std::vector<std::uint8_t> kind_;      // of each event
+    std::vector<std::uint32_t> slots_;    // in order of appearance
+    std::vector<std::uint32_t> places_;   // hash table: place in `slots_` + 1; 0 = empty
     std::vector<std::uint16_t> place_;    // of each event's slot in the list of slots
     std::vector<std::uint8_t> first_;     // 1 if the event is the first with its slot
     std::vector<std::uint64_t> numbers_;  // a column, widened

@@ -1,144 +1,144 @@
 // Encoding of chunks. What a column's layout is depends on nothing but the chunk's events.
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "core/base/check.h"
-#include "traces/model/lifetimes.h"
 #include "traces/tmk/chunk.h"
 
 namespace tidemark::tmk {
 namespace {
 
-template <class T>
-void widen(std::span<const T> from, std::vector<std::uint64_t>& to) {
-    to.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i)
-        to[i] = static_cast<std::uint64_t>(from[i]);
-}
-
-template <class T>
-void add_field(std::span<const TraceEvent> events, std::vector<T>& column, T TraceEvent::*field) {
-    const std::size_t before = column.size();
-    column.resize(before + events.size());
-    T* const target = column.data() + before;
-    for (std::size_t i = 0; i < events.size(); ++i)
-        target[i] = events[i].*field;
-}
-
-template <class T>
-bool is_constant(std::span<const T> values) {
-    return std::ranges::all_of(values, [first = values[0]](T value) { return value == first; });
+// Slots are dense as a rule, and then neighbours in the table too.
+std::size_t home_of(std::uint32_t slot, std::size_t table_size) {
+    const std::uint32_t beyond = slot / static_cast<std::uint32_t>(table_size);
+    return (slot + beyond * 0x9e3779b1U) & (table_size - 1);
 }
 
 }  // namespace
 
-ChunkEncoder::ChunkEncoder() : last_(kChunkEvents) {
-    for_each_column([](auto& column) { column.reserve(kChunkEvents); });
-}
-
-void ChunkEncoder::add(std::span<const TraceEvent> events) {
-    TM_CHECK(events.size() <= room());
-    // In blocks that stay in the first-level cache while their eleven fields are taken apart.
-    constexpr std::size_t kBlock = 256;
-    for (; !events.empty(); events = events.subspan(std::min(kBlock, events.size()))) {
-        const auto block = events.first(std::min(kBlock, events.size()));
-        add_field(block, kind_, &TraceEvent::kind);
-        add_field(block, slot_, &TraceEvent::slot);
-        add_field(block, time_, &TraceEvent::time);
-        add_field(block, size_, &TraceEvent::size);
-        add_field(block, address_, &TraceEvent::address);
-        add_field(block, stream_, &TraceEvent::stream);
-        add_field(block, stack_, &TraceEvent::stack);
-        add_field(block, aux_, &TraceEvent::aux);
-        add_field(block, tag_, &TraceEvent::tag);
-        add_field(block, device_, &TraceEvent::device);
-        add_field(block, flags_, &TraceEvent::flags);
-    }
-}
-
-ChunkHeader ChunkEncoder::encode(ChunkHeader header, ByteWriter& target) {
-    TM_CHECK(count() != 0);
-    header.count = static_cast<std::uint32_t>(count());
-    header.first_time = time_.front();
-    header.last_time = time_.back();
+ChunkHeader ChunkEncoder::encode(std::span<const TraceEvent> events, std::uint64_t first_event,
+                                 ByteWriter& target) {
+    TM_CHECK(!events.empty() && events.size() <= kChunkEvents);
+    events_ = events;
+    ChunkHeader header;
+    header.count = static_cast<std::uint32_t>(events.size());
+    header.first_event = first_event;
+    header.first_time = events.front().time;
+    header.last_time = events.back().time;
+    header.content_hash = hash_bytes(std::as_bytes(events));
     target.put(header);
     constexpr Attempts repetitive{.dictionary = true};
     constexpr Attempts anything{.delta = true, .dictionary = true};
-    put_kinds_and_times(target);
+    find_varying();
+    put_kinds(target);
+    extract(&TraceEvent::time);
+    streams_.encode(numbers_, {.delta = true}, target);
     put_slots(target);
-    put_column(std::span<const Bytes>(size_), repetitive, target);
-    put_column(std::span<const std::uint64_t>(address_), repetitive, target);
-    put_column(std::span<const StreamId>(stream_), repetitive, target);
-    put_column(std::span<const std::uint32_t>(stack_), repetitive, target);
-    put_column(std::span<const std::uint32_t>(aux_), anything, target);
-    put_column(std::span<const std::uint32_t>(tag_), repetitive, target);
-    put_column(std::span<const std::uint16_t>(device_), repetitive, target);
-    put_column(std::span<const std::uint8_t>(flags_), repetitive, target);
-    widen_limits();
-    for_each_column([](auto& column) { column.clear(); });
+    put_column(&TraceEvent::size, repetitive, target);
+    put_column(&TraceEvent::address, repetitive, target);
+    put_column(&TraceEvent::stream, repetitive, target, &limits_.streams);
+    put_column(&TraceEvent::stack, repetitive, target, &limits_.stacks);
+    put_column(&TraceEvent::aux, anything, target);
+    put_column(&TraceEvent::tag, repetitive, target, &limits_.strings);
+    put_column(&TraceEvent::device, repetitive, target, &limits_.devices);
+    put_column(&TraceEvent::flags, repetitive, target);
+    add_named_strings();
     return header;
 }
 
-void ChunkEncoder::widen_limits() {
-    const auto widen_to = [](std::uint64_t& limit, const auto& values) {
-        const auto largest = static_cast<std::uint64_t>(*std::ranges::max_element(values));
-        limit = std::max(limit, largest + 1);
-    };
-    widen_to(limits_.streams, stream_);
-    widen_to(limits_.devices, device_);
-    widen_to(limits_.stacks, stack_);
-    widen_to(limits_.strings, tag_);
-    for (std::size_t i = 0; i < count(); ++i) {
-        if (slot_[i] != kNoSlot)
-            limits_.slots = std::max(limits_.slots, std::uint64_t{slot_[i]} + 1);
-        if (names_string(kind_[i]))
-            limits_.strings = std::max(limits_.strings, std::uint64_t{aux_[i]} + 1);
+// Half of the columns hold one value as a rule: one pass tells which, and they need no other.
+void ChunkEncoder::find_varying() {
+    using Words = std::array<std::uint64_t, sizeof(TraceEvent) / sizeof(std::uint64_t)>;
+    const Words first = std::bit_cast<Words>(events_[0]);
+    Words differing{};
+    for (const TraceEvent& event : events_) {
+        const Words words = std::bit_cast<Words>(event);
+        for (std::size_t i = 0; i < words.size(); ++i)
+            differing[i] |= words[i] ^ first[i];
+    }
+    varying_ = std::bit_cast<TraceEvent>(differing);
+}
+
+template <class T>
+bool ChunkEncoder::varies(T TraceEvent::*field) const {
+    return static_cast<std::uint64_t>(varying_.*field) != 0;
+}
+
+template <class T>
+void ChunkEncoder::extract(T TraceEvent::*field) {
+    numbers_.resize(events_.size());
+    for (std::size_t i = 0; i < events_.size(); ++i)
+        numbers_[i] = static_cast<std::uint64_t>(events_[i].*field);
+}
+
+void ChunkEncoder::add_named_strings() {
+    if (std::ranges::none_of(
+            kinds_, [](std::uint8_t kind) { return names_string(static_cast<EventKind>(kind)); }))
+        return;
+    for (const TraceEvent& event : events_) {
+        if (names_string(event.kind))
+            limits_.strings = std::max(limits_.strings, std::uint64_t{event.aux} + 1);
     }
 }
 
-void ChunkEncoder::put_kinds_and_times(ByteWriter& target) {
+void ChunkEncoder::put_kinds(ByteWriter& target) {
     KindSet appears{};
-    for (const EventKind kind : kind_)
-        appears[static_cast<std::uint8_t>(kind)] = true;
+    extract(&TraceEvent::kind);
+    kind_.resize(numbers_.size());
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+        kind_[i] = static_cast<std::uint8_t>(numbers_[i]);
+        appears[kind_[i]] = true;
+    }
     kinds_.clear();
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
         if (appears[kind])
             kinds_.push_back(static_cast<std::uint8_t>(kind));
     }
-    widen(std::span<const EventKind>(kind_), numbers_);
     streams_.encode(numbers_, {.dictionary = true}, target);
-    widen(std::span<const Nanoseconds>(time_), numbers_);
-    streams_.encode(numbers_, {.delta = true}, target);
 }
 
 void ChunkEncoder::put_slots(ByteWriter& target) {
-    LiveMap places;
-    numbers_.clear();
-    chosen_.clear();
-    place_.resize(count());
-    first_.resize(count());
-    for (std::size_t i = 0; i < count(); ++i) {
-        std::uint32_t place = places.find(slot_[i]);
-        first_[i] = place == kNoSlot ? 1 : 0;
+    std::ranges::fill(places_, 0U);
+    slots_.clear();
+    numbers_.resize(events_.size());
+    place_.resize(events_.size());
+    first_.resize(events_.size());
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        const std::uint32_t slot = events_[i].slot;
+        std::size_t at = home_of(slot, kPlaceSlots);
+        while (places_[at] != 0 && slots_[places_[at] - 1] != slot)
+            at = (at + 1) % kPlaceSlots;
+        first_[i] = places_[at] == 0 ? 1 : 0;
         if (first_[i] != 0) {
-            place = static_cast<std::uint32_t>(chosen_.size());
-            chosen_.push_back(slot_[i]);
-            places.insert(slot_[i], place);
+            slots_.push_back(slot);
+            places_[at] = static_cast<std::uint32_t>(slots_.size());
+            if (slot != kNoSlot)
+                limits_.slots = std::max(limits_.slots, std::uint64_t{slot} + 1);
         }
-        place_[i] = static_cast<std::uint16_t>(place);
-        numbers_.push_back(place);
+        place_[i] = static_cast<std::uint16_t>(places_[at] - 1);
+        numbers_[i] = place_[i];
     }
+    chosen_.assign(slots_.begin(), slots_.end());
     streams_.encode(chosen_, {.delta = true}, target);
     streams_.encode(numbers_, {}, target);
 }
 
+// `limit`: what all values stay below.
 template <class T>
-void ChunkEncoder::put_column(std::span<const T> values, Attempts attempts, ByteWriter& target) {
-    if (is_constant(values)) {
+void ChunkEncoder::put_column(T TraceEvent::*field, Attempts attempts, ByteWriter& target,
+                              std::uint64_t* limit) {
+    if (!varies(field)) {
+        const auto value = static_cast<std::uint64_t>(events_[0].*field);
         target.put(Layout::constant);
-        target.put(static_cast<std::uint64_t>(values[0]));
+        target.put(value);
+        if (limit != nullptr)
+            *limit = std::max(*limit, value + 1);
         return;
     }
-    widen(values, numbers_);
+    extract(field);
+    if (limit != nullptr)
+        *limit = std::max(*limit, *std::ranges::max_element(numbers_) + 1);
     take_census();
     LayoutChoice choice;
     choice.stored = numbers_.size();
@@ -155,7 +155,7 @@ void ChunkEncoder::take_census() {
     for (const std::uint8_t kind : kinds_)
         census_[kind] = {};
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
-        KindCensus& kind = census_[static_cast<std::uint8_t>(kind_[i])];
+        KindCensus& kind = census_[kind_[i]];
         const std::uint64_t number = numbers_[i];
         if (kind.events == 0)
             kind.value = number;
@@ -216,7 +216,7 @@ void ChunkEncoder::put_numbers(const LayoutChoice& choice, Attempts attempts, By
     std::size_t chosen = 0;
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
         const bool is_first = choice.layout == Layout::by_slot && first_[i] != 0;
-        const bool stores = choice.stores[static_cast<std::uint8_t>(kind_[i])];
+        const bool stores = choice.stores[kind_[i]];
         chosen_[chosen] = numbers_[i];
         chosen += static_cast<std::size_t>(stores | is_first);
     }

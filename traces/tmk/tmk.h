@@ -27,9 +27,11 @@ class ByteSink {
     virtual Result<void> write(std::span<const std::byte> bytes) = 0;
 };
 
-// Encodes events as they come; chunks are written as soon as they are full. `target` must outlive
-// the writer. Memory O(chunk) + strings and stacks.
-std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target);
+// Encodes events as they come, on up to `helpers` threads besides the caller's, which alone writes
+// to `target`: chunks in their order, soon after they are full. The bytes do not depend on
+// `helpers`. `target` must outlive the writer. Memory O(chunk * (helpers + 1)) + strings and
+// stacks.
+std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target, unsigned helpers = 0);
 
 // A .tmk file, which can also be entered at any time.
 class TmkTrace : public Trace {

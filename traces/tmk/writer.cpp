@@ -4,10 +4,9 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "core/base/check.h"
-#include "traces/tmk/chunk.h"
+#include "traces/tmk/chunk_crew.h"
 #include "traces/tmk/index_block.h"
 #include "traces/tmk/info_block.h"
 #include "traces/tmk/tmk.h"
@@ -18,26 +17,21 @@ namespace {
 
 using namespace tmk;
 
-struct FreeHashState {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
-
 class TmkWriter final : public TraceSink {
   public:
-    explicit TmkWriter(ByteSink& target) : target_(target), content_(XXH3_createState()) {
-        TM_CHECK(content_ != nullptr);
-        XXH3_64bits_reset(content_.get());
-    }
+    TmkWriter(ByteSink& target, unsigned helpers) : target_(target), crew_(helpers) {}
 
     Result<void> append(std::span<const TraceEvent> events) override {
         TM_CHECK(!finished_);
         while (!events.empty()) {
-            const auto piece = events.first(std::min(events.size(), chunk_.room()));
-            chunk_.add(piece);
-            XXH3_64bits_update(content_.get(), piece.data(), piece.size_bytes());
+            if (filling_ == nullptr)
+                start_chunk();
+            const std::size_t room = kChunkEvents - filling_->events.size();
+            const auto piece = events.first(std::min(events.size(), room));
+            filling_->events.append(piece);
             events = events.subspan(piece.size());
-            if (chunk_.room() == 0)
-                TM_TRY(write_chunk());
+            if (piece.size() == room)
+                TM_TRY(end_chunk());
         }
         return {};
     }
@@ -45,7 +39,10 @@ class TmkWriter final : public TraceSink {
     Result<void> finish(const TraceInfo& info) override {
         TM_CHECK(!finished_);
         finished_ = true;
-        TM_TRY(chunk_.count() == 0 ? write_header() : write_chunk());
+        TM_TRY(write_header());
+        if (filling_ != nullptr)
+            TM_TRY(end_chunk());
+        TM_TRY(write_chunks(0));
         const TraceInfo facts = with_facts(info);
         TM_TRY(check(facts));
         index_.info_offset = offset_;
@@ -59,9 +56,9 @@ class TmkWriter final : public TraceSink {
 
   private:
     // What the events themselves say goes before what the reader thinks.
-    TraceInfo with_facts(TraceInfo info) const {
+    TraceInfo with_facts(TraceInfo info) {
         info.event_count = next_event_;
-        info.slot_count = static_cast<std::uint32_t>(chunk_.limits().slots);
+        info.slot_count = static_cast<std::uint32_t>(crew_.limits().slots);
         info.duration = index_.chunks.empty() ? 0 : index_.chunks.back().last_time;
         info.preamble_count = std::min(info.preamble_count, next_event_);
         if (info.devices.empty())
@@ -74,8 +71,8 @@ class TmkWriter final : public TraceSink {
     }
 
     // Events that name what the tables do not have would make a file that cannot be read.
-    Result<void> check(const TraceInfo& info) const {
-        const Limits& used = chunk_.limits();
+    Result<void> check(const TraceInfo& info) {
+        const Limits used = crew_.limits();
         const auto missing = [](std::string_view what, std::uint64_t used_count,
                                 std::uint64_t count) -> Result<void> {
             if (used_count <= count)
@@ -110,29 +107,47 @@ class TmkWriter final : public TraceSink {
         return write(make_block(kind, payload.bytes()));
     }
 
-    Result<void> write_chunk() {
-        TM_TRY(write_header());
-        ChunkHeader header;
-        header.first_event = next_event_;
-        header.content_hash = XXH3_64bits_digest(content_.get());
-        XXH3_64bits_reset(content_.get());
-        payload_.clear();
-        header = chunk_.encode(header, payload_);
+    void start_chunk() {
+        filling_ = spare_.empty() ? std::make_unique<EncodedChunk>() : std::move(spare_.back());
+        if (!spare_.empty())
+            spare_.pop_back();
+        filling_->events.truncate(0);
+        if (next_event_ != 0)  // a short trace gets by with less
+            filling_->events.reserve(kChunkEvents);
+    }
+
+    Result<void> end_chunk() {
+        const std::uint64_t first_event = next_event_;
+        next_event_ += filling_->events.size();
+        crew_.give(std::move(filling_), first_event);
+        return write_chunks(crew_.capacity());
+    }
+
+    // Writes those that are done, and more until at most `most` are left.
+    Result<void> write_chunks(std::size_t most) {
+        while (std::unique_ptr<EncodedChunk> chunk = crew_.take(crew_.count() > most)) {
+            TM_TRY(write_header());
+            TM_TRY(write_chunk(*chunk));
+            spare_.push_back(std::move(chunk));
+        }
+        return {};
+    }
+
+    Result<void> write_chunk(const EncodedChunk& chunk) {
         index_.chunks.push_back({.offset = offset_,
-                                 .size = kBlockHeaderSize + payload_.size(),
-                                 .first_event = header.first_event,
-                                 .count = header.count,
-                                 .first_time = header.first_time,
-                                 .last_time = header.last_time,
-                                 .content_hash = header.content_hash});
-        next_event_ += header.count;
-        return write_block(BlockKind::events, payload_);
+                                 .size = kBlockHeaderSize + chunk.payload.size(),
+                                 .first_event = chunk.header.first_event,
+                                 .count = chunk.header.count,
+                                 .first_time = chunk.header.first_time,
+                                 .last_time = chunk.header.last_time,
+                                 .content_hash = chunk.header.content_hash});
+        return write_block(BlockKind::events, chunk.payload);
     }
 
     ByteSink& target_;
-    ChunkEncoder chunk_;
-    std::unique_ptr<XXH3_state_t, FreeHashState> content_;  // of the chunk's events so far
-    ByteWriter payload_;
+    ChunkCrew crew_;
+    std::unique_ptr<EncodedChunk> filling_;             // null between chunks
+    std::vector<std::unique_ptr<EncodedChunk>> spare_;  // for their memory
     Index index_;
     std::uint64_t offset_ = 0;
     std::uint64_t next_event_ = 0;
@@ -141,8 +156,8 @@ class TmkWriter final : public TraceSink {
 
 }  // namespace
 
-std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target) {
-    return std::make_unique<TmkWriter>(target);
+std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target, unsigned helpers) {
+    return std::make_unique<TmkWriter>(target, helpers);
 }
 
 }  // namespace tidemark

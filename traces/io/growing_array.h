@@ -1,17 +1,18 @@
 // GrowingArray: a vector for tens of millions of small records that are only ever appended.
 //
-// Grows by realloc, which moves large blocks by remapping pages instead of copying them, so the
-// peak is the array itself and not the old one beside the new. Trivially copyable elements only;
-// pointers into it are valid until the next push_back. Not thread-safe.
+// Grows by remapping pages instead of copying them, so the peak is the array itself and not the old
+// one beside the new. Trivially copyable elements only; pointers into it are valid until the next
+// push_back. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/check.h"
+#include "traces/io/growing_block.h"
 
 namespace tidemark {
 
@@ -33,7 +34,7 @@ class GrowingArray {
     GrowingArray(const GrowingArray&) = delete;
     GrowingArray& operator=(const GrowingArray&) = delete;
 
-    ~GrowingArray() { std::free(data_); }
+    ~GrowingArray() { resize_block(data_, capacity_ * sizeof(T), 0); }
 
     // Amortised O(1).
     void push_back(const T& value) {
@@ -44,6 +45,14 @@ class GrowingArray {
             return;
         }
         data_[size_++] = value;
+    }
+
+    // `values` may not be elements of this array. Amortised O(values).
+    void append(std::span<const T> values) {
+        if (values.size() > capacity_ - size_)
+            reserve(std::max(size_ + values.size(), capacity_ * 2));
+        std::copy(values.begin(), values.end(), data_ + size_);
+        size_ += values.size();
     }
 
     // Grows or shrinks to `count`; new elements are `value`.
@@ -79,19 +88,20 @@ class GrowingArray {
         return {data_ + begin, count};
     }
 
+    // Makes room for `capacity` elements in all.
+    void reserve(std::size_t capacity) {
+        if (capacity <= capacity_)
+            return;
+        TM_CHECK(capacity <= static_cast<std::size_t>(-1) / sizeof(T) / 2);
+        data_ = static_cast<T*>(resize_block(data_, capacity_ * sizeof(T), capacity * sizeof(T)));
+        capacity_ = capacity;
+    }
+
   private:
     void swap(GrowingArray& other) {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         std::swap(capacity_, other.capacity_);
-    }
-
-    void reserve(std::size_t capacity) {
-        TM_CHECK(capacity <= static_cast<std::size_t>(-1) / sizeof(T) / 2);
-        void* grown = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));
-        TM_CHECK(grown != nullptr);
-        data_ = static_cast<T*>(grown);
-        capacity_ = capacity;
     }
 
     T* data_ = nullptr;

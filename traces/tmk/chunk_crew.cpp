@@ -1,0 +1,89 @@
+// One lock, taken a few times a chunk: a chunk is milliseconds of work.
+#include "traces/tmk/chunk_crew.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace tidemark::tmk {
+
+ChunkCrew::~ChunkCrew() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_)
+        thread.join();
+}
+
+void ChunkCrew::start() {
+    try {
+        while (threads_.size() < helpers_)
+            threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+        helpers_ = static_cast<unsigned>(threads_.size());  // no more threads to be had
+    }
+}
+
+void ChunkCrew::give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event) {
+    if (threads_.size() < helpers_ && chunk->events.size() == kChunkEvents)
+        start();
+    {
+        const std::lock_guard lock(mutex_);
+        jobs_.push_back({std::move(chunk), first_event});
+    }
+    changed_.notify_all();
+}
+
+std::unique_ptr<EncodedChunk> ChunkCrew::take(bool wait) {
+    std::unique_lock lock(mutex_);
+    while (!jobs_.empty() && jobs_.front().state != State::done) {
+        if (!wait)
+            return nullptr;
+        if (!encode_one(own_, lock))
+            changed_.wait(lock, [this] { return jobs_.front().state == State::done; });
+    }
+    if (jobs_.empty())
+        return nullptr;
+    std::unique_ptr<EncodedChunk> chunk = std::move(jobs_.front().chunk);
+    jobs_.pop_front();
+    return chunk;
+}
+
+// False if no chunk waits.
+bool ChunkCrew::encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& lock) {
+    const auto job =
+        std::ranges::find(jobs_, State::waiting, [](const Job& each) { return each.state; });
+    if (job == jobs_.end())
+        return false;
+    Job& mine = *job;
+    mine.state = State::taken_up;
+    EncodedChunk& chunk = *mine.chunk;
+    const std::uint64_t first_event = mine.first_event;
+    lock.unlock();
+    chunk.payload.clear();
+    chunk.header =
+        encoder.encode(chunk.events.view(0, chunk.events.size()), first_event, chunk.payload);
+    lock.lock();
+    mine.state = State::done;
+    limits_.widen(encoder.limits());
+    changed_.notify_all();
+    return true;
+}
+
+void ChunkCrew::work() {
+    ChunkEncoder encoder;
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        if (!encode_one(encoder, lock))
+            changed_.wait(lock);
+    }
+}
+
+Limits ChunkCrew::limits() {
+    const std::lock_guard lock(mutex_);
+    return limits_;
+}
+
+}  // namespace tidemark::tmk

@@ -1,0 +1,77 @@
+// ChunkCrew: encodes chunks on several threads at once and hands them back in the order in which
+// they came, so that the bytes do not depend on how many threads there are.
+//
+// To be used by one thread, which encodes chunks itself where it would have to wait: two threads on
+// two processors are never idle, and without any helper all works the same.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "traces/io/growing_array.h"
+#include "traces/tmk/chunk.h"
+
+namespace tidemark::tmk {
+
+struct EncodedChunk {
+    GrowingArray<TraceEvent> events;  // what was encoded
+    ChunkHeader header;
+    ByteWriter payload;
+};
+
+class ChunkCrew {
+  public:
+    // At most `helpers` threads besides the caller's; they start with the first chunk that is full.
+    explicit ChunkCrew(unsigned helpers) : helpers_(helpers) {}
+
+    ~ChunkCrew();
+    ChunkCrew(const ChunkCrew&) = delete;
+    ChunkCrew& operator=(const ChunkCrew&) = delete;
+
+    // Takes the next chunk's events (1 to kChunkEvents), from number `first_event` on.
+    void give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event);
+
+    // The oldest chunk that has not been taken yet. Nothing if there is none, or if it is not done
+    // and `wait` is false.
+    std::unique_ptr<EncodedChunk> take(bool wait);
+
+    // Chunks given and not taken.
+    std::size_t count() const { return jobs_.size(); }
+
+    // So many keep every helper busy while the caller gathers events: 3 MiB each.
+    std::size_t capacity() const { return std::size_t{helpers_} + 1; }
+
+    // For all chunks taken so far, and perhaps some more.
+    Limits limits();
+
+  private:
+    enum class State : std::uint8_t { waiting, taken_up, done };
+
+    struct Job {
+        std::unique_ptr<EncodedChunk> chunk;
+        std::uint64_t first_event = 0;
+        State state = State::waiting;
+    };
+
+    void start();
+    void work();
+    bool encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& lock);
+
+    unsigned helpers_;
+    std::vector<std::thread> threads_;
+    ChunkEncoder own_;  // the caller's
+
+    std::mutex mutex_;  // guards what follows; only the caller adds and removes jobs
+    std::condition_variable changed_;
+    std::deque<Job> jobs_;  // oldest first; stay where they are while others come and go
+    Limits limits_;
+    bool stopping_ = false;
+};
+
+}  // namespace tidemark::tmk
