@@ -120,6 +120,8 @@ class DeviceResult {
 
     constexpr const T& value() const { return value_; }
 
+    constexpr T value_or(const T& otherwise) const { return has_value() ? value_ : otherwise; }
+
     // Only if there is none.
     constexpr const DeviceError& error() const { return outcome_.error(); }
 

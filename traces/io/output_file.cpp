@@ -19,17 +19,42 @@ tl::unexpected<Error> io_error(const char* what, int code, const std::string& pa
     return fail(ErrorCode::io, what + (": " + std::generic_category().message(code)), path);
 }
 
-// A new file beside `target`. The name tells a person who finds it after a crash what it was.
-int create_beside(const std::string& target, std::string& name) {
+constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+
+// Calls attempt(name) with names beside `target` that tell a person who finds such a file what it
+// was, until it does not fail with EEXIST. Returns its last result (negative = failure).
+template <class Attempt>
+int with_name_beside(const std::string& target, std::string& name, Attempt attempt) {
     constexpr int kAttempts = 100;
+    int result = -1;
     for (int i = 0; i < kAttempts; ++i) {
         name = target + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(i);
-        const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                                      S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
-        if (descriptor >= 0 || errno != EEXIST)
-            return descriptor;
+        result = attempt(name.c_str());
+        if (result >= 0 || errno != EEXIST)
+            break;
     }
-    return -1;
+    return result;
+}
+
+// A file in the folder of `target` that has no name yet: whatever ends the program, nothing is left
+// behind. -1 where the file system has no such files.
+int create_nameless(const std::string& target) {
+    const std::filesystem::path folder = std::filesystem::path(target).parent_path();
+    return ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kMode);
+}
+
+int create_named(const std::string& target, std::string& name) {
+    return with_name_beside(target, name, [](const char* candidate) {
+        return ::open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    });
+}
+
+// Gives a nameless file a name beside `target`.
+int give_name(int descriptor, const std::string& target, std::string& name) {
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
+    return with_name_beside(target, name, [&](const char* candidate) {
+        return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, candidate, AT_SYMLINK_FOLLOW);
+    });
 }
 
 }  // namespace
@@ -53,15 +78,17 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const std::string& path) 
         std::error_code ignored;
         if (exists)  // a link stays a link
             file->path_ = std::filesystem::canonical(path, ignored).string();
-        file->descriptor_ = create_beside(file->path_, file->temporary_);
+        file->replaces_ = true;
+        file->descriptor_ = create_nameless(file->path_);
+        if (file->descriptor_ < 0)
+            file->descriptor_ = create_named(file->path_, file->temporary_);
     }
     if (file->descriptor_ < 0) {
         const int code = errno;
         file->temporary_.clear();
         return io_error("cannot be written", code, path);
     }
-    if (exists && !file->temporary_.empty() &&
-        ::fchmod(file->descriptor_, status.st_mode & 07777U) != 0)
+    if (exists && file->replaces_ && ::fchmod(file->descriptor_, status.st_mode & 07777U) != 0)
         return io_error("cannot be given the old file's permissions", errno, path);
     return file;
 }
@@ -98,12 +125,17 @@ Result<void> OutputFile::flush() {
 
 Result<void> OutputFile::commit() {
     TM_TRY(flush());
-    if (temporary_.empty()) {
+    if (!replaces_) {
         committed_ = true;
         return {};
     }
     if (::fsync(descriptor_) != 0)
         return io_error("cannot be written", errno, path_);
+    if (temporary_.empty() && give_name(descriptor_, path_, temporary_) < 0) {
+        const int code = errno;
+        temporary_.clear();
+        return io_error("cannot be given a name", code, path_);
+    }
     if (::close(std::exchange(descriptor_, -1)) != 0)
         return io_error("cannot be written", errno, path_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)

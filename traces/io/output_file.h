@@ -1,5 +1,6 @@
-// OutputFile: a file that appears whole or not at all. Bytes go to a temporary file beside the
-// target, which takes its name at `commit`; without a commit nothing is left behind.
+// OutputFile: a file that appears whole or not at all. Bytes go to a file beside the target that
+// has no name (or, where the file system knows no such files, a temporary one), and that takes the
+// target's name at `commit`; without a commit nothing is left behind.
 // "-" is standard output (no such promise). Not thread-safe.
 #pragma once
 
@@ -35,9 +36,10 @@ class OutputFile {
     Result<void> flush();
 
     std::string path_;
-    std::string temporary_;
+    std::string temporary_;  // its name until then, if it has one
     std::string buffer_;
     int descriptor_ = -1;
+    bool replaces_ = false;  // takes the place of path_ at the end; else writes there directly
     bool committed_ = false;
 };
 
