@@ -107,7 +107,7 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
         group_[bin.octave] = static_cast<std::uint8_t>(roots_.size());
         roots_.emplace_back().fill(kNoBlock);
     }
-    bins_[bin.octave] |= 1U << bin.bin;
+    bins_[bin.octave] |= std::uint64_t{1} << bin.bin;
     octaves_ |= std::uint64_t{1} << bin.octave;
     BlockId* link = &root(bin);
     if (*link == kNoBlock) {
@@ -135,7 +135,7 @@ void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
     else
         join(block.left, block.right, link, blocks);
     // Without branches: whether a bin runs empty is as good as random.
-    const std::uint32_t bin_empty = root(bin) == kNoBlock ? 1 : 0;
+    const std::uint64_t bin_empty = root(bin) == kNoBlock ? 1 : 0;
     bins_[bin.octave] &= ~(bin_empty << bin.bin);
     const std::uint64_t octave_empty = bins_[bin.octave] == 0 ? 1 : 0;
     octaves_ &= ~(octave_empty << bin.octave);
@@ -180,7 +180,7 @@ BlockId SizeIndex::take_first_from(Bytes size, Blocks& blocks) {
 }
 
 bool SizeIndex::next_bin(Bin& bin) const {
-    const std::uint32_t above = bins_[bin.octave] & (~std::uint32_t{0} << bin.bin << 1U);
+    const std::uint64_t above = bins_[bin.octave] & (~std::uint64_t{0} << bin.bin << 1U);
     const std::uint64_t octaves = octaves_ & (~std::uint64_t{0} << bin.octave << 1U);
     if (above == 0 && octaves == 0)
         return false;
@@ -190,7 +190,7 @@ bool SizeIndex::next_bin(Bin& bin) const {
 }
 
 bool SizeIndex::previous_bin(Bin& bin) const {
-    const std::uint32_t below = bins_[bin.octave] & ((std::uint32_t{1} << bin.bin) - 1);
+    const std::uint64_t below = bins_[bin.octave] & ((std::uint64_t{1} << bin.bin) - 1);
     if (below != 0) {
         bin.bin = static_cast<unsigned>(std::bit_width(below)) - 1;
         return true;

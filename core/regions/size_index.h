@@ -1,7 +1,7 @@
 // SizeIndex: free blocks ordered by (size, address), for best fit with the lowest address first.
 //
 // Model: TLSF's two levels of bitmaps (Masmano et al., 2004) pick a bin: an octave of sizes cut
-// into 32. But a bin is ordered, not a list: a treap (Seidel & Aragon, 1996) whose priorities are
+// into 64. But a bin is ordered, not a list: a treap (Seidel & Aragon, 1996) whose priorities are
 // hashes of block numbers, so that the answer is the exact best fit and the shape depends on the
 // calls alone. In real programs a bin holds a block or two, and finding one is two bit scans; in
 // the worst case (all sizes equal) everything is still O(log n).
@@ -21,7 +21,7 @@ namespace tidemark {
 
 class SizeIndex {
   public:
-    static constexpr Bytes kUnit = 512;  // bins below 32 units hold a single size
+    static constexpr Bytes kUnit = 512;  // bins below 64 units hold a single size
 
     // O(log n) expected, O(1) in sparse bins.
     void insert(BlockId id, Blocks& blocks);
@@ -49,7 +49,7 @@ class SizeIndex {
     bool empty() const { return octaves_ == 0; }
 
   private:
-    static constexpr unsigned kBinBits = 5;
+    static constexpr unsigned kBinBits = 6;
     static constexpr unsigned kBins = 1U << kBinBits;
     static constexpr unsigned kOctaves = 56;
     static constexpr std::uint8_t kNoGroup = 0xff;
@@ -78,7 +78,7 @@ class SizeIndex {
     bool previous_bin(Bin& bin) const;  // to the last non-empty bin below; false if none
 
     std::uint64_t octaves_ = 0;                               // bit o: bins_[o] != 0
-    std::array<std::uint32_t, kOctaves> bins_{};              // bit b: root of (o, b) is not empty
+    std::array<std::uint64_t, kOctaves> bins_{};              // bit b: root of (o, b) is not empty
     std::array<std::uint8_t, kOctaves> group_ = no_groups();  // octave -> index into roots_
     std::vector<std::array<BlockId, kBins>> roots_;           // only octaves that were ever used
 };
