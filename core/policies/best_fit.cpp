@@ -136,13 +136,8 @@ class BestFit final : public Allocator {
                 got = needed;
             }
         }
-        if (!address) {
-            const DeviceStatus status = address.error().status;
-            return tl::make_unexpected(OutOfMemory{status == DeviceStatus::out_of_memory
-                                                       ? OutOfMemory::Cause::device_full
-                                                       : OutOfMemory::Cause::device_error,
-                                                   status});
-        }
+        if (!address)
+            return tl::make_unexpected(refused_by(address.error()));
         usage_.reserved += got;
         usage_.mapped += got;
         ++stats_.segments_created;

@@ -107,8 +107,7 @@ class Torch final : public Allocator {
     std::array<std::uint32_t, 2> last_list_{kNoList, kNoList};  // of the default pool, by kind
     std::map<BlockId, std::vector<StreamId>> uses_;  // of blocks whose `streams` isn't empty
     std::map<StreamId, std::deque<Pending>> pending_;
-    OutOfMemory::Cause refusal_ = OutOfMemory::Cause::device_full;
-    DeviceStatus refusal_status_ = DeviceStatus::out_of_memory;
+    OutOfMemory refusal_;  // why the last attempt at a new segment failed
 };
 
 std::uint32_t Torch::pool_pair(PoolId id) {
@@ -152,7 +151,7 @@ tl::expected<Allocation, OutOfMemory> Torch::allocate(const Request& request) {
     const BlockId id = find_or_create(list, size);
     if (id == kNoBlock) [[unlikely]] {
         ++stats_.out_of_memory;
-        return tl::make_unexpected(OutOfMemory{refusal_, refusal_status_});
+        return tl::make_unexpected(refusal_);
     }
     split_if_worthwhile(id, size);
     Block& block = blocks_[id];
@@ -201,16 +200,12 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
 
 BlockId Torch::new_block(std::uint32_t list, Bytes segment) {
     if (settings_.limit != 0 && usage_.reserved + segment > settings_.limit) {
-        refusal_ = OutOfMemory::Cause::limit;
-        refusal_status_ = DeviceStatus::out_of_memory;
+        refusal_ = {OutOfMemory::Cause::limit, DeviceStatus::out_of_memory};
         return kNoBlock;
     }
     const DeviceResult<Address> address = device_->malloc(segment);
     if (!address) {
-        refusal_status_ = address.error().status;
-        refusal_ = refusal_status_ == DeviceStatus::out_of_memory
-                       ? OutOfMemory::Cause::device_full
-                       : OutOfMemory::Cause::device_error;
+        refusal_ = refused_by(address.error());
         return kNoBlock;
     }
     usage_.reserved += segment;
