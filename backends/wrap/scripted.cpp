@@ -1,4 +1,4 @@
-// Plain memory by the script; every group that a recorded plain run cannot need is not supported.
+// Memory by the script; every group that a recorded plain run cannot need is not supported.
 #include "backends/wrap/scripted.h"
 
 namespace tidemark {
@@ -24,8 +24,10 @@ ScriptedDevice& ScriptedDevice::operator=(const ScriptedDevice& other) {
     next_ = other.next_;
     log_ = other.log_;
     held_ = other.held_;
+    unmapped_handles_ = other.unmapped_handles_;
+    awaited_ = other.awaited_;
     invented_ = other.invented_;
-    events_ = other.events_;
+    handles_ = other.handles_;
     counters_ = other.counters_;
     return *this;
 }
@@ -82,51 +84,73 @@ DeviceResult<void> ScriptedDevice::trim_pool(Bytes) {
     return not_supported(DeviceCall::trim_pool);
 }
 
-DeviceResult<Range> ScriptedDevice::reserve(Bytes) {
-    return not_supported(DeviceCall::reserve);
+DeviceResult<Range> ScriptedDevice::reserve(Bytes size) {
+    if (next_ < script_.size())
+        return Range{script_[next_].begin, size};
+    const Address begin{kInvented + invented_};
+    invented_ += size;
+    return Range{begin, size};
 }
 
 DeviceResult<void> ScriptedDevice::unreserve(Range) {
-    return not_supported(DeviceCall::unreserve);
+    return {};
 }
 
-DeviceResult<PhysicalId> ScriptedDevice::create(Location, Bytes) {
-    return not_supported(DeviceCall::create);
+DeviceResult<PhysicalId> ScriptedDevice::create(Location, Bytes size) {
+    if (size > capacity_ - used_)
+        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
+    used_ += size;
+    unmapped_handles_[++handles_] = size;
+    return PhysicalId{handles_};
 }
 
-DeviceResult<void> ScriptedDevice::release(PhysicalId) {
-    return not_supported(DeviceCall::release);
+DeviceResult<void> ScriptedDevice::release(PhysicalId physical) {
+    if (const auto found = unmapped_handles_.find(to_integer(physical));
+        found != unmapped_handles_.end()) {
+        used_ -= found->second;
+        unmapped_handles_.erase(found);
+    }
+    return {};
 }
 
-DeviceResult<void> ScriptedDevice::map(Range, PhysicalId) {
-    return not_supported(DeviceCall::map);
+DeviceResult<void> ScriptedDevice::map(Range, PhysicalId physical) {
+    unmapped_handles_.erase(to_integer(physical));
+    return {};
 }
 
-DeviceResult<void> ScriptedDevice::unmap(Range) {
-    return not_supported(DeviceCall::unmap);
+DeviceResult<void> ScriptedDevice::unmap(Range range) {
+    used_ -= range.size;
+    log_.push_back({DeviceCall::unmap, range});
+    return {};
 }
 
-DeviceResult<void> ScriptedDevice::set_access(Range, bool) {
-    return not_supported(DeviceCall::set_access);
+DeviceResult<void> ScriptedDevice::set_access(Range range, bool) {
+    if (next_ < script_.size())
+        ++next_;
+    log_.push_back({DeviceCall::set_access, range});
+    return {};
 }
 
-DeviceResult<EventId> ScriptedDevice::record(StreamId) {
-    return EventId{++events_};
+// Of an event it is enough to know the stream: nobody awaits two on one.
+DeviceResult<EventId> ScriptedDevice::record(StreamId stream) {
+    return EventId{std::uint64_t{1} + to_integer(stream)};
 }
 
-DeviceResult<bool> ScriptedDevice::complete(EventId) {
-    return true;
+DeviceResult<bool> ScriptedDevice::complete(EventId event) {
+    return awaited_.count(static_cast<std::uint32_t>(to_integer(event) - 1)) == 0;
 }
 
 DeviceResult<void> ScriptedDevice::wait(StreamId, EventId) {
     return {};
 }
 
-DeviceResult<void> ScriptedDevice::synchronize(StreamId) {
+DeviceResult<void> ScriptedDevice::synchronize(StreamId stream) {
+    finish(stream);
     return {};
 }
 
 DeviceResult<void> ScriptedDevice::synchronize_device() {
+    awaited_.clear();
     return {};
 }
 

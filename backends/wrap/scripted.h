@@ -1,11 +1,14 @@
 // ScriptedDevice: a device that hands out the addresses of a script and notes what it was asked.
 //
 // It is how a recorded run is repeated: the record says where the driver put each segment, and the
-// model's calls are held against it. Beyond the script's end it invents addresses that no real
-// device uses, so that a model that asks too much can go on and be caught. Plain memory and order
-// only; every event is complete at once. A value: copying it copies its state. Not thread-safe.
+// model's calls are held against it. A reservation begins where the script's next pages are. Beyond
+// the script's end the device invents addresses that no real one uses, so that a model that asks
+// too much can go on and be caught. Plain memory, pages and order only; events of a stream are
+// complete unless it was told to `await` that stream. A value: copying it copies its state. Not
+// thread-safe.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -17,7 +20,8 @@ namespace tidemark {
 
 class ScriptedDevice final : public Device {
   public:
-    // A call that took or gave back memory.
+    // A call that took or gave back memory: malloc, free, set_access (which ends the mapping of a
+    // run of pages), unmap.
     struct Call {
         DeviceCall call = DeviceCall::malloc;
         Range range;
@@ -30,19 +34,34 @@ class ScriptedDevice final : public Device {
     ScriptedDevice(const ScriptedDevice& other);
     ScriptedDevice& operator=(const ScriptedDevice& other);
 
-    // The ranges that the next mallocs shall get, in this order; forgets the log and what was left
-    // of the script before.
+    // What the next mallocs and runs of pages shall get, in this order; forgets the log and what
+    // was left of the script before.
     void play(std::span<const Range> script);
 
-    // Memory that was there before the script began.
+    // Memory that was there before the script began. Pages are given back in other pieces than they
+    // came in, so nothing but their sum is kept.
     void hold(Range range);
+
+    void hold_pages(Bytes size) { used_ += size; }
+
+    // From now on events on `stream` are incomplete, until `finish` or until it is waited for.
+    void await(StreamId stream) { awaited_.insert(to_integer(stream)); }
+
+    void finish(StreamId stream) { awaited_.erase(to_integer(stream)); }
+
+    bool is_awaited(StreamId stream) const { return awaited_.count(to_integer(stream)) != 0; }
+
+    std::size_t awaited_count() const { return awaited_.size(); }
+
+    // Is anything of the script or the log left?
+    bool has_script() const { return next_ < script_.size() || !log_.empty(); }
 
     // What happened since `play`, in order.
     std::span<const Call> log() const { return log_; }
 
     std::string_view name() const override { return "scripted"; }
 
-    bool has(Feature /*feature*/) const override { return false; }
+    bool has(Feature feature) const override { return feature == Feature::virtual_memory; }
 
     Bytes granularity() const override { return 2_MiB; }
 
@@ -87,8 +106,10 @@ class ScriptedDevice final : public Device {
     std::size_t next_ = 0;
     std::vector<Call> log_;
     std::unordered_map<std::uint64_t, Bytes> held_;
+    std::unordered_map<std::uint64_t, Bytes> unmapped_handles_;
+    std::set<std::uint32_t> awaited_;  // streams
     std::uint64_t invented_ = 0;
-    std::uint64_t events_ = 0;
+    std::uint64_t handles_ = 0;
     DeviceCounters counters_;
 };
 

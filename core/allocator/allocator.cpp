@@ -35,4 +35,8 @@ Result<std::vector<Allocation>> Allocator::restore(std::span<const SeedSegment> 
                 "replay from the trace's preamble instead");
 }
 
+Result<void> Allocator::reconfigure(const Options& /*options*/) {
+    return fail(ErrorCode::unsupported, "this policy cannot change its options while it runs");
+}
+
 }  // namespace tidemark

@@ -70,6 +70,8 @@ struct AllocatorStats {
     std::uint64_t out_of_memory = 0;     // requests refused
     std::uint64_t segments_created = 0;  // pieces of memory taken from the device
     std::uint64_t segments_released = 0;
+    std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
+    std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
 };
 
@@ -82,7 +84,7 @@ struct Region {
         hole,       // held but never grantable until a trim (rounding of a segment, bump's past)
     };
     Range range;
-    Range segment;  // the device allocation or reservation that it lies in
+    Range segment;  // the device allocation that it lies in, or the run of mapped pages
     State state = State::free;
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
@@ -91,6 +93,12 @@ struct Region {
 enum class TrimLevel : std::uint8_t {
     unused,  // what can be given back without waiting
     all,     // wait for outstanding work, then everything that is not allocated
+};
+
+// How a private pool (of a graph capture, or made by the program) behaves.
+struct PoolTraits {
+    bool serves_on_refusal = false;  // its free blocks may serve the default pool's last attempt
+    bool splits = true;              // false: a block is granted whole
 };
 
 // A state to begin with, for traces that start in the middle of a program's life (restore).
@@ -105,8 +113,10 @@ struct SeedSegment {
     Range range;
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
-    bool expandable = false;
-    std::vector<SeedBlock> blocks;  // live ones, by address
+    bool expandable = false;             // `range` is a run of pages in a reservation
+    bool small = false;                  // expandable: of the pool of small blocks
+    Address reserved = Address::null;    // expandable: where the reservation begins; null = here
+    std::vector<SeedBlock> blocks = {};  // live ones, by address
 };
 
 class Allocator {
@@ -116,7 +126,8 @@ class Allocator {
     virtual ~Allocator() = default;
 
     // Grants `request` or says why not. Never throws, never aborts. After a refusal the allocator
-    // is as it was, save for caches that it emptied while trying. size 0 is granted one minimal
+    // is as it was, save for caches that it emptied while trying, and memory that it took for a
+    // part of the request and keeps as free. size 0 is granted one minimal
     // block. Requests of kLargestRequest or more are refused (too_large).
     virtual tl::expected<Allocation, OutOfMemory> allocate(const Request& request) = 0;
 
@@ -138,6 +149,26 @@ class Allocator {
 
     // Gives memory back to the device: never what is allocated. O(regions).
     virtual void trim(TrimLevel level) = 0;
+
+    // Private pools: memory that requests of one PoolId have to themselves. A pool comes into being
+    // with its first scope or request. Between begin_pool and end_pool the program is inside the
+    // pool's scope (a graph is captured, or a MemPool is in use; scopes may nest and repeat);
+    // requests say themselves which pool they are for. A request for a private pool that has no
+    // scope open is taken as one inside a scope of its own. After close_pool nobody will ask for
+    // the pool again: what is free in it goes back with the next trim. Policies without pools
+    // ignore the calls and serve all requests alike. O(1) but for trim_pool: as trim, for one
+    // closed pool alone.
+    virtual void begin_pool(PoolId /*pool*/, PoolTraits /*traits*/) {}
+
+    virtual void end_pool(PoolId /*pool*/) {}
+
+    virtual void close_pool(PoolId /*pool*/) {}
+
+    virtual void trim_pool(PoolId /*pool*/) {}
+
+    // Other options from now on, as a program may set them while it runs: what has been decided
+    // stays. Errors: unsupported by this policy; bad_option for what cannot change any more.
+    virtual Result<void> reconfigure(const Options& options);
 
     // The largest request that would be granted now without the device (0: none). A hint for
     // fragmentation metrics, exact up to rounding. At most O(log regions) per stream and pool.
@@ -186,6 +217,9 @@ struct PolicyInfo {
     std::span<const OptionInfo> options;
     // Errors: options that contradict each other, a device without a needed feature.
     Result<std::unique_ptr<Allocator>> (*make)(Device& device, const Options& options);
+    // Environment variables of the modelled system whose values are text for these options: a
+    // policy's text may be a pasted assignment to one.
+    std::span<const std::string_view> variables = {};
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

@@ -9,6 +9,62 @@
 #include "core/base/text.h"
 
 namespace tidemark {
+namespace {
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && text.front() == ' ')
+        text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ')
+        text.remove_suffix(1);
+    return text;
+}
+
+// Takes `word` off the front of `text` if it is there.
+bool take(std::string_view& text, std::string_view word) {
+    if (!text.starts_with(word))
+        return false;
+    text.remove_prefix(word.size());
+    return true;
+}
+
+// Whether `text` is an assignment to `variable` as a shell reads it ("export NAME='value'", the
+// value bare or quoted); `value` is then what is assigned, and what may follow the quotes.
+bool is_assignment(std::string_view text, std::string_view variable, std::string& value) {
+    text = trim(text);
+    if (take(text, "export "))
+        text = trim(text);
+    if (!take(text, variable) || !take(text, "="))
+        return false;
+    const char quote = text.empty() ? ' ' : text.front();
+    const std::size_t end = quote == '"' || quote == '\'' ? text.find(quote, 1) : text.npos;
+    value = end == text.npos ? std::string(text)
+                             : fmt::format("{}{}", text.substr(1, end - 1), text.substr(end + 1));
+    return true;
+}
+
+// The options' text with a pasted assignment resolved.
+std::string resolved(const PolicyInfo& policy, std::string_view options) {
+    std::string value;
+    for (const std::string_view variable : policy.variables) {
+        if (is_assignment(options, variable, value))
+            return value;
+    }
+    return std::string(options);
+}
+
+// The policy that a pasted assignment without a policy's name is for; null if it is none.
+const PolicyInfo* policy_of_assignment(std::string_view text) {
+    std::string value;
+    for (const PolicyInfo& policy : all_policies()) {
+        for (const std::string_view variable : policy.variables) {
+            if (is_assignment(text, variable, value))
+                return &policy;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
 
 std::string PolicySpec::text() const {
     TM_CHECK(policy != nullptr);
@@ -23,12 +79,15 @@ std::string PolicySpec::text() const {
     return text;
 }
 
+bool PolicySpec::keeps_limit() const {
+    TM_CHECK(policy != nullptr);
+    return std::any_of(policy->options.begin(), policy->options.end(), [](const OptionInfo& info) {
+        return info.name == "limit" && info.type == OptionType::bytes;
+    });
+}
+
 Result<PolicySpec> PolicySpec::with_limit(Bytes limit) const {
-    const bool keeps_limit =
-        std::any_of(policy->options.begin(), policy->options.end(), [](const OptionInfo& option) {
-            return option.name == "limit" && option.type == OptionType::bytes;
-        });
-    if (limit == 0 || !keeps_limit || options.bytes("limit") == limit)
+    if (limit == 0 || !keeps_limit() || options.bytes("limit") == limit)
         return *this;
     if (!options.is_default("limit"))
         return fail(ErrorCode::bad_option,
@@ -46,12 +105,16 @@ Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {
 }
 
 Result<PolicySpec> parse_policy(std::string_view text) {
-    const std::size_t mark = text.find(':');
     PolicySpec spec;
-    TM_ASSIGN(spec.policy, find_policy(text.substr(0, mark)));
-    const std::string_view options =
-        mark == std::string_view::npos ? std::string_view{} : text.substr(mark + 1);
-    TM_ASSIGN(spec.options, Options::parse(spec.policy->options, options,
+    std::string_view options = text;
+    if (const PolicyInfo* const named = policy_of_assignment(text)) {
+        spec.policy = named;
+    } else {
+        const std::size_t mark = text.find(':');
+        TM_ASSIGN(spec.policy, find_policy(trim(text.substr(0, mark))));
+        options = mark == std::string_view::npos ? std::string_view{} : text.substr(mark + 1);
+    }
+    TM_ASSIGN(spec.options, Options::parse(spec.policy->options, resolved(*spec.policy, options),
                                            fmt::format("policy {}", spec.policy->name)));
     return spec;
 }

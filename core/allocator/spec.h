@@ -1,4 +1,7 @@
-// Spec: a policy as text, "name" or "name:key=value,key=value" (PyTorch's "key:value" too).
+// Spec: a policy as text, "name" or "name:key=value,key=value" (PyTorch's "key:value" too). Where a
+// policy models a system that is configured by an environment variable, the assignment may be
+// pasted as it is: "torch:PYTORCH_ALLOC_CONF=expandable_segments:True", with or without the
+// policy's name, "export" and quotes.
 #pragma once
 
 #include <memory>
@@ -14,8 +17,12 @@ struct PolicySpec {
     const PolicyInfo* policy = nullptr;
     Options options;
 
-    // "torch:max_split_size_mb=128": the name and the options that are not at their default.
+    // "torch:max_split_size_mb=128": the name and the options that are not at their default. Reads
+    // back (parse_policy) as an equal spec.
     std::string text() const;
+
+    // Whether the policy has an option `limit` and so keeps a limit on reserved bytes by itself.
+    bool keeps_limit() const;
 
     // This spec under a limit on reserved bytes (0: none) that it keeps by itself, if the policy
     // has an option for that; else unchanged, and the device must keep the limit. Errors

@@ -128,7 +128,7 @@ Result<void> read_entry(std::string_view entry, std::span<const OptionInfo> decl
         std::vector<std::string_view> names;
         for (const OptionInfo& option : declared)
             names.push_back(option.name);
-        return fail(ErrorCode::bad_option, fmt::format("there is no option '{}'", name), {},
+        return fail(ErrorCode::bad_option, fmt::format("unrecognized key '{}'", name), {},
                     suggestion(name, names));
     }
     const auto index = static_cast<std::size_t>(found - declared.begin());
@@ -140,7 +140,9 @@ Result<void> read_entry(std::string_view entry, std::span<const OptionInfo> decl
         error.what = fmt::format("{}: {}", name, error.what);
         return tl::make_unexpected(std::move(error));
     }
-    given[index] = value;
+    given[index] = found->type != OptionType::boolean ? value
+                   : *parse_boolean(value)            ? "true"
+                                                      : "false";
     return {};
 }
 

@@ -43,7 +43,7 @@ class Options {
     std::uint64_t count(std::string_view name) const;
     double real(std::string_view name) const;
     bool boolean(std::string_view name) const;
-    std::string_view text(std::string_view name) const;    // as given (any type)
+    std::string_view text(std::string_view name) const;    // as given; booleans: true, false
     std::string_view choice(std::string_view name) const;  // one of the declared choices
 
     bool is_default(std::string_view name) const;

@@ -22,29 +22,45 @@ Bytes round_to_division(Bytes size, Bytes divisions) {
 }
 
 constexpr std::string_view kConf = "PYTORCH_ALLOC_CONF";
+constexpr std::string_view kIgnored = "PYTORCH_ALLOC_CONF; no effect here";
 
-constexpr std::array<OptionInfo, 6> kOptions{{
+constexpr std::array<std::string_view, 3> kVariables{
+    "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"};
+
+constexpr std::array<std::string_view, 2> kBackends{"native", "cudaMallocAsync"};
+
+constexpr std::array<std::string_view, 13> kVersions{
+    "1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11"};
+
+constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: 20 MiB, whatever is asked
+constexpr unsigned kFirstWithWholeUnlimited = 209;    // a fraction of 1 became "no limit"
+
+constexpr std::array kOptions = std::to_array<OptionInfo>({
+    {.name = "expandable_segments",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "grow segments page by page inside reserved addresses",
+     .source = kConf},
     {.name = "max_split_size_mb",
      .type = OptionType::count,
      .unit = "MiB",
      .default_value = "0",
-     .maximum = "1000000000",
      .summary = "blocks of this size and above are never split and serve only such requests; 0 = "
-                "no limit, else at least 20",
+                "no limit, else at least the size of a large segment (20)",
      .source = kConf},
     {.name = "max_non_split_rounding_mb",
      .type = OptionType::count,
      .unit = "MiB",
      .default_value = "20",
      .minimum = "20",
-     .maximum = "1000000000",
-     .summary = "how much larger than its request an unsplittable block may be",
+     .summary = "how much larger than its request an unsplittable block may be; before version 2.6 "
+                "20 in any case",
      .source = kConf},
     {.name = "roundup_power2_divisions",
      .type = OptionType::text,
      .default_value = "0",
      .summary = "round requests up to this many steps between powers of two: one number, or a list "
-                "[256:1,512:2,>:8] by MiB",
+                "[256:1,512:2,>:8] by MiB; numbers are powers of two, 0 and 1 = off",
      .source = kConf},
     {.name = "garbage_collection_threshold",
      .type = OptionType::real,
@@ -52,7 +68,7 @@ constexpr std::array<OptionInfo, 6> kOptions{{
      .minimum = "0",
      .maximum = "1",
      .summary = "release old unused blocks when more than this fraction of the limit is reserved; "
-                "0 = off; needs a limit",
+                "below 1; 0 = off; needs a limit",
      .source = kConf},
     {.name = "large_segment_size_mb",
      .type = OptionType::count,
@@ -62,24 +78,114 @@ constexpr std::array<OptionInfo, 6> kOptions{{
      .maximum = "1000000",
      .summary = "size of the segments that requests from 1 MiB to 10 MiB are cut from",
      .source = kConf},
+    {.name = "per_process_memory_fraction",
+     .type = OptionType::real,
+     .default_value = "0",
+     .minimum = "0",
+     .maximum = "1",
+     .summary = "limit on reserved bytes as a part of the device's memory; 0 = never set; 1 = no "
+                "limit from version 2.9 on, before: all of the memory",
+     .source = kConf},
+    {.name = "backend",
+     .type = OptionType::choice,
+     .default_value = "native",
+     .choices = kBackends,
+     .summary = "only native is PyTorch's own allocator: cudaMallocAsync is refused here",
+     .source = kConf},
+    {.name = "graph_capture_record_stream_reuse",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: what a captured graph's topology allows to reuse isn't recorded",
+     .source = kIgnored},
+    {.name = "release_lock_on_cudamalloc",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: only threads that race see it",
+     .source = kIgnored},
+    {.name = "throw_on_cudamalloc_oom",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: how a refusal is reported",
+     .source = kIgnored},
+    {.name = "expandable_segments_reserve",
+     .default_value = "off",
+     .summary = "no effect here: reservations have PyTorch's ordinary size",
+     .source = kIgnored},
+    {.name = "expandable_segments_reserve_by_class",
+     .default_value = "off",
+     .summary = "no effect here: reservations have PyTorch's ordinary size",
+     .source = kIgnored},
+    {.name = "pinned_use_cuda_host_register",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_num_register_threads",
+     .type = OptionType::count,
+     .default_value = "1",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_use_background_threads",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_reserve_segment_size_mb",
+     .type = OptionType::count,
+     .unit = "MiB",
+     .default_value = "0",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_max_power2_size_mb",
+     .type = OptionType::count,
+     .unit = "MiB",
+     .default_value = "0",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "version",
+     .type = OptionType::choice,
+     .default_value = "2.11",
+     .choices = kVersions,
+     .summary = "of PyTorch, where versions differ",
+     .source = "PyTorch's releases"},
     {.name = "limit",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
      .summary = "most that may be reserved, 0 = no limit",
      .source = "torch.cuda.set_per_process_memory_fraction"},
-}};
+});
 
-// One entry of roundup_power2_divisions: 0, or a power of two.
-Result<Bytes> parse_division(std::string_view text) {
-    TM_ASSIGN(const std::uint64_t value, parse_count(text));
+tl::unexpected<Error> refuse(std::string what, std::string hint = {}) {
+    return fail(ErrorCode::bad_option, std::move(what), "policy torch", std::move(hint));
+}
+
+Result<std::uint64_t> parse_number(std::string_view text) {
+    const Result<std::uint64_t> number = parse_count(text);
+    if (!number)
+        return refuse(fmt::format("roundup_power2_divisions: {}", number.error().what),
+                      "write [256:1,512:2,>:8]");
+    return *number;
+}
+
+// Steps of one interval: 0, or a power of two.
+Result<Bytes> parse_steps(std::string_view text) {
+    TM_ASSIGN(const std::uint64_t value, parse_number(text));
     if (value != 0 && !is_power_of_two(value))
-        return fail(ErrorCode::bad_option, fmt::format("{} is not a power of two", value),
-                    "roundup_power2_divisions");
+        return refuse(
+            fmt::format("roundup_power2_divisions: {} divisions are no power of two", value));
     return value;
 }
 
-// "[256:1,512:2,>:8]": keys are powers of two in MiB. The first key also fills everything below it,
+// The octave of an interval's key, in MiB.
+Result<std::size_t> parse_octave(std::string_view text) {
+    TM_ASSIGN(const std::uint64_t key, parse_number(text));
+    if (!is_power_of_two(key))
+        return refuse(fmt::format("roundup_power2_divisions: {} MiB is no power of two", key));
+    return std::min(static_cast<std::size_t>(std::bit_width(key)) - 1, kOctaves - 1);
+}
+
+// "256:1,512:2,>:8": keys are powers of two in MiB. The first key also fills everything below it,
 // '>' everything above the last; intervals between two keys keep 0.
 Result<void> parse_division_list(std::string_view text, TorchSettings& settings) {
     std::size_t last = 0;
@@ -90,18 +196,15 @@ Result<void> parse_division_list(std::string_view text, TorchSettings& settings)
         text.remove_prefix(std::min(end + 1, text.size()));
         const std::size_t colon = entry.find(':');
         if (colon == std::string_view::npos)
-            return fail(ErrorCode::bad_option, fmt::format("'{}' has no ':'", entry),
-                        "roundup_power2_divisions", "write [256:1,512:2,>:8]");
-        TM_ASSIGN(const Bytes value, parse_division(entry.substr(colon + 1)));
+            return refuse(fmt::format("roundup_power2_divisions: '{}' has no ':'", entry),
+                          "write [256:1,512:2,>:8]");
+        TM_ASSIGN(const Bytes value, parse_steps(entry.substr(colon + 1)));
         if (entry.substr(0, colon) == ">") {
             for (std::size_t i = first ? 0 : last + 1; i < kOctaves; ++i)
                 settings.divisions[i] = value;
             continue;
         }
-        TM_ASSIGN(const Bytes key, parse_division(entry.substr(0, colon)));
-        last = key == 0 ? 0
-                        : std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(key)) - 1,
-                                                kOctaves - 1);
+        TM_ASSIGN(last, parse_octave(entry.substr(0, colon)));
         for (std::size_t i = first ? 0 : last; i <= last; ++i)
             settings.divisions[i] = value;
         first = false;
@@ -109,16 +212,29 @@ Result<void> parse_division_list(std::string_view text, TorchSettings& settings)
     return {};
 }
 
-Result<void> parse_divisions(std::string_view text, TorchSettings& settings) {
+Result<void> parse_divisions(std::string text, TorchSettings& settings) {
+    std::erase(text, ' ');
     if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
-        TM_TRY(parse_division_list(text.substr(1, text.size() - 2), settings));
+        TM_TRY(parse_division_list(std::string_view(text).substr(1, text.size() - 2), settings));
     } else {
-        TM_ASSIGN(const Bytes value, parse_division(text));
+        TM_ASSIGN(const Bytes value, parse_steps(text));
         settings.divisions.fill(value);
     }
     settings.has_divisions = std::any_of(settings.divisions.begin(), settings.divisions.end(),
                                          [](Bytes value) { return value > 1; });
     return {};
+}
+
+// "2.3": 203. One of kVersions.
+unsigned parse_version(std::string_view text) {
+    const std::size_t dot = text.find('.');
+    return static_cast<unsigned>(100 * *parse_count(text.substr(0, dot)) +
+                                 *parse_count(text.substr(dot + 1)));
+}
+
+// A size in MiB, in bytes; what is beyond all memory stays so.
+Bytes from_mib(std::uint64_t count) {
+    return std::min<std::uint64_t>(count, kLargestRequest / 1_MiB) * 1_MiB;
 }
 
 }  // namespace
@@ -143,25 +259,54 @@ Bytes TorchSettings::segment_size(Bytes rounded) const {
     return align_up(rounded, kTorchRoundLarge);
 }
 
+Bytes TorchSettings::limit_on(Bytes total) const {
+    if (fraction <= 0 || (fraction >= 1 && version >= kFirstWithWholeUnlimited))
+        return limit;
+    const auto part = static_cast<Bytes>(fraction * static_cast<double>(total));
+    return std::max<Bytes>(limit == 0 ? part : std::min(limit, part), 1);  // 0 would be no limit
+}
+
 std::span<const OptionInfo> torch_options() {
     return kOptions;
 }
 
+std::span<const std::string_view> torch_variables() {
+    return kVariables;
+}
+
+bool torch_ignores(std::string_view name) {
+    const auto found =
+        std::find_if(kOptions.begin(), kOptions.end(),
+                     [name](const OptionInfo& option) { return option.name == name; });
+    return found != kOptions.end() && found->source == kIgnored;
+}
+
 Result<TorchSettings> TorchSettings::from(const Options& options) {
+    if (options.choice("backend") != "native")
+        return refuse("backend:cudaMallocAsync leaves every decision to the driver's pool",
+                      "none of these settings would apply; `tidemark policies` lists what models "
+                      "other systems");
     TorchSettings settings;
-    settings.max_non_split_rounding = options.count("max_non_split_rounding_mb") * 1_MiB;
-    settings.large_segment = options.count("large_segment_size_mb") * 1_MiB;
+    settings.version = parse_version(options.choice("version"));
+    if (settings.version >= kFirstWithNonSplitRounding)
+        settings.max_non_split_rounding = from_mib(options.count("max_non_split_rounding_mb"));
+    settings.large_segment = from_mib(options.count("large_segment_size_mb"));
     settings.gc_threshold = options.real("garbage_collection_threshold");
     settings.limit = options.bytes("limit");
+    settings.expandable = options.boolean("expandable_segments");
+    settings.fraction = options.real("per_process_memory_fraction");
+    if (settings.gc_threshold >= 1)
+        return refuse("garbage_collection_threshold must be below 1",
+                      "it is the part of the limit above which unused blocks are released");
     if (const std::uint64_t max_split = options.count("max_split_size_mb"); max_split != 0) {
-        if (max_split * 1_MiB < settings.large_segment)
-            return fail(ErrorCode::bad_option,
-                        fmt::format("max_split_size_mb is {}, below the size of a large segment",
-                                    max_split),
-                        "torch", "PyTorch too refuses values below 20");
-        settings.max_split = max_split * 1_MiB;
+        settings.max_split = from_mib(max_split);
+        if (settings.max_split < settings.large_segment)
+            return refuse(
+                fmt::format("max_split_size_mb is {}, below the size of a large segment, {}",
+                            max_split, settings.large_segment / 1_MiB),
+                "PyTorch refuses it as well");
     }
-    TM_TRY(parse_divisions(options.text("roundup_power2_divisions"), settings));
+    TM_TRY(parse_divisions(std::string(options.text("roundup_power2_divisions")), settings));
     return settings;
 }
 

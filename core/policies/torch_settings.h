@@ -4,6 +4,7 @@
 
 #include <array>
 #include <span>
+#include <string_view>
 
 #include "core/base/options.h"
 #include "core/base/units.h"
@@ -25,7 +26,10 @@ struct TorchSettings {
     double gc_threshold = 0;            // 0 = off
     std::array<Bytes, 16> divisions{};  // of each octave from 1 MiB up; the ends serve the rest
     bool has_divisions = false;
-    Bytes limit = 0;  // on reserved bytes; 0 = none
+    bool expandable = false;
+    Bytes limit = 0;         // on reserved bytes; 0 = none
+    double fraction = 0;     // of the device's memory, as another limit; 0 = none; see limit_on
+    unsigned version = 211;  // PyTorch's: 100 * major + minor
 
     // What a request of `size` bytes (below kLargestRequest) costs. O(1).
     Bytes round_size(Bytes size) const;
@@ -33,11 +37,24 @@ struct TorchSettings {
     // The device allocation that is made for a rounded size that no free block serves. O(1).
     Bytes segment_size(Bytes rounded) const;
 
-    // Errors (bad_option): values that PyTorch refuses too.
+    // The limit on reserved bytes, on a device with `total` bytes: the smaller of `limit` and what
+    // `fraction` gives (a fraction of 1 is no limit from 2.9 on, and all of `total` before); 0 =
+    // none. O(1).
+    Bytes limit_on(Bytes total) const;
+
+    // Errors (bad_option): values that PyTorch refuses too, and the backend cudaMallocAsync.
     static Result<TorchSettings> from(const Options& options);
 };
 
-// The declarations of all options. Thread-safe.
+// The declarations of all options: every key of PYTORCH_ALLOC_CONF, `version` and `limit`.
+// Thread-safe.
 std::span<const OptionInfo> torch_options();
+
+// The environment variables whose values are text for these options. Thread-safe.
+std::span<const std::string_view> torch_variables();
+
+// Whether `name` is an option that is accepted and changes no decision here (locks, host memory,
+// the form of a report). O(options).
+bool torch_ignores(std::string_view name);
 
 }  // namespace tidemark::policies

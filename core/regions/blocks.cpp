@@ -33,6 +33,7 @@ BlockId Blocks::split(BlockId id, Bytes size) {
     high.prev = id;
     high.next = low.next;
     high.streams = low.streams;
+    high.reservation = low.reservation;
     if (low.next != kNoBlock)
         blocks_[low.next].prev = rest;
     low.next = rest;

@@ -20,7 +20,7 @@ using BlockId = std::uint32_t;
 constexpr BlockId kNoBlock = 0xffffffffU;
 
 struct Block {
-    enum class State : std::uint8_t { vacant, free, allocated, waiting };
+    enum class State : std::uint8_t { vacant, free, allocated, waiting, unmapped };
 
     Address address = Address::null;
     Bytes size = 0;
@@ -30,9 +30,10 @@ struct Block {
     BlockId right = kNoBlock;
     std::uint32_t list = 0;  // the policy's: which free list it belongs to
     State state = State::vacant;
-    std::uint32_t waits = 0;  // the policy's: events that it still waits for
-    std::uint64_t stamp = 0;  // the policy's: a point on its own clock
-    StreamSet streams;        // see StreamSet
+    std::uint32_t waits = 0;        // the policy's: events that it still waits for
+    std::uint32_t reservation = 0;  // the policy's: 1 + which one it lies in; 0 = plain memory
+    std::uint64_t stamp = 0;        // the policy's: a point on its own clock
+    StreamSet streams;              // see StreamSet
 
     // The only block of its segment.
     bool whole_segment() const { return prev == kNoBlock && next == kNoBlock; }
@@ -76,12 +77,22 @@ class Blocks {
     // is the range that its chain tiles. O(blocks log blocks).
     template <class Visit>
     void for_each(Visit visit) const {
-        for (const BlockId head : segments()) {
-            Range segment{blocks_[head].address, 0};
-            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
-                segment.size += blocks_[id].size;
-            for (BlockId id = head; id != kNoBlock; id = blocks_[id].next)
-                visit(blocks_[id], segment);
+        for_each_run([](const Block&) { return true; }, visit);
+    }
+
+    // The same for the blocks that belong(block), where a segment is a longest run of such blocks.
+    template <class Belongs, class Visit>
+    void for_each_run(Belongs belongs, Visit visit) const {
+        for (BlockId begin : segments()) {
+            while (begin != kNoBlock) {
+                Range run{blocks_[begin].address, 0};
+                BlockId end = begin;
+                for (; end != kNoBlock && belongs(blocks_[end]); end = blocks_[end].next)
+                    run.size += blocks_[end].size;
+                for (BlockId id = begin; id != end; id = blocks_[id].next)
+                    visit(blocks_[id], run);
+                begin = end == kNoBlock ? kNoBlock : blocks_[end].next;
+            }
         }
     }
 

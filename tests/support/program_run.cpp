@@ -18,11 +18,13 @@ auto tie(const Outcome& one) {
                     one.usage.active, one.usage.mapped, one.time, one.device_calls);
 }
 
-// Calls after which other regions than those that the policy was asked about may have changed.
+// Calls after which other regions than those that the policy was asked about may have changed:
+// caches that went back, and pages that were taken on the way to a refusal.
 std::uint64_t clearing_calls(const DeviceCounters& counters) {
     std::uint64_t sum = 0;
-    for (const DeviceCall call : {DeviceCall::free, DeviceCall::complete, DeviceCall::synchronize,
-                                  DeviceCall::synchronize_device, DeviceCall::unmap})
+    for (const DeviceCall call :
+         {DeviceCall::free, DeviceCall::complete, DeviceCall::synchronize,
+          DeviceCall::synchronize_device, DeviceCall::unmap, DeviceCall::create})
         sum += counters.calls[static_cast<std::size_t>(call)];
     return sum;
 }

@@ -35,7 +35,10 @@ TEST_CASE("a policy's text reads back as the same policy", "[allocator][spec]") 
     const std::string_view text =
         GENERATE(as<std::string_view>{}, "torch", "cuda_malloc:", "bump:segment:64MiB",
                  "torch:roundup_power2_divisions:[256:1,512:2,>:8],max_split_size_mb:128",
-                 "torch: max_split_size_mb = 128 ", "buddy:min_block=1KiB,segment=1GiB");
+                 "torch: max_split_size_mb = 128 ", "torch:expandable_segments:True",
+                 "torch:roundup_power2_divisions:[256:1, 512:2,>:8],version=2.3,limit=1.5 GiB",
+                 "export PYTORCH_ALLOC_CONF='garbage_collection_threshold:0.6'",
+                 "buddy:min_block=1KiB,segment=1GiB");
     CAPTURE(text);
     const Result<PolicySpec> spec = parse_policy(text);
     REQUIRE(spec);
@@ -49,6 +52,45 @@ TEST_CASE("a policy's text reads back as the same policy", "[allocator][spec]") 
     CHECK(again->text() == spec->text());
 }
 
+TEST_CASE("an environment variable's assignment may be pasted as a policy", "[allocator][spec]") {
+    const std::string_view text = GENERATE(
+        as<std::string_view>{}, "torch:expandable_segments:True,max_split_size_mb:128",
+        "torch:PYTORCH_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128",
+        "torch:PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128",
+        "torch: export PYTORCH_ALLOC_CONF=\"expandable_segments:True, max_split_size_mb:128\" ",
+        "torch:export PYTORCH_HIP_ALLOC_CONF='expandable_segments:True',max_split_size_mb:128",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128",
+        " export PYTORCH_ALLOC_CONF='expandable_segments : True , max_split_size_mb : 128'");
+    CAPTURE(text);
+
+    const Result<PolicySpec> spec = parse_policy(text);
+
+    REQUIRE(spec);
+    CHECK(spec->policy->name == "torch");
+    CHECK(spec->options.boolean("expandable_segments"));
+    CHECK(spec->options.count("max_split_size_mb") == 128);
+    CHECK(spec->text() == "torch:expandable_segments=true,max_split_size_mb=128");
+}
+
+TEST_CASE("an assignment to a variable that the policy doesn't have is no policy",
+          "[allocator][spec]") {
+    CHECK_FALSE(parse_policy("torch:PYTORCH_CONF=expandable_segments:True"));
+    CHECK_FALSE(parse_policy("bump:PYTORCH_ALLOC_CONF=segment:2MiB"));
+    CHECK_FALSE(parse_policy("CUDA_VISIBLE_DEVICES=0"));
+    CHECK_FALSE(parse_policy("torch:PYTORCH_ALLOC_CONF='max_split_size_mb:128"));  // an open quote
+}
+
+TEST_CASE("a limit joins the options of a policy that keeps one", "[allocator][spec]") {
+    const PolicySpec pasted = *parse_policy("torch:PYTORCH_ALLOC_CONF=expandable_segments:True");
+
+    CHECK(pasted.with_limit(1_GiB)->options.bytes("limit") == 1_GiB);
+    CHECK(pasted.with_limit(1_GiB)->options.boolean("expandable_segments"));
+    CHECK(pasted.with_limit(0)->text() == pasted.text());
+    CHECK(parse_policy("torch:limit=1GiB")->with_limit(1_GiB));
+    CHECK_FALSE(parse_policy("torch:limit=1GiB")->with_limit(2_GiB));
+    CHECK(parse_policy("best-fit")->with_limit(1_GiB)->text() == "best-fit");
+}
+
 TEST_CASE("an unknown policy is refused with the nearest name", "[allocator][spec]") {
     CHECK(to_text(parse_policy("torhc").error()) ==
           "there is no policy 'torhc'; did you mean 'torch'?");
@@ -58,9 +100,12 @@ TEST_CASE("an unknown policy is refused with the nearest name", "[allocator][spe
 
 TEST_CASE("an unknown option is refused in the name of its policy", "[allocator][spec]") {
     CHECK(to_text(parse_policy("bump:segmet=2MiB").error()) ==
-          "policy bump: there is no option 'segmet'; did you mean 'segment'?");
+          "policy bump: unrecognized key 'segmet'; did you mean 'segment'?");
+    CHECK(to_text(parse_policy("torch:expandable_segment:True").error()) ==
+          "policy torch: unrecognized key 'expandable_segment'; did you mean "
+          "'expandable_segments'?");
     CHECK(to_text(parse_policy("cuda-malloc:x=1").error()) ==
-          "policy cuda-malloc: there is no option 'x'; it has no options");
+          "policy cuda-malloc: unrecognized key 'x'; it has no options");
 }
 
 TEST_CASE("options that a policy cannot live with are refused when it is made",

@@ -111,6 +111,8 @@ TEST_CASE("a boolean may be written as Python or a person would", "[base][option
         CHECK(parse("eager=" + std::string(yes))->boolean("eager"));
     for (const std::string_view no : {"false", "False", "0", "off", "no"})
         CHECK_FALSE(parse("eager=" + std::string(no))->boolean("eager"));
+    CHECK(parse("eager=True")->text("eager") == "true");  // one text for one value
+    CHECK(parse("eager=0")->text("eager") == "false");
 }
 
 TEST_CASE("a value that means its default counts as default", "[base][options]") {
@@ -127,12 +129,12 @@ TEST_CASE("a value that means its default counts as default", "[base][options]")
 
 TEST_CASE("an unknown option is refused with the nearest name", "[base][options]") {
     CHECK(error_of("segmnt=2MiB") ==
-          "policy test: there is no option 'segmnt'; did you mean 'segment'?");
+          "policy test: unrecognized key 'segmnt'; did you mean 'segment'?");
     CHECK(error_of("zzz=1") ==
-          "policy test: there is no option 'zzz'; one of: segment, depth, "
+          "policy test: unrecognized key 'zzz'; one of: segment, depth, "
           "threshold, eager, order, divisions");
     CHECK(to_text(Options::parse({}, "a=1", "policy x").error()) ==
-          "policy x: there is no option 'a'; it has no options");
+          "policy x: unrecognized key 'a'; it has no options");
 }
 
 TEST_CASE("an option given twice is refused", "[base][options]") {

@@ -1,0 +1,203 @@
+// torch: expandable segments. A reservation of addresses, larger than the device, belongs to one
+// pool and stream; its blocks are mapped page by page where they are needed and unmapped when the
+// caches are emptied. Its unmapped parts are blocks too, in no free list.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/policies/torch_allocator.h"
+
+namespace tidemark::policies {
+namespace {
+
+bool is_grantable(const Block& block) {
+    return block.state == Block::State::free || block.state == Block::State::unmapped;
+}
+
+}  // namespace
+
+Bytes Torch::page_size(Kind kind) const {
+    return kind == TorchPools::small ? kTorchSmallSegment : settings_.large_segment;
+}
+
+// An eighth more than the device has, so that fragmentation of addresses is never the reason.
+Bytes Torch::reservation_size(Bytes page) const {
+    const Bytes total = device_->memory().total;
+    return (total + total / 8 + page - 1) / page * page;
+}
+
+void Torch::insert_unmapped(BlockId id) {
+    std::vector<BlockId>& unmapped = pools_.list(blocks_[id].list).unmapped;
+    const auto place = std::lower_bound(
+        unmapped.begin(), unmapped.end(), id,
+        [this](BlockId a, BlockId b) { return blocks_[a].address < blocks_[b].address; });
+    unmapped.insert(place, id);
+}
+
+void Torch::erase_unmapped(BlockId id) {
+    std::vector<BlockId>& unmapped = pools_.list(blocks_[id].list).unmapped;
+    unmapped.erase(std::find(unmapped.begin(), unmapped.end(), id));
+}
+
+std::uint32_t Torch::keep(Reservation reservation, std::uint32_t list) {
+    if (vacant_reservations_.empty()) {
+        reservations_.push_back({std::move(reservation), list});
+        return static_cast<std::uint32_t>(reservations_.size());
+    }
+    const std::uint32_t number = vacant_reservations_.back();
+    vacant_reservations_.pop_back();
+    reservations_[number - 1] = {std::move(reservation), list};
+    return number;
+}
+
+// What change(reservation) does to the memory that it holds is reserved or no longer so.
+template <class Change>
+DeviceResult<void> Torch::change(Expandable& place, Change change) {
+    const Bytes before = place.reservation.held();
+    const DeviceResult<void> done = change(place.reservation);
+    const Bytes gained = place.reservation.held() - before;  // may wrap, and so does the sum
+    usage_.reserved += gained;
+    pools_.family_of(place.list).reserved += gained;
+    return done;
+}
+
+// A free block of at least `size` bytes, made by mapping what is missing; it is in no list.
+BlockId Torch::expand(std::uint32_t list, Bytes size) {
+    BlockId id = find_expandable(list, size);
+    if (id != kNoBlock && blocks_[id].state == Block::State::unmapped)
+        id = map_block(id, std::min(blocks_[id].size, size));
+    while (id != kNoBlock && blocks_[id].size < size) {
+        const BlockId next = blocks_[id].next;
+        id = map_block(next, std::min(size - blocks_[id].size, blocks_[next].size));
+    }
+    if (id != kNoBlock)
+        pools_.list(list).free.erase(id, blocks_);
+    return id;
+}
+
+// The lowest place where free and unmapped blocks in a row have `size` bytes, begun at an unmapped
+// one or the free one before it.
+BlockId Torch::find_expandable(std::uint32_t list, Bytes size) {
+    for (const BlockId unmapped : pools_.list(list).unmapped) {
+        const BlockId prev = blocks_[unmapped].prev;
+        const BlockId begin = prev != kNoBlock && is_grantable(blocks_[prev]) ? prev : unmapped;
+        Bytes room = 0;
+        for (BlockId id = begin; id != kNoBlock && is_grantable(blocks_[id]);
+             id = blocks_[id].next) {
+            room += blocks_[id].size;
+            if (room >= size)
+                return begin;
+        }
+    }
+    return reserve(list);
+}
+
+BlockId Torch::reserve(std::uint32_t list) {
+    const Bytes page = page_size(pools_.kind_of(list));
+    DeviceResult<Reservation> made = Reservation::make(*device_, reservation_size(page), page);
+    if (!made) {
+        refusal_ = refused_by(made.error());
+        return kNoBlock;
+    }
+    const Range range = made->range();
+    const BlockId id = blocks_.create(range.begin, range.size, list);
+    blocks_[id].reservation = keep(*made, list);
+    blocks_[id].state = Block::State::unmapped;
+    insert_unmapped(id);
+    return id;
+}
+
+// Backs the first `size` bytes of an unmapped block, rounded up to pages. Returns the free block
+// that holds them and its free neighbours; kNoBlock, and nothing changed, if the device refuses.
+BlockId Torch::map_block(BlockId id, Bytes size) {
+    Expandable& place = reservations_[blocks_[id].reservation - 1];
+    const Range pages = place.reservation.covering({blocks_[id].address, size});
+    TM_CHECK(pages.begin == blocks_[id].address && pages.size <= blocks_[id].size);
+    const auto map = [&](Reservation& reservation) { return reservation.map(*device_, pages); };
+    if (const DeviceResult<void> done = change(place, map); !done) {
+        refusal_ = refused_by(done.error());
+        return kNoBlock;
+    }
+    erase_unmapped(id);
+    if (pages.size < blocks_[id].size) {
+        const BlockId rest = blocks_.split(id, pages.size);
+        blocks_[rest].state = Block::State::unmapped;
+        insert_unmapped(rest);
+    }
+    blocks_[id].state = Block::State::free;
+    usage_.mapped += pages.size;
+    ++stats_.maps;
+    id = join_free_neighbours(id);
+    insert_free(id);
+    return id;
+}
+
+// Gives back the pages that lie whole in a free block; what is left of it stays free.
+void Torch::unmap_block(BlockId id) {
+    const std::uint32_t list = blocks_[id].list;
+    Expandable& place = reservations_[blocks_[id].reservation - 1];
+    const Range pages = place.reservation.within({blocks_[id].address, blocks_[id].size});
+    const auto unmap = [&](Reservation& reservation) { return reservation.unmap(*device_, pages); };
+    if (pages.size == 0 || !device_->synchronize(pools_.list(list).stream) || !change(place, unmap))
+        return;
+    pools_.list(list).free.erase(id, blocks_);
+    if (const Bytes head = pages.begin - blocks_[id].address; head != 0) {
+        const BlockId rest = blocks_.split(id, head);
+        insert_free(id);
+        id = rest;
+    }
+    if (blocks_[id].size > pages.size)
+        insert_free(blocks_.split(id, pages.size));
+    blocks_[id].state = Block::State::unmapped;
+    usage_.mapped -= pages.size;
+    ++stats_.unmaps;
+    const BlockId next = blocks_[id].next;
+    if (next != kNoBlock && blocks_[next].state == Block::State::unmapped) {
+        erase_unmapped(next);
+        blocks_.merge_next(id);
+    }
+    const BlockId prev = blocks_[id].prev;
+    if (prev != kNoBlock && blocks_[prev].state == Block::State::unmapped) {
+        erase_unmapped(prev);
+        blocks_.merge_next(prev);
+        id = prev;
+    }
+    insert_unmapped(id);
+    if (blocks_[id].whole_segment())
+        give_back_reservation(id);
+}
+
+// Ends a reservation without pages. If the device refuses it is kept, and used again.
+void Torch::give_back_reservation(BlockId id) {
+    const std::uint32_t number = blocks_[id].reservation;
+    const auto release = [&](Reservation& reservation) { return reservation.release(*device_); };
+    if (!change(reservations_[number - 1], release))
+        return;
+    reservations_[number - 1] = {};
+    vacant_reservations_.push_back(number);
+    erase_unmapped(id);
+    blocks_.release(id);
+}
+
+// Reservations whose first page was refused have none; and devices may have refused to take back.
+void Torch::settle_reservations() {
+    std::vector<BlockId> unused;
+    for (const TorchPools::List& list : pools_.lists()) {
+        std::copy_if(list.unmapped.begin(), list.unmapped.end(), std::back_inserter(unused),
+                     [this](BlockId id) { return blocks_[id].whole_segment(); });
+    }
+    std::sort(unused.begin(), unused.end(), [this](BlockId a, BlockId b) {
+        return blocks_[a].reservation < blocks_[b].reservation;
+    });
+    for (const BlockId id : unused)
+        give_back_reservation(id);
+    const auto settle = [this](Reservation& reservation) {
+        reservation.settle(*device_);
+        return DeviceResult<void>();
+    };
+    for (Expandable& place : reservations_)
+        static_cast<void>(change(place, settle));
+}
+
+}  // namespace tidemark::policies

@@ -1,0 +1,97 @@
+// TorchPools: the pools of PyTorch's allocator, and the free blocks of each stream in them.
+//
+// A pool family is what a program calls a pool: the default one, a graph's, a MemPool. It has two
+// pools, of small and of large blocks; a pool has a list for each stream that it served. Families,
+// pools and lists have small numbers; the pools of family f are 2f (small) and 2f + 1 (large).
+// A value; not thread-safe. O(log n) in families and streams unless said otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/regions/blocks.h"
+#include "core/regions/size_index.h"
+
+namespace tidemark::policies {
+
+class TorchPools {
+  public:
+    enum Kind : std::uint8_t { small = 0, large = 1 };
+
+    // The free blocks of one stream in one pool, and the unmapped parts of its reservations.
+    struct List {
+        SizeIndex free;
+        std::vector<BlockId> unmapped;  // by address
+        StreamId stream = StreamId::default_stream;
+        std::uint32_t pool = 0;
+    };
+
+    struct Pool {
+        std::uint64_t searches = 0;        // PyTorch's get_free_blocks_call_count: its clock
+        std::vector<std::uint32_t> lists;  // by stream, ascending
+    };
+
+    struct Family {
+        PoolId id = PoolId::default_pool;
+        PoolTraits traits;
+        std::uint32_t scopes = 0;  // open ones
+        bool closed = false;       // nobody will ask for it again
+        Bytes reserved = 0;
+    };
+
+    TorchPools() { family(PoolId::default_pool); }
+
+    // The number of that family, made if new.
+    std::uint32_t family(PoolId id);
+
+    // The number of the stream's list in `pool`, made if new.
+    std::uint32_t find_list(std::uint32_t pool, StreamId stream);
+
+    // As above, for a request; the default pool's last list of each kind is found in O(1).
+    std::uint32_t list_of(PoolId id, Kind kind, StreamId stream) {
+        const std::uint32_t last = last_list_[kind];
+        if (id == PoolId::default_pool && last < lists_.size() && lists_[last].stream == stream)
+            [[likely]]
+            return last;
+        return find_list(2 * family(id) + kind, stream);
+    }
+
+    List& list(std::uint32_t number) { return lists_[number]; }
+
+    const List& list(std::uint32_t number) const { return lists_[number]; }
+
+    const std::vector<List>& lists() const { return lists_; }
+
+    Pool& pool(std::uint32_t number) { return pools_[number]; }
+
+    Pool& pool_of(std::uint32_t list) { return pools_[lists_[list].pool]; }
+
+    Kind kind_of(std::uint32_t list) const { return static_cast<Kind>(lists_[list].pool % 2); }
+
+    Family& family_of(std::uint32_t list) { return families_[lists_[list].pool / 2]; }
+
+    const Family& family_of(std::uint32_t list) const { return families_[lists_[list].pool / 2]; }
+
+    Family& numbered(std::uint32_t family) { return families_[family]; }
+
+    // The private families by id. Do not make or forget any while walking.
+    const std::map<PoolId, std::uint32_t>& families() const { return numbers_; }
+
+    // A closed family without memory or addresses is no more; its number is used again.
+    void forget_if_over(PoolId id);
+
+  private:
+    static constexpr std::uint32_t kNone = 0xffffffffU;
+
+    std::vector<List> lists_;
+    std::vector<Pool> pools_;
+    std::vector<Family> families_;
+    std::vector<std::uint32_t> vacant_;                     // numbers of families that are no more
+    std::map<PoolId, std::uint32_t> numbers_;               // of families
+    std::array<std::uint32_t, 2> last_list_{kNone, kNone};  // of the default family, by kind
+};
+
+}  // namespace tidemark::policies

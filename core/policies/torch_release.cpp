@@ -1,0 +1,170 @@
+// torch: how memory goes back to the device.
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/policies/torch_allocator.h"
+
+namespace tidemark::policies {
+
+// garbage_collection_threshold: releases the oldest unsplit blocks of the default large pool until
+// enough is gone; each pass takes all that are older than the mean age of the rest.
+void Torch::collect_garbage() {
+    const auto threshold = static_cast<Bytes>(settings_.gc_threshold * static_cast<double>(limit_));
+    if (usage_.reserved <= threshold)
+        return;
+    const Bytes target = usage_.reserved - threshold;
+    const TorchPools::Pool& pool = pools_.pool(TorchPools::large);
+    std::vector<BlockId> candidates;
+    std::uint64_t total_age = 0;
+    for (const std::uint32_t list : pool.lists) {
+        const SizeIndex& index = pools_.list(list).free;
+        for (BlockId id = index.first_from(0, blocks_); id != kNoBlock;
+             id = index.next(blocks_[id], blocks_)) {
+            if (!blocks_[id].whole_segment())
+                continue;
+            candidates.push_back(id);
+            total_age += pool.searches - blocks_[id].stamp;
+        }
+    }
+    Bytes released = 0;
+    bool progress = true;
+    while (released < target && progress && !candidates.empty()) {
+        const double cut = static_cast<double>(total_age) / static_cast<double>(candidates.size());
+        progress = false;
+        std::vector<BlockId> kept;
+        for (const BlockId id : candidates) {
+            const std::uint64_t age = pool.searches - blocks_[id].stamp;
+            const Bytes size = blocks_[id].size;
+            if (static_cast<double>(age) >= cut && is_whole_segment(blocks_[id]) &&
+                release_block(id)) {
+                progress = true;
+                released += size;
+                total_age -= age;
+            } else {
+                kept.push_back(id);
+            }
+        }
+        candidates = std::move(kept);
+    }
+}
+
+// With max_split_size: releases one oversized block that is large enough, or several that are
+// together. True if a new attempt is worthwhile.
+bool Torch::release_available(std::uint32_t list, Bytes size) {
+    if (settings_.max_split == TorchSettings::kUnlimited)
+        return false;
+    const Bytes key = std::max(size, settings_.max_split);
+    const SizeIndex& index = pools_.list(list).free;
+    const BlockId enough = index.first_from(key, blocks_);
+    if (enough != kNoBlock && blocks_[enough].reservation == 0)
+        return is_whole_segment(blocks_[enough]) && release_block(enough);
+    Bytes released = 0;
+    BlockId id = index.last_below(key, blocks_);
+    while (released < key && id != kNoBlock && blocks_[id].size >= settings_.max_split) {
+        const Block block = blocks_[id];
+        if (is_whole_segment(block)) {
+            if (!release_block(id))
+                break;
+            released += block.size;
+        }
+        id = index.last_below(block.size, blocks_, block.address);
+    }
+    return released >= key;
+}
+
+void Torch::release_cached() {
+    if (open_scopes_ == 0) {
+        process_deferred();
+        await_events([](BlockId) { return true; });
+    }
+    release_unwaited();
+}
+
+// While a graph is captured nothing of the default pools goes back.
+void Torch::release_unwaited() {
+    if (open_scopes_ == 0) {
+        release_pool(TorchPools::large);
+        release_pool(TorchPools::small);
+    }
+    std::vector<PoolId> closed;
+    for (const auto& [id, family] : pools_.families()) {
+        if (pools_.numbered(family).closed)
+            closed.push_back(id);
+    }
+    for (const PoolId id : closed) {
+        const std::uint32_t family = pools_.family(id);
+        release_pool(2 * family + TorchPools::small);
+        release_pool(2 * family + TorchPools::large);
+        pools_.forget_if_over(id);
+    }
+}
+
+// First the segments, then the pages; both in the order of the free blocks before any of it.
+void Torch::release_pool(std::uint32_t pool) {
+    std::vector<BlockId> mapped;
+    for (const std::uint32_t list : pools_.pool(pool).lists) {
+        const SizeIndex& index = pools_.list(list).free;
+        BlockId id = index.first_from(0, blocks_);
+        while (id != kNoBlock) {
+            const Block block = blocks_[id];
+            if (block.reservation != 0)
+                mapped.push_back(id);
+            else if (block.whole_segment())
+                release_block(id);
+            id = index.next(block, blocks_);
+        }
+    }
+    for (const BlockId id : mapped)
+        unmap_block(id);
+}
+
+// Gives a free block that is a whole segment back to the device. False, and nothing changed, if the
+// device refuses.
+bool Torch::release_block(BlockId id) {
+    const Block block = blocks_[id];
+    TM_CHECK_DEBUG(is_whole_segment(block));
+    if (!device_->free(block.address))
+        return false;
+    pools_.list(block.list).free.erase(id, blocks_);
+    blocks_.release(id);
+    count_unreserved(block.list, block.size);
+    ++stats_.segments_released;
+    return true;
+}
+
+void Torch::count_reserved(std::uint32_t list, Bytes size) {
+    usage_.reserved += size;
+    usage_.mapped += size;
+    pools_.family_of(list).reserved += size;
+}
+
+void Torch::count_unreserved(std::uint32_t list, Bytes size) {
+    usage_.reserved -= size;
+    usage_.mapped -= size;
+    pools_.family_of(list).reserved -= size;
+}
+
+void Torch::trim(TrimLevel level) {
+    if (level == TrimLevel::all)
+        release_cached();
+    else
+        release_unwaited();
+    settle_reservations();
+}
+
+void Torch::trim_pool(PoolId pool) {
+    const auto found = pools_.families().find(pool);
+    if (found == pools_.families().end() || !pools_.numbered(found->second).closed)
+        return;
+    const std::uint32_t family = found->second;
+    if (open_scopes_ == 0)
+        process_deferred();
+    await_events([&](BlockId id) {
+        return &pools_.family_of(blocks_[id].list) == &pools_.numbered(family);
+    });
+    release_pool(2 * family + TorchPools::small);
+    release_pool(2 * family + TorchPools::large);
+    pools_.forget_if_over(pool);
+}
+
+}  // namespace tidemark::policies
