@@ -4,13 +4,15 @@
 // device that hands out the recorded segment addresses (backends/wrap/scripted.h), and every
 // decision is compared with the truth in the trace: the address of each allocation, each segment
 // taken and given back, each refusal, and the state at the end. What the record does not say (an
-// emptied cache leaves no entry of its own) is inferred only if it reproduces the record exactly.
+// emptied cache leaves no entry of its own, nor does the pool of a segment that died) is inferred
+// only if it reproduces the record from there on, and is listed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/allocator/spec.h"
@@ -28,6 +30,27 @@ struct Mismatch {
     std::vector<std::string> neighbourhood;  // recorded events around it; blocks near the address
 };
 
+// Something that the record does not say, found because it reproduces what the record does say.
+struct InferredFact {
+    enum class Kind : std::uint8_t {
+        emptied_caches,     // the program emptied the caches just before `event`
+        ended_pool,         // the private pool `pool` ended just before `event`
+        late_completions,   // `count` frees before `event` were completed by a retry's wait
+        switched_segments,  // expandable_segments was switched just before `event`
+        pool_of_segment,    // the segment of `event` was in `pool`, not as recorded
+        refused_in_scope,   // the request `event` came while a graph was captured: no retry
+        limit,              // the program's limit on reserved bytes was `count`, or nearly so
+    };
+    Kind kind = Kind::emptied_caches;
+    std::uint16_t device = 0;
+    std::uint64_t event = 0;  // index in the trace
+    PoolId pool = PoolId::default_pool;
+    std::uint64_t count = 0;
+};
+
+// "emptied_caches", ...: stable names, used in JSON.
+std::string_view to_text(InferredFact::Kind kind);
+
 struct VerifyReport {
     std::string policy;           // as replayed, with its settings
     std::uint64_t events = 0;     // of the trace, truth included
@@ -38,19 +61,20 @@ struct VerifyReport {
     std::uint64_t final_blocks = 0;    // blocks of the final state compared (among the decisions)
     Usage peak;                        // each counter's own maximum
     AllocatorStats stats;
+    std::vector<InferredFact> facts;  // by device, then in order
     std::optional<Mismatch> first_mismatch;
     std::vector<std::string> notes;  // what could not be compared, and why
 };
 
 struct VerifyOptions {
-    Bytes limit = 0;   // per process, on reserved bytes, if the file doesn't hold it; 0 = none
+    Bytes limit = 0;   // per process, on reserved bytes; 0 = none, or inferred from the record
     Bytes memory = 0;  // of the device; 0 = as recorded, or unlimited
     std::function<void(std::uint64_t events_done)> progress;
 };
 
-// Replays `trace` under `policy` and compares. O(events); the allocator is copied wherever an
-// emptied cache must be told from a retry. Errors: unsupported (a trace without truth, a policy
-// that can neither be copied nor started in the middle); bad_input for a damaged trace.
+// Replays `trace` under `policy` and compares. O(events); the allocator is copied wherever one
+// explanation must be told from another. Thread-safe. Errors: unsupported (a trace without truth, a
+// policy that can neither be copied nor started in the middle); bad_input for a damaged trace.
 Result<VerifyReport> verify(const Trace& trace, const PolicySpec& policy,
                             const VerifyOptions& options);
 

@@ -3,29 +3,12 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "core/base/text.h"
+#include "replay/report/json_values.h"
 
 namespace tidemark {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Strings of files may be no UTF-8: such bytes become U+FFFD instead of an exception.
-std::string text_of(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// 64 bits as text: JSON numbers above 2^53 lose digits in many readers.
-std::string hash_text(std::uint64_t hash) {
-    return fmt::format("{:016x}", hash);
-}
-
-Json provenance_of(const Provenance& provenance) {
-    return {{"version", provenance.version}, {"command", provenance.command}};
-}
+using namespace report;
 
 Json pairs(std::span<const std::pair<std::string, std::string>> values) {
     Json object = Json::object();
@@ -45,13 +28,6 @@ Json number(const Measurement& measurement) {
     if (measurement.unit == Unit::ratio)
         return measurement.real;
     return measurement.whole;
-}
-
-Json usage_of(const Usage& usage) {
-    return {{"reserved_bytes", usage.reserved},
-            {"allocated_bytes", usage.allocated},
-            {"active_bytes", usage.active},
-            {"mapped_bytes", usage.mapped}};
 }
 
 Json refusals(const Run& run) {
@@ -199,6 +175,21 @@ Json mismatch_of(const Mismatch& mismatch) {
             {"actual", mismatch.actual},      {"neighbourhood", mismatch.neighbourhood}};
 }
 
+Json facts_of(std::span<const InferredFact> facts) {
+    Json list = Json::array();
+    for (const InferredFact& fact : facts) {
+        Json object{{"kind", to_text(fact.kind)}, {"device", fact.device}, {"event", fact.event}};
+        if (fact.pool != PoolId::default_pool)
+            object["pool"] = to_integer(fact.pool);
+        if (fact.kind == InferredFact::Kind::limit)
+            object["bytes"] = fact.count;
+        else if (fact.count != 0)
+            object["count"] = fact.count;
+        list.push_back(std::move(object));
+    }
+    return list;
+}
+
 }  // namespace
 
 std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
@@ -302,7 +293,10 @@ std::string verify_json(const std::string& name, const Trace& trace, const Verif
         {"out_of_memory", report.stats.out_of_memory},
         {"segments_created", report.stats.segments_created},
         {"segments_released", report.stats.segments_released},
+        {"maps", report.stats.maps},
+        {"unmaps", report.stats.unmaps},
         {"synchronizations", report.stats.synchronizations},
+        {"facts", facts_of(report.facts)},
         {"notes", report.notes},
         {"provenance", provenance_of(provenance)}};
     object["provenance"]["trace_hash"] = hash_text(trace.hash());

@@ -1,0 +1,150 @@
+// Straight on if possible; else a search over what the record doesn't tell.
+#include "replay/analysis/lane_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kStepsPerProgress = 1U << 16U;
+
+// How many choices may be open, and how often the record may be gone through, in all.
+constexpr std::size_t kMostOpen = 4'000;
+constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
+constexpr std::uint64_t kMostWork = 40;
+
+// After so many contradictions that nothing explains the search gives up.
+constexpr int kMostUnexplained = 20;
+
+using Progress = std::function<void(std::uint64_t)>;
+
+LaneFindings run_straight(LaneReplay replay, const Progress& progress) {
+    while (!replay.at_end()) {
+        replay.step();
+        if (progress && replay.position() % kStepsPerProgress == 0)
+            progress(replay.position());
+    }
+    replay.finish();
+    return {replay.findings(), replay.stats()};
+}
+
+class Search {
+  public:
+    Search(LaneReplay start, std::size_t steps)
+        : path_{std::move(start), 0},
+          most_open_(std::min(kMostOpen, kMostOpenBytes / (path_.replay.copy_bytes() + 1) + 16)),
+          work_left_(kMostWork * (steps + 1)) {}
+
+    LaneFindings run() {
+        bool finished = false;
+        while (!finished) {
+            choose();
+            finished = path_.replay.at_end();
+            const std::uint64_t different = finished ? path_.replay.finish() : path_.replay.step();
+            keep_fork();
+            if (gives_up())
+                continue;
+            --work_left_;
+            if (different == 0)
+                continue;
+            keep_if_furthest(finished);
+            if (work_left_ != 0 && resume(path_.replay.suspects())) {
+                finished = false;
+                continue;
+            }
+            // Nothing explains it: it counts, and the model goes on with what it did.
+            finished = furthest_finished_;
+            path_ = std::move(*furthest_);
+            furthest_.reset();
+            ++unexplained_;
+        }
+        return {path_.replay.findings(), path_.replay.stats()};
+    }
+
+  private:
+    // A replay so far, and the choice that it deviates in from the one it was split off from.
+    struct Path {
+        LaneReplay replay;
+        std::uint32_t choice = 0;
+    };
+
+    bool gives_up() const { return unexplained_ >= kMostUnexplained || work_left_ == 0; }
+
+    // Follows the likelier possibility of each choice and keeps the other.
+    void choose() {
+        while (const std::optional<std::uint32_t> group = path_.replay.open_choice()) {
+            if (!gives_up()) {
+                Path other{path_.replay.copy(), *group};
+                other.replay.choose(*group, true);
+                keep_open(std::move(other));
+            }
+            path_.replay.choose(*group, false);
+        }
+    }
+
+    void keep_fork() {
+        if (const std::unique_ptr<LaneReplay> fork = path_.replay.take_fork(); fork && !gives_up())
+            keep_open({std::move(*fork), path_.replay.fork_choice()});
+    }
+
+    void keep_open(Path other) {
+        open_.push_back(std::move(other));
+        if (open_.size() > most_open_)
+            open_.erase(open_.begin());
+    }
+
+    void keep_if_furthest(bool finished) {
+        if (furthest_ && furthest_->replay.position() >= path_.replay.position())
+            return;
+        furthest_ = Path{path_.replay.copy(), path_.choice};
+        furthest_finished_ = finished;
+    }
+
+    // Goes back to the open choice that is likeliest to have been wrong: the latest about a segment
+    // that the contradiction is about, or the latest.
+    bool resume(const std::vector<std::uint32_t>& suspects) {
+        if (open_.empty())
+            return false;
+        const auto rank = [&suspects](const Path& path) {
+            const bool suspect =
+                std::find(suspects.begin(), suspects.end(), path.choice) != suspects.end();
+            return std::pair(suspect, path.replay.position());
+        };
+        const auto best =
+            std::max_element(open_.begin(), open_.end(),
+                             [&rank](const Path& a, const Path& b) { return rank(a) < rank(b); });
+        path_ = std::move(*best);
+        open_.erase(best);
+        return true;
+    }
+
+    Path path_;
+    std::vector<Path> open_;
+    std::size_t most_open_;
+    std::optional<Path> furthest_;
+    bool furthest_finished_ = false;
+    std::uint64_t work_left_;
+    int unexplained_ = 0;
+};
+
+}  // namespace
+
+Result<LaneFindings> search_lane(const RecordedLane& lane, const ModelSpec& spec,
+                                 const Progress& progress) {
+    TM_ASSIGN(LaneReplay plain, LaneReplay::make(lane, spec, {}));
+    LaneFindings straight = run_straight(std::move(plain), progress);
+    const LaneReplay::Setup setup{
+        .infers_pools = lane.has_unknown_pools,
+        .infers_switches = spec.switched && lane.has_plain && lane.has_pages,
+    };
+    if (straight.found.mismatches == 0 || (!setup.infers_pools && !setup.infers_switches))
+        return straight;
+    TM_ASSIGN(LaneReplay start, LaneReplay::make(lane, spec, setup));
+    LaneFindings searched = Search(std::move(start), lane.steps.size()).run();
+    return searched.found.mismatches < straight.found.mismatches ? searched : straight;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,266 @@
+// From births and deaths of segments to the pools that they were in.
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+
+#include "replay/analysis/recorded_lane.h"
+
+namespace tidemark {
+namespace {
+
+// A live segment, or a reservation with the addresses that it has had pages at.
+struct Held {
+    Address end = Address::null;  // of the segment; the highest end of pages so far
+    Bytes mapped = 0;
+    std::size_t life = 0;
+    bool is_seed = false;
+    bool small = false;  // of a seed
+};
+
+using HeldMap = std::map<Address, Held>;
+
+HeldMap::iterator holder(HeldMap& held, Address address) {
+    auto found = held.upper_bound(address);
+    if (found == held.begin())
+        return held.end();
+    --found;
+    return address <= found->second.end ? found : held.end();
+}
+
+// An entry that gives memory back, and the life that it is about; kSeed: of what lived before.
+struct Release {
+    static constexpr std::size_t kSeed = ~std::size_t{0};
+
+    std::size_t step = 0;
+    std::size_t life = kSeed;
+    bool small = false;
+    bool unmaps = false;
+    StreamId stream = StreamId::default_stream;
+    Bytes size = 0;
+    Address begin = Address::null;
+};
+
+// The walk that finds births and deaths.
+class Lives {
+  public:
+    explicit Lives(RecordedLane& lane) : lane_(lane) {
+        for (const SeedSegment& seed : lane.seeds) {
+            const Address begin = seed.expandable ? seed.reserved : seed.range.begin;
+            Held& held = held_[begin];
+            held.end = std::max(held.end, seed.range.begin + seed.range.size);
+            held.mapped += seed.range.size;
+            held.is_seed = true;
+            held.small = seed.expandable ? seed.small : seed.range.size == 2_MiB;
+        }
+    }
+
+    // Every release, in order. Whether a life is of small blocks is known after the walk.
+    std::vector<Release> take_releases() {
+        for (Release& release : releases_) {
+            if (release.life != Release::kSeed)
+                release.small = lane_.lives[release.life].small;
+        }
+        return std::move(releases_);
+    }
+
+    void walk() {
+        for (std::size_t i = 0; i < lane_.steps.size(); ++i) {
+            const TraceEvent& event = lane_.steps[i].event;
+            const Range range{Address{event.address}, event.size};
+            if (event.kind == EventKind::segment_alloc)
+                bear(i, range, event);
+            else if (event.kind == EventKind::segment_map)
+                map(i, range, event);
+            else if (event.kind == EventKind::segment_free ||
+                     event.kind == EventKind::segment_unmap)
+                release(i, range, event);
+            else if (event.kind == EventKind::allocate && event.size > 0)
+                note_kind(range, event.size);
+        }
+    }
+
+    // The life of what is held at `address` at the end, if it was born within the trace.
+    SegmentLife* alive_at(Address address) {
+        const auto found = holder(held_, address);
+        return found == held_.end() || found->second.is_seed ? nullptr
+                                                             : &lane_.lives[found->second.life];
+    }
+
+  private:
+    void bear(std::size_t step, Range range, const TraceEvent& event) {
+        lane_.births[step] = lane_.lives.size();
+        held_[range.begin] = {range.begin + range.size, range.size, lane_.lives.size(), false,
+                              false};
+        SegmentLife life;
+        life.birth = step;
+        life.begin = range.begin;
+        life.stream = event.stream;
+        life.small = range.size == 2_MiB;
+        life.pool = PoolId{event.aux};
+        lane_.lives.push_back(life);
+    }
+
+    void map(std::size_t step, Range range, const TraceEvent& event) {
+        const auto found = holder(held_, range.begin);
+        if (found == held_.end() || !same_reservation(found->second, event)) {
+            bear(step, range, event);
+            return;
+        }
+        found->second.end = std::max(found->second.end, range.begin + range.size);
+        found->second.mapped += range.size;
+    }
+
+    bool same_reservation(const Held& held, const TraceEvent& event) const {
+        return held.is_seed || lane_.lives[held.life].stream == event.stream;
+    }
+
+    void release(std::size_t step, Range range, const TraceEvent& event) {
+        const auto found = holder(held_, range.begin);
+        if (found == held_.end())
+            return;
+        const Held& held = found->second;
+        releases_.push_back({step, held.is_seed ? Release::kSeed : held.life, held.small,
+                             event.kind == EventKind::segment_unmap, event.stream, range.size,
+                             range.begin});
+        found->second.mapped -= std::min(held.mapped, range.size);
+        if (held.mapped != 0)
+            return;
+        if (!held.is_seed)
+            lane_.lives[held.life].death = step;
+        held_.erase(found);
+    }
+
+    // Pages come in pieces of 2 MiB for small blocks and 20 MiB for large ones; where both would
+    // do, the blocks tell.
+    void note_kind(Range range, Bytes size) {
+        const auto found = holder(held_, range.begin);
+        if (found == held_.end() || found->second.is_seed)
+            return;
+        lane_.lives[found->second.life].small = size <= 1_MiB;
+    }
+
+    RecordedLane& lane_;
+    HeldMap held_;
+    std::vector<Release> releases_;
+};
+
+bool is_before(const Release& a, const Release& b) {
+    return std::tie(a.unmaps, a.stream, a.size, a.begin) <
+           std::tie(b.unmaps, b.stream, b.size, b.begin);
+}
+
+// Do they stand next to each other in what one pool of one kind gives back?
+bool goes_on(const Release& a, const Release& b) {
+    return a.small == b.small && is_before(a, b);
+}
+
+// One run of releases: which of them are of private pools, as far as the order tells.
+class RunOfReleases {
+  public:
+    RunOfReleases(std::span<const Release> run, bool captures) : run_(run), captures_(captures) {}
+
+    // The first release that must be of a private pool: large ones of the default pool come before
+    // its small ones, and those before anything else. run.size(): there is none.
+    std::size_t first_private() const {
+        std::size_t change = 1;
+        while (change < run_.size() && !(run_[change - 1].small && !run_[change].small))
+            ++change;
+        if (change >= run_.size())
+            return run_.size();
+        // The small ones before the change: of the default pool, of the private one, or of both.
+        std::size_t begin = change;
+        while (begin > 0 && run_[begin - 1].small) {
+            --begin;
+            if (begin > 0 && run_[begin - 1].small && !goes_on(run_[begin - 1], run_[begin]))
+                return begin;
+        }
+        return begin == 0 ? 0 : change;
+    }
+
+    // In a process that captures graphs, other streams than the default are those of captures.
+    bool is_private(std::size_t i, std::size_t first) const {
+        return captures_ ? run_[i].stream != StreamId::default_stream || i >= first : i >= first;
+    }
+
+  private:
+    std::span<const Release> run_;
+    bool captures_;
+};
+
+class Assumption {
+  public:
+    Assumption(RecordedLane& lane, std::uint32_t next_pool, bool captures)
+        : lane_(lane), next_pool_(next_pool), captures_(captures) {}
+
+    void assume(std::span<const Release> run) {
+        const RunOfReleases order(run, captures_);
+        const std::size_t first = order.first_private();
+        bool was_private = false;
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            const bool is_private = order.is_private(i, first);
+            const bool same = i > 0 && is_private == was_private && goes_on(run[i - 1], run[i]) &&
+                              run[i - 1].stream == run[i].stream;
+            if (!same)
+                ++lane_.groups;
+            if (i > 0 && was_private && is_private && run[i].small && !run[i - 1].small)
+                ++next_pool_;  // a pool gives back small ones first: this is another
+            was_private = is_private;
+            if (run[i].life != Release::kSeed)
+                decide(lane_.lives[run[i].life], is_private);
+        }
+        ++next_pool_;
+    }
+
+  private:
+    void decide(SegmentLife& life, bool is_private) {
+        if (life.known)
+            return;
+        life.group = lane_.groups - 1;
+        const PoolId own{next_pool_};
+        life.pool = is_private ? own : PoolId::default_pool;
+        life.instead = is_private ? PoolId::default_pool : own;
+        lane_.has_unknown_pools = true;
+    }
+
+    RecordedLane& lane_;
+    std::uint32_t next_pool_;
+    bool captures_;
+};
+
+bool is_release(const TraceEvent& event) {
+    return event.kind == EventKind::segment_free || event.kind == EventKind::segment_unmap;
+}
+
+}  // namespace
+
+void assume_pools(RecordedLane& lane, std::uint32_t next_pool, bool captures) {
+    Lives lives(lane);
+    lives.walk();
+    for (const TraceEvent& segment : lane.final_segments) {
+        if (SegmentLife* life = lives.alive_at(Address{segment.address})) {
+            life->pool = PoolId{segment.aux};
+            life->small = (segment.flags & kSmallPool) != 0;
+        }
+    }
+    for (SegmentLife& life : lane.lives)
+        life.known = life.death == SegmentLife::kAlive || life.pool != PoolId::default_pool;
+    const std::vector<Release> releases = lives.take_releases();
+    Assumption assumption(lane, next_pool, captures);
+    for (std::size_t begin = 0; begin < releases.size();) {
+        std::size_t end = begin + 1;
+        const auto follows = [&](std::size_t i) {
+            for (std::size_t step = releases[i - 1].step; step < releases[i].step; ++step) {
+                if (!is_release(lane.steps[step].event))
+                    return false;
+            }
+            return true;
+        };
+        while (end < releases.size() && follows(end))
+            ++end;
+        assumption.assume(std::span(releases).subspan(begin, end - begin));
+        begin = end;
+    }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,26 @@
+// What the JSON reports share: how an object becomes text, and the values that several of them
+// print. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/allocator/allocator.h"
+#include "replay/report/model.h"
+
+namespace tidemark::report {
+
+using Json = nlohmann::ordered_json;  // keys in the order of assignment, so that people can read
+
+// Indented, with a new line. Strings of files may be no UTF-8: such bytes become U+FFFD. O(size).
+std::string text_of(const Json& json);
+
+// 64 bits as text: JSON numbers above 2^53 lose digits in many readers.
+std::string hash_text(std::uint64_t hash);
+
+Json provenance_of(const Provenance& provenance);
+Json usage_of(const Usage& usage);
+
+}  // namespace tidemark::report
