@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/base/check.h"
 #include "replay/analysis/verdict.h"
+#include "replay/scenario/workers.h"
 
 namespace tidemark {
 namespace {
@@ -57,8 +55,7 @@ class Progress {
     std::uint64_t total_ = 0;
 };
 
-// The units of one comparison, taken by whichever thread is free. Units start in order, so every
-// unit before one that failed has been started and will finish: the first error is always the same.
+// The units of one comparison, taken by whichever thread is free; see run_jobs for the order.
 class Units {
   public:
     Units(std::span<const NamedTrace> traces, std::span<const Scenario> scenarios,
@@ -68,16 +65,9 @@ class Units {
           progress_(traces, scenarios.size(), options),
           results_(traces.size() * scenarios.size()) {}
 
-    // Runs all on `threads` threads, this one among them.
+    // Runs all on `threads` threads (0 = one for each core).
     void run_on(unsigned threads) {
-        std::vector<std::jthread> others;
-        try {
-            for (unsigned i = 1; i < threads; ++i)
-                others.emplace_back([this] { work(); });
-        } catch (const std::system_error&) {
-            // Fewer threads than wished for: the work gets done all the same.
-        }
-        work();
+        run_jobs(results_.size(), threads, [this](std::size_t unit) { return work(unit); });
     }
 
     // The run of that unit, moved out. Errors: the first of any unit.
@@ -87,31 +77,24 @@ class Units {
     }
 
   private:
-    void work() {
-        for (;;) {
-            const std::size_t unit = next_.fetch_add(1);
-            if (unit >= results_.size() || failed_.load())
-                return;
-            const NamedTrace& trace = traces_[unit / scenarios_.size()];
-            Scenario scenario = scenarios_[unit % scenarios_.size()];
-            scenario.trace = trace.name;
-            std::uint64_t before = 0;
-            results_[unit] = run(*trace.trace, scenario, [&](std::uint64_t events_done) {
-                progress_.advance(before, events_done);
-            });
-            if (!*results_[unit])
-                failed_.store(true);
-            else
-                progress_.advance(before, (*results_[unit])->summary.events);
-        }
+    bool work(std::size_t unit) {
+        const NamedTrace& trace = traces_[unit / scenarios_.size()];
+        Scenario scenario = scenarios_[unit % scenarios_.size()];
+        scenario.trace = trace.name;
+        std::uint64_t before = 0;
+        results_[unit] = run(*trace.trace, scenario, [&](std::uint64_t events_done) {
+            progress_.advance(before, events_done);
+        });
+        if (!*results_[unit])
+            return false;
+        progress_.advance(before, (*results_[unit])->summary.events);
+        return true;
     }
 
     std::span<const NamedTrace> traces_;
     std::span<const Scenario> scenarios_;
     Progress progress_;
     std::vector<std::optional<Result<Run>>> results_;
-    std::atomic<std::size_t> next_ = 0;
-    std::atomic<bool> failed_ = false;
 };
 
 std::uint64_t refusals(const Run& run) {
@@ -274,11 +257,8 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
         return fail(ErrorCode::bad_option, "there is no trace to compare on", "compare");
     if (scenarios.empty())
         return fail(ErrorCode::bad_option, "there is no policy to compare", "--policy");
-    const std::size_t count = traces.size() * scenarios.size();
-    const unsigned wished =
-        options.threads == 0 ? std::thread::hardware_concurrency() : options.threads;
     Units units(traces, scenarios, options);
-    units.run_on(static_cast<unsigned>(std::clamp<std::size_t>(wished, 1, count)));
+    units.run_on(options.threads);
 
     Comparison comparison;
     bool timed = true;

@@ -2,25 +2,17 @@
 #include "replay/scenario/recorded_policy.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "core/allocator/allocator.h"
+#include "core/allocator/spec.h"
 #include "core/base/text.h"
+#include "core/policies/torch_settings.h"
 
 namespace tidemark {
 namespace {
-
-// Keys of PYTORCH_ALLOC_CONF that change no decision of a single-threaded replay.
-constexpr std::array<std::string_view, 7> kHarmless{
-    "release_lock_on_cudamalloc",     "pinned_use_cuda_host_register",
-    "pinned_num_register_threads",    "pinned_use_background_threads",
-    "pinned_reserve_segment_size_mb", "throw_on_cudamalloc_oom",
-    "pinned_max_power2_size_mb",
-};
 
 // Gathers "name:key=value,..." of options that the policy declares.
 class PolicyText {
@@ -48,7 +40,12 @@ class PolicyText {
     // Says that `key` has its default: whatever else mentions it is not used.
     void keep_default(std::string_view key) { given_.emplace_back(key); }
 
-    RecordedPolicy take() { return std::move(result_); }
+    // What has been gathered; values that are defaults anyway are left out.
+    RecordedPolicy take() {
+        if (const Result<PolicySpec> spec = parse_policy(result_.text))
+            result_.text = spec->text();
+        return std::move(result_);
+    }
 
   private:
     const PolicyInfo& policy_;
@@ -115,18 +112,17 @@ void add_torch_settings(const TraceInfo& info, PolicyText& text) {
         else
             text.keep_default("roundup_power2_divisions");
     }
-    for (const std::string_view key :
-         {"expandable_segments", "graph_capture_record_stream_reuse"}) {
-        const std::string_view value = info.setting(key);
-        if (is_true(value))
-            text.set(key, "true");
-        else if (!value.empty())
-            text.keep_default(key);
-    }
+    if (const std::string_view value = info.setting("expandable_segments"); is_true(value))
+        text.set("expandable_segments", "true");
+    else if (!value.empty())
+        text.keep_default("expandable_segments");
 }
 
-// The rest of the configuration string: keys that the snapshot's own table lacks.
-void add_torch_configuration(std::string_view conf, PolicyText& text) {
+// The "key:value" entries of a configuration string in order. Of a key that stands there twice the
+// last counts, as for PyTorch.
+std::vector<std::pair<std::string, std::string>> entries(std::string conf) {
+    std::erase(conf, ' ');
+    std::vector<std::pair<std::string, std::string>> found;
     std::size_t begin = 0;
     int depth = 0;
     for (std::size_t i = 0; i <= conf.size(); ++i) {
@@ -134,17 +130,23 @@ void add_torch_configuration(std::string_view conf, PolicyText& text) {
         depth += c == '[' ? 1 : c == ']' ? -1 : 0;
         if (c != ',' || (depth > 0 && i < conf.size()))
             continue;
-        std::string entry(conf.substr(begin, i - begin));
+        const std::string entry = conf.substr(begin, i - begin);
         begin = i + 1;
-        std::erase(entry, ' ');
         const std::size_t colon = entry.find(':');
         if (colon == std::string::npos)
             continue;
-        const std::string key = entry.substr(0, colon);
-        const std::string value = entry.substr(colon + 1);
-        const bool off = value == "False" || (key == "backend" && value == "native");
-        if (!off && std::find(kHarmless.begin(), kHarmless.end(), key) == kHarmless.end())
-            text.set(key, value == "True" ? "true" : value);
+        std::string key = entry.substr(0, colon);
+        std::erase_if(found, [&key](const auto& earlier) { return earlier.first == key; });
+        found.emplace_back(std::move(key), entry.substr(colon + 1));
+    }
+    return found;
+}
+
+// The rest of the configuration string: keys that the snapshot's own table lacks.
+void add_torch_configuration(std::string_view conf, PolicyText& text) {
+    for (const auto& [key, value] : entries(std::string(conf))) {
+        if (!policies::torch_ignores(key))
+            text.set(key, value);
     }
 }
 

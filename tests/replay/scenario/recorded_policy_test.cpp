@@ -51,7 +51,7 @@ TEST_CASE("settings that only torch's configuration string names are taken from 
                 "roundup_power2_divisions:[256:1,512:2,>:4], max_non_split_rounding_mb:30,"
                 "backend:native,expandable_segments:False"}});
     CHECK(policy.text ==
-          "torch:roundup_power2_divisions=[256:1,512:2,>:4],max_non_split_rounding_mb=30");
+          "torch:max_non_split_rounding_mb=30,roundup_power2_divisions=[256:1,512:2,>:4]");
     CHECK(policy.warnings.empty());
 }
 
@@ -59,6 +59,40 @@ TEST_CASE("a setting that the snapshot states wins over the configuration string
     const RecordedPolicy policy =
         torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"}, {"max_split_size", "-1"}});
     CHECK(policy.text == "torch");
+}
+
+TEST_CASE("every setting that PyTorch reports becomes an option, or has no effect", "[scenario]") {
+    const RecordedPolicy policy =
+        torch({{"PYTORCH_CUDA_ALLOC_CONF",
+                "expandable_segments:True,max_split_size_mb:64,release_lock_on_cudamalloc:True,"
+                "pinned_num_register_threads:8,per_process_memory_fraction:0.5,"
+                "large_segment_size_mb:32,throw_on_cudamalloc_oom:True,"
+                "graph_capture_record_stream_reuse:True"},
+               {"max_split_size", "67108864"},
+               {"garbage_collection_threshold", "0.0"},
+               {"expandable_segments", "True"},
+               {"pinned_num_register_threads", "8"},
+               {"release_lock_on_cudamalloc", "True"},
+               {"pinned_use_cuda_host_register", "False"},
+               {"graph_capture_record_stream_reuse", "True"},
+               {"roundup_power2_divisions", "{'1': 0}"}});
+
+    CHECK(policy.text ==
+          "torch:expandable_segments=true,max_split_size_mb=64,large_segment_size_mb=32,"
+          "per_process_memory_fraction=0.5");
+    CHECK(policy.warnings.empty());
+}
+
+TEST_CASE("the last of a key that the configuration string repeats counts", "[scenario]") {
+    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64, max_split_size_mb:96"}}).text ==
+          "torch:max_split_size_mb=96");
+}
+
+TEST_CASE("expandable segments that were switched off while the program ran are off",
+          "[scenario]") {
+    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"},
+                 {"expandable_segments", "False"}})
+              .text == "torch");
 }
 
 TEST_CASE("a setting that no option stands for is ignored with a warning", "[scenario]") {

@@ -1,0 +1,48 @@
+// FitSearch: all the replays of one row of `fit`: unlimited, as asked, and the two bisections.
+#pragma once
+
+#include <functional>
+
+#include "replay/analysis/fit.h"
+
+namespace tidemark {
+
+class FitSearch {
+  public:
+    // `policy` on `trace`, costs from `profile`. All must outlive the search. `replayed` is called
+    // after each replay.
+    FitSearch(const Trace& trace, const FitQuestion& question, const CostProfile& profile,
+              std::function<void()> replayed);
+
+    // Everything but where in the program the deaths are. O(replays * events). Errors: those of
+    // run_trial.
+    Result<FitRow> run(const PolicySpec& policy);
+
+  private:
+    // One replay, up to the first refusal; memory 0 = unlimited.
+    Result<TrialResult> replay(Bytes memory, Bytes limit, bool to_the_end = false);
+    Result<void> answer(FitRow& row);
+    Result<void> find_smallest_memory(FitRow& row);
+    Result<void> find_smallest_limit(FitRow& row);
+
+    // A span of sizes that are searched.
+    struct Bounds {
+        Bytes least = 0;     // nothing below survives
+        Bytes most = 0;      // survives, as far as one can tell
+        bool known = false;  // a replay has shown that `most` survives
+    };
+
+    // The smallest multiple of kFitResolution for which `survives`; 0 if none.
+    static Result<Bytes> smallest(Bounds bounds,
+                                  const std::function<Result<bool>(Bytes size)>& survives);
+
+    const Trace& trace_;
+    const FitQuestion& question_;
+    const CostProfile& profile_;
+    std::function<void()> replayed_;
+    PolicySpec policy_;
+    Bytes overhead_;  // as the device counts it
+    std::uint64_t replays_ = 0;
+};
+
+}  // namespace tidemark

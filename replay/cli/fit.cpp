@@ -1,0 +1,95 @@
+// tidemark fit: would it run on that card, and what is the smallest on which it would?
+#include "replay/analysis/fit.h"
+
+#include "replay/cli/trace_input.h"
+#include "replay/report/fit_report.h"
+
+namespace tidemark::commands {
+namespace {
+
+class Fit final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"TRACE", "", "any format, - or generate:NAME:options", true}, path_);
+        arguments.bytes({"--memory", "SIZE", "of the card, as the driver tells it"},
+                        question_.memory);
+        arguments.bytes({"--limit", "SIZE",
+                         "instead of a card: a limit on reserved memory, as "
+                         "torch.cuda.set_per_process_memory_fraction sets one"},
+                        question_.limit);
+        arguments.list({"-p,--policy", "P[:k=v,...]",
+                        "a candidate beside the recorded settings (default: usual PyTorch ones)"},
+                       question_.policies);
+        arguments.bytes({"--overhead", "SIZE",
+                         "of the card, for the CUDA context and libraries (default: 768MiB, "
+                         "measured on an H200 while PyTorch trained)"},
+                        question_.overhead);
+        arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+                       question_.profile);
+        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
+                        question_.threads);
+        arguments.flag({"--exit-code", "",
+                        "exit with 1 if the answer is no: the recorded settings die, or, with "
+                        "--policy, every one named"},
+                       exit_code_);
+        arguments.flag({"--markdown", "", "print Markdown"}, markdown_);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        for (const std::string& policy : question_.policies)
+            TM_TRY(parse_policy(policy));  // wrong words are told before long files are read
+        if (exit_code_ && question_.memory == 0 && question_.limit == 0)
+            return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",
+                        "give --memory or --limit");
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        const std::string name = trace_name(path_);
+        Progress progress(context.terminal(), "fitting " + name);
+        const std::uint64_t events = trace->info().event_count;
+        question_.progress = [&](std::uint64_t done, std::uint64_t total) {
+            progress.show_events(done * events, total * events);
+        };
+        TM_ASSIGN(const FitReport report,
+                  tidemark::fit(*trace, question_).map_error([this](Error error) {
+                      return in_trace(std::move(error), path_);
+                  }));
+        progress.clear();
+        context.print(json_ ? fit_json(name, *trace, report, context.provenance())
+                            : fit_text(name, trace->info(), report, emphasis(context.terminal())));
+        const bool no = exit_code_ && !report.rows[report.answer].survives;
+        return no ? ExitCode::no : ExitCode::yes;
+    }
+
+  private:
+    Emphasis emphasis(const Terminal& terminal) const {
+        if (markdown_)
+            return Emphasis::markdown;
+        return terminal.colour ? Emphasis::terminal : Emphasis::none;
+    }
+
+    std::string path_;
+    FitQuestion question_;
+    bool exit_code_ = false;
+    bool markdown_ = false;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo fit_command() {
+    return {
+        .name = "fit",
+        .summary = "would this run have survived on that card, and what is the smallest it needs",
+        .examples =
+            "  tidemark fit snapshot.pickle --memory 80GiB\n"
+            "  tidemark fit snapshot.pickle --memory 40GB -p torch:expandable_segments:True\n"
+            "  tidemark fit snapshot.pickle --limit 20GiB    under a memory fraction\n"
+            "  tidemark fit snapshot.pickle                  only the smallest memory of each\n"
+            "  tidemark fit snapshot.pickle --memory 24GiB --exit-code || echo 'too large'\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Fit>(); },
+    };
+}
+
+}  // namespace tidemark::commands

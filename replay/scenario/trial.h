@@ -1,0 +1,74 @@
+// Trial: one quick replay, for searches that make hundreds: what a policy would have needed, and
+// whether a given memory would have been enough.
+//
+// A trial runs the same engine and the same simulated devices as a Scenario and finds the same
+// peaks and counters; it has no metrics, no timeline and no provenance, and costs little more than
+// the engine's bare loop. Every device of the trace gets the memory that the setup names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backends/sim/costs.h"
+#include "core/allocator/spec.h"
+#include "replay/engine/engine.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+struct TrialSetup {
+    PolicySpec policy = {};
+    const CostProfile* profile = nullptr;  // must outlive the trial; null = all is free of cost
+    // Bytes of each simulated device: what the driver calls its total. 0 = as good as unlimited.
+    // A policy that computes with the device's total (a fraction of it) wants the real figure.
+    Bytes memory = 0;
+    // Of `memory`, what others hold (the context, libraries, other processes), rounded up to the
+    // device's granularity. Must be below `memory`, unless that is 0.
+    Bytes overhead = 0;
+    Bytes limit = 0;               // on what each device's allocator reserves; 0 = none
+    bool stop_at_refusal = false;  // the rest of the trace is not replayed then
+    bool time_flushes = false;     // fill TrialResult::flush_time; costs some 5 ns an event
+};
+
+// What a replay came to. Figures are sums over the devices; with stop_at_refusal they are those of
+// the part that was replayed.
+struct TrialResult {
+    Usage peak;                    // of each field by itself: not of one moment
+    Bytes peak_requested = 0;      // what the program had asked for: no policy can do with less
+    std::uint64_t peak_event = 0;  // the first at which `peak.reserved` was reached
+    AllocatorStats stats;
+    std::uint64_t device_calls = 0;
+    Nanoseconds driver_time = 0;           // in those calls, waiting excluded
+    Nanoseconds stall_time = 0;            // waiting for queued work
+    std::uint64_t refused = 0;             // requests that ended in out of memory
+    std::optional<Refusal> first_refusal;  // with the figures of the device that refused
+    // Time in calls that give memory back or wait, in events that had to empty caches and ask
+    // again (AllocatorStats::retries). 0 unless time_flushes.
+    Nanoseconds flush_time = 0;
+    std::uint64_t events = 0;  // replayed up to the end, or to the refusal (that one included)
+    Nanoseconds makespan = 0;  // virtual
+
+    bool survived() const { return refused == 0; }
+};
+
+// Replays `trace` under `setup`. Thread-safe; deterministic. O(events), memory O(live). Errors
+// (bad_option): a policy that cannot be made, that has another limit, or an overhead that leaves no
+// memory; bad_input: a damaged trace.
+Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup);
+
+struct TrialOptions {
+    unsigned threads = 0;  // 0 = one for each core
+    // Called after each trial, never by two threads at once; may be empty.
+    std::function<void(std::size_t done, std::size_t total)> progress = {};
+};
+
+// All of `setups`, started in the order given, with the results in that order: the same for every
+// number of threads. Errors: the first one's, in that order.
+Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const TrialSetup> setups,
+                                            const TrialOptions& options = {});
+
+}  // namespace tidemark
