@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Proves on a GPU that what Tidemark says of PyTorch programs is true; prints a table.
+
+For each workload (scripts/prove_workloads.py) it runs the program, asks `tidemark` about the
+recorded snapshot, and runs the program again to see:
+
+  verify   every decision of every run is reproduced; peaks and counters equal torch's own
+  advise   a peak of reserved memory is predicted under the advised settings; the real one is
+           within 1 % of it
+  replay   likewise under fixed settings, also where advise found nothing
+  fit      the smallest limit found, set as a real one, survives; 3 % less is refused
+
+and how much memory each process needs beside the allocator's. With --edges it also makes random
+programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies them.
+
+All cases run, whatever fails. DIR/report.json has everything and is written as it grows; exit
+code 1 if a check failed or was not reached.
+
+Examples:
+  scripts/prove-on-gpu --tidemark build/release/tidemark --out out/proof
+  scripts/prove-on-gpu --only moe --only serving --quick --out out/proof
+  scripts/prove-on-gpu --only none --edges 36 --seed 3 --keep --out out/edges
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from functools import partial
+
+import prove_checks
+import prove_edges
+from prove_archive import Archive
+from prove_workloads import WORKLOADS
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIXED = ["expandable_segments:True", "max_split_size_mb:128"]
+FIT_LIMIT = "100GiB"  # any that all survive: fit then searches in terms of a limit
+
+
+class Machine:
+    """Runs the child processes, each with a time limit, all within one deadline."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.deadline = time.monotonic() + options.seconds
+        self.names = iter(range(1 << 30))
+
+    def start(self, command, conf, limit):
+        """Runs `command` for at most `limit` seconds; returns (seconds, exit code, output, errors).
+        The exit code is None if it was cut off or never started."""
+        env = {name: value for name, value in os.environ.items()
+               if not (name.startswith("PYTORCH_") and name.endswith("ALLOC_CONF"))}
+        env.update(PYTHONHASHSEED="0", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
+        if conf:
+            env["PYTORCH_ALLOC_CONF"] = conf
+        started = time.monotonic()
+        limit = min(limit, self.deadline - started)
+        if limit <= 1:
+            return 0.0, None, "", "not run: out of time"
+        child = subprocess.Popen([str(each) for each in command], env=env, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            output, errors = child.communicate(timeout=limit)
+            return time.monotonic() - started, child.returncode, output, errors
+        except subprocess.TimeoutExpired:
+            child.kill()
+            output, errors = child.communicate()
+            errors = f"cut off after {limit:.0f} s\n{errors}"
+            return time.monotonic() - started, None, output, errors
+
+    def program(self, script, arguments, conf):
+        """Runs a recorded program; returns its result, with the snapshot's path."""
+        stem = self.folder / str(next(self.names))
+        snapshot, target = stem.with_suffix(".pickle"), stem.with_suffix(".json")
+        command = [sys.executable, "-B", HERE / script, *arguments,
+                   "--result", target, "--snapshot", snapshot]
+        seconds, code, _, errors = self.start(command, conf, self.options.case_seconds)
+        result = {"outcome": "error", "error": errors.strip()[-2000:] or f"exit code {code}"}
+        if code == 0 and target.exists():
+            result = json.loads(target.read_text())
+        result.update(conf=conf, process_seconds=round(seconds, 2),
+                      snapshot=str(snapshot) if snapshot.exists() else None)
+        return result
+
+    def tidemark(self, *arguments):
+        """The JSON that a command prints, or {"error": ...}; and how long it took."""
+        seconds, code, output, errors = self.start(
+            [self.options.tidemark, *arguments, "--json"], "", self.options.case_seconds)
+        try:
+            document = json.loads(output)
+        except ValueError:
+            document = {"error": errors.strip()[-1000:] or f"exit code {code}, no JSON"}
+        document["command_seconds"] = round(seconds, 3)
+        return document
+
+    def verify(self, result):
+        """`tidemark verify` of a run, told what a snapshot does not hold."""
+        if not result.get("snapshot") or "total_memory" not in result:
+            return {"error": "there is no snapshot"}
+        limits = ["--memory", result["total_memory"]]
+        if result.get("limit"):
+            limits += ["--limit", result["limit"]]
+        return self.tidemark("verify", result["snapshot"], *limits)
+
+
+class Proof:
+    """All that was found, written to the report as it grows."""
+
+    def __init__(self, options, machine, archive):
+        self.options, self.machine, self.archive = options, machine, archive
+        self.lock = threading.Lock()
+        self.checks = []
+        self.report = {"complete": False, "checks": [], "workloads": {}, "edges": []}
+
+    def note(self, checks, change=None):
+        """Adds checks to the report, makes the `change` to it, and writes it."""
+        with self.lock:
+            self.checks += checks
+            if change:
+                change(self.report)
+            self.report["checks"] = [check._asdict() for check in self.checks]
+            path = self.options.out / "report.json"
+            text = json.dumps(self.report, indent=1, default=str) + "\n"
+            path.with_suffix(".part").write_text(text)
+            path.with_suffix(".part").replace(path)
+        for check in checks:
+            print(prove_checks.line(check), flush=True)
+
+    def finish_run(self, name, result, checks, keep):
+        """Verifies a run that has ended, and lets go of its snapshot."""
+        verify = self.machine.verify(result)
+        with self.lock:
+            result["verify"] = verify
+        if "stats" in result:
+            checks.insert(0, prove_checks.check_verify(
+                name, "verify " + result["case"], verify, result))
+        if self.options.keep and result.get("snapshot") and \
+                (keep or not all(check.ok for check in checks)):
+            kept = self.archive.add(f"{name}-{result['case']}", result)
+            with self.lock:
+                result["kept_as"] = kept
+
+    def run(self, name, case, conf="", limit=0):
+        arguments = [name, "--limit", limit, "--scale", self.options.scale,
+                     "--seed", self.options.seed]
+        result = self.machine.program("prove_workloads.py", arguments, conf)
+        result["case"] = case
+        return result
+
+    def record(self, name):
+        """The first run of a workload, alone on the GPU, and what Tidemark says of it."""
+        result = self.run(name, "default")
+        entry = {"recorded": result, "cases": []}
+        self.note([], lambda report: report["workloads"].__setitem__(name, entry))
+        return entry
+
+    def ask(self, name):
+        """The questions about a recorded run; they need no GPU."""
+        entry, check = self.report["workloads"][name], prove_checks
+        recorded = entry["recorded"]
+        if recorded["outcome"] != "finished":
+            self.note([check.broken(name, "runs", recorded)])
+            return
+        snapshot, ask = recorded["snapshot"], self.machine.tidemark
+        answers = {"advise": ask("advise", snapshot),
+                   "fit": ask("fit", snapshot, "--limit", FIT_LIMIT), "replay": {}}
+        checks = [check.check_peak(name, "peak as recorded, by advise", check.lookup(
+            answers["advise"], "before.peak_reserved_bytes"), recorded, recorded)]
+        conf, _ = check.advised(answers["advise"])
+        if conf:
+            answers["fit_advised"] = ask("fit", snapshot, "--limit", FIT_LIMIT,
+                                         "--policy", "torch:" + conf)
+        checks.append(check.check_advice(name, answers["advise"]))
+        for each in [] if self.options.quick else FIXED:
+            answers["replay"][each] = ask("replay", snapshot, "--policy", "torch:" + each,
+                                          "--memory", recorded["total_memory"])
+        self.finish_run(name, recorded, checks, keep=True)
+        self.note(checks, lambda report: entry.update(answers))
+
+    def cases(self, name):
+        """The reruns of a workload: (case, conf, limit, check of the result)."""
+        entry, check = self.report["workloads"][name], prove_checks
+        recorded = entry["recorded"]
+        if "advise" not in entry:
+            return
+        if not self.options.quick:
+            yield ("again", "", 0, partial(check.check_again, name, "peak again", recorded))
+        conf, peak = check.advised(entry["advise"])
+        predicted = {conf: ("advised", peak)} if conf else {}
+        for each, replay in entry["replay"].items():
+            predicted.setdefault(each, ("fixed", replay.get("peak_reserved_bytes")))
+        for each, (word, peak) in predicted.items():
+            yield (f"{word} {each}", each, 0, lambda result, what=f"peak {word} {each}", peak=peak:
+                   check.check_peak(name, what, peak, result, recorded))
+        yield from self.limit_cases(name, "fit", "",
+                                    check.smallest_limit(entry["fit"], named=False))
+        if conf:
+            yield from self.limit_cases(name, "fit advised", conf,
+                                        check.smallest_limit(entry["fit_advised"], named=True))
+
+    def limit_cases(self, name, word, conf, limit):
+        """The two runs at the smallest limit: there, and 3 % below."""
+        check = prove_checks
+        if limit is None:
+            self.note([check.Check(name, word, False, note="fit told no smallest limit")])
+            return
+        below = int(limit * check.BELOW)
+        yield (word, conf, limit,
+               partial(check.check_survives, name, f"{word}: survives", limit))
+        yield (f"{word} less 3 %", conf, below,
+               partial(check.check_dies, name, f"{word}: 3 % less is refused", below))
+
+    def rerun(self, name, case, conf, limit, check):
+        """One case, to its check."""
+        result = self.run(name, case, conf, limit)
+        for key in ("context_bytes", "overhead_bytes"):
+            result.pop(key, None)  # others were on the GPU as well
+        checks = [check(result)]
+        self.finish_run(name, result, checks, keep=False)
+        discard(result)
+        self.note(checks, lambda report: report["workloads"][name]["cases"].append(result))
+
+    def edge(self, program):
+        """One random program, to its check."""
+        arguments = [program["kind"], "--name", program["name"], "--steps", program["steps"],
+                     "--limit", program["limit"], "--seed", program["seed"]]
+        result = self.machine.program("prove_edges.py", arguments, program["conf"])
+        result["case"], checks = "edge", []
+        if result["outcome"] != "finished":
+            checks.append(prove_checks.broken(program["name"], "runs", result))
+        self.finish_run(program["name"], result, checks, keep=True)
+        discard(result)
+        self.note(checks, lambda report: report["edges"].append(dict(program, result=result)))
+
+
+def discard(result):
+    """Deletes the snapshot of a run."""
+    if result.get("snapshot"):
+        pathlib.Path(result["snapshot"]).unlink(missing_ok=True)
+    result.pop("snapshot", None)
+
+
+def guarded(proof, subject, task, *arguments):
+    """Runs a task; whatever it raises becomes a failed check, so that the others go on."""
+    try:
+        return task(*arguments)
+    except Exception as error:  # a fault of ours must not hide the other cases
+        proof.note([prove_checks.Check(subject, "the prover", False, note=repr(error))])
+        return None
+
+
+def shared_and_alone(tasks, jobs):
+    """Runs (alone, function, arguments): first the ones that may share the GPU, then the others."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda task: task[1](*task[2]), [task for task in tasks if not task[0]]))
+    for _, function, arguments in [task for task in tasks if task[0]]:
+        function(*arguments)
+
+
+def overhead(workloads):
+    """What a process holds on the device beside the allocator's memory: from the first runs, each
+    alone on the GPU."""
+    runs = [each["recorded"] for each in workloads.values() if "overhead_bytes" in each["recorded"]]
+    if not runs:
+        return {}
+    return {
+        "context_bytes": sorted({run["context_bytes"] for run in runs}),
+        "overhead_bytes": {run["name"]: run["overhead_bytes"] for run in runs},
+        "least": min(run["overhead_bytes"] for run in runs),
+        "most": max(run["overhead_bytes"] for run in runs),
+    }
+
+
+def describe_machine(machine):
+    """What nvidia-smi says before anything runs; the memory in use then is not ours."""
+    query = "--query-gpu=name,driver_version,memory.total,memory.used"
+    try:
+        return machine.start(["nvidia-smi", query, "--format=csv,noheader"], "", 30)[2].splitlines()
+    except OSError as error:
+        return [str(error)]
+
+
+def prove(options, machine, archive):
+    proof = Proof(options, machine, archive)
+    gpus = describe_machine(machine)
+    proof.note([], lambda report: report.update(
+        machine=gpus, command=sys.argv[1:], tidemark=version(machine)))
+    for name in options.only:
+        guarded(proof, name, proof.record, name)
+    workloads = proof.report["workloads"]
+    shared_and_alone([(False, guarded, (proof, name, proof.ask, name)) for name in workloads],
+                     options.jobs)
+    tasks = []
+    for name in workloads:
+        for case in guarded(proof, name, lambda name: list(proof.cases(name)), name) or []:
+            tasks.append((WORKLOADS[name].alone, guarded,
+                          (proof, name, proof.rerun, name, *case)))
+    for program in prove_edges.plan(options.edges, options.seed, len(gpus)):
+        alone = prove_edges.KINDS[program["kind"]]["sizes"] == "giant"
+        tasks.append((alone, guarded, (proof, program["name"], proof.edge, program)))
+    shared_and_alone(tasks, options.jobs)
+    for entry in workloads.values():
+        discard(entry["recorded"])
+    proof.note([], lambda report: report.update(complete=True, overhead=overhead(workloads)))
+    return proof
+
+
+def version(machine):
+    return machine.start([machine.options.tidemark, "--version"], "", 30)[2].strip()
+
+
+def print_plan(options):
+    """What would run, in order."""
+    for name in options.only:
+        what = WORKLOADS[name]
+        print(f"{name}: {max(4, round(what.steps * options.scale))} steps, seed {options.seed}"
+              f"{', call stacks' if what.stacks else ''}{', alone' if what.alone else ''}")
+        print("  record under the default settings; tidemark verify, advise, fit --limit "
+              + FIT_LIMIT)
+        if not options.quick:
+            print("  again under the default settings")
+            for conf in FIXED:
+                print(f"  rerun under {conf}")
+        print("  rerun under the advised settings, if there are any")
+        print("  rerun under the smallest limit, and under 3 % less; the same as advised")
+    for program in prove_edges.plan(options.edges, options.seed, devices=2):
+        print("edge {name}: {steps} steps, limit {limit}, PYTORCH_ALLOC_CONF={conf}".format(
+            **program))
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="scripts/prove-on-gpu", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tidemark", type=pathlib.Path, metavar="PATH",
+                        default=HERE.parent / "build" / "release" / "tidemark",
+                        help="the program (default: build/release/tidemark)")
+    parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="for the report",
+                        default=HERE.parent / "out" / "proof")
+    parser.add_argument("--only", choices=[*WORKLOADS, "none"], action="append", metavar="NAME",
+                        help="a workload, or none; may be repeated: " + ", ".join(WORKLOADS))
+    parser.add_argument("--quick", action="store_true",
+                        help="shorter, and only what advise and fit said")
+    parser.add_argument("--edges", type=int, default=0, metavar="N",
+                        help="also N random programs at the edges")
+    parser.add_argument("--seed", type=int, default=7, metavar="N")
+    parser.add_argument("--scale", type=float, default=None, metavar="F",
+                        help="of the number of steps (default 1; 0.4 with --quick)")
+    parser.add_argument("--jobs", type=int, default=6, metavar="N",
+                        help="reruns at the same time (default 6)")
+    parser.add_argument("--seconds", type=float, default=480, metavar="S",
+                        help="for everything (default 480); what is left then counts as failed")
+    parser.add_argument("--case-seconds", type=float, default=120, metavar="S",
+                        help="for one run (default 120)")
+    parser.add_argument("--keep", action="store_true",
+                        help="keep the snapshots that were recorded first, the edges and those of "
+                        "failed cases, compressed, in DIR/snapshots-*.tar")
+    parser.add_argument("--dry-run", action="store_true", help="print what would run")
+    options = parser.parse_args(arguments)
+    options.only = [name for name in options.only or WORKLOADS if name != "none"]
+    options.scale = options.scale or (0.4 if options.quick else 1.0)
+    return options
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    if options.dry_run:
+        print_plan(options)
+        return 0
+    if not os.access(options.tidemark, os.X_OK):
+        print(f"scripts/prove-on-gpu: no program at {options.tidemark}; build it (scripts/run) or "
+              "say --tidemark PATH", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(options, pathlib.Path(folder))
+        proof = prove(options, machine, Archive(options.out))
+    failed = [check for check in proof.checks if not check.ok]
+    print("\n" + prove_checks.table(sorted(proof.checks, key=lambda check: check.subject)))
+    found = proof.report["overhead"]
+    if found:
+        print(f"\nbeside the allocator: {prove_checks.bytes_text(found['least'])} to "
+              f"{prove_checks.bytes_text(found['most'])} a process")
+    print(f"\n{len(proof.checks) - len(failed)} checks hold, {len(failed)} fail; "
+          f"{options.out / 'report.json'}")
+    return 1 if failed or not proof.checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Runs a PyTorch program with the allocator's history on, and says what became of it.
+
+Shared by prove_workloads.py and prove_edges.py, which are the processes that scripts/prove-on-gpu
+starts. The history begins before the first device allocation, so a snapshot is complete; a limit is
+set before it too. The result is a dict that can be written as JSON; `stats` are torch's own.
+
+torch is imported inside the functions: everything else here works without it.
+"""
+import gc
+import hashlib
+import math
+import os
+import pickle
+import sys
+import time
+import traceback
+
+MAX_ENTRIES = 10_000_000
+
+
+def fraction_for(limit, total):
+    """The smallest fraction that torch turns into a limit of at least `limit` bytes.
+
+    torch computes floor(fraction * total) in doubles, and takes 1.0 for "no limit".
+    """
+    if not 0 < limit < total:
+        raise ValueError(f"a limit of {limit} bytes is not below the device's {total}")
+    fraction = limit / total
+    while int(fraction * total) < limit:
+        fraction = math.nextafter(fraction, 2.0)
+    while int(math.nextafter(fraction, 0.0) * total) >= limit:
+        fraction = math.nextafter(fraction, 0.0)
+    return fraction
+
+
+def requests_digest(trace):
+    """Counts and a digest of what a device's program asked for, free of addresses and handles.
+
+    Two runs with the same digest made the same requests on the same streams and freed them in the
+    same order, whatever their allocators did with them.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    streams, live, allocations = {}, {}, 0
+    for entry in trace:
+        action = entry["action"]
+        if action == "alloc":
+            stream = streams.setdefault(entry["stream"], len(streams))
+            live[entry["addr"]] = allocations
+            digest.update(b"a%d,%d;" % (entry["size"], stream))
+            allocations += 1
+        elif action == "free_requested":
+            digest.update(b"f%d;" % live.get(entry["addr"], -1))
+    return {"requests": allocations, "events": len(trace), "requests_digest": digest.hexdigest()}
+
+
+def integers(stats):
+    """`stats` without what JSON and a reader cannot do with: only whole numbers, by name."""
+    return {str(name): value for name, value in stats.items() if isinstance(value, int)}
+
+
+def begin(limit, stacks):
+    """Starts the history on a device that nothing was allocated on yet; says how it looked."""
+    import torch
+
+    torch.cuda.init()
+    free, visible = torch.cuda.mem_get_info()  # makes the context
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.memory._record_memory_history(
+        "all", context="all" if stacks else None, stacks="python", max_entries=MAX_ENTRIES)
+    if limit:
+        for device in range(torch.cuda.device_count()):
+            torch.cuda.set_per_process_memory_fraction(fraction_for(limit, total), device)
+    return {"device": torch.cuda.get_device_name(0), "torch": torch.__version__,
+            "total_memory": total, "visible_memory": visible, "context_bytes": visible - free}
+
+
+def describe_memory(devices):
+    """torch's statistics and what the process holds on the device beside them."""
+    import torch
+
+    torch.cuda.synchronize()
+    free, visible = torch.cuda.mem_get_info()
+    stats = [integers(torch.cuda.memory_stats(device)) for device in range(devices)]
+    result = {"stats": stats[0], "ooms": sum(each.get("num_ooms", 0) for each in stats),
+              "overhead_bytes": visible - free - torch.cuda.memory_reserved()}
+    if devices > 1:
+        result["device_stats"] = stats
+    return result
+
+
+def take_snapshot(path, devices):
+    """Writes the snapshot as torch does, and describes its requests."""
+    import torch
+
+    snapshot = torch.cuda.memory._snapshot()
+    if path:
+        with open(path, "wb") as file:
+            pickle.dump(snapshot, file)
+    traces = snapshot["device_traces"]
+    described = [requests_digest(trace) for trace in traces[:devices]] or [requests_digest([])]
+    result = dict(described[0], allocs=sum(each["requests"] for each in described))
+    if devices > 1:
+        result["device_requests"] = described
+    return result
+
+
+def run_recorded(body, *, seed, limit=0, stacks=False, snapshot=None, devices=1):
+    """Runs `body()` and returns what became of it; never raises.
+
+    `outcome` is "finished", "out_of_memory" (torch's own error left the program) or "error".
+    What `body` returns stands under `result`.
+    """
+    result = {"conf": os.environ.get("PYTORCH_ALLOC_CONF", ""), "limit": limit, "seed": seed,
+              "outcome": "error", "error": None}
+    try:
+        import torch
+
+        result.update(begin(limit, stacks))
+        torch.manual_seed(seed)
+        gc.collect()
+        gc.disable()  # cycles die where the program says, so that a rerun frees alike
+        started = time.perf_counter()
+        try:
+            result["result"] = body()
+            torch.cuda.synchronize()
+            result["outcome"] = "finished"
+        except torch.OutOfMemoryError as error:
+            result["outcome"], result["error"] = "out_of_memory", str(error)
+        except Exception:  # whatever it is belongs into the report
+            result["error"] = traceback.format_exc()
+        result["seconds"] = time.perf_counter() - started
+        result.update(describe_memory(devices))
+        result.update(take_snapshot(snapshot, devices))
+    except Exception:
+        result["outcome"] = "error"
+        result["error"] = (result["error"] or "") + traceback.format_exc()
+        print(result["error"], file=sys.stderr)
+    return result
