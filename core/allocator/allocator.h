@@ -119,6 +119,8 @@ struct SeedSegment {
     std::vector<SeedBlock> blocks = {};  // live ones, by address
 };
 
+// Destroyed while its device is there: addresses that it keeps reserved without memory go back
+// then.
 class Allocator {
   public:
     Allocator() = default;

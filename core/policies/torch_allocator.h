@@ -9,8 +9,7 @@
 // runs, and the tests against a second model.
 //
 // Orders that PyTorch leaves to hash tables (streams in process_events, pools that are released)
-// are ascending. One liberty is taken, which no record shows: a reservation whose first page was
-// refused goes back when the caches are emptied. The class is one piece of state; its functions
+// are ascending. The class is one piece of state; its functions
 // stand where their job is: torch.cpp (requests), torch_release.cpp (giving back),
 // torch_expandable.cpp (reservations), torch_events.cpp (other streams), torch_restore.cpp (a given
 // state).
@@ -35,6 +34,8 @@ class Torch final : public Allocator {
   public:
     Torch(Device& device, const TorchSettings& settings)
         : device_(&device), settings_(settings), limit_(settings.limit_on(device.memory().total)) {}
+
+    ~Torch() override;  // the device must still be there
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
     void deallocate(const Allocation& allocation, StreamId stream) override;

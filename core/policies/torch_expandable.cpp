@@ -2,7 +2,6 @@
 // pool and stream; its blocks are mapped page by page where they are needed and unmapped when the
 // caches are emptied. Its unmapped parts are blocks too, in no free list.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/base/check.h"
@@ -180,24 +179,22 @@ void Torch::give_back_reservation(BlockId id) {
     blocks_.release(id);
 }
 
-// Reservations whose first page was refused have none; and devices may have refused to take back.
+// Devices may have refused to take pages back: tries again.
 void Torch::settle_reservations() {
-    std::vector<BlockId> unused;
-    for (const TorchPools::List& list : pools_.lists()) {
-        std::copy_if(list.unmapped.begin(), list.unmapped.end(), std::back_inserter(unused),
-                     [this](BlockId id) { return blocks_[id].whole_segment(); });
-    }
-    std::sort(unused.begin(), unused.end(), [this](BlockId a, BlockId b) {
-        return blocks_[a].reservation < blocks_[b].reservation;
-    });
-    for (const BlockId id : unused)
-        give_back_reservation(id);
     const auto settle = [this](Reservation& reservation) {
         reservation.settle(*device_);
         return DeviceResult<void>();
     };
     for (Expandable& place : reservations_)
         static_cast<void>(change(place, settle));
+}
+
+// Addresses without memory are kept while the allocator lives, as in PyTorch, and no longer.
+Torch::~Torch() {
+    for (Expandable& place : reservations_) {
+        if (place.reservation.range().size != 0 && place.reservation.held() == 0)
+            static_cast<void>(place.reservation.release(*device_));
+    }
 }
 
 }  // namespace tidemark::policies

@@ -2,9 +2,9 @@
 // memory on which it does? For the recorded settings and for each candidate, by exact replays with
 // everything that the policy does before it gives up.
 //
-// A policy survives if it refuses nothing that the recorded program was granted. Requests that the
-// recorded program itself was refused are not part of the replay: nobody knows what it would have
-// done with the memory. Each device of a trace has the memory that is asked about.
+// A policy survives if it refuses nothing that the recorded program was granted. What the recorded
+// program itself was refused is asked again; it lived on without it, so a refusal is no death,
+// unless it was the last request of the trace: then the program ended there. Each device of a trace has the memory that is asked about.
 #pragma once
 
 #include <cstdint>

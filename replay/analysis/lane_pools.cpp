@@ -40,9 +40,7 @@ const SegmentLife* LaneReplay::life_born_at(std::size_t step) const {
 }
 
 PoolId LaneReplay::pool_of(const SegmentLife& life) const {
-    const auto choice = chosen_.find(life.group);
-    const bool instead = !life.known && choice != chosen_.end() && choice->second;
-    return instead ? life.instead : life.pool;
+    return tidemark::pool_of(life, findings_.chosen);
 }
 
 PoolId LaneReplay::pool_of(const TraceEvent& request) const {
@@ -61,7 +59,7 @@ std::optional<std::uint32_t> LaneReplay::open_choice() const {
         return std::nullopt;
     for (const std::size_t step : segments_) {
         const SegmentLife* const life = life_born_at(step);
-        if (life != nullptr && !life->known && chosen_.count(life->group) == 0)
+        if (life != nullptr && !life->known && findings_.chosen.count(life->group) == 0)
             return life->group;
     }
     return std::nullopt;

@@ -48,6 +48,13 @@ bool is_before(const ScriptedDevice::Call& a, const ScriptedDevice::Call& b) {
 
 }  // namespace
 
+LaneReplay::Model& LaneReplay::Model::operator=(Model&& other) noexcept {
+    allocator = std::move(other.allocator);
+    device = std::move(other.device);
+    switched = other.switched;
+    return *this;
+}
+
 LaneReplay::Model LaneReplay::Model::copy() const {
     Model twin;
     twin.device = std::make_unique<ScriptedDevice>(*device);
@@ -78,7 +85,6 @@ LaneReplay LaneReplay::copy() const {
     twin.releases_ = releases_;
     twin.switched_ = switched_;
     twin.held_ = held_;
-    twin.chosen_ = chosen_;
     twin.findings_ = findings_;
     return twin;
 }
@@ -498,7 +504,10 @@ void LaneReplay::note_facts(const Explanation& how) {
     if (how.emptied)
         note(InferredFact::Kind::emptied_caches);
     for (const PoolId pool : ended_pools()) {
+        if (pool == how.pool)
+            continue;
         fact.pool = pool;
+        fact.count = how.pool_ended ? 1 : 0;
         note(InferredFact::Kind::ended_pool);
     }
 }

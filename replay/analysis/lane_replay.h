@@ -58,7 +58,7 @@ class LaneReplay {
     std::optional<std::uint32_t> open_choice() const;
 
     // Decides for a group: the likelier pool, or the other.
-    void choose(std::uint32_t group, bool instead) { chosen_[group] = instead; }
+    void choose(std::uint32_t group, bool instead) { findings_.chosen[group] = instead; }
 
     // After a step that differed from the record: the choices that it is about: groups, and forks
     // by their segment.
@@ -85,6 +85,8 @@ class LaneReplay {
         std::uint64_t final_blocks = 0;
         Usage peak;
         std::vector<InferredFact> facts;
+        std::map<std::uint32_t, bool> chosen;  // by group of lives: the other possibility?
+        bool has_inferred_pools = false;
         std::optional<Mismatch> first_mismatch;
     };
 
@@ -105,6 +107,10 @@ class LaneReplay {
         std::unique_ptr<ScriptedDevice> device;
         std::unique_ptr<Allocator> allocator;
         bool switched = false;
+
+        Model() = default;
+        Model(Model&&) = default;
+        Model& operator=(Model&& other) noexcept;  // an allocator must go before its device
 
         Model copy() const;
     };
@@ -197,7 +203,6 @@ class LaneReplay {
     bool switched_ = false;  // as last noted among the facts
 
     std::map<Address, Held> held_;
-    std::map<std::uint32_t, bool> chosen_;  // by group: the other possibility?
     std::vector<std::uint32_t> suspects_;
     std::unique_ptr<LaneReplay> fork_;
     std::uint32_t fork_choice_ = kNoGroup;

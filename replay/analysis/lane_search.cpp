@@ -132,18 +132,23 @@ class Search {
 
 }  // namespace
 
-Result<LaneFindings> search_lane(const RecordedLane& lane, const ModelSpec& spec,
+Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec,
                                  const Progress& progress) {
     TM_ASSIGN(LaneReplay plain, LaneReplay::make(lane, spec, {}));
     LaneFindings straight = run_straight(std::move(plain), progress);
+    if (straight.found.mismatches == 0)
+        return straight;
+    if (lane.life_of_request.empty())
+        assume_pools(lane);
     const LaneReplay::Setup setup{
         .infers_pools = lane.has_unknown_pools,
         .infers_switches = spec.switched && lane.has_plain && lane.has_pages,
     };
-    if (straight.found.mismatches == 0 || (!setup.infers_pools && !setup.infers_switches))
+    if (!setup.infers_pools && !setup.infers_switches)
         return straight;
     TM_ASSIGN(LaneReplay start, LaneReplay::make(lane, spec, setup));
     LaneFindings searched = Search(std::move(start), lane.steps.size()).run();
+    searched.found.has_inferred_pools = setup.infers_pools;
     return searched.found.mismatches < straight.found.mismatches ? searched : straight;
 }
 

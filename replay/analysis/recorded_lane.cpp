@@ -26,6 +26,13 @@ std::vector<std::uint32_t> stream_ranks(const TraceInfo& info) {
     return ranks;
 }
 
+// Pools of captured graphs have names "(n, 0)"; those that programs make have "(0, n)".
+bool captures_graphs(const TraceInfo& info) {
+    return std::any_of(info.pools.begin(), info.pools.end(), [](const std::string& name) {
+        return name.size() > 3 && name.substr(name.size() - 3) == " 0)" && name[1] != '0';
+    });
+}
+
 class Builder {
   public:
     explicit Builder(const TraceInfo& info)
@@ -33,6 +40,8 @@ class Builder {
         for (std::size_t i = 0; i < lanes_.size(); ++i) {
             lanes_[i].device = static_cast<std::uint16_t>(i);
             lanes_[i].slots = info.slot_count;
+            lanes_[i].captures = captures_graphs(info);
+            lanes_[i].next_pool = static_cast<std::uint32_t>(info.pools.size());
         }
     }
 

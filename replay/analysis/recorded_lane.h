@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/allocator/allocator.h"
@@ -46,10 +48,16 @@ struct RecordedLane {
     std::uint16_t device = 0;
     std::uint32_t slots = 0;
     std::uint64_t truths = 0;
-    bool has_plain = false;  // segment_alloc occurs
-    bool has_pages = false;  // segment_map occurs
+    bool has_plain = false;       // segment_alloc occurs
+    bool has_pages = false;       // segment_map occurs
+    bool captures = false;        // the program is known to capture graphs, on streams of its own
+    std::uint32_t next_pool = 0;  // the first PoolId that is free for pools which nobody has named
+
+    // Filled by assume_pools().
+    static constexpr std::size_t kNoLife = ~std::size_t{0};
     std::vector<SegmentLife> lives;
     std::unordered_map<std::size_t, std::size_t> births;  // step -> life
+    std::vector<std::size_t> life_of_request;             // step -> life, or kNoLife
     std::uint32_t groups = 0;
     bool has_unknown_pools = false;  // some life could be in another pool than assumed
 };
@@ -60,9 +68,15 @@ Result<std::vector<RecordedLane>> record_lanes(const Trace& trace);
 
 // Finds the lives, and for each the pool: as the snapshot says if it is alive at the end; else by
 // the order in which things go back when caches are emptied: large and small blocks of the default
-// pool, then small and large ones of each private pool that is no longer in use. `next_pool` is the
-// first PoolId that is free for pools which nobody has named; `captures`: the program is known to
-// capture graphs, which happens on streams of its own. O(steps).
-void assume_pools(RecordedLane& lane, std::uint32_t next_pool, bool captures);
+// pool, then small and large ones of each private pool that is no longer in use. O(steps).
+void assume_pools(RecordedLane& lane);
+
+// The pool of `life` when groups have been decided on: `chosen` says of each group whether it is
+// the other possibility; of those that it lacks, the likelier.
+PoolId pool_of(const SegmentLife& life, const std::map<std::uint32_t, bool>& chosen);
+
+// The pool of each request (a step of kind allocate) that isn't the one of its event. O(steps).
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(
+    const RecordedLane& lane, const std::map<std::uint32_t, bool>& chosen);
 
 }  // namespace tidemark

@@ -75,8 +75,8 @@ class Lives {
             else if (event.kind == EventKind::segment_free ||
                      event.kind == EventKind::segment_unmap)
                 release(i, range, event);
-            else if (event.kind == EventKind::allocate && event.size > 0)
-                note_kind(range, event.size);
+            else if (event.kind == EventKind::allocate)
+                note_request(i, range);
         }
     }
 
@@ -133,11 +133,13 @@ class Lives {
 
     // Pages come in pieces of 2 MiB for small blocks and 20 MiB for large ones; where both would
     // do, the blocks tell.
-    void note_kind(Range range, Bytes size) {
+    void note_request(std::size_t step, Range range) {
         const auto found = holder(held_, range.begin);
         if (found == held_.end() || found->second.is_seed)
             return;
-        lane_.lives[found->second.life].small = size <= 1_MiB;
+        lane_.life_of_request[step] = found->second.life;
+        if (lane_.has_pages && range.size > 0)
+            lane_.lives[found->second.life].small = range.size <= 1_MiB;
     }
 
     RecordedLane& lane_;
@@ -190,11 +192,10 @@ class RunOfReleases {
 
 class Assumption {
   public:
-    Assumption(RecordedLane& lane, std::uint32_t next_pool, bool captures)
-        : lane_(lane), next_pool_(next_pool), captures_(captures) {}
+    explicit Assumption(RecordedLane& lane) : lane_(lane), next_pool_(lane.next_pool) {}
 
     void assume(std::span<const Release> run) {
-        const RunOfReleases order(run, captures_);
+        const RunOfReleases order(run, lane_.captures);
         const std::size_t first = order.first_private();
         bool was_private = false;
         for (std::size_t i = 0; i < run.size(); ++i) {
@@ -225,7 +226,6 @@ class Assumption {
 
     RecordedLane& lane_;
     std::uint32_t next_pool_;
-    bool captures_;
 };
 
 bool is_release(const TraceEvent& event) {
@@ -234,7 +234,8 @@ bool is_release(const TraceEvent& event) {
 
 }  // namespace
 
-void assume_pools(RecordedLane& lane, std::uint32_t next_pool, bool captures) {
+void assume_pools(RecordedLane& lane) {
+    lane.life_of_request.assign(lane.steps.size(), RecordedLane::kNoLife);
     Lives lives(lane);
     lives.walk();
     for (const TraceEvent& segment : lane.final_segments) {
@@ -246,7 +247,7 @@ void assume_pools(RecordedLane& lane, std::uint32_t next_pool, bool captures) {
     for (SegmentLife& life : lane.lives)
         life.known = life.death == SegmentLife::kAlive || life.pool != PoolId::default_pool;
     const std::vector<Release> releases = lives.take_releases();
-    Assumption assumption(lane, next_pool, captures);
+    Assumption assumption(lane);
     for (std::size_t begin = 0; begin < releases.size();) {
         std::size_t end = begin + 1;
         const auto follows = [&](std::size_t i) {
@@ -261,6 +262,25 @@ void assume_pools(RecordedLane& lane, std::uint32_t next_pool, bool captures) {
         assumption.assume(std::span(releases).subspan(begin, end - begin));
         begin = end;
     }
+}
+
+PoolId pool_of(const SegmentLife& life, const std::map<std::uint32_t, bool>& chosen) {
+    const auto choice = chosen.find(life.group);
+    const bool instead = !life.known && choice != chosen.end() && choice->second;
+    return instead ? life.instead : life.pool;
+}
+
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(
+    const RecordedLane& lane, const std::map<std::uint32_t, bool>& chosen) {
+    std::vector<std::pair<std::size_t, PoolId>> changes;
+    for (std::size_t step = 0; step < lane.life_of_request.size(); ++step) {
+        if (lane.life_of_request[step] == RecordedLane::kNoLife)
+            continue;
+        const PoolId pool = pool_of(lane.lives[lane.life_of_request[step]], chosen);
+        if (pool != PoolId{lane.steps[step].event.aux})
+            changes.emplace_back(step, pool);
+    }
+    return changes;
 }
 
 }  // namespace tidemark

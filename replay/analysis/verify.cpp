@@ -42,13 +42,6 @@ Result<std::optional<PolicySpec>> switched(const PolicySpec& policy) {
     return std::optional(std::move(spec));
 }
 
-// Pools of captured graphs have names "(n, 0)"; those that programs make have "(0, n)".
-bool captures_graphs(const TraceInfo& info) {
-    return std::any_of(info.pools.begin(), info.pools.end(), [](const std::string& name) {
-        return name.size() > 3 && name.substr(name.size() - 3) == " 0)" && name[1] != '0';
-    });
-}
-
 void add(Usage& sum, const Usage& usage) {
     sum.reserved += usage.reserved;
     sum.mapped += usage.mapped;
@@ -66,23 +59,41 @@ void add(AllocatorStats& sum, const AllocatorStats& stats) {
     sum.synchronizations += stats.synchronizations;
 }
 
-void add(VerifyReport& report, LaneFindings lane) {
-    LaneReplay::Findings& found = lane.found;
+// What was found about pools: of each segment that isn't in the pool that the trace says, and what
+// that means for the requests.
+void add_pools(VerifyReport& report, const RecordedLane& lane,
+               const std::map<std::uint32_t, bool>& chosen) {
+    for (const SegmentLife& life : lane.lives) {
+        const PoolId pool = pool_of(life, chosen);
+        if (pool != PoolId{lane.steps[life.birth].event.aux})
+            report.facts.push_back({.kind = InferredFact::Kind::pool_of_segment,
+                                    .device = lane.device,
+                                    .event = lane.steps[life.birth].index,
+                                    .pool = pool});
+    }
+    for (const auto& [step, pool] : changed_pools(lane, chosen))
+        report.pools.push_back({lane.steps[step].index, pool});
+}
+
+void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) {
+    LaneReplay::Findings& found = findings.found;
     report.decisions += found.decisions;
     report.mismatches += found.mismatches;
     report.final_blocks += found.final_blocks;
     add(report.peak, found.peak);
-    add(report.stats, lane.stats);
+    add(report.stats, findings.stats);
     for (const InferredFact& fact : found.facts)
         report.inferred_trims += fact.kind == InferredFact::Kind::emptied_caches ? 1U : 0U;
     report.facts.insert(report.facts.end(), found.facts.begin(), found.facts.end());
+    if (found.has_inferred_pools)
+        add_pools(report, lane, found.chosen);
     if (found.first_mismatch &&
         (!report.first_mismatch || found.first_mismatch->event < report.first_mismatch->event))
         report.first_mismatch = std::move(found.first_mismatch);
 }
 
 // One lane under `policy`; without a limit, under the ones that the record points to as well.
-Result<LaneFindings> explain_lane(const RecordedLane& lane, const PolicySpec& policy, Bytes memory,
+Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, Bytes memory,
                                   const std::function<void(std::uint64_t)>& progress) {
     std::vector<Bytes> limits;
     if (policy.keeps_limit() && policy.options.is_default("limit"))
@@ -135,11 +146,9 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
     VerifyReport report;
     report.events = trace.info().event_count;
     TM_ASSIGN(const PolicySpec policy, unlimited.with_limit(options.limit));
-    const auto next_pool = static_cast<std::uint32_t>(trace.info().pools.size());
     std::uint64_t done = 0;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
         RecordedLane& lane = lanes[i];
-        assume_pools(lane, next_pool, captures_graphs(trace.info()));
         const Bytes recorded = trace.info().devices[i].total_memory;
         Bytes memory = options.memory != 0 ? options.memory
                        : recorded != 0     ? recorded
@@ -151,7 +160,7 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
                 options.progress(done + steps);
         };
         TM_ASSIGN(LaneFindings found, explain_lane(lane, policy, memory, progress));
-        add(report, std::move(found));
+        add(report, lane, std::move(found));
         done += lane.steps.size();
     }
     report.policy = policy.text();

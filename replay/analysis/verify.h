@@ -51,6 +51,12 @@ struct InferredFact {
 // "emptied_caches", ...: stable names, used in JSON.
 std::string_view to_text(InferredFact::Kind kind);
 
+// A request that was for another pool than the trace says.
+struct PoolChange {
+    std::uint64_t event = 0;
+    PoolId pool = PoolId::default_pool;
+};
+
 struct VerifyReport {
     std::string policy;           // as replayed, with its settings
     std::uint64_t events = 0;     // of the trace, truth included
@@ -62,6 +68,7 @@ struct VerifyReport {
     Usage peak;                        // each counter's own maximum
     AllocatorStats stats;
     std::vector<InferredFact> facts;  // by device, then in order
+    std::vector<PoolChange> pools;    // likewise: what the facts about segments mean for requests
     std::optional<Mismatch> first_mismatch;
     std::vector<std::string> notes;  // what could not be compared, and why
 };

@@ -54,7 +54,7 @@ class Compare final : public Command {
         Traces traces;
         std::vector<NamedTrace> named;
         for (const std::string& path : paths_) {
-            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open(context, path));
+            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
             named.push_back({trace_name(path), trace.get()});
             traces.push_back(std::move(trace));
         }

@@ -43,7 +43,7 @@ class Fit final : public Command {
         if (exit_code_ && question_.memory == 0 && question_.limit == 0)
             return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",
                         "give --memory or --limit");
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         const std::string name = trace_name(path_);
         Progress progress(context.terminal(), "fitting " + name);
         const std::uint64_t events = trace->info().event_count;

@@ -34,7 +34,7 @@ class Replay final : public Command {
         scenario.stop_at_refusal = until_fail_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         TM_ASSIGN(const Run run, tidemark::run(*trace, scenario, [&](std::uint64_t done) {
                       progress.show_events(done, trace->info().event_count);

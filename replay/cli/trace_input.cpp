@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/analysis/explained_trace.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -31,6 +32,16 @@ Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context,
     Progress progress(context.terminal(), "reading " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     return open_trace(path, options);
+}
+
+Result<std::unique_ptr<Trace>> TraceInput::open_explained(const Context& context,
+                                                          const std::string& path) const {
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open(context, path));
+    const std::uint64_t events = trace->info().event_count;
+    Progress progress(context.terminal(), "explaining " + trace_name(path));
+    return explain_trace(std::move(trace), [&progress, events](std::uint64_t done) {
+        progress.show_events(done, events);
+    });
 }
 
 Result<TraceInfo> TraceInput::import(const Context& context, const std::string& path,

@@ -19,7 +19,12 @@ class TraceInput {
     // bad_option if the options contradict each other.
     Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const;
 
-    // As above, read from `path` and written to `target` as .tmk.
+    // As above, for replays: with what the record leaves out put in where it can be inferred
+    // (replay/analysis/explained_trace.h).
+    Result<std::unique_ptr<Trace>> open_explained(const Context& context,
+                                                  const std::string& path) const;
+
+    // As open(), read from `path` and written to `target` as .tmk.
     Result<TraceInfo> import(const Context& context, const std::string& path,
                              const std::string& target) const;
 

@@ -50,10 +50,13 @@ class Replay {
     void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
     void end_life(const EventBatch& batch, std::size_t i, const Lane& lane);
     void order(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void ask_again(const EventBatch& batch, std::size_t i, const Lane& lane);
+    static void trim(const EventBatch& batch, std::size_t i, const Lane& lane);
     Live* granted(const EventBatch& batch, std::size_t i);
 
     void close(Live& live, const Lane& lane, StreamId stream);
     void refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
+    void tell_refusal(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
     void slice(const EventBatch& events);
     void sample();
     Usage usage() const;
@@ -141,13 +144,44 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i, const Lane&
     close(live_[slot], lane, batch.stream[i]);
 }
 
+// What the program was refused when it was recorded. What it would have done with the memory nobody
+// knows, so it is let go at once.
+void Replay::ask_again(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const auto allocation = lane.allocator->allocate({.size = batch.size[i],
+                                                      .alignment = 1,
+                                                      .stream = batch.stream[i],
+                                                      .pool = PoolId{batch.aux[i]}});
+    if (allocation) {
+        lane.allocator->deallocate(*allocation, batch.stream[i]);
+        return;
+    }
+    ++summary_.refused_again;
+    tell_refusal(batch, i, lane, allocation.error());
+}
+
+void Replay::trim(const EventBatch& batch, std::size_t i, const Lane& lane) {
+    const PoolId ended{batch.aux[i]};
+    if (ended != PoolId::default_pool) {
+        lane.allocator->close_pool(ended);
+        if ((batch.flags[i] & kEndsPool) != 0)
+            lane.allocator->trim_pool(ended);
+    }
+    if ((batch.flags[i] & kTrimsNothing) == 0)
+        lane.allocator->trim(TrimLevel::all);
+}
+
 void Replay::refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why) {
     ++summary_.refused;
+    tell_refusal(batch, i, lane, why);
+    stop_ = limits_.stop_at_refusal;
+}
+
+void Replay::tell_refusal(const EventBatch& batch, std::size_t i, const Lane& lane,
+                          OutOfMemory why) {
     const Refusal refusal{first_event_ + i, batch[i], why, lane.allocator->usage(),
                           lane.allocator->largest_free()};
     for (Observer* observer : observers_)
         observer->on_refusal(refusal);
-    stop_ = limits_.stop_at_refusal;
 }
 
 // Events between streams. The device's refusals are not the program's: they are ignored here and
@@ -196,7 +230,16 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             order(batch, i, lane);
             return true;
         case EventKind::trim:
-            lane.allocator->trim(TrimLevel::all);
+            trim(batch, i, lane);
+            return true;
+        case EventKind::pool_begin:
+            lane.allocator->begin_pool(PoolId{batch.aux[i]}, {});
+            return true;
+        case EventKind::pool_end:
+            lane.allocator->end_pool(PoolId{batch.aux[i]});
+            return true;
+        case EventKind::out_of_memory:
+            ask_again(batch, i, lane);
             return true;
         default:
             return false;

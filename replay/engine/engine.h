@@ -31,14 +31,15 @@ struct Lane {
 };
 
 struct ReplaySummary {
-    std::uint64_t events = 0;       // all of the trace
-    std::uint64_t replayed = 0;     // those that an allocator saw
-    std::uint64_t refused = 0;      // allocate events that ended in out of memory
-    std::uint64_t skipped = 0;      // frees and uses of what was refused or never allocated
-    std::uint64_t live_at_end = 0;  // allocations that the trace never freed
-    Nanoseconds elapsed = 0;        // wall time of the loop: engine + allocator + device
-    Nanoseconds elapsed_total = 0;  // with decoding and observers
-    Nanoseconds makespan = 0;       // virtual
+    std::uint64_t events = 0;         // all of the trace
+    std::uint64_t replayed = 0;       // those that an allocator saw
+    std::uint64_t refused = 0;        // allocate events that ended in out of memory
+    std::uint64_t refused_again = 0;  // out_of_memory events: refused when recorded, and here
+    std::uint64_t skipped = 0;        // frees and uses of what was refused or never allocated
+    std::uint64_t live_at_end = 0;    // allocations that the trace never freed
+    Nanoseconds elapsed = 0;          // wall time of the loop: engine + allocator + device
+    Nanoseconds elapsed_total = 0;    // with decoding and observers
+    Nanoseconds makespan = 0;         // virtual
 };
 
 struct ReplayLimits {
@@ -56,6 +57,8 @@ class ReplayEngine {
     ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers);
 
     // Runs the trace to its end. A refusal does not stop it: that lifetime is skipped and counted.
+    // What the program was refused when it was recorded (out_of_memory) is asked again, and let go
+    // at once if it is granted.
     // O(events); memory O(live). Errors: those of the cursor. Call once.
     Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
                               const ReplayLimits& limits = {});

@@ -21,7 +21,11 @@ class Outcomes final : public Metric {
             sum.synchronizations += stats.synchronizations;
         }
         return {
-            count("out_of_memory", "requests that the policy refused", Better::less, refused_),
+            count(
+                "out_of_memory",
+                "requests that the policy refused; those that the recorded program was refused are "
+                "asked again",
+                Better::less, refused_),
             count("retries", "times it emptied its caches and asked the device again", Better::less,
                   sum.retries),
             count("segments_created", "pieces of memory it took from the device", Better::neither,

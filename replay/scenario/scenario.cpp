@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t kRefusalsKept = 16;
 constexpr std::size_t kHazardsKept = 16;
 
-// Keeps the first few refusals whole.
+// Keeps the first few refusals whole, but for those that the recorded program met too.
 class RefusalLog final : public Observer {
   public:
     void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
 
     void on_refusal(const Refusal& refusal) override {
-        if (refusals_.size() < kRefusalsKept)
+        if (refusal.what.kind != EventKind::out_of_memory && refusals_.size() < kRefusalsKept)
             refusals_.push_back(refusal);
     }
 
@@ -162,9 +162,10 @@ class Machine {
   private:
     // A trace may end with allocations alive. If none is, an allocator that was asked to give back
     // all it can must hold nothing; if some are, no more than it says.
-    static void find_leaks(const Stand& stand, Run& run) {
+    static void find_leaks(Stand& stand, Run& run) {
         stand.allocator->trim(TrimLevel::all);
         if (stand.allocator->usage().active == 0) {
+            stand.allocator.reset();
             stand.checker->finish();
             return;
         }

@@ -42,10 +42,14 @@ class Peaks final : public Observer {
             requested_ = std::max(requested_, outcomes.requested[i]);
         }
         peak_ = most;
+        if (last_again_ && goes_on_after(last_again_->event, events, outcomes.first_event))
+            last_again_.reset();
     }
 
     void on_refusal(const Refusal& refusal) override {
-        if (!first_refusal_)
+        if (refusal.what.kind == EventKind::out_of_memory)
+            last_again_ = refusal;
+        else if (!first_refusal_)
             first_refusal_ = refusal;
     }
 
@@ -53,14 +57,23 @@ class Peaks final : public Observer {
         result.peak = peak_;
         result.peak_requested = requested_;
         result.peak_event = event_;
-        result.first_refusal = first_refusal_;
+        result.first_refusal = first_refusal_ ? first_refusal_ : last_again_;
+        result.ends_refused = last_again_.has_value();
     }
 
   private:
+    // Does any of these events after `event` ask for memory?
+    static bool goes_on_after(std::uint64_t event, const EventBatch& events, std::uint64_t first) {
+        const std::size_t begin = event < first ? 0 : event - first + 1;
+        return std::any_of(events.kind + std::min(begin, events.count), events.kind + events.count,
+                           [](EventKind kind) { return kind == EventKind::allocate; });
+    }
+
     Usage peak_;
     Bytes requested_ = 0;
     std::uint64_t event_ = 0;
     std::optional<Refusal> first_refusal_;
+    std::optional<Refusal> last_again_;  // of an out_of_memory event that no request follows (yet)
 };
 
 // One device of the trace with its allocator.
@@ -181,6 +194,7 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
         meter.look();
     result.flush_time = meter.total();
     result.refused = summary.refused;
+    result.refused_again = summary.refused_again;
     result.events = summary.events;
     result.makespan = summary.makespan;
     return result;

@@ -46,13 +46,18 @@ struct TrialResult {
     Nanoseconds stall_time = 0;            // waiting for queued work
     std::uint64_t refused = 0;             // requests that ended in out of memory
     std::optional<Refusal> first_refusal;  // with the figures of the device that refused
+    // Requests that the recorded program was refused, asked again and refused here too; they are
+    // not among `refused`. If the last request of the trace is one, the program ended there: then
+    // it is the first refusal, unless there was one before.
+    std::uint64_t refused_again = 0;
+    bool ends_refused = false;
     // Time in calls that give memory back or wait, in events that had to empty caches and ask
     // again (AllocatorStats::retries). 0 unless time_flushes.
     Nanoseconds flush_time = 0;
     std::uint64_t events = 0;  // replayed up to the end, or to the refusal (that one included)
     Nanoseconds makespan = 0;  // virtual
 
-    bool survived() const { return refused == 0; }
+    bool survived() const { return refused == 0 && !ends_refused; }
 };
 
 // Replays `trace` under `setup`. Thread-safe; deterministic. O(events), memory O(live). Errors

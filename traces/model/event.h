@@ -39,7 +39,9 @@ enum class EventKind : std::uint8_t {
     release = 15,        // aux = task, size
     move = 16,           // slot, flags = tier
     out_of_memory = 17,  // size; the program saw a refusal; address = bytes the device had free
-    trim = 18,           // the program emptied the caches (as far as the source tells)
+    // The program emptied the caches (as far as the source tells). aux = a private pool that nobody
+    // will use again, 0 = none; flags: kEndsPool, kTrimsNothing.
+    trim = 18,
 
     // Truth: what the recorded system did. Engines skip these.
     segment_alloc = 32,  // address, size, stream, aux = pool
@@ -63,13 +65,15 @@ std::string_view to_text(EventKind kind);
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
 // TraceEvent::flags.
-constexpr std::uint8_t kReads = 1;        // use
-constexpr std::uint8_t kWrites = 2;       // use
-constexpr std::uint8_t kWholeDevice = 1;  // synchronize
-constexpr std::uint8_t kSmallPool = 1;    // final_segment
-constexpr std::uint8_t kExpandable = 2;   // segment_*, final_segment
-constexpr std::uint8_t kActive = 1;       // final_block: allocated
-constexpr std::uint8_t kPending = 2;      // final_block, block: let go, not finished
+constexpr std::uint8_t kReads = 1;         // use
+constexpr std::uint8_t kWrites = 2;        // use
+constexpr std::uint8_t kWholeDevice = 1;   // synchronize
+constexpr std::uint8_t kEndsPool = 1;      // trim: that pool's memory goes back now
+constexpr std::uint8_t kTrimsNothing = 2;  // trim: only the pool, not the caches
+constexpr std::uint8_t kSmallPool = 1;     // final_segment
+constexpr std::uint8_t kExpandable = 2;    // segment_*, final_segment
+constexpr std::uint8_t kActive = 1;        // final_block: allocated
+constexpr std::uint8_t kPending = 2;       // final_block, block: let go, not finished
 constexpr std::uint8_t kTierMask = 0x30;  // allocate, move, reserve: 0 device, 0x10 host, 0x20 disk
 constexpr std::uint8_t kTierHost = 0x10;
 constexpr std::uint8_t kTierDisk = 0x20;

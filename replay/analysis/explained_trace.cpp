@@ -1,0 +1,163 @@
+// Rewrites the few batches that facts are about; all others pass as they are.
+#include "replay/analysis/explained_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/scenario/recorded_policy.h"
+
+namespace tidemark {
+namespace {
+
+// What becomes of one event.
+struct Change {
+    std::uint64_t event = 0;
+    EventKind kind = EventKind::trim;  // trim: instead of what was there; allocate: only the pool
+    std::uint32_t pool = 0;
+    std::uint8_t flags = 0;
+};
+
+class ExplainedCursor final : public TraceCursor {
+  public:
+    ExplainedCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Change>& changes)
+        : inner_(std::move(inner)), changes_(changes) {}
+
+    Result<EventBatch> next() override {
+        TM_ASSIGN(EventBatch batch, inner_->next());
+        const std::uint64_t end = first_ + batch.count;
+        if (next_ == changes_.size() || changes_[next_].event >= end) {
+            first_ = end;
+            return batch;
+        }
+        kind_.assign(batch.kind, batch.kind + batch.count);
+        aux_.assign(batch.aux, batch.aux + batch.count);
+        flags_.assign(batch.flags, batch.flags + batch.count);
+        for (; next_ < changes_.size() && changes_[next_].event < end; ++next_) {
+            const Change& change = changes_[next_];
+            const std::size_t i = change.event - first_;
+            aux_[i] = change.pool;
+            if (change.kind == EventKind::trim) {
+                kind_[i] = EventKind::trim;
+                flags_[i] = change.flags;
+            }
+        }
+        batch.kind = kind_.data();
+        batch.aux = aux_.data();
+        batch.flags = flags_.data();
+        first_ = end;
+        return batch;
+    }
+
+  private:
+    std::unique_ptr<TraceCursor> inner_;
+    const std::vector<Change>& changes_;
+    std::size_t next_ = 0;
+    std::uint64_t first_ = 0;  // index of the next batch's first event
+    std::vector<EventKind> kind_;
+    std::vector<std::uint32_t> aux_;
+    std::vector<std::uint8_t> flags_;
+};
+
+class ExplainedTrace final : public Trace {
+  public:
+    ExplainedTrace(std::unique_ptr<Trace> trace, TraceInfo info, std::vector<Change> changes)
+        : trace_(std::move(trace)), info_(std::move(info)), changes_(std::move(changes)) {}
+
+    const TraceInfo& info() const override { return info_; }
+
+    std::unique_ptr<TraceCursor> cursor() const override {
+        return std::make_unique<ExplainedCursor>(trace_->cursor(), changes_);
+    }
+
+    std::uint64_t hash() const override { return trace_->hash(); }
+
+  private:
+    std::unique_ptr<Trace> trace_;
+    TraceInfo info_;
+    std::vector<Change> changes_;
+};
+
+// The facts as changes. Those about one run of releases share its first entries, one each: an ended
+// pool has at least one entry there, and emptied caches go with the last of them.
+std::vector<Change> changes_of(const VerifyReport& report) {
+    std::map<std::uint64_t, std::vector<Change>> runs;  // by first event
+    for (const InferredFact& fact : report.facts) {
+        if (fact.kind != InferredFact::Kind::ended_pool)
+            continue;
+        const auto flags =
+            static_cast<std::uint8_t>(kTrimsNothing | (fact.count != 0 ? kEndsPool : 0));
+        runs[fact.event].push_back({0, EventKind::trim, to_integer(fact.pool), flags});
+    }
+    for (const InferredFact& fact : report.facts) {
+        if (fact.kind != InferredFact::Kind::emptied_caches)
+            continue;
+        std::vector<Change>& run = runs[fact.event];
+        if (run.empty())
+            run.push_back({0, EventKind::trim, 0, kTrimsNothing});
+        run.back().flags &= static_cast<std::uint8_t>(~kTrimsNothing);
+    }
+    std::vector<Change> changes;
+    for (auto& [event, run] : runs) {
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            run[i].event = event + i;
+            changes.push_back(run[i]);
+        }
+    }
+    for (const PoolChange& change : report.pools)
+        changes.push_back({change.event, EventKind::allocate, to_integer(change.pool), 0});
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.event < b.event; });
+    return changes;
+}
+
+TraceInfo explained(TraceInfo info, const VerifyReport& report) {
+    info.metadata.emplace_back(kRecordedPeak, fmt::format("{}", report.peak.reserved));
+    bool switches = false;
+    for (const InferredFact& fact : report.facts) {
+        if (fact.kind == InferredFact::Kind::limit) {
+            info.metadata.emplace_back(kInferredLimit, fmt::format("{}", fact.count));
+            info.warnings.push_back(
+                fmt::format("the recorded program seems to have limited its reserved memory to {}: "
+                            "--limit {} replays it so",
+                            format_bytes(fact.count), fact.count));
+        }
+        switches = switches || fact.kind == InferredFact::Kind::switched_segments;
+        while (to_integer(fact.pool) >= info.pools.size() && to_integer(fact.pool) < 1U << 20U)
+            info.pools.push_back(fmt::format("inferred {}", info.pools.size()));
+    }
+    if (switches)
+        info.warnings.emplace_back(
+            "the recorded program switched expandable_segments while it ran; replays don't");
+    return info;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trace>> explain_trace(std::unique_ptr<Trace> trace,
+                                             const std::function<void(std::uint64_t)>& progress) {
+    const Result<RecordedPolicy> recorded = recorded_policy(trace->info());
+    if (!recorded)
+        return trace;
+    const Result<PolicySpec> policy = parse_policy(recorded->text);
+    if (!policy)
+        return trace;
+    VerifyOptions options;
+    options.progress = progress;
+    Result<VerifyReport> report = verify(*trace, *policy, options);
+    if (!report && report.error().code == ErrorCode::unsupported)
+        return trace;
+    if (!report)
+        return tl::make_unexpected(report.error());
+    if (report->mismatches > report->decisions / 1000)
+        return trace;
+    std::vector<Change> changes = changes_of(*report);
+    TraceInfo info = explained(trace->info(), *report);
+    return std::make_unique<ExplainedTrace>(std::move(trace), std::move(info), std::move(changes));
+}
+
+}  // namespace tidemark
