@@ -99,11 +99,21 @@ TEST_CASE("the JSON of replay is as documented", "[cli][docs]") {
     check_section("replay", {{{"replay", kSample}}, {{"replay", kSample, "--limit", "1GiB"}, 4}});
 }
 
+TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
+    check_section("advise", {{{"advise", kSample}}, {{"advise", "generate:steps:events=30000"}}});
+    check_section("advise BEFORE AFTER", {{{"advise", kSample, "generate:mix:events=900"}}});
+}
+
 TEST_CASE("the JSON of compare is as documented", "[cli][docs]") {
     check_section(
         "compare",
         {{{"compare", kSample, "-p", "torch", "-p", "buddy"}},
          {{"compare", kSample, kSample, "-p", "torch", "-p", "bump", "--limit", "1GiB"}}});
+}
+
+TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
+    check_section("fit", {{{"fit", kSample, "--memory", "6GiB"}},
+                          {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});
 }
 
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {

@@ -1,0 +1,285 @@
+// Putting the parts together.
+#include "replay/analysis/advise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/policies/torch_settings.h"
+#include "replay/analysis/advise_refused.h"
+#include "replay/analysis/explained_trace.h"
+#include "replay/analysis/trace_summary.h"
+#include "replay/scenario/recorded_policy.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
+constexpr double kNoticeable = 0.01;                      // a difference that calls for a warning
+constexpr std::size_t kSmallestBudget = 40;
+constexpr std::size_t kLargestBudget = 400;
+
+// Sizes that were asked for, ascending: in whole MiB, below 21 MiB in powers of two. And refusals.
+struct Requests {
+    std::vector<Bytes> sizes;
+    std::vector<std::uint64_t> refused;  // the events
+};
+
+Result<Requests> requests_of(const Trace& trace) {
+    std::set<Bytes> sizes;
+    Bytes last = 0;
+    Requests requests;
+    std::uint64_t first = 0;
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            break;
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            if (batch.kind[i] == EventKind::out_of_memory)
+                requests.refused.push_back(first + i);
+            if (batch.kind[i] != EventKind::allocate || batch.size[i] >= kLargestRequest)
+                continue;
+            const Bytes size = batch.size[i];
+            const Bytes coarse = size < 21_MiB ? std::bit_floor(size) : size >> 20U << 20U;
+            if (coarse != last)
+                sizes.insert(coarse);
+            last = coarse;
+        }
+        first += batch.count;
+    }
+    requests.sizes.assign(sizes.begin(), sizes.end());
+    return requests;
+}
+
+Bytes recorded_memory(const TraceInfo& info) {
+    Bytes memory = 0;
+    for (const TraceDevice& device : info.devices)
+        memory = std::max(memory, device.total_memory);
+    return memory;
+}
+
+// Of the simulated devices. If nobody says, the profile's, as for a replay; but where the program
+// needs about that much, it ran on something larger.
+Bytes simulated_memory(Bytes known, const CostProfile& profile, const TraceSummary& summary) {
+    if (known > 0)
+        return known;
+    return 2 * summary.requested.value <= profile.memory ? profile.memory : 0;
+}
+
+// The settings to compare with.
+Result<PolicySpec> base_policy(const TraceInfo& info, const AdviseOptions& options,
+                               Advice& advice) {
+    std::string text = options.policy;
+    if (text.empty()) {
+        Result<RecordedPolicy> recorded = recorded_policy(info);
+        if (recorded && recorded->text.starts_with("torch")) {
+            text = recorded->text;
+            advice.warnings = std::move(recorded->warnings);
+        } else {
+            text = "torch";
+            advice.notes.push_back(
+                fmt::format("the trace ({}) wasn't recorded under PyTorch's allocator: compared "
+                            "with PyTorch's defaults",
+                            info.format));
+        }
+    }
+    TM_ASSIGN(PolicySpec spec, parse_policy(text));
+    if (spec.policy->name != "torch")
+        return fail(ErrorCode::bad_option,
+                    fmt::format("{} has no settings to search", spec.policy->name), "--policy",
+                    "advise is about PYTORCH_ALLOC_CONF: give torch with options, or none");
+    advice.policy = spec.text();
+    return spec;
+}
+
+bool has_stacks(const TraceInfo& info) {
+    return info.stacks.size() > 1;
+}
+
+void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
+    if (info.cut_off)
+        advice.warnings.emplace_back(
+            "the file ends early: the peak may lie in what is missing; everything here is about "
+            "what is there");
+    if (info.begins_inside)
+        advice.warnings.emplace_back(
+            "the recording begins in the middle of the run: what lived then is put into memory "
+            "anew, caches of that time are not known, and an earlier peak is not in it; record "
+            "from the start (a larger max_entries) before you rely on small differences");
+    if (!advice.has_stacks)
+        advice.notes.emplace_back(
+            "no call stacks in this trace, so sizes stand in for places; record them with "
+            "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+}
+
+void note_delays(const TraceSummary& summary, Advice& advice) {
+    const bool waits = std::any_of(summary.kinds.begin(), summary.kinds.end(), [](const auto& k) {
+        return k.kind == EventKind::retire && k.count > 0;
+    });
+    if (waits)
+        advice.notes.emplace_back(
+            "a free that waited for other streams completes as many events after its request as "
+            "it did when recorded, under every setting");
+}
+
+void note_differences(Advice& advice) {
+    const Bytes replayed = advice.search.before.result.peak.reserved;
+    if (advice.recorded_peak != 0 && advice.recorded_peak != replayed) {
+        const double off =
+            static_cast<double>(replayed) / static_cast<double>(advice.recorded_peak) - 1;
+        (std::abs(off) < kNoticeable ? advice.notes : advice.warnings)
+            .push_back(fmt::format("the recorded run peaked at {}, its replay at {} ({:+.2f} %): "
+                                   "predictions are as good as that",
+                                   format_bytes(advice.recorded_peak), format_bytes(replayed),
+                                   100.0 * off));
+    }
+    if (advice.recorded_refusals > 0 && advice.limit == 0 && advice.memory == 0)
+        advice.warnings.push_back(fmt::format(
+            "the recorded run was refused memory ({} times), but the file doesn't say at what "
+            "limit: give --limit or --memory to ask which settings survive",
+            format_count(advice.recorded_refusals)));
+}
+
+// Policies of the catalogue other than torch, under the same conditions.
+Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned threads,
+                        Advice& advice) {
+    std::vector<TrialSetup> setups;
+    for (const PolicyInfo& policy : all_policies()) {
+        if (policy.name == "torch")
+            continue;
+        TM_ASSIGN(PolicySpec spec, parse_policy(policy.name));
+        setups.push_back(base);
+        setups.back().policy = std::move(spec);
+        advice.others.push_back({std::string(policy.name), {}});
+    }
+    TM_ASSIGN(std::vector<TrialResult> results,
+              run_trials(trace, setups, {.threads = threads, .progress = {}}));
+    for (std::size_t i = 0; i < results.size(); ++i)
+        advice.others[i].result = std::move(results[i]);
+    std::stable_sort(advice.others.begin(), advice.others.end(),
+                     [](const OtherPolicy& a, const OtherPolicy& b) {
+                         return a.result.peak.reserved < b.result.peak.reserved;
+                     });
+    return {};
+}
+
+void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
+    Sites sites(info);
+    const bool paged = advice.paged;
+    advice.use = memory_use(advice.picture, paged);
+    advice.gaps = gaps(advice.picture, paged);
+    advice.pins = pins(advice.picture, paged, sites, top);
+    advice.holders = holders(advice.picture, info, sites, top);
+}
+
+}  // namespace
+
+std::size_t default_budget(std::uint64_t events) {
+    const std::uint64_t count = kEventsAffordable / std::max<std::uint64_t>(events, 1);
+    return static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(count, kSmallestBudget, kLargestBudget));
+}
+
+namespace {
+
+// Bytes that the explained trace learnt about the recorded run; 0 = nothing.
+Bytes learnt(const TraceInfo& info, std::string_view key) {
+    return parse_count(info.setting(key)).value_or(0);
+}
+
+// Whom the settings are tried on.
+void find_conditions(const TraceInfo& info, const AdviseOptions& options, Advice& advice) {
+    advice.memory = options.memory > 0 ? options.memory : recorded_memory(info);
+    advice.limit = options.limit;
+    if (options.limit == 0 && options.memory == 0) {
+        advice.limit = learnt(info, kInferredLimit);
+        advice.limit_is_inferred = advice.limit > 0;
+    }
+}
+
+// Garbage collection acts only under a limit that the program has set itself. One that is inferred
+// may be the device's end instead, unless the program did collect.
+bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
+    if (advice.limit_is_inferred)
+        return settings.gc_threshold > 0;
+    return advice.limit > 0 || settings.limit_on(memory) > 0;
+}
+
+// The picture of a replay of `asking`, in words of the trace that it is a view of.
+void restore_events(const AskingTrace& asking, PeakPicture& picture) {
+    const auto restore = [&asking](std::uint64_t& event) {
+        if (event != kNever)
+            event = asking.original(event);
+    };
+    for (Moment* moment :
+         {&picture.reserved, &picture.fullest, &picture.allocated, &picture.growth}) {
+        restore(moment->event);
+        for (LiveBlock& block : moment->live) {
+            restore(block.born);
+            restore(block.ends);
+        }
+    }
+}
+
+}  // namespace
+
+Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
+    const TraceInfo& info = trace.info();
+    Advice advice;
+    TM_ASSIGN(const PolicySpec policy, base_policy(info, options, advice));
+    TM_ASSIGN(const CostProfile profile, load_profile(options.profile));
+    advice.from_torch = info.format == "torch-snapshot";
+    advice.has_stacks = has_stacks(info);
+    find_conditions(info, options, advice);
+    TM_ASSIGN(const TraceSummary summary, summarize(trace));
+    const TrialSetup base{.policy = policy,
+                          .profile = &profile,
+                          .memory = simulated_memory(advice.memory, profile, summary),
+                          .limit = advice.limit};
+    advice.recorded_peak = learnt(info, kRecordedPeak);
+    if (advice.recorded_peak == 0 && summary.has_recorded_reserved)
+        advice.recorded_peak = summary.recorded_reserved.value;
+    advice.peak_requested = summary.requested.value;
+    TM_ASSIGN(Requests requests, requests_of(trace));
+    advice.recorded_refusals = requests.refused.size();
+    // Without a limit every request would be granted: asking again says nothing then.
+    std::optional<AskingTrace> asking;
+    if (!requests.refused.empty() && (advice.limit > 0 || advice.memory > 0))
+        asking.emplace(trace, std::move(requests.refused));
+    const Trace& searched = asking ? static_cast<const Trace&>(*asking) : trace;
+    TM_ASSIGN(advice.picture, find_peak(searched, base));
+    if (asking)
+        restore_events(*asking, advice.picture);
+    TM_ASSIGN(const policies::TorchSettings settings,
+              policies::TorchSettings::from(policy.options));
+    advice.paged = settings.expandable;
+    look_at_peak(info, options.top, advice);
+
+    SearchSetup setup{
+        .base = base,
+        .timed = info.duration > 0,
+        .collects = collects(advice, settings, base.memory),
+        .sizes = std::move(requests.sizes),
+        .budget = options.budget > 0 ? options.budget : default_budget(info.event_count),
+        .threads = options.threads,
+        .progress = {}};
+    if (options.progress)
+        setup.progress = [&](std::size_t done, std::size_t total) {
+            options.progress(done * info.event_count, total * info.event_count);
+        };
+    TM_ASSIGN(advice.search, search_settings(searched, setup));
+    TM_TRY(try_others(searched, base, options.threads, advice));
+    note_gaps_in_trace(info, advice);
+    note_delays(summary, advice);
+    note_differences(advice);
+    return advice;
+}
+
+}  // namespace tidemark

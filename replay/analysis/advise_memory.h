@@ -1,0 +1,54 @@
+// Where the memory went: the peak in figures that add up, and the places in the program that hold
+// what lives there.
+//
+// Pure functions of a PeakPicture; ties are broken by name, so that the same picture gives the same
+// lists.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/analysis/advise_peak.h"
+#include "replay/analysis/advise_sites.h"
+
+namespace tidemark {
+
+// Reserved memory at a moment. All but `reserved` add up to `reserved`.
+struct MemoryUse {
+    Bytes reserved = 0;
+    Bytes requested = 0;      // what the program asked for and holds
+    Bytes rounding = 0;       // what its blocks have beyond that
+    Bytes waiting = 0;        // let go, but the device isn't done
+    Bytes fragmentation = 0;  // free, in segments (or pages) of which a part is in use
+    Bytes unused = 0;         // free, in whole segments (or pages): cached
+};
+
+enum class HolderKind : std::uint8_t { place, operation, annotation, size };
+
+std::string_view to_text(HolderKind kind);
+
+// What lives at the two peaks, put down to one place, operator, annotation or size class.
+struct Holder {
+    HolderKind kind = HolderKind::place;
+    std::string name;  // "" = not recorded
+    Bytes at_reserved_peak =
+        0;  // requested bytes that live at the peak of reserved memory (fullest)
+    Bytes at_allocated_peak = 0;  // and at the peak of allocated memory
+    std::uint64_t blocks = 0;     // at the latter
+    std::uint32_t stack = 0;      // of the largest block: an example
+    Bytes largest = 0;            // that block
+};
+
+// At the peak of reserved memory, where most of it is in use (PeakPicture::fullest). `paged`:
+// segments come and go in pages (expandable segments). O(regions + live log live).
+MemoryUse memory_use(const PeakPicture& picture, bool paged);
+
+// Places, operators and annotations as far as the trace has them, size classes where it has no
+// places; of each kind the largest `top`. O(live log live).
+std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, Sites& sites,
+                            std::size_t top);
+
+}  // namespace tidemark

@@ -1,0 +1,72 @@
+// PeakPicture: what lay in memory at the moments that matter, and what the program was at then.
+//
+// Two replays under one policy: the first finds the moments, the second stops by at each, looks
+// into the allocator and keeps what lived. The same trace, policy and machine give the same
+// picture. Memory O(live + regions).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "replay/scenario/trial.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+// An allocation that lives at a moment.
+struct LiveBlock {
+    Bytes requested = 0;
+    Address address = Address::null;
+    std::uint64_t born = 0;  // index of its event
+    Nanoseconds born_time = 0;
+    std::uint64_t ends = kNever;  // the event that lets go of it; kNever: none in the trace
+    Nanoseconds end_time = 0;
+    std::uint32_t stack = 0;
+    std::uint32_t annotation = 0;  // a string: its tag, else the innermost range it was made in
+    std::uint32_t slot = kNoSlot;
+    std::uint16_t device = 0;
+    bool retired = false;  // let go, the device isn't done
+};
+
+// A range by its name (a string's index, 0 = none) and which of its kind it is, from 1 on.
+struct RangeVisit {
+    std::uint32_t name = 0;
+    std::uint64_t visit = 0;
+};
+
+// A moment: just after `event`.
+struct Moment {
+    std::uint64_t event = kNever;  // kNever: there is none
+    Nanoseconds time = 0;          // recorded
+    TraceEvent what;
+    Usage usage;
+    Bytes requested = 0;               // by the program, and not finished
+    std::vector<RangeVisit> inside;    // open ranges, outermost first
+    RangeVisit after;                  // the range that ended last
+    std::uint32_t mark = 0;            // the mark passed last
+    std::vector<LiveBlock> live = {};  // by slot
+};
+
+struct PeakPicture {
+    Moment reserved;  // where reserved memory peaked first
+    // Where, of all events with reserved memory at its peak, most of it was in use: what is free
+    // here was never needed.
+    Moment fullest;
+    Moment allocated;  // where allocated memory peaked first
+    // Where the allocator had to grow to a new peak of reserved memory, for a large request if it
+    // ever did for one, while more was free in it than at any other such event; `live` and `usage`
+    // are those just before it.
+    Moment growth;
+    std::vector<std::vector<Region>> at_peak;    // by device, after `fullest`
+    std::vector<std::vector<Region>> at_growth;  // by device, before `growth`
+    std::vector<std::uint64_t> range_visits;     // by string: how often that range began
+};
+
+// Replays `trace` twice under `setup` (its policy, profile, memory and limit). Errors: as
+// run_trial. O(events).
+Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup);
+
+}  // namespace tidemark

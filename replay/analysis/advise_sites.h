@@ -1,0 +1,54 @@
+// Sites: to which place in a program an allocation is put down, in a few words.
+//
+// A recorded stack goes from the allocator through PyTorch's C++ and Python into the program.
+// What tells a person most is the innermost frame that is neither: a line of the model. Names are
+// made once for each stack. Not thread-safe; memory O(stacks asked for).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/units.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+class Sites {
+  public:
+    // `info` must outlive the sites.
+    explicit Sites(const TraceInfo& info) : info_(info) {}
+
+    // "torchvision/models/resnet.py:155 forward": the innermost frame of the program or one of its
+    // libraries; if there is none, of PyTorch's Python; else the operator, or any frame that is not
+    // the allocator's. "" for a stack without frames. O(frames) the first time, then O(1).
+    const std::string& place(std::uint32_t stack) { return names(stack).place; }
+
+    // "aten::convolution", "ConvolutionBackward0", "batch_norm": the outermost operator below the
+    // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
+    const std::string& operation(std::uint32_t stack) { return names(stack).operation; }
+
+    // All frames, innermost first, as "function file:line". O(frames).
+    std::vector<std::string> frames(std::uint32_t stack) const;
+
+  private:
+    struct Names {
+        std::string place;
+        std::string operation;
+    };
+
+    const Names& names(std::uint32_t stack);
+    std::string place_of(std::uint32_t stack, std::string_view operation) const;
+    std::string operation_of(std::uint32_t stack) const;
+    std::string describe(const Frame& frame) const;
+
+    const TraceInfo& info_;
+    std::unordered_map<std::uint32_t, Names> names_;
+};
+
+// "16.0 MiB to 32.0 MiB": the power of two that `size` lies in. O(1).
+std::string size_class(Bytes size);
+
+}  // namespace tidemark

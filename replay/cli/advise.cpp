@@ -1,0 +1,120 @@
+// tidemark advise: where the memory went, why, and which PYTORCH_ALLOC_CONF needs less. With two
+// traces: what grew from the first to the second.
+#include "replay/analysis/advise.h"
+
+#include "replay/cli/trace_input.h"
+#include "replay/report/advise_report.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr unsigned kTopOfGrowth = 10;
+constexpr unsigned kTopOfAdvice = 5;
+
+class Advise final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.list(
+            {"TRACE", "", "a trace of any format, - or generate:NAME:options; or two, to compare",
+             true},
+            paths_);
+        arguments.text({"-p,--policy", "torch[:k=v,...]",
+                        "settings to compare with (default: the recorded ones)"},
+                       options_.policy);
+        arguments.bytes({"--memory", "SIZE", "of the device (default: as recorded, else no end)"},
+                        options_.memory);
+        arguments.bytes(
+            {"--limit", "SIZE", "per process, on reserved memory (default: as inferred)"},
+            options_.limit);
+        arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+                       options_.profile);
+        arguments.count({"--budget", "N", "replay at most N settings (default: by length)"},
+                        budget_);
+        arguments.count({"--top", "N", "entries of each list (default: 5; 10 for two traces)"},
+                        top_);
+        arguments.count(
+            {"-j,--jobs,--threads", "N", "at most so many at once (default: all cores)"},
+            options_.threads);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(check_words());
+        TM_ASSIGN(const std::unique_ptr<Trace> trace,
+                  input_.open_explained(context, paths_.front()));
+        return paths_.size() == 2 ? compare(context, *trace) : advise(context, *trace);
+    }
+
+  private:
+    // Wrong words are told before long files are read.
+    Result<void> check_words() const {
+        if (paths_.size() > 2)
+            return fail(ErrorCode::bad_option, "takes one trace, or two to compare", "advise",
+                        "`tidemark compare` takes as many as you like");
+        if (paths_.size() == 2 && paths_[0] == "-" && paths_[1] == "-")
+            return fail(ErrorCode::bad_option, "can be read once only", "-");
+        if (paths_.size() == 2 &&
+            (options_.limit > 0 || options_.memory > 0 || budget_ > 0 || !options_.policy.empty()))
+            return fail(ErrorCode::bad_option,
+                        "two traces are compared by what lives in them: no settings are searched",
+                        "advise", "leave out --policy, --limit, --memory and --budget");
+        if (!options_.policy.empty())
+            TM_TRY(parse_policy(options_.policy));
+        return {};
+    }
+
+    Result<ExitCode> advise(Context& context, const Trace& trace) {
+        AdviseOptions options = options_;
+        options.top = top_ > 0 ? top_ : kTopOfAdvice;
+        options.budget = budget_;
+        Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
+        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+            progress.show_events(done, total);
+        };
+        Result<Advice> advice = tidemark::advise(trace, options);
+        if (!advice)
+            return tl::make_unexpected(in_trace(std::move(advice).error(), paths_[0]));
+        progress.clear();
+        const std::string name = trace_name(paths_[0]);
+        context.print(json_ ? advice_json(name, trace, *advice, context.provenance())
+                            : advice_text(name, trace.info(), *advice));
+        return ExitCode::yes;
+    }
+
+    Result<ExitCode> compare(Context& context, const Trace& before) {
+        TM_ASSIGN(const std::unique_ptr<Trace> after, input_.open_explained(context, paths_[1]));
+        Result<Growth> growth = find_growth(before, *after, top_ > 0 ? top_ : kTopOfGrowth);
+        if (!growth)
+            return tl::make_unexpected(std::move(growth).error());
+        const std::string first = trace_name(paths_[0]);
+        const std::string second = trace_name(paths_[1]);
+        context.print(json_ ? growth_json(first, second, *growth, context.provenance())
+                            : growth_text(first, second, *growth));
+        return ExitCode::yes;
+    }
+
+    std::vector<std::string> paths_;
+    AdviseOptions options_;
+    unsigned budget_ = 0;
+    unsigned top_ = 0;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo advise_command() {
+    return {
+        .name = "advise",
+        .summary = "where the memory went, why, and which PYTORCH_ALLOC_CONF needs less",
+        .examples =
+            "  tidemark advise snapshot.pickle\n"
+            "  tidemark advise snapshot.pickle --limit 40GiB       which settings survive it?\n"
+            "  tidemark advise run.tmk -p torch:expandable_segments:True --top 20\n"
+            "  tidemark advise before.pickle after.pickle          what grew, by stack\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Advise>(); },
+    };
+}
+
+}  // namespace tidemark::commands

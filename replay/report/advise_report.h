@@ -1,0 +1,28 @@
+// What `advise` tells: one screen for a person, one object for a program. Pure; strings that come
+// from files are made printable first. Lines end in a new line.
+#pragma once
+
+#include <string>
+
+#include "replay/analysis/advise.h"
+#include "replay/analysis/advise_growth.h"
+#include "replay/report/model.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// `name` is what the user called the trace.
+std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice);
+std::string advice_json(const std::string& name, const Trace& trace, const Advice& advice,
+                        const Provenance& provenance);
+
+// Two traces: `before` and `after` are what the user called them.
+std::string growth_text(const std::string& before, const std::string& after, const Growth& growth);
+std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
+                        const Provenance& provenance);
+
+// Where in the program's ranges a moment is: "in step (3 of 8)", "after optimizer (2 of 8)"; "" if
+// the trace has no ranges before it.
+std::string step_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment);
+
+}  // namespace tidemark

@@ -1,0 +1,96 @@
+// tidemark advise: what it prints, its errors, and that threads change nothing.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using nlohmann::json;
+using support::contains;
+using support::Said;
+
+namespace {
+
+const std::string kSample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+const std::string kRing = support::project_file("traces/samples/gpt2_var-ring.pickle.xz");
+
+json answer(std::vector<std::string> words) {
+    words.emplace_back("--json");
+    json object = json::parse(support::tidemark_json(words));
+    object.erase("provenance");
+    return object;
+}
+
+}  // namespace
+
+TEST_CASE("advise prints one screen with a line to paste", "[cli]") {
+    const Said said = support::tidemark({"advise", kSample, "--budget", "60"});
+
+    CHECK(said.code == 0);
+    CHECK(said.err.empty());
+    for (const char* part : {"Where it went", "What holds it", "Why it is fragmented", "What to do",
+                             "Floor:", "no call stacks"})
+        CHECK(contains(said.out, part));
+    CHECK(
+        (contains(said.out, "export PYTORCH_ALLOC_CONF=") || contains(said.out, "Nothing helps")));
+}
+
+TEST_CASE("advise predicts what replay then finds", "[cli]") {
+    const json advice = answer({"advise", "generate:serving:events=20000", "--budget", "80"});
+    const json replay = json::parse(support::tidemark_json(
+        {"replay", "generate:serving:events=20000", "-p", advice["best"]["policy"], "--json"}));
+
+    CHECK(advice["best"]["peak_reserved_bytes"] == replay["peak_reserved_bytes"]);
+    CHECK(advice["best"]["driver_ns"] == replay["driver_ns"]);
+    CHECK(advice["best"]["retries"] == replay["retries"]);
+}
+
+TEST_CASE("advise says the same on any number of threads", "[cli]") {
+    const json one = answer({"advise", kRing, "--budget", "50", "-j", "1"});
+
+    CHECK(answer({"advise", kRing, "--budget", "50", "--jobs", "4"}) == one);
+    CHECK(answer({"advise", kRing, "--budget", "50"}) == one);
+}
+
+TEST_CASE("advise keeps to its limits", "[cli]") {
+    const json few = answer({"advise", kSample, "--budget", "7", "--top", "2"});
+
+    CHECK(few["trials"] <= 7);
+    CHECK(few["pins"].size() <= 2);
+    CHECK(few["limit_bytes"] == 0);
+    CHECK(answer({"advise", kSample, "--budget", "3", "--limit", "100GiB"})["limit_bytes"] ==
+          std::uint64_t{100} << 30U);
+}
+
+TEST_CASE("advise compares two traces", "[cli]") {
+    const Said said = support::tidemark({"advise", kRing, kSample});
+    const json object = answer({"advise", kRing, kSample, "--top", "3"});
+
+    CHECK(said.code == 0);
+    CHECK(contains(said.out, "What grew, by size"));
+    CHECK(contains(said.out, "live at the end"));
+    CHECK(object["entries"].size() == 3);
+    CHECK(object["more"] > 0);
+    CHECK(contains(support::tidemark({"advise", kRing, kRing}).out, "Nothing differs"));
+}
+
+TEST_CASE("advise refuses what it cannot do, and says what to do instead", "[cli]") {
+    const Said other = support::tidemark({"advise", kSample, "-p", "best-fit"});
+    const Said unknown = support::tidemark({"advise", kSample, "-p", "torch:expandable=1"});
+    const Said three = support::tidemark({"advise", kSample, kSample, kSample});
+    const Said both = support::tidemark({"advise", kSample, kSample, "--limit", "1GiB"});
+    const Said missing = support::tidemark({"advise", "/no/such/file"});
+
+    CHECK(other.code == 2);
+    CHECK(contains(other.err, "PYTORCH_ALLOC_CONF"));
+    CHECK(unknown.code == 2);
+    CHECK(contains(unknown.err, "expandable_segments"));
+    CHECK(three.code == 2);
+    CHECK(contains(three.err, "tidemark compare"));
+    CHECK(both.code == 2);
+    CHECK(contains(both.err, "leave out"));
+    CHECK(missing.code == 3);
+    CHECK(support::tidemark({"advise", kSample, "--memory", "100000TiB"}).code == 2);
+    CHECK(support::tidemark({"advise"}).code == 2);
+    CHECK(contains(support::tidemark({"advise", "--help"}).out, "before.pickle after.pickle"));
+}
