@@ -18,11 +18,12 @@ COUNTERS = {
 
 
 class Check(typing.NamedTuple):
-    """One line of the table. `predicted` and `real` are bytes, or None where there are none."""
+    """One line of the table. `ok` is None for what was left out. `predicted` and `real` are bytes,
+    or None where there are none."""
 
     subject: str
     what: str
-    ok: bool
+    ok: typing.Optional[bool]
     predicted: typing.Optional[int] = None
     real: typing.Optional[int] = None
     note: str = ""
@@ -52,8 +53,9 @@ def first_line(text):
 
 
 def broken(subject, what, result):
-    """The check of a run that brought no result at all."""
-    return Check(subject, what, False, note=first_line(result.get("error")) or "no result")
+    """The check of a run that did not come to its end."""
+    note = refusal_text(result) or first_line(result.get("error")) or "no result"
+    return Check(subject, what, False, note=note)
 
 
 def check_verify(subject, what, verify, result):
@@ -85,19 +87,70 @@ def check_peak(subject, what, predicted, result, recorded):
 
 
 def other_requests(first, second):
-    """Says so if two runs did not ask for the same memory in the same order, for no prediction can
-    hold then; else nothing."""
+    """Says so if two runs did not ask for the same memory in the same order; else nothing. Figures
+    are still compared: a prediction that holds all the same is no failure."""
     if first.get("requests_digest") == second.get("requests_digest"):
         return ""
-    return f"other requests: {second.get('requests')}, recorded {first.get('requests')}"
+    return f"asked for other memory: {second.get('requests')} requests for {first.get('requests')}"
 
 
 def check_again(subject, what, first, second):
-    """A rerun under the same settings asks for the same; its peak shows what chance does."""
-    if second["outcome"] != "finished":
-        return broken(subject, what, second)
-    note = other_requests(first, second)
-    return Check(subject, what, not note, peak_of(first), peak_of(second), note)
+    """A rerun under the same settings: its peak shows what chance does."""
+    return check_peak(subject, what, peak_of(first), second, first)
+
+
+def left_out(subject, what, predicted, most):
+    """The line of a rerun that would need too much memory."""
+    return Check(subject, what, None, predicted, None, f"not run: over {bytes_text(most)}")
+
+
+def counted(number, word):
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def refusal_text(result):
+    """Where a run that was refused memory died or was last refused; "" if it was not."""
+    refusal = result.get("last_refusal")
+    if not refusal:
+        return ""
+    word = "died" if result["outcome"] == "out_of_memory" else "last refused"
+    text = f"{word} after {refusal['after_allocations']:,} allocations, asking " \
+           f"{refusal['bytes'] / (1 << 20):,.1f} MiB"
+    if device_was_full(result):
+        text += f"; the device had only {bytes_text(refusal['device_free'])} left"
+    return text
+
+
+def device_was_full(result):
+    """Whether the device, not the limit, refused: others were on it, so that it proves nothing."""
+    refusal = result.get("last_refusal")
+    return bool(refusal) and refusal["device_free"] < refusal["bytes"]
+
+
+def predicted_counters(replay):
+    """What a replay says of the calls that torch counts; {} if it said nothing."""
+    if "retries" not in replay:
+        return {}
+    refusals = replay.get("refusals") or [{}]
+    return {
+        "retries": replay["retries"],
+        # torch counts one for each segment, and one each time that it maps memory
+        "device_allocations": replay.get("segments_created", 0) + replay.get("calls_set_access", 0),
+        "refused_bytes": refusals[0].get("bytes"),
+    }
+
+
+def counters_text(result):
+    """Predicted counters for real ones; what is said of them is never a failure."""
+    predicted, stats = result.get("predicted") or {}, result["stats"]
+    retries, allocations = stats.get("num_alloc_retries"), stats.get("num_device_alloc")
+    if not predicted:
+        return f"retries {retries}"
+    text = f"retries {predicted['retries']} for {retries}, " \
+           f"device allocations {predicted['device_allocations']} for {allocations}"
+    if predicted["refused_bytes"]:
+        text += f", refusal predicted of {predicted['refused_bytes'] / (1 << 20):,.1f} MiB"
+    return text
 
 
 def check_survives(subject, what, limit, result):
@@ -105,21 +158,22 @@ def check_survives(subject, what, limit, result):
     if result["outcome"] not in ("finished", "out_of_memory"):
         return broken(subject, what, result)
     ok = result["outcome"] == "finished" and result["ooms"] == 0
-    note = f"{result['stats'].get('num_alloc_retries')} retries"
-    if not ok:
-        note = f"{result['ooms']} refusals, {result['outcome']}, {note}"
-    return Check(subject, what, ok, limit, peak_of(result), note)
+    note = [] if ok else [counted(result["ooms"], "refusal"), refusal_text(result)]
+    return Check(subject, what, ok, limit, peak_of(result),
+                 "; ".join(filter(None, [*note, counters_text(result)])))
 
 
 def check_dies(subject, what, limit, result):
     """Under the limit the run is refused memory. A library may catch that and do with less; such a
-    run counts as refused, and the note says so."""
+    run counts as refused, and the note says so. A device that was full proves nothing."""
     if result["outcome"] not in ("finished", "out_of_memory"):
         return broken(subject, what, result)
-    note = "died" if result["outcome"] == "out_of_memory" else "survived"
+    note = [] if result["ooms"] else ["survived"]
     if result["outcome"] == "finished" and result["ooms"]:
-        note = f"{result['ooms']} refusals, caught inside a library"
-    return Check(subject, what, result["ooms"] > 0, limit, peak_of(result), note)
+        note = [counted(result["ooms"], "refusal") + ", caught inside a library"]
+    ok = result["ooms"] > 0 and not device_was_full(result)
+    return Check(subject, what, ok, limit, peak_of(result),
+                 "; ".join(filter(None, [*note, refusal_text(result), counters_text(result)])))
 
 
 def check_advice(subject, advice):
@@ -156,8 +210,9 @@ def cells(check):
     off = ""
     if check.predicted and check.real and check.what.startswith("peak"):
         off = f"{100 * difference(check.predicted, check.real):+.2f} %"
-    return ("ok" if check.ok else "FAIL", check.subject, check.what, bytes_text(check.predicted),
-            bytes_text(check.real), off, check.note)
+    word = {True: "ok", False: "FAIL", None: "skip"}[check.ok]
+    return (word, check.subject, check.what, bytes_text(check.predicted), bytes_text(check.real),
+            off, check.note)
 
 
 def line(check):

@@ -19,6 +19,7 @@ import sys
 from prove_recording import run_recorded
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+FREELY = 6 * GIB  # what a program without a limit keeps alive, more or less
 
 # What each kind of program does. sizes: how requests are drawn; limited: under a limit of 2 to
 # 8 GiB; streams: side streams, with record_stream; pools, capture, toggle: see Program.
@@ -41,9 +42,10 @@ KINDS = {
     "toggle": {"sizes": "any", "limited": True, "toggle": ["expandable_segments:True",
                                                            "expandable_segments:False"]},
     "toggle-all": {"sizes": "any", "limited": True, "toggle": [
-        "expandable_segments:True", "expandable_segments:False", "max_split_size_mb:48",
-        "max_split_size_mb:200", "garbage_collection_threshold:0.6", "roundup_power2_divisions:4",
-        "roundup_power2_divisions:[8:2,64:8,>:1]"]},
+        # Not max_split_size_mb: where it falls below blocks that were split before, torch 2.11
+        # hands parts of segments back to the driver as if they were whole ones, and crashes.
+        "expandable_segments:True", "expandable_segments:False", "garbage_collection_threshold:0.6",
+        "roundup_power2_divisions:4", "roundup_power2_divisions:[8:2,64:8,>:1]"]},
     "two-devices": {"sizes": "any", "limited": False, "devices": 2},
 }
 
@@ -90,11 +92,22 @@ def plan(count, seed, devices):
         kind = kinds[number % len(kinds)]
         chance = random.Random(f"{seed}/{number}")
         conf, words = random_conf(chance, kind)
-        programs.append({
+        program = {
             "name": "-".join(filter(None, [kind, words, str(seed), str(number)])), "kind": kind,
             "conf": conf, "limit": random_limit(chance, kind), "seed": seed * 100_000 + number,
-            "steps": chance.randint(6_000, 30_000)})
+            "steps": chance.randint(6_000, 30_000)}
+        if KINDS[kind]["sizes"] == "giant":
+            program["steps"] //= 2  # they run alone, and the driver is slow with gigabytes
+        programs.append(program)
     return programs
+
+
+def need(program):
+    """The most that a program may hold, in bytes, to judge what can run beside it; None: all that
+    there is. Without a limit it is an estimate: what is alive stays below 1.3 * FREELY."""
+    if KINDS[program["kind"]]["sizes"] == "giant":
+        return None
+    return program["limit"] or 4 * FREELY
 
 
 def boundaries():
@@ -135,7 +148,7 @@ class Program:
         self.chance = random.Random(options.seed)
         self.sizes = Sizes(self.what["sizes"], self.chance)
         total = torch.cuda.get_device_properties(0).total_memory
-        self.budget = options.limit or (total if self.what["sizes"] == "giant" else 6 * GIB)
+        self.budget = options.limit or (total if self.what["sizes"] == "giant" else FREELY)
         self.target = self.budget // 2
         self.devices = self.what.get("devices", 1)
         self.streams = [torch.cuda.Stream() for _ in range(self.what.get("streams", 0))]

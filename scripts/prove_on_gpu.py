@@ -11,10 +11,13 @@ recorded snapshot, and runs the program again to see:
   fit      the smallest limit found, set as a real one, survives; 3 % less is refused
 
 and how much memory each process needs beside the allocator's. With --edges it also makes random
-programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies them.
+programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies them; alone
+with --only none. "5 for 4" says what was predicted and what was real.
 
-All cases run, whatever fails. DIR/report.json has everything and is written as it grows; exit
-code 1 if a check failed or was not reached.
+Reruns share the GPU as far as their predicted peaks allow. All cases run, whatever fails; one is
+left out, and the table says so, if its settings are predicted to need more than 60 GiB.
+DIR/report.json has everything and is written as it grows; exit code 1 if a check failed or was not
+reached.
 
 Examples:
   scripts/prove-on-gpu --tidemark build/release/tidemark --out out/proof
@@ -31,16 +34,29 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 from functools import partial
 
 import prove_checks
 import prove_edges
 from prove_archive import Archive
+from prove_schedule import GIB, Job, room_on, run_jobs
 from prove_workloads import WORKLOADS
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXED = ["expandable_segments:True", "max_split_size_mb:128"]
 FIT_LIMIT = "100GiB"  # any that all survive: fit then searches in terms of a limit
+MOST = 60 * GIB  # fixed settings that need more are not run
+
+
+class Case(typing.NamedTuple):
+    """A rerun of a workload; `need` is how much memory it is predicted to reserve."""
+
+    name: str
+    conf: str
+    limit: int
+    need: typing.Optional[int]
+    check: typing.Callable[[dict], prove_checks.Check]
 
 
 class Machine:
@@ -141,7 +157,7 @@ class Proof:
             checks.insert(0, prove_checks.check_verify(
                 name, "verify " + result["case"], verify, result))
         if self.options.keep and result.get("snapshot") and \
-                (keep or not all(check.ok for check in checks)):
+                (keep or any(check.ok is False for check in checks)):
             kept = self.archive.add(f"{name}-{result['case']}", result)
             with self.lock:
                 result["kept_as"] = kept
@@ -184,20 +200,26 @@ class Proof:
         self.note(checks, lambda report: entry.update(answers))
 
     def cases(self, name):
-        """The reruns of a workload: (case, conf, limit, check of the result)."""
+        """The reruns of a workload."""
         entry, check = self.report["workloads"][name], prove_checks
         recorded = entry["recorded"]
         if "advise" not in entry:
             return
         if not self.options.quick:
-            yield ("again", "", 0, partial(check.check_again, name, "peak again", recorded))
+            yield Case("again", "", 0, check.peak_of(recorded),
+                       partial(check.check_again, name, "peak again", recorded))
         conf, peak = check.advised(entry["advise"])
         predicted = {conf: ("advised", peak)} if conf else {}
         for each, replay in entry["replay"].items():
             predicted.setdefault(each, ("fixed", replay.get("peak_reserved_bytes")))
         for each, (word, peak) in predicted.items():
-            yield (f"{word} {each}", each, 0, lambda result, what=f"peak {word} {each}", peak=peak:
-                   check.check_peak(name, what, peak, result, recorded))
+            what = f"peak {word} {each}"
+            if word == "fixed" and peak and peak > MOST:
+                self.note([check.left_out(name, what, peak, MOST)])
+                continue
+            yield Case(f"{word} {each}", each, 0, peak,
+                       lambda result, what=what, peak=peak: check.check_peak(
+                           name, what, peak, result, recorded))
         yield from self.limit_cases(name, "fit", "",
                                     check.smallest_limit(entry["fit"], named=False))
         if conf:
@@ -211,17 +233,26 @@ class Proof:
             self.note([check.Check(name, word, False, note="fit told no smallest limit")])
             return
         below = int(limit * check.BELOW)
-        yield (word, conf, limit,
-               partial(check.check_survives, name, f"{word}: survives", limit))
-        yield (f"{word} less 3 %", conf, below,
-               partial(check.check_dies, name, f"{word}: 3 % less is refused", below))
+        yield Case(word, conf, limit, limit,
+                   partial(check.check_survives, name, f"{word}: survives", limit))
+        yield Case(f"{word} less 3 %", conf, below, below,
+                   partial(check.check_dies, name, f"{word}: 3 % less is refused", below))
 
-    def rerun(self, name, case, conf, limit, check):
+    def counters(self, name, case):
+        """What a replay of the recorded run, under the case's settings and limit, says of calls."""
+        recorded = self.report["workloads"][name]["recorded"]
+        limits = ["--limit", case.limit] if case.limit else []
+        return prove_checks.predicted_counters(self.machine.tidemark(
+            "replay", recorded["snapshot"], "--policy", "torch:" + case.conf if case.conf else
+            "torch", "--memory", recorded["total_memory"], *limits, "--until-fail"))
+
+    def rerun(self, name, case):
         """One case, to its check."""
-        result = self.run(name, case, conf, limit)
+        result = self.run(name, case.name, case.conf, case.limit)
         for key in ("context_bytes", "overhead_bytes"):
             result.pop(key, None)  # others were on the GPU as well
-        checks = [check(result)]
+        result["predicted"] = self.counters(name, case)
+        checks = [case.check(result)]
         self.finish_run(name, result, checks, keep=False)
         discard(result)
         self.note(checks, lambda report: report["workloads"][name]["cases"].append(result))
@@ -255,14 +286,6 @@ def guarded(proof, subject, task, *arguments):
         return None
 
 
-def shared_and_alone(tasks, jobs):
-    """Runs (alone, function, arguments): first the ones that may share the GPU, then the others."""
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda task: task[1](*task[2]), [task for task in tasks if not task[0]]))
-    for _, function, arguments in [task for task in tasks if task[0]]:
-        function(*arguments)
-
-
 def overhead(workloads):
     """What a process holds on the device beside the allocator's memory: from the first runs, each
     alone on the GPU."""
@@ -286,25 +309,37 @@ def describe_machine(machine):
         return [str(error)]
 
 
+def jobs_of(proof, gpus):
+    """All reruns and edges, each with what it needs."""
+    jobs = []
+    for name in proof.report["workloads"]:
+        for case in guarded(proof, name, lambda name: list(proof.cases(name)), name) or []:
+            jobs.append(Job(None if WORKLOADS[name].alone else case.need,
+                            partial(guarded, proof, name, proof.rerun, name, case)))
+    for program in prove_edges.plan(proof.options.edges, proof.options.seed, len(gpus)):
+        jobs.append(Job(prove_edges.need(program),
+                        partial(guarded, proof, program["name"], proof.edge, program)))
+    return jobs
+
+
 def prove(options, machine, archive):
-    proof = Proof(options, machine, archive)
+    proof, started, seconds = Proof(options, machine, archive), time.monotonic(), {}
+
+    def ends(phase):
+        seconds[phase] = round(time.monotonic() - started - sum(seconds.values()), 1)
+
     gpus = describe_machine(machine)
     proof.note([], lambda report: report.update(
-        machine=gpus, command=sys.argv[1:], tidemark=version(machine)))
+        machine=gpus, command=sys.argv[1:], tidemark=version(machine), seconds=seconds))
     for name in options.only:
         guarded(proof, name, proof.record, name)
+    ends("recording")
     workloads = proof.report["workloads"]
-    shared_and_alone([(False, guarded, (proof, name, proof.ask, name)) for name in workloads],
-                     options.jobs)
-    tasks = []
-    for name in workloads:
-        for case in guarded(proof, name, lambda name: list(proof.cases(name)), name) or []:
-            tasks.append((WORKLOADS[name].alone, guarded,
-                          (proof, name, proof.rerun, name, *case)))
-    for program in prove_edges.plan(options.edges, options.seed, len(gpus)):
-        alone = prove_edges.KINDS[program["kind"]]["sizes"] == "giant"
-        tasks.append((alone, guarded, (proof, program["name"], proof.edge, program)))
-    shared_and_alone(tasks, options.jobs)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(lambda name: guarded(proof, name, proof.ask, name), workloads))
+    ends("asking")
+    run_jobs(jobs_of(proof, gpus), room_on(gpus), options.jobs)
+    ends("reruns and edges")
     for entry in workloads.values():
         discard(entry["recorded"])
     proof.note([], lambda report: report.update(complete=True, overhead=overhead(workloads)))
@@ -326,7 +361,7 @@ def print_plan(options):
         if not options.quick:
             print("  again under the default settings")
             for conf in FIXED:
-                print(f"  rerun under {conf}")
+                print(f"  rerun under {conf}, unless predicted to need over {MOST // GIB} GiB")
         print("  rerun under the advised settings, if there are any")
         print("  rerun under the smallest limit, and under 3 % less; the same as advised")
     for program in prove_edges.plan(options.edges, options.seed, devices=2):
@@ -352,9 +387,9 @@ def parse(arguments):
     parser.add_argument("--scale", type=float, default=None, metavar="F",
                         help="of the number of steps (default 1; 0.4 with --quick)")
     parser.add_argument("--jobs", type=int, default=6, metavar="N",
-                        help="reruns at the same time (default 6)")
-    parser.add_argument("--seconds", type=float, default=480, metavar="S",
-                        help="for everything (default 480); what is left then counts as failed")
+                        help="reruns at the same time, at most (default 6)")
+    parser.add_argument("--seconds", type=float, default=400, metavar="S",
+                        help="for everything (default 400); what is left then counts as failed")
     parser.add_argument("--case-seconds", type=float, default=120, metavar="S",
                         help="for one run (default 120)")
     parser.add_argument("--keep", action="store_true",
@@ -380,14 +415,17 @@ def main(arguments=None):
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(options, pathlib.Path(folder))
         proof = prove(options, machine, Archive(options.out))
-    failed = [check for check in proof.checks if not check.ok]
+    failed = sum(check.ok is False for check in proof.checks)
+    skipped = sum(check.ok is None for check in proof.checks)
     print("\n" + prove_checks.table(sorted(proof.checks, key=lambda check: check.subject)))
     found = proof.report["overhead"]
     if found:
         print(f"\nbeside the allocator: {prove_checks.bytes_text(found['least'])} to "
               f"{prove_checks.bytes_text(found['most'])} a process")
-    print(f"\n{len(proof.checks) - len(failed)} checks hold, {len(failed)} fail; "
-          f"{options.out / 'report.json'}")
+    print("\ntook " + ", ".join(f"{seconds:.0f} s for {phase}"
+                               for phase, seconds in proof.report["seconds"].items()))
+    print(f"\n{len(proof.checks) - failed - skipped} checks hold, {failed} fail, "
+          f"{skipped} not run; {options.out / 'report.json'}")
     return 1 if failed or not proof.checks else 0
 
 

@@ -36,21 +36,40 @@ def fraction_for(limit, total):
 def requests_digest(trace):
     """Counts and a digest of what a device's program asked for, free of addresses and handles.
 
-    Two runs with the same digest made the same requests on the same streams and freed them in the
-    same order, whatever their allocators did with them.
+    Two runs with the same digest made the same requests on the same streams, and between any two of
+    them freed the same ones, whatever their allocators did. The order of frees that no request
+    parts does not count: it changes nothing, and torch itself frees in the order of host addresses
+    where it drops a table (the weights that autocast had cast), which no seed repeats.
     """
     digest = hashlib.blake2b(digest_size=8)
-    streams, live, allocations = {}, {}, 0
+    streams, live, freed, allocations = {}, {}, [], 0
+
+    def take_frees():
+        digest.update(b"".join(b"f%d;" % each for each in sorted(freed)))
+        freed.clear()
+
     for entry in trace:
         action = entry["action"]
         if action == "alloc":
+            take_frees()
             stream = streams.setdefault(entry["stream"], len(streams))
             live[entry["addr"]] = allocations
             digest.update(b"a%d,%d;" % (entry["size"], stream))
             allocations += 1
         elif action == "free_requested":
-            digest.update(b"f%d;" % live.get(entry["addr"], -1))
+            freed.append(live.get(entry["addr"], -1))
+    take_frees()
     return {"requests": allocations, "events": len(trace), "requests_digest": digest.hexdigest()}
+
+
+def last_refusal(trace):
+    """The last request that a device refused: its bytes, how many allocations came before it, and
+    what was free on the device; None if there is none."""
+    at = next((at for at in reversed(range(len(trace))) if trace[at]["action"] == "oom"), None)
+    if at is None:
+        return None
+    return {"bytes": trace[at]["size"], "device_free": trace[at]["device_free"],
+            "after_allocations": sum(entry["action"] == "alloc" for entry in trace[:at])}
 
 
 def integers(stats):
@@ -98,7 +117,9 @@ def take_snapshot(path, devices):
             pickle.dump(snapshot, file)
     traces = snapshot["device_traces"]
     described = [requests_digest(trace) for trace in traces[:devices]] or [requests_digest([])]
-    result = dict(described[0], allocs=sum(each["requests"] for each in described))
+    refusals = [refusal for refusal in map(last_refusal, traces[:devices]) if refusal]
+    result = dict(described[0], allocs=sum(each["requests"] for each in described),
+                  last_refusal=refusals[0] if refusals else None)
     if devices > 1:
         result["device_requests"] = described
     return result

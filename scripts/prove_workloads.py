@@ -34,7 +34,7 @@ def gpt2(torch, steps, chance):
     """GPT-2 of 8 layers, mixed precision, AdamW; batch and length change every step."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    words = 32000
+    words = 16000
     config = GPT2Config(vocab_size=words, n_positions=1024, n_embd=768, n_layer=8, n_head=12,
                         bos_token_id=0, eos_token_id=0, use_cache=False)
     model = GPT2LMHeadModel(config).to("cuda").train()
@@ -42,7 +42,7 @@ def gpt2(torch, steps, chance):
     def losses():
         for _ in range(steps):
             length = 64 * chance.randint(1, 16)
-            batch = chance.randint(1, min(48, 16384 // length))
+            batch = chance.randint(1, min(48, 8192 // length))
             tokens = torch.randint(0, words, (batch, length)).to("cuda")
             with torch.autocast("cuda", dtype=torch.bfloat16):
                 loss = model(input_ids=tokens, labels=tokens).loss
@@ -68,7 +68,7 @@ def checkpointed(torch, steps, chance):
     def losses():
         for _ in range(steps):
             length = 128 * chance.randint(1, 16)
-            batch = chance.randint(1, min(32, 24576 // length))
+            batch = chance.randint(1, min(32, 12288 // length))
             tokens = torch.randint(0, words, (batch, length)).to("cuda")
             with torch.autocast("cuda", dtype=torch.bfloat16):
                 hidden = embedding(tokens)
@@ -280,7 +280,7 @@ WORKLOADS = {
     "moe": Workload(moe, 40, True, False),
     "serving": Workload(serving, 150, False, False),
     "resnet": Workload(resnet, 50, False, False),
-    "streams": Workload(streams, 150, False, True),
+    "streams": Workload(streams, 90, False, True),
 }
 
 

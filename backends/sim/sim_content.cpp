@@ -89,7 +89,7 @@ DeviceResult<void> SimDevice::host_free(Address address) {
 Range SimDevice::piece_at(Address address, Bytes size, bool write) const {
     if (virtual_.covers(address))
         return virtual_.translate(address, size, write);
-    Range live = plain_.find(address);
+    Range live = driver_.covers(address) ? driver_.find(address) : plain_.find(address);
     if (pool_.covers(address))
         live = pool_.find(address);
     else if (host_.covers(address))

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Bytes kAlignment = 32_MiB;           // of reservations, as measured, and of the pool
 constexpr Bytes kReservable = Bytes{1} << 50;  // address space for reservations
+constexpr Bytes kPlaceable = Bytes{1} << 60;   // address space for plain memory in driver's order
 
 const CostProfile& free_of_cost() {
     static const CostProfile profile;
@@ -28,7 +29,7 @@ SimConfig checked(SimConfig config) {
 }
 
 // Addresses are divided into strips, the first of which has all plain memory; then come the pool,
-// host memory, and reservations without a bound that matters.
+// host memory, and without a bound that matters reservations and plain memory in driver's order.
 Bytes strip(const PlainMemory& plain) {
     const Range span = plain.span();
     return std::bit_ceil(std::max(to_integer(span.begin) + span.size, Bytes{1} << 44));
@@ -37,6 +38,10 @@ Bytes strip(const PlainMemory& plain) {
 AddressSpace space(const PlainMemory& plain, Bytes strips, Bytes size, Bytes alignment) {
     const Bytes begin = strips * strip(plain) + to_integer(SimDevice::kFirstAddress);
     return {{Address{begin}, size}, alignment};
+}
+
+Range placeable(const PlainMemory& plain) {
+    return {Address{4 * strip(plain) + 2 * kReservable}, kPlaceable};
 }
 
 }  // namespace
@@ -50,7 +55,8 @@ SimDevice::SimDevice(const SimConfig& config)
       pool_(space(plain_, 1, strip(plain_) / 2, kAlignment)),
       host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),
       host_free_(config_.host_capacity),
-      virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity) {}
+      virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity),
+      driver_(placeable(plain_)) {}
 
 SimDevice::SimDevice(const SimDevice& other)
     : Device(),
@@ -65,6 +71,7 @@ SimDevice::SimDevice(const SimDevice& other)
       host_(other.host_),
       host_free_(other.host_free_),
       virtual_(other.virtual_),
+      driver_(other.driver_),
       store_(other.store_),
       captured_(other.captured_) {}
 
@@ -87,6 +94,17 @@ bool SimDevice::begin_capture(StreamId stream) {
 
 bool SimDevice::end_capture(StreamId stream) {
     return std::erase(captured_, stream) != 0;
+}
+
+// Plain memory in driver's order.
+
+DeviceResult<Address> SimDevice::malloc_driver(Bytes size) {
+    const std::optional<Address> address = driver_.take(size);
+    if (!address)
+        return refuse(DeviceCall::malloc, DeviceStatus::out_of_memory);
+    free_ -= size;
+    charge(DeviceCall::malloc, size);
+    return *address;
 }
 
 // Stream-ordered memory.

@@ -4,6 +4,8 @@
 // Memory: capacity is counted exactly: plain memory rounded up to 512 bytes, handles of physical
 // memory, and what the stream-ordered pool holds. Plain memory, the pool, host memory and
 // reservations have address ranges of their own, which never overlap; an address says what it is.
+// As with the driver, reservations lie below the plain memory that is placed in the driver's order,
+// and each begins where the last one ended, rounded up to 32 MiB.
 // Every call refuses what the CUDA driver would refuse, and then changes nothing but its counter.
 //
 // Time: see VirtualClock. Each call costs what the profile says; a refused call costs nothing.
@@ -14,7 +16,8 @@
 // of the calls: streams order time, not content (whether the program ordered them right is the
 // checker's question, backends/wrap/checked.h).
 //
-// Not thread-safe. O(1) for plain memory and order; logarithmic in live ranges for the rest.
+// Not thread-safe. O(1) for plain memory in slots and order; logarithmic in live ranges for the
+// rest.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +30,7 @@
 #include "backends/sim/async_pool.h"
 #include "backends/sim/clock.h"
 #include "backends/sim/costs.h"
+#include "backends/sim/driver_placement.h"
 #include "backends/sim/memory.h"
 #include "backends/sim/plain_memory.h"
 #include "backends/sim/virtual_memory.h"
@@ -34,12 +38,19 @@
 
 namespace tidemark {
 
+// Where plain memory of DriverPlacement::kUnit and more is put; what is smaller has slots always.
+enum class Placement : std::uint8_t {
+    slots,   // anywhere, quickly: see PlainMemory
+    driver,  // in the order of addresses that the CUDA driver gives: see DriverPlacement
+};
+
 struct SimConfig {
     Bytes capacity = 0;                    // 0 = the profile's; at most SimDevice::kLargestCapacity
     Bytes granularity = 2_MiB;             // a power of two, 512 at least
     const CostProfile* profile = nullptr;  // must outlive the device; null = free of cost
     bool backed = false;                   // memory holds bytes
     Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
+    Placement placement = Placement::slots;
 };
 
 class SimDevice final : public Device {
@@ -89,6 +100,8 @@ class SimDevice final : public Device {
         const Bytes rounded = align_up(size, PlainMemory::kUnit);
         if (rounded > free_) [[unlikely]]
             return refuse(DeviceCall::malloc, DeviceStatus::out_of_memory);
+        if (config_.placement == Placement::driver && rounded >= DriverPlacement::kUnit)
+            return malloc_driver(rounded);
         free_ -= rounded;
         charge(DeviceCall::malloc, rounded);
         return plain_.take(rounded);
@@ -98,7 +111,7 @@ class SimDevice final : public Device {
         count(DeviceCall::free);
         if (!captured_.empty()) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::not_permitted);
-        const Bytes size = plain_.give(address);
+        const Bytes size = driver_.covers(address) ? driver_.give(address) : plain_.give(address);
         if (size == 0) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::invalid_value);
         free_ += size;
@@ -158,6 +171,7 @@ class SimDevice final : public Device {
         return tl::make_unexpected(DeviceError{status, call, 0});
     }
 
+    DeviceResult<Address> malloc_driver(Bytes size);
     DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stalled);
     Bytes trim_pool_to(Bytes keep);
     bool grow_pool(Bytes size);
@@ -181,6 +195,7 @@ class SimDevice final : public Device {
     AddressSpace host_;
     Bytes host_free_;
     VirtualMemory virtual_;
+    DriverPlacement driver_;
     ByteStore store_;
     std::vector<StreamId> captured_;
 };

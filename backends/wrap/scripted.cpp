@@ -7,6 +7,10 @@ namespace {
 // Invented addresses begin here: above anything that a GPU's 49-bit address space reaches.
 constexpr std::uint64_t kInvented = std::uint64_t{1} << 60;
 
+bool takes_memory(const ScriptedDevice::Call& call) {
+    return call.call == DeviceCall::malloc || call.call == DeviceCall::set_access;
+}
+
 tl::unexpected<DeviceError> not_supported(DeviceCall call) {
     return tl::make_unexpected(DeviceError{DeviceStatus::not_supported, call, 0});
 }
@@ -22,6 +26,7 @@ ScriptedDevice& ScriptedDevice::operator=(const ScriptedDevice& other) {
     used_ = other.used_;
     script_ = other.script_;
     next_ = other.next_;
+    refuses_ = other.refuses_;
     log_ = other.log_;
     held_ = other.held_;
     unmapped_handles_ = other.unmapped_handles_;
@@ -32,10 +37,27 @@ ScriptedDevice& ScriptedDevice::operator=(const ScriptedDevice& other) {
     return *this;
 }
 
-void ScriptedDevice::play(std::span<const Range> script) {
+void ScriptedDevice::play(std::span<const Call> script, bool refuses) {
     script_.assign(script.begin(), script.end());
     next_ = 0;
+    refuses_ = refuses;
     log_.clear();
+}
+
+bool ScriptedDevice::is_full(Bytes size) const {
+    const bool taken_now = log_.size() < script_.size() && takes_memory(script_[log_.size()]);
+    return size > capacity_ - used_ || (refuses_ && !taken_now);
+}
+
+// Where the script takes memory next; a place that no real device has if it doesn't.
+Address ScriptedDevice::take_address(Bytes size) {
+    while (next_ < script_.size() && !takes_memory(script_[next_]))
+        ++next_;
+    if (next_ < script_.size())
+        return script_[next_++].range.begin;
+    const Address address{kInvented + invented_};
+    invented_ += align_up(size, granularity());
+    return address;
 }
 
 void ScriptedDevice::hold(Range range) {
@@ -44,14 +66,9 @@ void ScriptedDevice::hold(Range range) {
 }
 
 DeviceResult<Address> ScriptedDevice::malloc(Bytes size) {
-    if (size > capacity_ - used_)
+    if (is_full(size))
         return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::malloc, 0});
-    Address address{kInvented + invented_};
-    if (next_ < script_.size()) {
-        address = script_[next_++].begin;
-    } else {
-        invented_ += align_up(size, granularity());
-    }
+    const Address address = take_address(size);
     held_[to_integer(address)] = size;
     used_ += size;
     log_.push_back({DeviceCall::malloc, {address, size}});
@@ -85,10 +102,9 @@ DeviceResult<void> ScriptedDevice::trim_pool(Bytes) {
 }
 
 DeviceResult<Range> ScriptedDevice::reserve(Bytes size) {
-    if (next_ < script_.size())
-        return Range{script_[next_].begin, size};
-    const Address begin{kInvented + invented_};
-    invented_ += size;
+    const std::size_t next = next_;
+    const Address begin = take_address(size);
+    next_ = next;  // the pages there are taken when they are mapped
     return Range{begin, size};
 }
 
@@ -97,7 +113,7 @@ DeviceResult<void> ScriptedDevice::unreserve(Range) {
 }
 
 DeviceResult<PhysicalId> ScriptedDevice::create(Location, Bytes size) {
-    if (size > capacity_ - used_)
+    if (is_full(size))
         return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     used_ += size;
     unmapped_handles_[++handles_] = size;
@@ -125,8 +141,7 @@ DeviceResult<void> ScriptedDevice::unmap(Range range) {
 }
 
 DeviceResult<void> ScriptedDevice::set_access(Range range, bool) {
-    if (next_ < script_.size())
-        ++next_;
+    take_address(0);
     log_.push_back({DeviceCall::set_access, range});
     return {};
 }

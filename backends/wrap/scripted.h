@@ -34,9 +34,10 @@ class ScriptedDevice final : public Device {
     ScriptedDevice(const ScriptedDevice& other);
     ScriptedDevice& operator=(const ScriptedDevice& other);
 
-    // What the next mallocs and runs of pages shall get, in this order; forgets the log and what
-    // was left of the script before.
-    void play(std::span<const Range> script);
+    // What is expected to happen next, in order: mallocs and runs of pages get their addresses from
+    // it. Forgets the log and what was left of the script before. `refuses`: the device is out of
+    // memory wherever the script, at the log's length, does not take memory.
+    void play(std::span<const Call> script, bool refuses = false);
 
     // Memory that was there before the script began. Pages are given back in other pieces than they
     // came in, so nothing but their sum is kept.
@@ -54,7 +55,7 @@ class ScriptedDevice final : public Device {
     std::size_t awaited_count() const { return awaited_.size(); }
 
     // Is anything of the script or the log left?
-    bool has_script() const { return next_ < script_.size() || !log_.empty(); }
+    bool has_script() const { return !script_.empty() || !log_.empty(); }
 
     // What happened since `play`, in order.
     std::span<const Call> log() const { return log_; }
@@ -100,10 +101,14 @@ class ScriptedDevice final : public Device {
     DeviceResult<void> host_free(Address address) override;
 
   private:
+    bool is_full(Bytes size) const;
+    Address take_address(Bytes size);
+
     Bytes capacity_;
     Bytes used_ = 0;
-    std::vector<Range> script_;
-    std::size_t next_ = 0;
+    std::vector<Call> script_;
+    std::size_t next_ = 0;  // in the script: where the next address comes from
+    bool refuses_ = false;
     std::vector<Call> log_;
     std::unordered_map<std::uint64_t, Bytes> held_;
     std::unordered_map<std::uint64_t, Bytes> unmapped_handles_;

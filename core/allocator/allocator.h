@@ -222,6 +222,9 @@ struct PolicyInfo {
     // Environment variables of the modelled system whose values are text for these options: a
     // policy's text may be a pasted assignment to one.
     std::span<const std::string_view> variables = {};
+    // False: nothing that is measured depends on where the device puts memory, so a simulator need
+    // not place it as a driver would.
+    bool placement_matters = true;
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

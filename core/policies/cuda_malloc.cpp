@@ -108,6 +108,7 @@ PolicyInfo cuda_malloc() {
         .options = {},
         .make = [](Device& device, const Options& /*options*/)
             -> Result<std::unique_ptr<Allocator>> { return std::make_unique<CudaMalloc>(device); },
+        .placement_matters = false,
     };
 }
 

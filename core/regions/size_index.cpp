@@ -16,11 +16,21 @@ bool is_before(const Block& block, Bytes size, Address address) {
     return block.size != size ? block.size < size : block.address < address;
 }
 
-// Cuts the tree `from` into those before (size, address), hung to `low`, and the rest, to `high`.
-void cut(BlockId from, Bytes size, Address address, BlockId* low, BlockId* high, Blocks& blocks) {
+// The full order. No two blocks that a device handed out have the same place; numbers decide where
+// a recorded state claims so, and the tree stays a tree.
+bool is_before(BlockId a, BlockId b, const Blocks& blocks) {
+    const Block& first = blocks[a];
+    const Block& second = blocks[b];
+    if (first.size != second.size)
+        return first.size < second.size;
+    return first.address != second.address ? first.address < second.address : a < b;
+}
+
+// Cuts the tree `from` into those before `id`, hung to `low`, and the rest, to `high`.
+void cut(BlockId from, BlockId id, BlockId* low, BlockId* high, Blocks& blocks) {
     while (from != kNoBlock) {
         Block& block = blocks[from];
-        if (is_before(block, size, address)) {
+        if (is_before(from, id, blocks)) {
             *low = from;
             low = &block.right;
             from = block.right;
@@ -119,11 +129,11 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
     const std::uint32_t mine = priority(id);
     while (*link != kNoBlock && priority(*link) > mine) {
         Block& other = blocks[*link];
-        link = is_before(other, block.size, block.address) ? &other.right : &other.left;
+        link = is_before(*link, id, blocks) ? &other.right : &other.left;
     }
     const BlockId below = *link;
     *link = id;
-    cut(below, block.size, block.address, &block.left, &block.right, blocks);
+    cut(below, id, &block.left, &block.right, blocks);
 }
 
 void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
@@ -148,7 +158,7 @@ void SizeIndex::erase(BlockId id, Blocks& blocks) {
     while (*link != id) {
         TM_CHECK(*link != kNoBlock);
         Block& other = blocks[*link];
-        link = is_before(other, block.size, block.address) ? &other.right : &other.left;
+        link = is_before(*link, id, blocks) ? &other.right : &other.left;
     }
     unlink(link, bin, blocks);
 }

@@ -22,7 +22,7 @@ class Stands {
     static Result<Stands> build(const TraceInfo& info, const TrialSetup& setup) {
         Stands stands;
         TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(setup.limit));
-        SimConfig config{.profile = setup.profile};
+        SimConfig config{.profile = setup.profile, .placement = placement_for(policy)};
         if (setup.profile != nullptr)
             config.granularity = setup.profile->granularity;
         config.capacity = setup.memory == 0 ? SimDevice::kLargestCapacity : setup.memory;

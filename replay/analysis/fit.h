@@ -4,7 +4,8 @@
 //
 // A policy survives if it refuses nothing that the recorded program was granted. What the recorded
 // program itself was refused is asked again; it lived on without it, so a refusal is no death,
-// unless it was the last request of the trace: then the program ended there. Each device of a trace has the memory that is asked about.
+// unless it was the last request of the trace: then the program ended there. Each device of a trace
+// has the memory that is asked about.
 #pragma once
 
 #include <cstdint>

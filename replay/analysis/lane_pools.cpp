@@ -40,7 +40,7 @@ const SegmentLife* LaneReplay::life_born_at(std::size_t step) const {
 }
 
 PoolId LaneReplay::pool_of(const SegmentLife& life) const {
-    return tidemark::pool_of(life, findings_.chosen);
+    return tidemark::pool_of(*lane_, life, findings_.chosen);
 }
 
 PoolId LaneReplay::pool_of(const TraceEvent& request) const {
@@ -54,15 +54,32 @@ PoolId LaneReplay::pool_of(const TraceEvent& request) const {
     return held != nullptr ? held->pool : PoolId{request.aux};
 }
 
-std::optional<std::uint32_t> LaneReplay::open_choice() const {
+// Of the next request that was granted.
+PoolId LaneReplay::next_pool() const {
+    for (std::size_t step = position_ + 1; step < lane_->steps.size(); ++step) {
+        if (event(step).kind != EventKind::allocate)
+            continue;
+        const std::size_t life = lane_->life_of_request[step];
+        return life == RecordedLane::kNoLife ? PoolId{event(step).aux}
+                                             : pool_of(lane_->lives[life]);
+    }
+    return PoolId::default_pool;
+}
+
+std::vector<std::uint32_t> LaneReplay::open_choices() const {
+    std::vector<std::uint32_t> open;
     if (!setup_.infers_pools || at_end() || event(position_).kind != EventKind::allocate)
-        return std::nullopt;
+        return open;
     for (const std::size_t step : segments_) {
         const SegmentLife* const life = life_born_at(step);
-        if (life != nullptr && !life->known && findings_.chosen.count(life->group) == 0)
-            return life->group;
+        if (life == nullptr || life->known)
+            continue;
+        for (const std::uint32_t key : {group_key(*life), life_key(*lane_, *life)}) {
+            if (findings_.chosen.count(key) == 0)
+                open.push_back(key);
+        }
     }
-    return std::nullopt;
+    return open;
 }
 
 void LaneReplay::follow_segment(std::size_t step) {
@@ -70,7 +87,7 @@ void LaneReplay::follow_segment(std::size_t step) {
     const Address begin{entry.address};
     const Address end = begin + entry.size;
     if (const SegmentLife* const life = life_born_at(step)) {
-        held_[begin] = {end, entry.size, pool_of(*life), life->known ? kNoGroup : life->group};
+        held_[begin] = {end, entry.size, pool_of(*life), life->known ? nullptr : life};
         return;
     }
     auto found = held_.upper_bound(begin);
@@ -95,27 +112,47 @@ std::uint32_t LaneReplay::choice_about(Address address) const {
     return kFork | static_cast<std::uint32_t>(to_integer(begin) >> 21U & (kFork - 1));
 }
 
+// What a contradiction is about: first the segments on which the model and the record differ, then
+// those that both name.
 void LaneReplay::find_suspects(const Attempt& attempt) {
-    suspects_.clear();
-    const auto add = [this](Address address) {
-        const Held* const held = held_at(address);
-        if (held != nullptr && held->group != kNoGroup)
-            suspects_.push_back(held->group);
-        if (setup_.infers_switches)
-            suspects_.push_back(choice_about(address));
-    };
+    suspects_ = {};
+    std::vector<ScriptedDevice::Call> recorded = script();
+    for (const ScriptedDevice::Call& call : recorded) {
+        const bool both =
+            std::find(attempt.calls.begin(), attempt.calls.end(), call) != attempt.calls.end();
+        suspect(call.range.begin, both);
+    }
+    for (const ScriptedDevice::Call& call : attempt.calls) {
+        if (std::find(recorded.begin(), recorded.end(), call) == recorded.end())
+            suspect(call.range.begin, false);
+    }
     for (const std::size_t step : segments_) {
-        add(Address{event(step).address});
         const SegmentLife* const life = life_born_at(step);
         if (life != nullptr && !life->known)
-            suspects_.push_back(life->group);
+            add_keys(*life, suspects_.prime);
     }
-    for (const ScriptedDevice::Call& call : attempt.calls)
-        add(call.range.begin);
+    const bool same =
+        at_end() || (attempt.granted && granted_as_recorded(attempt, event(position_)));
+    if (same)
+        return;
     if (attempt.granted && *attempt.granted)
-        add((*attempt.granted)->address);
-    if (!at_end())
-        add(Address{event(position_).address});
+        suspect((*attempt.granted)->address, false);
+    if (event(position_).kind == EventKind::allocate)
+        suspect(Address{event(position_).address}, false);
+}
+
+void LaneReplay::add_keys(const SegmentLife& life, std::vector<std::uint32_t>& keys) const {
+    keys.push_back(group_key(life));
+    keys.push_back(life_key(*lane_, life));
+}
+
+void LaneReplay::suspect(Address address, bool is_common) {
+    std::vector<std::uint32_t>& tier = is_common ? suspects_.common : suspects_.prime;
+    const Held* const held = held_at(address);
+    if (held != nullptr && held->life != nullptr)
+        add_keys(*held->life, tier);
+    if (setup_.infers_switches)
+        tier.push_back(choice_about(address));
 }
 
 // The private pools to which the segments belong that the record gives back here.

@@ -84,6 +84,7 @@ LaneReplay LaneReplay::copy() const {
     twin.segments_ = segments_;
     twin.releases_ = releases_;
     twin.switched_ = switched_;
+    twin.last_pool_ = last_pool_;
     twin.held_ = held_;
     twin.findings_ = findings_;
     return twin;
@@ -247,8 +248,8 @@ void LaneReplay::perform(Attempt& attempt, const TraceEvent* request) {
         else
             await_free(model, completions_[i], late_stream(i));
     }
-    if (!segments_.empty() || model.device->has_script())
-        model.device->play(script());
+    if (!segments_.empty() || how.device_full || model.device->has_script())
+        model.device->play(script(), how.device_full);
     if (how.switched != model.switched && spec_->switched) {
         const PolicySpec& spec = how.switched ? *spec_->switched : spec_->policy;
         static_cast<void>(model.allocator->reconfigure(spec.options));
@@ -260,12 +261,14 @@ void LaneReplay::perform(Attempt& attempt, const TraceEvent* request) {
     else if (how.emptied)
         model.allocator->trim(TrimLevel::all);
     if (request != nullptr) {
-        if (how.in_scope)
-            model.allocator->begin_pool(kForeignScope, {});
+        const bool whole = lane_->whole_pools.count(how.pool) != 0;
+        const PoolId scope = how.in_scope ? kForeignScope : how.pool;
+        if (how.in_scope || whole)
+            model.allocator->begin_pool(scope, {.splits = !whole});
         attempt.granted = model.allocator->allocate(
             {.size = request->size, .alignment = 1, .stream = request->stream, .pool = how.pool});
-        if (how.in_scope)
-            model.allocator->end_pool(kForeignScope);
+        if (how.in_scope || whole)
+            model.allocator->end_pool(scope);
     }
     attempt.calls.assign(model.device->log().begin(), model.device->log().end());
     attempt.differences += check_waits(attempt, awaited);
@@ -293,13 +296,11 @@ std::uint64_t LaneReplay::check_waits(Attempt& attempt, std::size_t awaited_befo
     return different + (waited_for > expected ? waited_for - expected : 0);
 }
 
-std::vector<Range> LaneReplay::script() const {
-    std::vector<Range> ranges;
-    for (const std::size_t step : segments_) {
-        if (!is_release(event(step).kind))
-            ranges.push_back({Address{event(step).address}, event(step).size});
-    }
-    return ranges;
+std::vector<ScriptedDevice::Call> LaneReplay::script() const {
+    std::vector<ScriptedDevice::Call> calls;
+    for (const std::size_t step : segments_)
+        calls.push_back(call_of(event(step)));
+    return calls;
 }
 
 void LaneReplay::give_back(Model& model, const Explanation& how, const TraceEvent* request) const {
@@ -343,13 +344,20 @@ std::vector<LaneReplay::Explanation> LaneReplay::explanations(const TraceEvent* 
         for (std::size_t k = all + 1; k-- > fewest;) {
             for (const PoolId pool : pools) {
                 for (const bool switched : possible_switches()) {
-                    ways.push_back({k, trim.pool_ended, trim.emptied, false, switched, pool});
+                    ways.push_back(
+                        {k, trim.pool_ended, trim.emptied, false, false, switched, pool});
                 }
             }
         }
     }
-    if (request != nullptr && request->kind == EventKind::out_of_memory)
-        ways.push_back({all, false, false, true, model_.switched, PoolId::default_pool});
+    if (request == nullptr)
+        return ways;
+    if (request->kind == EventKind::out_of_memory)
+        ways.push_back({all, false, false, true, false, model_.switched, PoolId::default_pool});
+    for (std::size_t k = all + 1; k-- > fewest;) {
+        for (const PoolId pool : pools)
+            ways.push_back({k, false, false, false, true, model_.switched, pool});
+    }
     return ways;
 }
 
@@ -365,10 +373,13 @@ std::vector<bool> LaneReplay::possible_switches() const {
     return {model_.switched, !model_.switched};
 }
 
+// A refusal has no address. Between two requests for one private pool it is likely to be for that.
 std::vector<PoolId> LaneReplay::pools_of_refusal(const TraceEvent& refusal) const {
     std::vector<PoolId> pools{PoolId{refusal.aux}};
     if (!setup_.infers_pools)
         return pools;
+    if (last_pool_ != PoolId::default_pool && next_pool() == last_pool_)
+        pools.insert(pools.begin(), last_pool_);
     for (const auto& [begin, held] : held_) {
         if (std::find(pools.begin(), pools.end(), held.pool) == pools.end())
             pools.push_back(held.pool);
@@ -466,6 +477,7 @@ std::uint64_t LaneReplay::adopt(Attempt attempt, const TraceEvent* request) {
                 older && older->awaited == StreamId{})
                 model_.allocator->deallocate(older->allocation, request->stream);
             live_[request->slot] = {allocation, true, {}};
+            last_pool_ = attempt.explanation.pool;
         }
     }
     if (setup_.infers_pools || setup_.infers_switches) {
@@ -495,6 +507,8 @@ void LaneReplay::note_facts(const Explanation& how) {
     }
     if (how.in_scope)
         note(InferredFact::Kind::refused_in_scope);
+    if (how.device_full)
+        note(InferredFact::Kind::device_full);
     if (how.completed < completions_.size()) {
         fact.count = completions_.size() - how.completed;
         note(InferredFact::Kind::late_completions);

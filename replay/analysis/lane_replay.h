@@ -4,7 +4,7 @@
 // model did with what is recorded. What the record leaves out it infers from what would reproduce
 // the next entries: emptied caches, ended pools, which frees were completed by a retry's wait, a
 // changed setting. What can only be decided later (which pool a segment belonged to) the caller
-// decides: see open_choice. Copying it copies the model; the copies go their own ways.
+// decides: see open_choices. Copying it copies the model; the copies go their own ways.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,19 @@ class LaneReplay {
 
     bool at_end() const { return position_ == lane_->steps.size(); }
 
-    // The group of lives that the next step needs a pool for and that nobody has decided on.
-    std::optional<std::uint32_t> open_choice() const;
+    // What the next step needs a decision on that nobody has taken: keys of PoolChoices.
+    std::vector<std::uint32_t> open_choices() const;
 
-    // Decides for a group: the likelier pool, or the other.
-    void choose(std::uint32_t group, bool instead) { findings_.chosen[group] = instead; }
+    void choose(std::uint32_t key, PoolChoice choice) { findings_.chosen[key] = choice; }
 
     // After a step that differed from the record: the choices that it is about: groups, and forks
     // by their segment.
-    const std::vector<std::uint32_t>& suspects() const { return suspects_; }
+    struct Suspects {
+        std::vector<std::uint32_t> prime;   // on which the model and the record differ
+        std::vector<std::uint32_t> common;  // that both name
+    };
+
+    const Suspects& suspects() const { return suspects_; }
 
     // After a step: the replay in which expandable_segments was switched just before it, if the
     // record would be the same but not what is left free. Null if there is none.
@@ -85,7 +89,7 @@ class LaneReplay {
         std::uint64_t final_blocks = 0;
         Usage peak;
         std::vector<InferredFact> facts;
-        std::map<std::uint32_t, bool> chosen;  // by group of lives: the other possibility?
+        PoolChoices chosen;
         bool has_inferred_pools = false;
         std::optional<Mismatch> first_mismatch;
     };
@@ -95,8 +99,6 @@ class LaneReplay {
     const AllocatorStats& stats() const { return model_.allocator->stats(); }
 
   private:
-    static constexpr std::uint32_t kNoGroup = 0xffffffffU;
-
     struct Live {
         Allocation allocation;
         bool granted = false;
@@ -121,6 +123,7 @@ class LaneReplay {
         bool pool_ended = false;    // first a private pool's memory was given back
         bool emptied = false;       // then the caches were emptied
         bool in_scope = false;      // the request came while a graph was captured
+        bool device_full = false;   // the device refused wherever no new memory is recorded
         bool switched = false;      // expandable_segments is the other way than in `spec`
         PoolId pool = PoolId::default_pool;
     };
@@ -139,7 +142,7 @@ class LaneReplay {
         Address end = Address::null;
         Bytes mapped = 0;
         PoolId pool = PoolId::default_pool;
-        std::uint32_t group = kNoGroup;
+        const SegmentLife* life = nullptr;  // whose pool is open to doubt
     };
 
     LaneReplay(const RecordedLane& lane, const ModelSpec& spec, Setup setup)
@@ -165,7 +168,7 @@ class LaneReplay {
     void give_back(Model& model, const Explanation& how, const TraceEvent* request) const;
     StreamId late_stream(std::size_t completion) const;
     std::uint64_t check_waits(Attempt& attempt, std::size_t awaited_before);
-    std::vector<Range> script() const;
+    std::vector<ScriptedDevice::Call> script() const;
     std::vector<Explanation> explanations(const TraceEvent* request);
     std::vector<bool> possible_switches() const;
     std::vector<PoolId> pools_of_refusal(const TraceEvent& refusal) const;
@@ -181,8 +184,11 @@ class LaneReplay {
     const SegmentLife* life_born_at(std::size_t step) const;
     PoolId pool_of(const SegmentLife& life) const;
     PoolId pool_of(const TraceEvent& request) const;
+    PoolId next_pool() const;
     void follow_segment(std::size_t step);
     void find_suspects(const Attempt& attempt);
+    void suspect(Address address, bool is_common);
+    void add_keys(const SegmentLife& life, std::vector<std::uint32_t>& keys) const;
     std::vector<PoolId> ended_pools() const;
     void explain(const Attempt& attempt, const TraceEvent* request);
     std::vector<std::string> blocks_near(Address address) const;
@@ -200,12 +206,13 @@ class LaneReplay {
     std::vector<std::size_t> completions_;
     std::vector<std::size_t> segments_;
     bool releases_ = false;
-    bool switched_ = false;  // as last noted among the facts
+    bool switched_ = false;                    // as last noted among the facts
+    PoolId last_pool_ = PoolId::default_pool;  // of the last request that was granted
 
     std::map<Address, Held> held_;
-    std::vector<std::uint32_t> suspects_;
+    Suspects suspects_;
     std::unique_ptr<LaneReplay> fork_;
-    std::uint32_t fork_choice_ = kNoGroup;
+    std::uint32_t fork_choice_ = 0;
     Findings findings_;
 };
 

@@ -14,7 +14,10 @@ constexpr std::size_t kStepsPerProgress = 1U << 16U;
 // How many choices may be open, and how often the record may be gone through, in all.
 constexpr std::size_t kMostOpen = 4'000;
 constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
-constexpr std::uint64_t kMostWork = 40;
+constexpr std::uint64_t kMostWork = 20;
+
+// What a copy of the model costs, in steps.
+constexpr std::uint64_t kCopyWork = 20;
 
 // After so many contradictions that nothing explains the search gives up.
 constexpr int kMostUnexplained = 20;
@@ -73,15 +76,17 @@ class Search {
 
     bool gives_up() const { return unexplained_ >= kMostUnexplained || work_left_ == 0; }
 
-    // Follows the likelier possibility of each choice and keeps the other.
+    // Follows the likelier possibility of each choice and keeps the others.
     void choose() {
-        while (const std::optional<std::uint32_t> group = path_.replay.open_choice()) {
-            if (!gives_up()) {
-                Path other{path_.replay.copy(), *group};
-                other.replay.choose(*group, true);
+        for (const std::uint32_t key : path_.replay.open_choices()) {
+            for (const PoolChoice choice : {PoolChoice::own, PoolChoice::instead}) {
+                if (gives_up())
+                    break;
+                Path other{path_.replay.copy(), key};
+                other.replay.choose(key, choice);
                 keep_open(std::move(other));
             }
-            path_.replay.choose(*group, false);
+            path_.replay.choose(key, PoolChoice::likelier);
         }
     }
 
@@ -91,6 +96,7 @@ class Search {
     }
 
     void keep_open(Path other) {
+        work_left_ -= std::min(work_left_, kCopyWork);
         open_.push_back(std::move(other));
         if (open_.size() > most_open_)
             open_.erase(open_.begin());
@@ -105,13 +111,16 @@ class Search {
 
     // Goes back to the open choice that is likeliest to have been wrong: the latest about a segment
     // that the contradiction is about, or the latest.
-    bool resume(const std::vector<std::uint32_t>& suspects) {
+    bool resume(const LaneReplay::Suspects& suspects) {
         if (open_.empty())
             return false;
-        const auto rank = [&suspects](const Path& path) {
-            const bool suspect =
-                std::find(suspects.begin(), suspects.end(), path.choice) != suspects.end();
-            return std::pair(suspect, path.replay.position());
+        const auto among = [](const std::vector<std::uint32_t>& choices, const Path& path) {
+            return std::find(choices.begin(), choices.end(), path.choice) != choices.end();
+        };
+        const auto rank = [&](const Path& path) {
+            const int suspicion =
+                among(suspects.prime, path) ? 2 : (among(suspects.common, path) ? 1 : 0);
+            return std::pair(suspicion, path.replay.position());
         };
         const auto best =
             std::max_element(open_.begin(), open_.end(),

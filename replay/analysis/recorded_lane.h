@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,10 +35,17 @@ struct SegmentLife {
     StreamId stream = StreamId::default_stream;
     bool small = false;
     bool known = false;                     // the record tells the pool
+    bool whole = true;                      // every request in it lay at its begin
     PoolId pool = PoolId::default_pool;     // known, or the likelier
     PoolId instead = PoolId::default_pool;  // the other possibility
     std::uint32_t group = 0;                // lives of one group are in one pool
 };
+
+// What can be decided about a group of lives: the likelier pool, the other possibility, or a
+// private pool of its own.
+enum class PoolChoice : std::uint8_t { likelier, instead, own };
+
+using PoolChoices = std::map<std::uint32_t, PoolChoice>;  // by group
 
 struct RecordedLane {
     std::vector<RecordedStep> steps;
@@ -59,7 +67,9 @@ struct RecordedLane {
     std::unordered_map<std::size_t, std::size_t> births;  // step -> life
     std::vector<std::size_t> life_of_request;             // step -> life, or kNoLife
     std::uint32_t groups = 0;
-    bool has_unknown_pools = false;  // some life could be in another pool than assumed
+    std::uint32_t first_own_pool = 0;  // the first of the ids of PoolChoice::own
+    std::set<PoolId> whole_pools;      // private ones whose blocks seem never to be split
+    bool has_unknown_pools = false;    // some life could be in another pool than assumed
 };
 
 // One lane for each device. O(events). Errors: those of the cursor; bad_input for events that no
@@ -71,12 +81,20 @@ Result<std::vector<RecordedLane>> record_lanes(const Trace& trace);
 // pool, then small and large ones of each private pool that is no longer in use. O(steps).
 void assume_pools(RecordedLane& lane);
 
-// The pool of `life` when groups have been decided on: `chosen` says of each group whether it is
-// the other possibility; of those that it lacks, the likelier.
-PoolId pool_of(const SegmentLife& life, const std::map<std::uint32_t, bool>& chosen);
+constexpr std::uint32_t group_key(const SegmentLife& life) {
+    return life.group;
+}
+
+inline std::uint32_t life_key(const RecordedLane& lane, const SegmentLife& life) {
+    return lane.groups + static_cast<std::uint32_t>(&life - lane.lives.data());
+}
+
+// The pool of `life` when groups have been decided on; those that `chosen` lacks are in the
+// likelier.
+PoolId pool_of(const RecordedLane& lane, const SegmentLife& life, const PoolChoices& chosen);
 
 // The pool of each request (a step of kind allocate) that isn't the one of its event. O(steps).
-std::vector<std::pair<std::size_t, PoolId>> changed_pools(
-    const RecordedLane& lane, const std::map<std::uint32_t, bool>& chosen);
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(const RecordedLane& lane,
+                                                          const PoolChoices& chosen);
 
 }  // namespace tidemark

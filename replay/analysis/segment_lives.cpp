@@ -137,9 +137,11 @@ class Lives {
         const auto found = holder(held_, range.begin);
         if (found == held_.end() || found->second.is_seed)
             return;
+        SegmentLife& life = lane_.lives[found->second.life];
         lane_.life_of_request[step] = found->second.life;
+        life.whole = life.whole && range.begin == life.begin;
         if (lane_.has_pages && range.size > 0)
-            lane_.lives[found->second.life].small = range.size <= 1_MiB;
+            life.small = range.size <= 1_MiB;
     }
 
     RecordedLane& lane_;
@@ -190,6 +192,15 @@ class RunOfReleases {
     bool captures_;
 };
 
+// Do large ones of another stream than the default follow small ones? They were captured, then.
+bool shows_capture(std::span<const Release> run) {
+    for (std::size_t i = 1; i < run.size(); ++i) {
+        if (run[i - 1].small && !run[i].small && run[i].stream != StreamId::default_stream)
+            return true;
+    }
+    return false;
+}
+
 class Assumption {
   public:
     explicit Assumption(RecordedLane& lane) : lane_(lane), next_pool_(lane.next_pool) {}
@@ -204,8 +215,8 @@ class Assumption {
                               run[i - 1].stream == run[i].stream;
             if (!same)
                 ++lane_.groups;
-            if (i > 0 && was_private && is_private && run[i].small && !run[i - 1].small)
-                ++next_pool_;  // a pool gives back small ones first: this is another
+            if (i > 0 && was_private && is_private && is_another_pool(run[i - 1], run[i]))
+                ++next_pool_;
             was_private = is_private;
             if (run[i].life != Release::kSeed)
                 decide(lane_.lives[run[i].life], is_private);
@@ -213,7 +224,14 @@ class Assumption {
         ++next_pool_;
     }
 
+    std::uint32_t next_pool() const { return next_pool_; }
+
   private:
+    // A pool gives back its small ones first, in order, then its large ones, in order.
+    static bool is_another_pool(const Release& before, const Release& now) {
+        return before.small == now.small ? !is_before(before, now) : now.small;
+    }
+
     void decide(SegmentLife& life, bool is_private) {
         if (life.known)
             return;
@@ -232,6 +250,22 @@ bool is_release(const TraceEvent& event) {
     return event.kind == EventKind::segment_free || event.kind == EventKind::segment_unmap;
 }
 
+// Private pools in which several small requests lived, and none beside another in a segment.
+void find_whole_pools(RecordedLane& lane) {
+    constexpr std::size_t kEnough = 3;
+    std::map<PoolId, std::size_t> small_lives;
+    std::set<PoolId> split;
+    for (const SegmentLife& life : lane.lives) {
+        small_lives[life.pool] += life.small ? 1U : 0U;
+        if (!life.whole)
+            split.insert(life.pool);
+    }
+    for (const auto& [pool, count] : small_lives) {
+        if (pool != PoolId::default_pool && count >= kEnough && split.count(pool) == 0)
+            lane.whole_pools.insert(pool);
+    }
+}
+
 }  // namespace
 
 void assume_pools(RecordedLane& lane) {
@@ -247,7 +281,7 @@ void assume_pools(RecordedLane& lane) {
     for (SegmentLife& life : lane.lives)
         life.known = life.death == SegmentLife::kAlive || life.pool != PoolId::default_pool;
     const std::vector<Release> releases = lives.take_releases();
-    Assumption assumption(lane);
+    std::vector<std::span<const Release>> runs;
     for (std::size_t begin = 0; begin < releases.size();) {
         std::size_t end = begin + 1;
         const auto follows = [&](std::size_t i) {
@@ -259,24 +293,37 @@ void assume_pools(RecordedLane& lane) {
         };
         while (end < releases.size() && follows(end))
             ++end;
-        assumption.assume(std::span(releases).subspan(begin, end - begin));
+        runs.push_back(std::span(releases).subspan(begin, end - begin));
+        lane.captures = lane.captures || shows_capture(runs.back());
         begin = end;
     }
+    Assumption assumption(lane);
+    for (const std::span<const Release> run : runs)
+        assumption.assume(run);
+    lane.first_own_pool = assumption.next_pool();
+    find_whole_pools(lane);
 }
 
-PoolId pool_of(const SegmentLife& life, const std::map<std::uint32_t, bool>& chosen) {
-    const auto choice = chosen.find(life.group);
-    const bool instead = !life.known && choice != chosen.end() && choice->second;
-    return instead ? life.instead : life.pool;
+PoolId pool_of(const RecordedLane& lane, const SegmentLife& life, const PoolChoices& chosen) {
+    if (life.known)
+        return life.pool;
+    for (const std::uint32_t key : {life_key(lane, life), group_key(life)}) {
+        const auto choice = chosen.find(key);
+        if (choice == chosen.end() || choice->second == PoolChoice::likelier)
+            continue;
+        return choice->second == PoolChoice::instead ? life.instead
+                                                     : PoolId{lane.first_own_pool + key};
+    }
+    return life.pool;
 }
 
-std::vector<std::pair<std::size_t, PoolId>> changed_pools(
-    const RecordedLane& lane, const std::map<std::uint32_t, bool>& chosen) {
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(const RecordedLane& lane,
+                                                          const PoolChoices& chosen) {
     std::vector<std::pair<std::size_t, PoolId>> changes;
     for (std::size_t step = 0; step < lane.life_of_request.size(); ++step) {
         if (lane.life_of_request[step] == RecordedLane::kNoLife)
             continue;
-        const PoolId pool = pool_of(lane.lives[lane.life_of_request[step]], chosen);
+        const PoolId pool = pool_of(lane, lane.lives[lane.life_of_request[step]], chosen);
         if (pool != PoolId{lane.steps[step].event.aux})
             changes.emplace_back(step, pool);
     }

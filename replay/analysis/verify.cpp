@@ -61,10 +61,9 @@ void add(AllocatorStats& sum, const AllocatorStats& stats) {
 
 // What was found about pools: of each segment that isn't in the pool that the trace says, and what
 // that means for the requests.
-void add_pools(VerifyReport& report, const RecordedLane& lane,
-               const std::map<std::uint32_t, bool>& chosen) {
+void add_pools(VerifyReport& report, const RecordedLane& lane, const PoolChoices& chosen) {
     for (const SegmentLife& life : lane.lives) {
-        const PoolId pool = pool_of(life, chosen);
+        const PoolId pool = pool_of(lane, life, chosen);
         if (pool != PoolId{lane.steps[life.birth].event.aux})
             report.facts.push_back({.kind = InferredFact::Kind::pool_of_segment,
                                     .device = lane.device,
@@ -121,7 +120,7 @@ Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, 
 }  // namespace
 
 std::string_view to_text(InferredFact::Kind kind) {
-    constexpr std::array<std::string_view, 7> kNames{"emptied_caches",
+    constexpr std::array<std::string_view, 8> kNames{"emptied_caches",
                                                      "ended_pool",
                                                      "late_completions",
                                                      "switched_segments",

@@ -39,6 +39,7 @@ struct InferredFact {
         switched_segments,  // expandable_segments was switched just before `event`
         pool_of_segment,    // the segment of `event` was in `pool`, not as recorded
         refused_in_scope,   // the request `event` came while a graph was captured: no retry
+        device_full,        // the device was out of memory for the request `event`
         limit,              // the program's limit on reserved bytes was `count`, or nearly so
     };
     Kind kind = Kind::emptied_caches;

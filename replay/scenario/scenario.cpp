@@ -14,6 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/text.h"
 #include "replay/scenario/recorded_policy.h"
+#include "replay/scenario/trial.h"
 
 namespace tidemark {
 namespace {
@@ -116,8 +117,10 @@ class Machine {
             if (scenario.limit > 0)
                 capacity = std::min(capacity, scenario.limit);
             Stand stand;
-            stand.device = std::make_unique<SimDevice>(SimConfig{
-                .capacity = capacity, .granularity = profile.granularity, .profile = &profile});
+            stand.device = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
+                                                                 .granularity = profile.granularity,
+                                                                 .profile = &profile,
+                                                                 .placement = placement_for(spec)});
             if (scenario.check) {
                 stand.checker = std::make_unique<Checker>();
                 stand.checked = std::make_unique<CheckedDevice>(*stand.device, *stand.checker);

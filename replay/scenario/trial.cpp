@@ -139,7 +139,8 @@ Result<Stand> build(const TrialSetup& setup, const PolicySpec& spec) {
     const Bytes held = align_up(setup.overhead, granularity);
     SimConfig config{.capacity = setup.memory == 0 ? SimDevice::kLargestCapacity : setup.memory,
                      .granularity = granularity,
-                     .profile = setup.profile};
+                     .profile = setup.profile,
+                     .placement = placement_for(spec)};
     if (setup.limit > 0 && !spec.keeps_limit())
         config.capacity = std::min(config.capacity, held + setup.limit);
     if (held >= config.capacity || config.capacity > SimDevice::kLargestCapacity)

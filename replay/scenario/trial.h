@@ -13,12 +13,18 @@
 #include <span>
 #include <vector>
 
-#include "backends/sim/costs.h"
+#include "backends/sim/sim_device.h"
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
+
+// Where a simulated device puts plain memory for a policy: in the driver's order, unless the
+// policy declares that nothing depends on it.
+inline Placement placement_for(const PolicySpec& spec) {
+    return spec.policy->placement_matters ? Placement::driver : Placement::slots;
+}
 
 struct TrialSetup {
     PolicySpec policy = {};

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import prove_checks  # noqa: E402
 import prove_on_gpu  # noqa: E402
 from prove_archive import Archive  # noqa: E402
-from prove_recording import fraction_for, requests_digest  # noqa: E402
+from prove_recording import fraction_for, last_refusal, requests_digest  # noqa: E402
 
 MIB = 1 << 20
 TOTAL = 150_109_880_320
@@ -36,7 +36,7 @@ class MadeUpMachine:
         self.numbers = itertools.count()
 
     def start(self, command, conf, limit):
-        return 0.1, 0, "a GPU\n", ""
+        return 0.1, 0, "a GPU, 1.0, 143771 MiB, 0 MiB\n", ""
 
     def program(self, script, arguments, conf):
         name, limit = arguments[0], arguments[arguments.index("--limit") + 1]
@@ -47,13 +47,17 @@ class MadeUpMachine:
         self.commands.append((name, conf, limit))
         if self.planted.get("broken") == (name, conf):
             return {"outcome": "error", "error": "Traceback\nRuntimeError: planted", "conf": conf}
+        refusal = {"bytes": 64 * MIB, "after_allocations": 9,
+                   "device_free": self.planted.get("device_free", 99000 * MIB)}
+        digest = self.planted.get("digest", "d") if len(self.commands) > 1 else "d"
         return {"outcome": "out_of_memory" if died else "finished", "error": None, "name": name,
                 "conf": conf, "limit": limit, "ooms": int(died), "total_memory": TOTAL,
-                "requests": 10, "requests_digest": "d", "snapshot": str(path),
+                "requests": 10, "requests_digest": digest, "snapshot": str(path),
                 "context_bytes": 400 * MIB, "overhead_bytes": 500 * MIB,
+                "last_refusal": refusal if died else None,
                 "stats": {"reserved_bytes.all.peak": peak, "allocated_bytes.all.peak": 500 * MIB,
                           "active_bytes.all.peak": 500 * MIB, "num_alloc_retries": 0,
-                          "num_ooms": int(died)}}
+                          "num_device_alloc": 30, "num_ooms": int(died)}}
 
     def tidemark(self, command, snapshot, *arguments):
         if command == "advise":
@@ -67,8 +71,10 @@ class MadeUpMachine:
                 found.append({"policy": "torch:max_split_size_mb=64,expandable_segments=true",
                               "smallest_limit_bytes": self.LEAST[ADVISED]})
             return {"candidates": found}
-        conf = arguments[arguments.index("--policy") + 1].removeprefix("torch:")
-        return {"peak_reserved_bytes": self.PEAKS[conf]}
+        conf = arguments[arguments.index("--policy") + 1].removeprefix("torch").removeprefix(":")
+        peak = self.planted.get("replayed", self.PEAKS)[conf]
+        return {"peak_reserved_bytes": peak, "retries": 4, "segments_created": 20,
+                "calls_set_access": 9, "refusals": []}
 
     def verify(self, result):
         if "stats" not in result:
@@ -110,6 +116,7 @@ class Prove(unittest.TestCase):
             ("moe", "", int(650 * MIB * 0.97)), ("moe", ADVISED, 600 * MIB),
             ("moe", ADVISED, int(600 * MIB * 0.97))]))
         self.assertTrue(report["complete"])
+        self.assertEqual(list(report["seconds"]), ["recording", "asking", "reruns and edges"])
         self.assertEqual(len(report["workloads"]["moe"]["cases"]), 8)
         self.assertEqual(report["overhead"]["most"], 500 * MIB)
         self.assertEqual(len(report["checks"]), len(checks))
@@ -143,6 +150,46 @@ class Prove(unittest.TestCase):
         self.assertTrue(all("planted" in each.note for each in bad))
         self.assertEqual(len(report["workloads"]["moe"]["cases"]), 8)
 
+    def test_a_rerun_that_asks_for_other_memory_fails_only_if_its_figures_differ(self):
+        checks, _ = self.prove(digest="other")
+        self.assertEqual([each for each in checks if not each.ok], [])
+        told = [each.what for each in checks if "asked for other memory" in each.note]
+        self.assertEqual(len(told), 4, told)
+        first = {"requests": 9, "requests_digest": "a", "outcome": "finished",
+                 "stats": {"reserved_bytes.all.peak": 100 * MIB}}
+        second = dict(first, requests_digest="b", stats={"reserved_bytes.all.peak": 102 * MIB})
+        check = prove_checks.check_again("moe", "peak again", first, second)
+        self.assertEqual((check.ok, check.note),
+                         (False, "asked for other memory: 9 requests for 9"))
+
+    def test_where_a_run_died_is_told_and_counters_are_compared(self):
+        checks, report = self.prove(real_least={"": 651 * MIB, ADVISED: 600 * MIB})
+        notes = {each.what: each.note for each in checks}
+        counters = "retries 4 for 0, device allocations 29 for 30"
+        self.assertEqual(notes["fit: survives"], "1 refusal; died after 9 allocations, asking "
+                         "64.0 MiB; " + counters)
+        self.assertEqual(notes["fit advised: survives"], counters)
+        predicted = [each["predicted"] for each in report["workloads"]["moe"]["cases"]]
+        self.assertEqual(predicted[0], {"retries": 4, "device_allocations": 29,
+                                        "refused_bytes": None})
+        self.assertEqual(len(predicted), 8)
+
+    def test_a_refusal_by_a_full_device_proves_nothing(self):
+        checks, _ = self.prove(device_free=63 * MIB)
+        bad = [each for each in checks if not each.ok]
+        self.assertEqual(sorted(each.what for each in bad),
+                         ["fit advised: 3 % less is refused", "fit: 3 % less is refused"])
+        self.assertIn("the device had only 63 MiB left", bad[0].note)
+
+    def test_settings_that_need_too_much_are_left_out_and_it_is_told(self):
+        checks, report = self.prove(replayed=dict(
+            MadeUpMachine.PEAKS, **{"max_split_size_mb:128": 61 << 30}))
+        odd = [each for each in checks if not each.ok]
+        self.assertEqual([(each.what, each.ok) for each in odd],
+                         [("peak fixed max_split_size_mb:128", None)])
+        self.assertEqual(len(report["workloads"]["moe"]["cases"]), 7)
+        self.assertTrue(prove_checks.line(odd[0]).startswith("skip  moe"))
+
     def test_a_broken_workload_is_one_failure(self):
         checks, report = self.prove(broken=("moe", ""))
         self.assertEqual([(each.what, each.ok) for each in checks], [("runs", False)])
@@ -164,9 +211,12 @@ class Prove(unittest.TestCase):
                                  "moe-default.pickle.xz"])
 
     def test_a_refusal_that_a_library_catches_counts_and_is_told(self):
-        result = {"outcome": "finished", "ooms": 2, "stats": {}}
+        result = {"outcome": "finished", "ooms": 2, "stats": {}, "last_refusal": {
+            "bytes": 3 * MIB, "after_allocations": 1234, "device_free": 4 * MIB}}
         check = prove_checks.check_dies("resnet", "fit", MIB, result)
-        self.assertEqual((check.ok, check.note), (True, "2 refusals, caught inside a library"))
+        self.assertEqual((check.ok, check.note), (
+            True, "2 refusals, caught inside a library; last refused after 1,234 allocations, "
+            "asking 3.0 MiB; retries None"))
         self.assertFalse(prove_checks.check_survives("resnet", "fit", MIB, result).ok)
 
     def test_the_table_lines_up_and_marks_failures(self):
@@ -201,6 +251,28 @@ class Recording(unittest.TestCase):
                       entries(("alloc", 1, 9, 0), ("alloc", 2, 8, 0), ("free_requested", 1, 9, 0)),
                       entries(("alloc", 1, 9, 0), ("alloc", 2, 8, 5), ("free_requested", 2, 8, 5))):
             self.assertNotEqual(requests_digest(other)["requests_digest"], digest)
+
+
+    def test_the_digest_ignores_the_order_of_frees_that_no_request_parts(self):
+        def digest(*freed):
+            trace = [{"action": "alloc", "addr": at, "size": 9, "stream": 0} for at in (1, 2, 3)]
+            for at in freed:
+                trace.append({"action": "free_requested", "addr": at} if at else
+                             {"action": "alloc", "addr": 4, "size": 9, "stream": 0})
+            return requests_digest(trace)["requests_digest"]
+
+        self.assertEqual(digest(1, 2, None, 3), digest(2, 1, None, 3))
+        self.assertEqual(digest(None, 1, 2, 3), digest(None, 3, 1, 2))
+        self.assertNotEqual(digest(1, 2, None, 3), digest(1, None, 2, 3))
+        self.assertNotEqual(digest(1, None), digest(2, None))
+
+    def test_the_last_refusal_is_found(self):
+        trace = [{"action": "alloc"}, {"action": "oom", "size": 7, "device_free": 1},
+                 {"action": "alloc"}, {"action": "free_requested"},
+                 {"action": "oom", "size": 8, "device_free": 2}, {"action": "alloc"}]
+        self.assertEqual(last_refusal(trace),
+                         {"bytes": 8, "device_free": 2, "after_allocations": 2})
+        self.assertIsNone(last_refusal(trace[:1]))
 
 
 class Machine(unittest.TestCase):

@@ -16,9 +16,9 @@ namespace {
 struct Fixture {
     explicit Fixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
         : device(capacity) {
-        std::vector<Range> script;
+        std::vector<ScriptedDevice::Call> script;
         for (std::uint64_t i = 1; i <= 60; ++i)
-            script.push_back({Address{i * 1_GiB}, 0});
+            script.push_back({DeviceCall::malloc, {Address{i * 1_GiB}, 0}});
         device.play(script);
         allocator = *parse_policy(policy)->make(device);
     }
