@@ -111,7 +111,8 @@ class SimDevice final : public Device {
         count(DeviceCall::free);
         if (!captured_.empty()) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::not_permitted);
-        const Bytes size = driver_.covers(address) ? driver_.give(address) : plain_.give(address);
+        const bool placed = config_.placement == Placement::driver && driver_.covers(address);
+        const Bytes size = placed ? driver_.give(address) : plain_.give(address);
         if (size == 0) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::invalid_value);
         free_ += size;

@@ -53,9 +53,29 @@ void CheckedAllocator::record_use(const Allocation& allocation, StreamId stream)
 }
 
 void CheckedAllocator::trim(TrimLevel level) {
-    before_call();
-    inner_->trim(level);
-    after_call();
+    forward([level](Allocator& inner) { inner.trim(level); });
+}
+
+void CheckedAllocator::begin_pool(PoolId pool, PoolTraits traits) {
+    forward([&](Allocator& inner) { inner.begin_pool(pool, traits); });
+}
+
+void CheckedAllocator::end_pool(PoolId pool) {
+    forward([pool](Allocator& inner) { inner.end_pool(pool); });
+}
+
+void CheckedAllocator::close_pool(PoolId pool) {
+    forward([pool](Allocator& inner) { inner.close_pool(pool); });
+}
+
+void CheckedAllocator::trim_pool(PoolId pool) {
+    forward([pool](Allocator& inner) { inner.trim_pool(pool); });
+}
+
+Result<void> CheckedAllocator::reconfigure(const Options& options) {
+    Result<void> done;
+    forward([&](Allocator& inner) { done = inner.reconfigure(options); });
+    return done;
 }
 
 Bytes CheckedAllocator::largest_free() const {

@@ -43,6 +43,11 @@ class CheckedAllocator final : public Allocator {
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
     void trim(TrimLevel level) override;
+    void begin_pool(PoolId pool, PoolTraits traits) override;
+    void end_pool(PoolId pool) override;
+    void close_pool(PoolId pool) override;
+    void trim_pool(PoolId pool) override;
+    Result<void> reconfigure(const Options& options) override;
     Bytes largest_free() const override;
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
 
@@ -58,6 +63,14 @@ class CheckedAllocator final : public Allocator {
 
     void before_call();
     void after_call();
+
+    // Forwards a call that the checker need not know of.
+    template <class Call>
+    void forward(Call call) {
+        before_call();
+        call(*inner_);
+        after_call();
+    }
 
     std::unique_ptr<Allocator> inner_;
     Checker& checker_;

@@ -21,6 +21,9 @@ constexpr PoolId kForeignScope{0xfffffff0U};
 // tried.
 constexpr std::size_t kMostShares = 24;
 
+// A replay with so many differences has lost its way: then the first explanation will do.
+constexpr std::uint64_t kHopeless = 300;
+
 bool is_release(EventKind kind) {
     return kind == EventKind::segment_free || kind == EventKind::segment_unmap;
 }
@@ -117,6 +120,7 @@ LaneReplay::Live* LaneReplay::live(std::uint32_t slot) {
 std::uint64_t LaneReplay::step() {
     const TraceEvent& now = event(position_);
     std::uint64_t different = 0;
+    copies_ = 0;
     switch (now.kind) {
         case EventKind::segment_free:
         case EventKind::segment_unmap:
@@ -391,10 +395,11 @@ std::vector<PoolId> LaneReplay::pools_of_refusal(const TraceEvent& refusal) cons
 LaneReplay::Attempt LaneReplay::best_attempt(const TraceEvent* request) {
     std::optional<Attempt> best;
     for (const Explanation& way : explanations(request)) {
+        ++copies_;
         Attempt next = attempt(model_.copy(), way, request);
         if (!best || next.differences < best->differences)
             best = std::move(next);
-        if (best->differences == 0)
+        if (best->differences == 0 || findings_.mismatches > kHopeless)
             break;
     }
     TM_CHECK(best.has_value());

@@ -45,7 +45,10 @@ class LaneReplay {
 
     LaneReplay copy() const;
 
-    // What a copy costs, roughly.
+    // How often the last step copied the model to try an explanation.
+    std::uint64_t copies() const { return copies_; }
+
+    // What a copy costs, roughly, in memory.
     std::size_t copy_bytes() const {
         return 64 * 1024 + live_.size() * (sizeof(Live) + 2 * sizeof(Allocation));
     }
@@ -211,6 +214,7 @@ class LaneReplay {
 
     std::map<Address, Held> held_;
     Suspects suspects_;
+    std::uint64_t copies_ = 0;
     std::unique_ptr<LaneReplay> fork_;
     std::uint32_t fork_choice_ = 0;
     Findings findings_;

@@ -11,16 +11,19 @@ namespace {
 
 constexpr std::size_t kStepsPerProgress = 1U << 16U;
 
-// How many choices may be open, and how often the record may be gone through, in all.
+// How many choices may be open, and how many steps may be taken in all: short records may be gone
+// through often, long ones seldom.
 constexpr std::size_t kMostOpen = 4'000;
 constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
-constexpr std::uint64_t kMostWork = 20;
+constexpr std::uint64_t kMostWork = 100;
+constexpr std::uint64_t kMostWorkOfLong = 10;
+constexpr std::uint64_t kEnoughWork = 4'000'000;
 
 // What a copy of the model costs, in steps.
-constexpr std::uint64_t kCopyWork = 20;
+constexpr std::uint64_t kCopyWork = 10;
 
 // After so many contradictions that nothing explains the search gives up.
-constexpr int kMostUnexplained = 20;
+constexpr int kMostUnexplained = 8;
 
 using Progress = std::function<void(std::uint64_t)>;
 
@@ -39,7 +42,7 @@ class Search {
     Search(LaneReplay start, std::size_t steps)
         : path_{std::move(start), 0},
           most_open_(std::min(kMostOpen, kMostOpenBytes / (path_.replay.copy_bytes() + 1) + 16)),
-          work_left_(kMostWork * (steps + 1)) {}
+          work_left_(std::min(kMostWork * (steps + 1), kMostWorkOfLong * steps + kEnoughWork)) {}
 
     LaneFindings run() {
         bool finished = false;
@@ -50,7 +53,7 @@ class Search {
             keep_fork();
             if (gives_up())
                 continue;
-            --work_left_;
+            spend(1 + kCopyWork * path_.replay.copies());
             if (different == 0)
                 continue;
             keep_if_furthest(finished);
@@ -76,6 +79,8 @@ class Search {
 
     bool gives_up() const { return unexplained_ >= kMostUnexplained || work_left_ == 0; }
 
+    void spend(std::uint64_t work) { work_left_ -= std::min(work_left_, work); }
+
     // Follows the likelier possibility of each choice and keeps the others.
     void choose() {
         for (const std::uint32_t key : path_.replay.open_choices()) {
@@ -96,7 +101,7 @@ class Search {
     }
 
     void keep_open(Path other) {
-        work_left_ -= std::min(work_left_, kCopyWork);
+        spend(kCopyWork);
         open_.push_back(std::move(other));
         if (open_.size() > most_open_)
             open_.erase(open_.begin());

@@ -22,7 +22,7 @@ struct LaneFindings {
 };
 
 // `progress(steps)` is told the steps done now and then; it may be empty. O(steps) where the record
-// needs no hypotheses (assume_pools is called if it does), else at most kMostWork times as much.
+// needs no hypotheses (assume_pools is called if it does), else a bounded multiple of that.
 // Errors: see LaneReplay::make.
 Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec,
                                  const std::function<void(std::uint64_t)>& progress);

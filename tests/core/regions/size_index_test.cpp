@@ -101,3 +101,46 @@ TEST_CASE("the largest sizes have their bins too", "[regions]") {
     twins.check(~Bytes{0}, ~std::uint64_t{0});
     twins.check(0, 0);
 }
+
+TEST_CASE("blocks that claim the same place are all found and can all go", "[regions]") {
+    Random random(GENERATE(1U, 2U, 3U));
+    Blocks blocks;
+    SizeIndex index;
+    std::vector<BlockId> inside;
+    for (int step = 0; step < 3'000; ++step) {
+        if (inside.size() < 3 || random.below(100) < 55) {
+            const Bytes size = 512 * (1 + random.below(2));
+            inside.push_back(blocks.create(Address{4096 * random.below(3)}, size, 0));
+            index.insert(inside.back(), blocks);
+        } else {
+            std::swap(inside[random.below(inside.size())], inside.back());
+            index.erase(inside.back(), blocks);  // a TM_CHECK if it cannot be found
+            blocks.release(inside.back());
+            inside.pop_back();
+        }
+    }
+    std::set<BlockId> taken;
+    Bytes last = 0;
+    for (BlockId id = index.take_first_from(0, blocks); id != kNoBlock;
+         id = index.take_first_from(0, blocks)) {
+        CHECK(blocks[id].size >= last);
+        last = blocks[id].size;
+        taken.insert(id);
+    }
+
+    CHECK(taken == std::set<BlockId>(inside.begin(), inside.end()));
+    CHECK(index.empty());
+}
+
+TEST_CASE("a walk over blocks ends, also behind the highest address", "[regions]") {
+    Twins twins;
+    twins.insert(512, 4096);
+    twins.insert(~std::uint64_t{0}, 4096);
+
+    std::size_t steps = 0;
+    for (BlockId id = twins.index.first_from(0, twins.blocks); id != kNoBlock && steps < 10;
+         id = twins.index.next(twins.blocks[id], twins.blocks))
+        ++steps;
+
+    CHECK(steps == 2);
+}
