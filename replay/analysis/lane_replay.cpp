@@ -358,6 +358,9 @@ std::vector<LaneReplay::Explanation> LaneReplay::explanations(const TraceEvent* 
         return ways;
     if (request->kind == EventKind::out_of_memory)
         ways.push_back({all, false, false, true, false, model_.switched, PoolId::default_pool});
+    // A refusal says how much the device had left.
+    if (request->kind == EventKind::out_of_memory && request->address >= request->size)
+        return ways;
     for (std::size_t k = all + 1; k-- > fewest;) {
         for (const PoolId pool : pools)
             ways.push_back({k, false, false, false, true, model_.switched, pool});

@@ -120,13 +120,9 @@ Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, 
 }  // namespace
 
 std::string_view to_text(InferredFact::Kind kind) {
-    constexpr std::array<std::string_view, 8> kNames{"emptied_caches",
-                                                     "ended_pool",
-                                                     "late_completions",
-                                                     "switched_segments",
-                                                     "pool_of_segment",
-                                                     "refused_in_scope",
-                                                     "limit"};
+    constexpr std::array<std::string_view, 8> kNames{
+        "emptied_caches",  "ended_pool",       "late_completions", "switched_segments",
+        "pool_of_segment", "refused_in_scope", "device_full",      "limit"};
     const auto index = static_cast<std::size_t>(kind);
     TM_CHECK(index < kNames.size());
     return kNames[index];

@@ -144,11 +144,11 @@ TEST_CASE("a chunk that is free is given back, and its gap is used when it is mo
 
 TEST_CASE("multiples of 512 MiB are aligned to as much") {
     DriverPlacement memory = without_first_holes();
-    const Address first = taken(memory, 1024_MiB);
-    CHECK(to_integer(first) % 512_MiB == 0);
-    CHECK(to_integer(taken(memory, 510_MiB)) % 512_MiB != 0);
-    // Above `first` is a gap of 512 MiB less the context's chunks.
-    CHECK(taken(memory, 256_MiB) > first);
+    const Address below = taken(memory, 510_MiB);
+    CHECK(to_integer(below) % 512_MiB == 448_MiB);  // beneath the context's two chunks
+    const Address aligned = taken(memory, 1024_MiB);
+    CHECK(aligned == Address{to_integer(below) - 448_MiB - 1024_MiB});
+    CHECK(taken(memory, 256_MiB) == Address{to_integer(below) - 256_MiB});  // between the two
 }
 
 TEST_CASE("only live beginnings of driver placement can be given back, once") {

@@ -92,7 +92,7 @@ TEST_CASE("verify prefers a retry where the limit explains the releases", "[veri
 
 TEST_CASE("verify compares refusals", "[verify]") {
     TraceBuilder refused = small_program();
-    refused.add({.size = 30_MiB, .kind = EventKind::out_of_memory});
+    refused.add({.size = 30_MiB, .address = 1_GiB, .kind = EventKind::out_of_memory});
 
     CHECK(verified(refused, "torch:limit=20MiB").mismatches == 0);
     CHECK(verified(refused, "torch:limit=100MiB").mismatches >= 1);
