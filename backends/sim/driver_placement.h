@@ -2,8 +2,9 @@
 // such memory into blocks often take the block at the lowest address, so what they need depends on
 // the order of these addresses.
 //
-// Model: our own measurement on an H200, driver 580, from the segments that 46 runs of PyTorch
-// recorded (21,000 calls, 9,000 of them beside other memory in a chunk):
+// Model: our own measurement on an H200, driver 580, from the segments that 45 runs of PyTorch
+// recorded (21,587 calls; with each call's past known, the rule for holes gave the recorded address
+// in 9,862 of 9,946 cases in which it named one and the driver used a known chunk):
 //   - Address space is taken in chunks: the request rounded up to 32 MiB, aligned to 32 MiB (to
 //     512 MiB if the request is a multiple of that). A chunk lies at the upper end of the highest
 //     gap that has room for it and for its alignment less a page, as the operating system is asked
@@ -14,8 +15,11 @@
 //     once, and its gap merges with its neighbours.
 //   - The context itself leaves a hole of 24 MiB in one chunk and of 2 MiB in a younger one.
 // Not modelled: what else lives in the process. Libraries that load their code on first use, and
-// threads, take and leave gaps and holes at moments that no record tells. Where a process had
-// nothing of the kind, every address had the predicted rank among the live ones.
+// threads, take and leave gaps and holes at moments that no record tells. The largest: when its
+// first big kernels are used, a context gives 414 or 446 MiB back, at the low end of the chunk of
+// the 2 MiB hole; seen after 0 to 15 segments, never in programs without such kernels.
+// Replayed from nothing, 8 runs were predicted whole (7,160 calls); over all, 97.1 % of the pairs
+// of live segments of one stream and pool lie in the predicted order (slots: 26.5 %).
 //
 // Not thread-safe. O(log chunks + holes of one chunk) a call; a new chunk also looks at the gaps
 // above its own whose size has the same power of two.

@@ -257,6 +257,7 @@ PolicyInfo bump() {
             "based on object lifetimes, 1990",
         .options = kOptions,
         .make = make_bump,
+        .placement_matters = false,
     };
 }
 

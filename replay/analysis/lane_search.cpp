@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::size_t kStepsPerProgress = 1U << 16U;
 
-// How many choices may be open, and how many steps may be taken in all: short records may be gone
-// through often, long ones seldom.
+// How many choices may be open, and how much may be done in all, in steps of the record: so many,
+// and so many times the record.
 constexpr std::size_t kMostOpen = 4'000;
 constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
-constexpr std::uint64_t kMostWork = 100;
-constexpr std::uint64_t kMostWorkOfLong = 10;
-constexpr std::uint64_t kEnoughWork = 4'000'000;
+constexpr std::uint64_t kMostWork = 60'000'000;
+constexpr std::uint64_t kMostRounds = 20;
 
-// What a copy of the model costs, in steps.
-constexpr std::uint64_t kCopyWork = 10;
+// What a copy of the model costs, in steps: it has lists for each stream in each pool.
+constexpr std::uint64_t kCopyWork = 300;
+constexpr std::uint64_t kCopyWorkOfStream = 100;
 
 // After so many contradictions that nothing explains the search gives up.
 constexpr int kMostUnexplained = 8;
@@ -39,10 +39,11 @@ LaneFindings run_straight(LaneReplay replay, const Progress& progress) {
 
 class Search {
   public:
-    Search(LaneReplay start, std::size_t steps)
+    Search(LaneReplay start, const RecordedLane& lane)
         : path_{std::move(start), 0},
           most_open_(std::min(kMostOpen, kMostOpenBytes / (path_.replay.copy_bytes() + 1) + 16)),
-          work_left_(std::min(kMostWork * (steps + 1), kMostWorkOfLong * steps + kEnoughWork)) {}
+          copy_work_(kCopyWork + kCopyWorkOfStream * lane.streams),
+          work_left_(kMostWork + kMostRounds * lane.steps.size()) {}
 
     LaneFindings run() {
         bool finished = false;
@@ -53,7 +54,7 @@ class Search {
             keep_fork();
             if (gives_up())
                 continue;
-            spend(1 + kCopyWork * path_.replay.copies());
+            spend(1 + copy_work_ * path_.replay.copies());
             if (different == 0)
                 continue;
             keep_if_furthest(finished);
@@ -101,7 +102,7 @@ class Search {
     }
 
     void keep_open(Path other) {
-        spend(kCopyWork);
+        spend(copy_work_);
         open_.push_back(std::move(other));
         if (open_.size() > most_open_)
             open_.erase(open_.begin());
@@ -140,30 +141,30 @@ class Search {
     std::size_t most_open_;
     std::optional<Path> furthest_;
     bool furthest_finished_ = false;
+    std::uint64_t copy_work_;
     std::uint64_t work_left_;
     int unexplained_ = 0;
 };
 
 }  // namespace
 
-Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec,
-                                 const Progress& progress) {
+Result<LaneFindings> replay_straight(const RecordedLane& lane, const ModelSpec& spec,
+                                     const Progress& progress) {
     TM_ASSIGN(LaneReplay plain, LaneReplay::make(lane, spec, {}));
-    LaneFindings straight = run_straight(std::move(plain), progress);
-    if (straight.found.mismatches == 0)
-        return straight;
+    return run_straight(std::move(plain), progress);
+}
+
+Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec) {
     if (lane.life_of_request.empty())
         assume_pools(lane);
     const LaneReplay::Setup setup{
         .infers_pools = lane.has_unknown_pools,
         .infers_switches = spec.switched && lane.has_plain && lane.has_pages,
     };
-    if (!setup.infers_pools && !setup.infers_switches)
-        return straight;
     TM_ASSIGN(LaneReplay start, LaneReplay::make(lane, spec, setup));
-    LaneFindings searched = Search(std::move(start), lane.steps.size()).run();
+    LaneFindings searched = Search(std::move(start), lane).run();
     searched.found.has_inferred_pools = setup.infers_pools;
-    return searched.found.mismatches < straight.found.mismatches ? searched : straight;
+    return searched;
 }
 
 }  // namespace tidemark

@@ -40,6 +40,7 @@ class Builder {
         for (std::size_t i = 0; i < lanes_.size(); ++i) {
             lanes_[i].device = static_cast<std::uint16_t>(i);
             lanes_[i].slots = info.slot_count;
+            lanes_[i].streams = info.streams.size();
             lanes_[i].captures = captures_graphs(info);
             lanes_[i].next_pool = static_cast<std::uint32_t>(info.pools.size());
         }

@@ -55,10 +55,12 @@ struct RecordedLane {
     std::vector<TraceEvent> final_blocks;  // by address
     std::uint16_t device = 0;
     std::uint32_t slots = 0;
+    std::size_t streams = 1;
     std::uint64_t truths = 0;
     bool has_plain = false;       // segment_alloc occurs
     bool has_pages = false;       // segment_map occurs
     bool captures = false;        // the program is known to capture graphs, on streams of its own
+    Bytes max_split = 0;          // the policy's max_split_size; 0 = unlimited
     std::uint32_t next_pool = 0;  // the first PoolId that is free for pools which nobody has named
 
     // Filled by assume_pools().

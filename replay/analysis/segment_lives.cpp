@@ -250,6 +250,28 @@ bool is_release(const TraceEvent& event) {
     return event.kind == EventKind::segment_free || event.kind == EventKind::segment_unmap;
 }
 
+// Inside the scope of a private pool nothing but that pool's own blocks of max_split_size and above
+// goes back to make room, one or several from the largest down: such releases just before a new
+// segment of a private pool were of that pool.
+void follow_requests(RecordedLane& lane, std::span<const Release> run) {
+    const auto born = lane.births.find(run.back().step + 1);
+    if (born == lane.births.end() || lane.max_split == 0)
+        return;
+    const SegmentLife next = lane.lives[born->second];
+    bool own_room = next.pool != PoolId::default_pool;
+    for (std::size_t i = 0; i < run.size(); ++i)
+        own_room = own_room && run[i].size >= lane.max_split && run[i].stream == next.stream &&
+                   (i == 0 || is_before(run[i], run[i - 1]));
+    if (!own_room)
+        return;
+    for (const Release& release : run) {
+        if (release.life == Release::kSeed || lane.lives[release.life].known)
+            continue;
+        lane.lives[release.life].pool = next.pool;
+        lane.lives[release.life].instead = PoolId::default_pool;
+    }
+}
+
 // Private pools in which several small requests lived, and none beside another in a segment.
 void find_whole_pools(RecordedLane& lane) {
     constexpr std::size_t kEnough = 3;
@@ -300,6 +322,9 @@ void assume_pools(RecordedLane& lane) {
     Assumption assumption(lane);
     for (const std::span<const Release> run : runs)
         assumption.assume(run);
+    // Later segments first: theirs is what earlier ones are taken for.
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+        follow_requests(lane, *run);
     lane.first_own_pool = assumption.next_pool();
     find_whole_pools(lane);
 }

@@ -91,30 +91,59 @@ void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) 
         report.first_mismatch = std::move(found.first_mismatch);
 }
 
-// One lane under `policy`; without a limit, under the ones that the record points to as well.
+Bytes max_split_of(const PolicySpec& policy) {
+    constexpr std::string_view kName = "max_split_size_mb";
+    const auto options = policy.options.all();
+    const bool has = std::any_of(options.begin(), options.end(),
+                                 [](const auto& option) { return option.first == kName; });
+    return has ? policy.options.count(kName) * 1_MiB : 0;
+}
+
+// A limit and how far the record agrees with it.
+struct LimitTrial {
+    Bytes limit = 0;
+    ModelSpec spec;
+    LaneFindings straight;
+
+    std::uint64_t agrees_until() const {
+        const auto& first = straight.found.first_mismatch;
+        return first ? first->event : ~std::uint64_t{0};
+    }
+};
+
+// One lane under `policy`; without a limit, under those that the record points to as well.
+// Whichever agrees with it longest is looked into.
 Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, Bytes memory,
                                   const std::function<void(std::uint64_t)>& progress) {
+    lane.max_split = max_split_of(policy);
     std::vector<Bytes> limits;
     if (policy.keeps_limit() && policy.options.is_default("limit"))
         limits = infer_limits(lane, policy);
     limits.push_back(0);
-    std::optional<LaneFindings> best;
+    std::optional<LimitTrial> best;
     for (const Bytes limit : limits) {
-        TM_ASSIGN(const PolicySpec limited, policy.with_limit(limit));
-        ModelSpec spec{limited, {}, memory};
-        TM_ASSIGN(spec.switched, switched(limited));
-        TM_ASSIGN(LaneFindings found, search_lane(lane, spec, progress));
-        if (limit != 0)
-            found.found.facts.push_back({.kind = InferredFact::Kind::limit,
-                                         .device = lane.device,
-                                         .event = 0,
-                                         .count = limit});
-        if (!best || found.found.mismatches < best->found.mismatches)
-            best = std::move(found);
-        if (best->found.mismatches == 0)
+        LimitTrial trial{limit, {}, {}};
+        TM_ASSIGN(trial.spec.policy, policy.with_limit(limit));
+        TM_ASSIGN(trial.spec.switched, switched(trial.spec.policy));
+        trial.spec.capacity = memory;
+        TM_ASSIGN(trial.straight, replay_straight(lane, trial.spec, progress));
+        if (!best || trial.agrees_until() > best->agrees_until())
+            best = std::move(trial);
+        if (best->straight.found.mismatches == 0)
             break;
     }
-    return std::move(*best);
+    LaneFindings found = std::move(best->straight);
+    if (found.found.mismatches != 0) {
+        TM_ASSIGN(LaneFindings searched, search_lane(lane, best->spec));
+        if (searched.found.mismatches < found.found.mismatches)
+            found = std::move(searched);
+    }
+    if (best->limit != 0)
+        found.found.facts.push_back({.kind = InferredFact::Kind::limit,
+                                     .device = lane.device,
+                                     .event = 0,
+                                     .count = best->limit});
+    return found;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // ReplayEngine: every event once, outcomes exact, oddities counted, refusals told.
 #include "replay/engine/engine.h"
 
+#include <utility>
+
 #include <catch2/catch.hpp>
 
 #include "backends/wrap/scripted.h"
@@ -179,4 +181,95 @@ TEST_CASE("a recorded trim empties the caches", "[engine]") {
 
     CHECK(torch.recorder.usages[1].reserved == 2_MiB);
     CHECK(torch.recorder.usages[2].reserved == 0);
+}
+
+TEST_CASE("what was refused when recorded is asked again, and let go if granted", "[engine]") {
+    TraceBuilder trace;
+    trace.allocate(0, 600_MiB).add({.size = 600_MiB, .kind = EventKind::out_of_memory});
+    trace.free(0).add({.size = 700_MiB, .kind = EventKind::out_of_memory});
+    trace.add({.size = 900_MiB, .kind = EventKind::out_of_memory});
+    Fixture torch("torch");
+
+    const ReplaySummary summary = torch.run(trace);
+
+    CHECK(summary.refused == 0);
+    CHECK(summary.refused_again == 1);
+    CHECK(summary.live_at_end == 0);
+    REQUIRE(torch.recorder.refusals.size() == 1);
+    const Refusal& refusal = torch.recorder.refusals[0];
+    CHECK(refusal.event == 1);
+    CHECK(refusal.what.kind == EventKind::out_of_memory);
+    CHECK(refusal.what.size == 600_MiB);
+    CHECK(refusal.usage.reserved == 600_MiB);
+    CHECK(torch.recorder.usages[3].allocated == 0);
+    CHECK(torch.recorder.usages[3].reserved == 700_MiB);  // granted, let go, cached
+    CHECK(torch.recorder.usages[4].reserved == 900_MiB);
+    CHECK(torch.recorder.requested[3] == 0);  // the program never got it
+}
+
+TEST_CASE("a refusal that repeats does not stop a replay until failure", "[engine]") {
+    TraceBuilder trace;
+    trace.add({.size = 2_GiB, .kind = EventKind::out_of_memory}).allocate(0, 2_GiB).free(0);
+    Fixture torch("torch");
+    ReplayLimits limits;
+    limits.stop_at_refusal = true;
+
+    const ReplaySummary summary = torch.run(trace, limits);
+
+    CHECK(summary.events == 2);
+    CHECK(summary.refused_again == 1);
+    CHECK(summary.refused == 1);
+}
+
+TEST_CASE("a request is asked again in its own pool", "[engine]") {
+    TraceBuilder trace;
+    trace.allocate(0, 600_MiB).free(0);  // cached, where a retry would find it
+    trace.add({.size = 700_MiB, .aux = 1, .kind = EventKind::out_of_memory});
+    Fixture torch("torch");
+
+    CHECK(torch.run(trace).refused_again == 1);
+    CHECK(torch.allocators[0]->stats().retries == 0);
+}
+
+TEST_CASE("a trim that ends a pool closes it, and its flags say what goes back", "[engine]") {
+    const auto reserved = [](std::uint8_t flags, std::uint32_t pool) {
+        TraceBuilder trace;
+        trace.allocate(0, 20_MiB).add({.size = 40_MiB, .slot = 1, .aux = 1}).free(0).free(1);
+        trace.add({.aux = pool, .kind = EventKind::trim, .flags = flags});
+        trace.add({.kind = EventKind::trim});
+        Fixture torch("torch");
+        torch.run(trace);
+        return std::pair(torch.recorder.usages[4].reserved, torch.recorder.usages[5].reserved);
+    };
+    using Pair = std::pair<Bytes, Bytes>;
+
+    CHECK(reserved(0, 0) == Pair(40_MiB, 40_MiB));         // caches, not the pool's
+    CHECK(reserved(0, 1) == Pair(0, 0));                   // both
+    CHECK(reserved(kTrimsNothing, 1) == Pair(60_MiB, 0));  // closed: goes with the next trim
+    CHECK(reserved(kTrimsNothing, 0) == Pair(60_MiB, 40_MiB));
+    CHECK(reserved(kEndsPool | kTrimsNothing, 1) == Pair(20_MiB, 0));
+    CHECK(reserved(kEndsPool | kTrimsNothing, 2) == Pair(60_MiB, 40_MiB));  // another pool
+    CHECK(reserved(kEndsPool, 1) == Pair(0, 0));
+}
+
+TEST_CASE("scopes of pools reach the allocator", "[engine]") {
+    const auto retries = [](bool scoped, bool ended) {
+        TraceBuilder trace;
+        trace.allocate(0, 600_MiB).free(0);
+        if (scoped)
+            trace.add({.aux = 1, .kind = EventKind::pool_begin});
+        if (ended)
+            trace.add({.aux = 1, .kind = EventKind::pool_end});
+        trace.allocate(0, 700_MiB);
+        Fixture torch("torch");
+        const ReplaySummary summary = torch.run(trace);
+        CHECK(summary.replayed == trace.events().size());
+        CHECK(summary.refused == (scoped && !ended ? 1 : 0));
+        return torch.allocators[0]->stats().retries;
+    };
+
+    CHECK(retries(false, false) == 1);
+    CHECK(retries(true, false) == 0);  // inside a scope nothing is retried
+    CHECK(retries(true, true) == 1);
+    CHECK(retries(false, true) == 1);
 }

@@ -188,5 +188,55 @@ TEST_CASE("the first error of several trials is reported", "[scenario][trial]") 
     CHECK(to_text(results.error()).find("max_split_size_mb") != std::string::npos);
 }
 
+TEST_CASE("a program that ended with a refusal died, if it is refused again", "[scenario][trial]") {
+    const auto trace = [](bool goes_on) {
+        TraceBuilder builder;
+        builder.allocate(0, 40_MiB);
+        builder.add({.size = 30_MiB, .kind = EventKind::out_of_memory});
+        builder.add({.kind = EventKind::mark}).free(0);
+        for (int i = 0; i < 5; ++i)
+            builder.add({.kind = EventKind::mark});
+        if (goes_on)
+            builder.allocate(1, 10_MiB);
+        return builder.build();
+    };
+
+    const TrialResult dead = trial(trace(false), "torch", {.memory = 64_MiB});
+    CHECK(dead.ends_refused);
+    CHECK_FALSE(dead.survived());
+    CHECK(dead.refused == 0);
+    CHECK(dead.refused_again == 1);
+    REQUIRE(dead.first_refusal);
+    CHECK(dead.first_refusal->event == 1);
+    CHECK(dead.first_refusal->what.size == 30_MiB);
+
+    const TrialResult caught = trial(trace(true), "torch", {.memory = 64_MiB});
+    CHECK_FALSE(caught.ends_refused);
+    CHECK(caught.survived());
+    CHECK(caught.refused_again == 1);
+    CHECK_FALSE(caught.first_refusal);
+
+    const TrialResult roomy = trial(trace(false), "torch", {.memory = 70_MiB});
+    CHECK(roomy.survived());
+    CHECK(roomy.refused_again == 0);
+}
+
+TEST_CASE("a request that is newly refused comes before the recorded end", "[scenario][trial]") {
+    const VectorTrace trace = TraceBuilder()
+                                  .allocate(0, 40_MiB)
+                                  .allocate(1, 40_MiB)
+                                  .add({.size = 90_MiB, .kind = EventKind::out_of_memory})
+                                  .build();
+
+    const TrialResult result = trial(trace, "torch", {.memory = 64_MiB});
+
+    CHECK(result.refused == 1);
+    CHECK(result.refused_again == 1);
+    CHECK(result.ends_refused);
+    CHECK_FALSE(result.survived());
+    REQUIRE(result.first_refusal);
+    CHECK(result.first_refusal->event == 1);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -1,0 +1,379 @@
+// torch's private pools: scopes, deferred frees, the end of a pool, traits.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "backends/wrap/scripted.h"
+#include "core/allocator/spec.h"
+#include "tests/support/policy.h"
+
+using namespace tidemark;
+using support::must_refuse;
+
+namespace {
+
+constexpr PoolId kPool{1};
+constexpr PoolId kOther{2};
+
+struct Fixture {
+    explicit Fixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
+        : device(capacity), allocator(*parse_policy(policy)->make(device)) {}
+
+    Allocation allocate(Bytes size, PoolId pool = PoolId::default_pool) {
+        const auto granted = allocator->allocate({.size = size, .pool = pool});
+        REQUIRE(granted);
+        return *granted;
+    }
+
+    void free(const Allocation& allocation) {
+        allocator->deallocate(allocation, StreamId::default_stream);
+    }
+
+    // A free segment of that size.
+    Address cache(Bytes size, PoolId pool = PoolId::default_pool) {
+        const Allocation block = allocate(size, pool);
+        free(block);
+        return block.address;
+    }
+
+    // The segments given back so far, in order.
+    std::vector<Address> released() const {
+        std::vector<Address> gone;
+        for (const ScriptedDevice::Call& call : device.log()) {
+            if (call.call == DeviceCall::free)
+                gone.push_back(call.range.begin);
+        }
+        return gone;
+    }
+
+    const Usage& usage() const { return allocator->usage(); }
+
+    ScriptedDevice device;
+    std::unique_ptr<Allocator> allocator;
+};
+
+}  // namespace
+
+TEST_CASE("pools have their memory to themselves", "[torch]") {
+    Fixture torch;
+    const Address mine = torch.cache(4096);
+    const Address theirs = torch.cache(4096, kPool);
+
+    CHECK(mine != theirs);
+    CHECK(torch.usage().reserved == 4_MiB);
+    CHECK(torch.allocate(4096, kPool).address == theirs);
+    CHECK(torch.allocate(4096).address == mine);
+    CHECK(torch.allocate(4096, kOther).address != theirs);
+    CHECK(torch.usage().reserved == 6_MiB);
+}
+
+TEST_CASE("inside a scope a request is not retried", "[torch]") {
+    Fixture torch("torch:limit=64MiB");
+    torch.cache(40_MiB);
+    torch.allocator->begin_pool(kPool, {});
+
+    must_refuse(*torch.allocator, 50_MiB);
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kPool}));
+    CHECK(torch.allocator->stats().retries == 0);
+    CHECK(torch.usage().reserved == 40_MiB);
+
+    torch.allocator->end_pool(kPool);
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kPool}));  // as in a scope
+    CHECK(torch.allocator->stats().retries == 0);
+    torch.allocate(50_MiB);
+    CHECK(torch.allocator->stats().retries == 1);
+}
+
+TEST_CASE("scopes nest, repeat, and end with their pool", "[torch]") {
+    Fixture torch("torch:limit=64MiB");
+    Allocator& allocator = *torch.allocator;
+    const auto in_scope = [&] {
+        const std::uint64_t retries = allocator.stats().retries;
+        must_refuse(allocator, 100_MiB);
+        return allocator.stats().retries == retries;
+    };
+    CHECK_FALSE(in_scope());
+    allocator.begin_pool(kPool, {});
+    allocator.begin_pool(kPool, {});
+    allocator.begin_pool(kOther, {});
+    CHECK(in_scope());
+    allocator.close_pool(kPool);
+    CHECK(in_scope());
+    allocator.end_pool(kPool);  // a late end: its scopes are over
+    CHECK(in_scope());
+    allocator.end_pool(kOther);
+    CHECK_FALSE(in_scope());
+    allocator.end_pool(kOther);  // one too many
+    allocator.end_pool(PoolId{9});
+    allocator.close_pool(PoolId{9});
+    allocator.close_pool(kOther);
+    allocator.begin_pool(PoolId::default_pool, {});
+    CHECK_FALSE(in_scope());
+    allocator.begin_pool(kOther, {});
+    CHECK(in_scope());
+}
+
+TEST_CASE("a free inside a scope waits for its end if other streams use the block", "[torch]") {
+    Fixture torch;
+    const Allocation block = torch.allocate(4096);
+    torch.allocator->record_use(block, StreamId{5});
+    torch.allocator->begin_pool(kPool, {});
+    torch.free(block);
+
+    CHECK(torch.usage().allocated == 0);
+    CHECK(torch.usage().active == 4096);
+    CHECK(torch.allocate(4096).address != block.address);  // though stream 5 is done
+    torch.allocator->end_pool(kPool);
+    CHECK(torch.allocate(4096).address == block.address);
+}
+
+TEST_CASE("uses that began inside a scope are forgotten, earlier ones awaited", "[torch]") {
+    const bool before = GENERATE(false, true);
+    Fixture torch;
+    const Allocation block = torch.allocate(4096);
+    torch.device.await(StreamId{5});
+    if (before)
+        torch.allocator->record_use(block, StreamId{5});
+    torch.allocator->begin_pool(kPool, {});
+    torch.allocator->record_use(block, StreamId{6});
+    if (!before)
+        torch.allocator->record_use(block, StreamId{5});
+    torch.free(block);
+    torch.allocator->end_pool(kPool);
+
+    CHECK((torch.allocate(4096).address == block.address) == !before);
+    torch.device.finish(StreamId{5});
+    torch.device.await(StreamId{6});  // of no concern
+    CHECK((torch.allocate(4096).address == block.address) == before);
+}
+
+TEST_CASE("events are not looked at inside a scope", "[torch]") {
+    Fixture torch;
+    const Allocation block = torch.allocate(4096);
+    torch.allocator->record_use(block, StreamId{5});
+    torch.device.await(StreamId{5});
+    torch.free(block);
+    torch.allocator->begin_pool(kPool, {});
+    torch.device.finish(StreamId{5});
+
+    CHECK(torch.allocate(4096).address != block.address);
+    torch.allocate(4096, kPool);
+    CHECK(torch.usage().active == 3 * 4096);
+    torch.allocator->end_pool(kPool);
+    CHECK(torch.allocate(4096).address == block.address);
+}
+
+TEST_CASE("a closed pool goes back after the default one, small before large", "[torch]") {
+    Fixture torch;
+    const Address private_large = torch.cache(20_MiB, kPool);
+    const Address private_small = torch.cache(100, kPool);
+    const Address small = torch.cache(100);
+    const Address large = torch.cache(20_MiB);
+    torch.cache(100, kOther);
+    torch.allocator->close_pool(kPool);
+    CHECK(torch.released().empty());
+
+    torch.allocator->trim(TrimLevel::all);
+
+    CHECK(torch.released() == std::vector{large, small, private_small, private_large});
+    CHECK(torch.usage().reserved == 2_MiB);  // the other pool is still in use
+}
+
+TEST_CASE("a retry takes closed pools too, never open ones", "[torch]") {
+    Fixture torch("torch:limit=64MiB");
+    const Address closed = torch.cache(20_MiB, kPool);
+    torch.cache(20_MiB, kOther);
+    torch.allocator->close_pool(kPool);
+
+    torch.allocate(40_MiB);
+
+    CHECK(torch.released() == std::vector{closed});
+    must_refuse(*torch.allocator, 20_MiB);
+}
+
+TEST_CASE("inside a scope the default pool gives nothing back", "[torch]") {
+    const TrimLevel level = GENERATE(TrimLevel::unused, TrimLevel::all);
+    Fixture torch;
+    torch.cache(20_MiB);
+    const Address closed = torch.cache(20_MiB, kPool);
+    torch.allocator->close_pool(kPool);
+    torch.allocator->begin_pool(kOther, {});
+
+    torch.allocator->trim(level);
+
+    CHECK(torch.released() == std::vector{closed});
+}
+
+TEST_CASE("the end of a pool gives back that pool alone", "[torch]") {
+    Fixture torch;
+    torch.cache(100);
+    torch.cache(100, kOther);
+    const Address large = torch.cache(20_MiB, kPool);
+    const Address small = torch.cache(100, kPool);
+    torch.allocator->trim_pool(kPool);
+    CHECK(torch.released().empty());  // it may be asked for again
+
+    torch.allocator->close_pool(kOther);
+    torch.allocator->close_pool(kPool);
+    torch.allocator->trim_pool(kPool);
+
+    CHECK(torch.released() == std::vector{small, large});
+    CHECK(torch.usage().reserved == 4_MiB);
+}
+
+TEST_CASE("the end of a pool waits for the streams that use its blocks, no others", "[torch]") {
+    Fixture torch;
+    const Allocation theirs = torch.allocate(100, kPool);
+    const Allocation mine = torch.allocate(100);
+    torch.allocator->record_use(theirs, StreamId{5});
+    torch.allocator->record_use(mine, StreamId{6});
+    torch.device.await(StreamId{5});
+    torch.device.await(StreamId{6});
+    torch.free(theirs);
+    torch.free(mine);
+    torch.allocator->close_pool(kPool);
+
+    torch.allocator->trim_pool(kPool);
+
+    CHECK(torch.released() == std::vector{theirs.address});
+    CHECK_FALSE(torch.device.is_awaited(StreamId{5}));
+    CHECK(torch.device.is_awaited(StreamId{6}));
+    CHECK(torch.usage().active == 512);
+}
+
+TEST_CASE("what outlives its pool goes back with a later trim", "[torch]") {
+    Fixture torch;
+    const Allocation survivor = torch.allocate(20_MiB, kPool);
+    torch.allocator->close_pool(kPool);
+    torch.allocator->trim(TrimLevel::all);
+    CHECK(torch.released().empty());
+
+    torch.free(survivor);
+    CHECK(torch.allocate(20_MiB).address != survivor.address);
+    torch.allocator->trim(TrimLevel::all);
+
+    CHECK(torch.released() == std::vector{survivor.address});
+}
+
+TEST_CASE("a pool's name begins anew after its end", "[torch]") {
+    Fixture torch;
+    torch.allocator->begin_pool(kPool, {.serves_on_refusal = true, .splits = false});
+    torch.allocator->end_pool(kPool);
+    torch.cache(100, kPool);
+    torch.allocator->close_pool(kPool);
+    torch.allocator->trim(TrimLevel::all);
+    CHECK(torch.usage().reserved == 0);
+
+    const Allocation block = torch.allocate(100, kPool);
+
+    CHECK(block.size == 512);  // of the old traits nothing is left
+    torch.free(block);
+    torch.allocator->trim(TrimLevel::all);
+    CHECK(torch.usage().reserved == 2_MiB);
+    CHECK(torch.allocate(512, kPool).address == block.address);
+    torch.allocate(512, kOther);
+    CHECK(torch.usage().reserved == 4_MiB);
+}
+
+TEST_CASE("a pool that does not split grants whole blocks", "[torch]") {
+    const std::string expandable = GENERATE(as<std::string>{}, "", ":expandable_segments:True");
+    Fixture torch("torch" + expandable);
+    torch.allocator->begin_pool(kPool, {.serves_on_refusal = false, .splits = false});
+
+    CHECK(torch.allocate(512, kPool).size == 2_MiB);
+    CHECK(torch.allocate(2_MiB, kPool).size == 20_MiB);
+    CHECK(torch.allocate(512).size == 512);
+    CHECK(torch.usage().reserved == 24_MiB);
+}
+
+TEST_CASE("a pool may serve the default pool's last attempt", "[torch]") {
+    const bool serves = GENERATE(true, false);
+    Fixture torch("torch:limit=64MiB");
+    torch.allocator->begin_pool(kPool, {.serves_on_refusal = serves, .splits = true});
+    torch.allocator->end_pool(kPool);
+    const Address place = torch.cache(40_MiB, kPool);
+    const Address mine = torch.cache(20_MiB);
+
+    const auto granted = torch.allocator->allocate({.size = 30_MiB});
+
+    CHECK(torch.allocator->stats().retries == 1);  // everything else came first
+    CHECK(torch.released() == std::vector{mine});
+    CHECK(granted.has_value() == serves);
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kOther}));
+    if (!serves)
+        return;
+    CHECK(granted->address == place);
+    torch.free(*granted);
+    torch.allocator->trim(TrimLevel::all);
+    CHECK(torch.usage().reserved == 40_MiB);  // it went back to where it came from
+    CHECK(torch.allocate(40_MiB, kPool).address == place);
+}
+
+TEST_CASE("blocks of private pools are not garbage", "[torch]") {
+    Fixture torch("torch:garbage_collection_threshold:0.1,limit=200MiB");
+    torch.cache(40_MiB, kPool);
+    const Address mine = torch.cache(30_MiB);
+
+    torch.allocate(1);
+
+    CHECK(torch.released() == std::vector{mine});
+}
+
+TEST_CASE("pools have their own reservations, which go with them", "[torch]") {
+    SimDevice device({.capacity = 1_GiB});
+    const auto torch = support::make_policy("torch:expandable_segments:True", device);
+    const auto get = [&](Bytes size, PoolId pool) {
+        const auto granted = torch->allocate({.size = size, .pool = pool});
+        REQUIRE(granted);
+        return *granted;
+    };
+    const Allocation theirs = get(2_MiB, kPool);
+    get(2_MiB, PoolId::default_pool);
+    torch->deallocate(theirs, StreamId::default_stream);
+    torch->trim(TrimLevel::all);
+    CHECK(torch->usage().reserved == 40_MiB);
+    torch->close_pool(kPool);
+    torch->trim(TrimLevel::all);
+
+    CHECK(torch->usage().reserved == 20_MiB);
+    CHECK(support::calls(device, DeviceCall::reserve) == 2);
+    CHECK(support::calls(device, DeviceCall::unreserve) == 1);
+}
+
+TEST_CASE("a copy of torch knows the pools and their scopes", "[torch]") {
+    Fixture torch("torch:limit=64MiB");
+    torch.cache(40_MiB);
+    torch.cache(20_MiB, kPool);
+    torch.allocator->begin_pool(kPool, {});
+    ScriptedDevice twin(torch.device);
+    const auto copy = torch.allocator->clone(twin);
+    torch.allocator->close_pool(kPool);
+
+    must_refuse(*copy, 60_MiB);
+    CHECK(copy->stats().retries == 0);
+    copy->trim(TrimLevel::all);
+    CHECK(copy->usage().reserved == 60_MiB);
+    must_refuse(*torch.allocator, 65_MiB);
+    CHECK(torch.allocator->stats().retries == 1);
+    CHECK(torch.usage().reserved == 0);
+}
+
+TEST_CASE("settings change for what comes after, not for what there is", "[torch]") {
+    Fixture torch;
+    const Allocation first = torch.allocate(5'000);
+    CHECK(first.size == 5'120);
+    const auto options = [](const std::string& text) { return parse_policy(text)->options; };
+
+    REQUIRE(torch.allocator->reconfigure(options("torch:roundup_power2_divisions:4,limit=4MiB")));
+    const Allocation second = torch.allocate(5'200);
+    CHECK(second.size == 6'144);
+    CHECK(must_refuse(*torch.allocator, 2_MiB).cause == OutOfMemory::Cause::limit);
+    torch.free(first);
+    CHECK(torch.allocate(5'120).address == first.address);
+
+    const auto refused = torch.allocator->reconfigure(options("torch:max_split_size_mb:10"));
+    CHECK_FALSE(refused);
+    CHECK(torch.allocate(5'200).size == 6'144);  // the settings before it still hold
+}
