@@ -46,7 +46,7 @@ void ScriptedDevice::play(std::span<const Call> script, bool refuses) {
 
 bool ScriptedDevice::is_full(Bytes size) const {
     const bool taken_now = log_.size() < script_.size() && takes_memory(script_[log_.size()]);
-    return size > capacity_ - used_ || (refuses_ && !taken_now);
+    return used_ > capacity_ || size > capacity_ - used_ || (refuses_ && !taken_now);
 }
 
 // Where the script takes memory next; a place that no real device has if it doesn't.

@@ -66,7 +66,9 @@ class ScriptedDevice final : public Device {
 
     Bytes granularity() const override { return 2_MiB; }
 
-    MemoryInfo memory() const override { return {capacity_, capacity_ - used_}; }
+    MemoryInfo memory() const override {
+        return {capacity_, capacity_ > used_ ? capacity_ - used_ : 0};
+    }
 
     Nanoseconds now() const override { return 0; }
 

@@ -21,10 +21,27 @@ bool same_reservation(const SeedSegment& a, const SeedSegment& b) {
            a.reserved == b.reserved;
 }
 
+// No two segments, or runs of pages, may share an address.
+Result<void> check_apart(std::span<const SeedSegment> segments) {
+    std::vector<Range> ranges;
+    for (const SeedSegment& segment : segments)
+        ranges.push_back(segment.range);
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+        if (ranges[i].begin - ranges[i - 1].begin < ranges[i - 1].size)
+            return misfit(fmt::format("segments {:#x} and {:#x} overlap",
+                                      to_integer(ranges[i - 1].begin),
+                                      to_integer(ranges[i].begin)));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<std::vector<Allocation>> Torch::restore(std::span<const SeedSegment> segments) {
     TM_CHECK(blocks_.count() == 0);
+    TM_TRY(check_apart(segments));
     std::vector<Allocation> live;
     for (std::size_t i = 0; i < segments.size();) {
         std::size_t end = i + 1;

@@ -40,7 +40,9 @@ class SizeIndex {
 
     // The block after `id` in order, or kNoBlock; `id` need not be in the index any more.
     BlockId next(const Block& block, const Blocks& blocks) const {
-        return first_from(block.size, blocks, block.address + 1);
+        const Address after = block.address + 1;  // wraps at the end of the address space
+        return after == Address::null ? first_from(block.size + 1, blocks)
+                                      : first_from(block.size, blocks, after);
     }
 
     // The largest size, 0 if empty. O(log n).

@@ -82,32 +82,27 @@ class ExplainedTrace final : public Trace {
     std::vector<Change> changes_;
 };
 
-// The facts as changes. Those about one run of releases share its first entries, one each: an ended
-// pool has at least one entry there, and emptied caches go with the last of them.
+// The facts as changes: each about a release takes the place of an entry of it, and one entry may
+// be both the first of a pool and the last of emptied caches.
 std::vector<Change> changes_of(const VerifyReport& report) {
-    std::map<std::uint64_t, std::vector<Change>> runs;  // by first event
+    std::map<std::uint64_t, Change> releases;  // by event
     for (const InferredFact& fact : report.facts) {
-        if (fact.kind != InferredFact::Kind::ended_pool)
+        const bool ends = fact.kind == InferredFact::Kind::ended_pool;
+        if (!ends && fact.kind != InferredFact::Kind::emptied_caches)
             continue;
-        const auto flags =
-            static_cast<std::uint8_t>(kTrimsNothing | (fact.count != 0 ? kEndsPool : 0));
-        runs[fact.event].push_back({0, EventKind::trim, to_integer(fact.pool), flags});
-    }
-    for (const InferredFact& fact : report.facts) {
-        if (fact.kind != InferredFact::Kind::emptied_caches)
+        Change& change =
+            releases.try_emplace(fact.event, Change{fact.event, EventKind::trim, 0, kTrimsNothing})
+                .first->second;
+        if (!ends) {
+            change.flags &= static_cast<std::uint8_t>(~kTrimsNothing);
             continue;
-        std::vector<Change>& run = runs[fact.event];
-        if (run.empty())
-            run.push_back({0, EventKind::trim, 0, kTrimsNothing});
-        run.back().flags &= static_cast<std::uint8_t>(~kTrimsNothing);
+        }
+        change.pool = to_integer(fact.pool);
+        change.flags |= static_cast<std::uint8_t>(fact.count != 0 ? kEndsPool : 0);
     }
     std::vector<Change> changes;
-    for (auto& [event, run] : runs) {
-        for (std::size_t i = 0; i < run.size(); ++i) {
-            run[i].event = event + i;
-            changes.push_back(run[i]);
-        }
-    }
+    for (const auto& [event, change] : releases)
+        changes.push_back(change);
     for (const PoolChange& change : report.pools)
         changes.push_back({change.event, EventKind::allocate, to_integer(change.pool), 0});
     std::stable_sort(changes.begin(), changes.end(),

@@ -131,11 +131,11 @@ std::uint64_t LaneReplay::step() {
             segments_.push_back(position_);
             break;
         case EventKind::finish:
-            completions_.push_back(position_);
+            add_completion();
             break;
         case EventKind::free:
             different = flush();
-            completions_.push_back(position_);
+            add_completion();
             break;
         case EventKind::retire:
             different = flush();
@@ -154,6 +154,15 @@ std::uint64_t LaneReplay::finish() {
     if (!lane_->final_segments.empty() || !lane_->final_blocks.empty())
         different += compare_end();
     return different;
+}
+
+// Of an allocation that lives, and that nothing before has ended.
+void LaneReplay::add_completion() {
+    const std::uint32_t slot = event(position_).slot;
+    const bool ended = std::any_of(completions_.begin(), completions_.end(),
+                                   [&](std::size_t step) { return event(step).slot == slot; });
+    if (live(slot) != nullptr && !ended)
+        completions_.push_back(position_);
 }
 
 // A free whose end is recorded later: until then a stream of our own uses the memory.
@@ -341,6 +350,8 @@ std::vector<LaneReplay::Explanation> LaneReplay::explanations(const TraceEvent* 
             trims.push_back({true, true});
         }
     }
+    if (trims.empty())
+        trims.push_back({false, false});  // new memory that nobody asked for
     const std::size_t all = completions_.size();
     const std::size_t fewest = request == nullptr ? all : all - std::min(all, kMostShares);
     std::vector<Explanation> ways;
@@ -521,17 +532,34 @@ void LaneReplay::note_facts(const Explanation& how) {
         fact.count = completions_.size() - how.completed;
         note(InferredFact::Kind::late_completions);
     }
-    if (!releases_)
-        return;
-    if (how.emptied)
-        note(InferredFact::Kind::emptied_caches);
-    for (const PoolId pool : ended_pools()) {
-        if (pool == how.pool)
+    if (releases_)
+        note_releases(how);
+}
+
+// Pools end where the first of their segments goes back, caches are empty at the last entry.
+void LaneReplay::note_releases(const Explanation& how) {
+    std::vector<PoolId> noted;
+    std::size_t last = segments_.front();
+    for (const std::size_t step : segments_) {
+        if (!is_release(event(step).kind))
             continue;
-        fact.pool = pool;
-        fact.count = how.pool_ended ? 1 : 0;
-        note(InferredFact::Kind::ended_pool);
+        last = step;
+        const Held* const held = held_at(Address{event(step).address});
+        const PoolId pool = held != nullptr ? held->pool : PoolId::default_pool;
+        const bool ends = setup_.infers_pools && pool != PoolId::default_pool && pool != how.pool;
+        if (!ends || std::find(noted.begin(), noted.end(), pool) != noted.end())
+            continue;
+        noted.push_back(pool);
+        findings_.facts.push_back({.kind = InferredFact::Kind::ended_pool,
+                                   .device = event(step).device,
+                                   .event = lane_->steps[step].index,
+                                   .pool = pool,
+                                   .count = how.pool_ended ? 1U : 0U});
     }
+    if (how.emptied)
+        findings_.facts.push_back({.kind = InferredFact::Kind::emptied_caches,
+                                   .device = event(last).device,
+                                   .event = lane_->steps[last].index});
 }
 
 void LaneReplay::keep_peaks() {

@@ -160,6 +160,7 @@ class LaneReplay {
     // The steps (lane_replay.cpp).
     std::uint64_t request();
     std::uint64_t flush();
+    void add_completion();
     void let_go();
     void complete(Model& model, std::size_t step);
     void await_free(Model& model, std::size_t step, StreamId stream);
@@ -180,6 +181,7 @@ class LaneReplay {
     static bool granted_as_recorded(const Attempt& attempt, const TraceEvent& request);
     std::uint64_t adopt(Attempt attempt, const TraceEvent* request);
     void note_facts(const Explanation& how);
+    void note_releases(const Explanation& how);
     void keep_peaks();
 
     // Pools, and the state at the end (lane_pools.cpp).

@@ -158,7 +158,7 @@ Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec) {
     if (lane.life_of_request.empty())
         assume_pools(lane);
     const LaneReplay::Setup setup{
-        .infers_pools = lane.has_unknown_pools,
+        .infers_pools = lane.has_unknown_pools || lane.next_pool > 1,
         .infers_switches = spec.switched && lane.has_plain && lane.has_pages,
     };
     TM_ASSIGN(LaneReplay start, LaneReplay::make(lane, spec, setup));

@@ -15,8 +15,8 @@
 namespace tidemark {
 namespace {
 
-// Of a device of unknown size: more than any has, less than any address space.
-constexpr Bytes kUnknownMemory = Bytes{1} << 50;
+// Of a device of unknown size: more than any has.
+constexpr Bytes kUnknownMemory = Bytes{1} << 42;
 
 constexpr std::string_view kSwitch = "expandable_segments";
 

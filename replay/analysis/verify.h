@@ -33,8 +33,9 @@ struct Mismatch {
 // Something that the record does not say, found because it reproduces what the record does say.
 struct InferredFact {
     enum class Kind : std::uint8_t {
-        emptied_caches,     // the program emptied the caches just before `event`
-        ended_pool,         // the private pool `pool` ended just before `event`
+        emptied_caches,     // the program emptied the caches; `event` is the last entry of it
+        ended_pool,         // the private pool `pool` ended; `event` is the first entry of it;
+                            // `count` = 1: its memory went back apart from the caches
         late_completions,   // `count` frees before `event` were completed by a retry's wait
         switched_segments,  // expandable_segments was switched just before `event`
         pool_of_segment,    // the segment of `event` was in `pool`, not as recorded

@@ -62,11 +62,14 @@ class Peaks final : public Observer {
     }
 
   private:
-    // Does any of these events after `event` ask for memory?
+    // Does any of these events after `event` ask for memory? (One that is refused is told anew.)
     static bool goes_on_after(std::uint64_t event, const EventBatch& events, std::uint64_t first) {
         const std::size_t begin = event < first ? 0 : event - first + 1;
         return std::any_of(events.kind + std::min(begin, events.count), events.kind + events.count,
-                           [](EventKind kind) { return kind == EventKind::allocate; });
+                           [](EventKind kind) {
+                               return kind == EventKind::allocate ||
+                                      kind == EventKind::out_of_memory;
+                           });
     }
 
     Usage peak_;
