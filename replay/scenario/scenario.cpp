@@ -114,7 +114,7 @@ class Machine {
         for (std::size_t i = 0; i < count; ++i) {
             const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
             Bytes capacity = device_memory(scenario, recorded, profile);
-            if (scenario.limit > 0)
+            if (scenario.limit > 0 && !spec.keeps_limit())
                 capacity = std::min(capacity, scenario.limit);
             Stand stand;
             stand.device = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,

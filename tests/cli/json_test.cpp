@@ -117,7 +117,9 @@ TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
 }
 
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {
+    const std::string graphs = support::project_file("traces/samples/graphs.pickle.xz");
     check_section("verify", {{{"verify", kSample}},
+                             {{"verify", graphs}},
                              {{"verify", kSample, "-p", "torch:large_segment_size_mb=64"}, 1}});
 }
 
