@@ -12,7 +12,6 @@
 
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
-#include "replay/analysis/advise_refused.h"
 #include "replay/analysis/explained_trace.h"
 #include "replay/analysis/trace_summary.h"
 #include "replay/scenario/recorded_policy.h"
@@ -28,14 +27,13 @@ constexpr std::size_t kLargestBudget = 400;
 // Sizes that were asked for, ascending: in whole MiB, below 21 MiB in powers of two. And refusals.
 struct Requests {
     std::vector<Bytes> sizes;
-    std::vector<std::uint64_t> refused;  // the events
+    std::uint64_t refused = 0;
 };
 
 Result<Requests> requests_of(const Trace& trace) {
     std::set<Bytes> sizes;
     Bytes last = 0;
     Requests requests;
-    std::uint64_t first = 0;
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     for (;;) {
         TM_ASSIGN(const EventBatch batch, cursor->next());
@@ -43,7 +41,7 @@ Result<Requests> requests_of(const Trace& trace) {
             break;
         for (std::size_t i = 0; i < batch.count; ++i) {
             if (batch.kind[i] == EventKind::out_of_memory)
-                requests.refused.push_back(first + i);
+                ++requests.refused;
             if (batch.kind[i] != EventKind::allocate || batch.size[i] >= kLargestRequest)
                 continue;
             const Bytes size = batch.size[i];
@@ -52,7 +50,6 @@ Result<Requests> requests_of(const Trace& trace) {
                 sizes.insert(coarse);
             last = coarse;
         }
-        first += batch.count;
     }
     requests.sizes.assign(sizes.begin(), sizes.end());
     return requests;
@@ -212,22 +209,6 @@ bool collects(const Advice& advice, const policies::TorchSettings& settings, Byt
     return advice.limit > 0 || settings.limit_on(memory) > 0;
 }
 
-// The picture of a replay of `asking`, in words of the trace that it is a view of.
-void restore_events(const AskingTrace& asking, PeakPicture& picture) {
-    const auto restore = [&asking](std::uint64_t& event) {
-        if (event != kNever)
-            event = asking.original(event);
-    };
-    for (Moment* moment :
-         {&picture.reserved, &picture.fullest, &picture.allocated, &picture.growth}) {
-        restore(moment->event);
-        for (LiveBlock& block : moment->live) {
-            restore(block.born);
-            restore(block.ends);
-        }
-    }
-}
-
 }  // namespace
 
 Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
@@ -248,15 +229,8 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         advice.recorded_peak = summary.recorded_reserved.value;
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
-    advice.recorded_refusals = requests.refused.size();
-    // Without a limit every request would be granted: asking again says nothing then.
-    std::optional<AskingTrace> asking;
-    if (!requests.refused.empty() && (advice.limit > 0 || advice.memory > 0))
-        asking.emplace(trace, std::move(requests.refused));
-    const Trace& searched = asking ? static_cast<const Trace&>(*asking) : trace;
-    TM_ASSIGN(advice.picture, find_peak(searched, base));
-    if (asking)
-        restore_events(*asking, advice.picture);
+    advice.recorded_refusals = requests.refused;
+    TM_ASSIGN(advice.picture, find_peak(trace, base));
     TM_ASSIGN(const policies::TorchSettings settings,
               policies::TorchSettings::from(policy.options));
     advice.paged = settings.expandable;
@@ -274,8 +248,8 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         setup.progress = [&](std::size_t done, std::size_t total) {
             options.progress(done * info.event_count, total * info.event_count);
         };
-    TM_ASSIGN(advice.search, search_settings(searched, setup));
-    TM_TRY(try_others(searched, base, options.threads, advice));
+    TM_ASSIGN(advice.search, search_settings(trace, setup));
+    TM_TRY(try_others(trace, base, options.threads, advice));
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
     note_differences(advice);

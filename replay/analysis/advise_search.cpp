@@ -85,7 +85,7 @@ class Trials {
     bool better(const Tried& a, const Tried& b) const {
         const auto rank = [this](const Tried& tried) {
             return std::tuple(
-                tried.result.refused, !acceptable_price(tried, before(), setup_.timed),
+                tried.result.refusals(), !acceptable_price(tried, before(), setup_.timed),
                 tried.result.peak.reserved, tried.device_time(), tried.choice.complexity());
         };
         return rank(a) < rank(b);
@@ -238,7 +238,7 @@ class Search {
     // The best for somebody who has to read it, or what is as good and simpler.
     const Tried& choose() const {
         const auto rank = [this](const Tried& tried) {
-            return std::tuple(tried.result.refused, !is_acceptable(tried), score(tried),
+            return std::tuple(tried.result.refusals(), !is_acceptable(tried), score(tried),
                               tried.device_time());
         };
         const std::vector<Tried>& all = trials_.all();
@@ -290,7 +290,7 @@ class Search {
     }
 
     bool as_good(const Tried& tried, const Tried& best) const {
-        return tried.result.refused == best.result.refused &&
+        return tried.result.refusals() == best.result.refusals() &&
                is_acceptable(tried) == is_acceptable(best) &&
                score(tried) <= score(best) * (1 + kSamePeak);
     }
@@ -341,7 +341,7 @@ class Search {
         const Tried* lowest = &result.best;
         result.floor = result.best.result.peak.active;
         for (const Tried& tried : trials_.all()) {
-            if (tried.result.refused != result.best.result.refused)
+            if (tried.result.refusals() != result.best.result.refusals())
                 continue;
             result.floor = std::min(result.floor, tried.result.peak.active);
             if (tried.result.peak.reserved < lowest->result.peak.reserved)
@@ -362,7 +362,7 @@ class Search {
 
 bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
     const Nanoseconds added = tried.device_time() - before.device_time();
-    if (added <= 0 || before.result.refused > 0)
+    if (added <= 0 || before.result.refusals() > 0)
         return true;
     if (!timed)
         return added <= before.device_time();
@@ -376,8 +376,8 @@ bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
 }
 
 bool is_improvement(const Tried& tried, const Tried& before, bool timed) {
-    if (tried.result.refused != before.result.refused)
-        return tried.result.refused < before.result.refused;
+    if (tried.result.refusals() != before.result.refusals())
+        return tried.result.refusals() < before.result.refusals();
     const auto peak = static_cast<double>(tried.result.peak.reserved);
     const auto peak_before = static_cast<double>(before.result.peak.reserved);
     if (peak < peak_before && peak <= peak_before * (1 - kWorthwhile))

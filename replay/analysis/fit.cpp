@@ -146,8 +146,8 @@ Result<void> place_deaths(const Trace& trace, FitReport& report) {
 void add_notes(const TraceInfo& info, FitReport& report) {
     if (report.recorded_refusals > 0)
         report.notes.push_back(fmt::format(
-            "the recorded program was itself refused memory {} times; those requests are not "
-            "replayed, for what it would have done with the memory is not known",
+            "the recorded program was itself refused memory {} times; those requests are asked "
+            "again and let go at once, for what it would have done with the memory is not known",
             format_count(report.recorded_refusals)));
     if (info.begins_inside)
         report.notes.emplace_back(

@@ -217,8 +217,10 @@ inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const L
 bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
     switch (batch.kind[i]) {
         case EventKind::retire:
-            if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired)
+            if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired) {
                 lane.allocator->retire(live->allocation);
+                ++summary_.retired;
+            }
             return true;
         case EventKind::record_use:
             if (const Live* live = granted(batch, i))

@@ -35,6 +35,7 @@ struct ReplaySummary {
     std::uint64_t replayed = 0;       // those that an allocator saw
     std::uint64_t refused = 0;        // allocate events that ended in out of memory
     std::uint64_t refused_again = 0;  // out_of_memory events: refused when recorded, and here
+    std::uint64_t retired = 0;        // frees that waited for the device, as long as when recorded
     std::uint64_t skipped = 0;        // frees and uses of what was refused or never allocated
     std::uint64_t live_at_end = 0;    // allocations that the trace never freed
     Nanoseconds elapsed = 0;          // wall time of the loop: engine + allocator + device

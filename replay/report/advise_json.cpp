@@ -23,7 +23,7 @@ Json tried_of(const Tried& tried) {
             {"peak_allocated_bytes", result.peak.allocated},
             {"peak_active_bytes", result.peak.active},
             {"retries", result.stats.retries},
-            {"out_of_memory", result.refused},
+            {"out_of_memory", result.refusals()},
             {"device_calls", result.device_calls},
             {"driver_ns", result.driver_time},
             {"stall_ns", result.stall_time}};
@@ -129,7 +129,7 @@ Json others_of(const Advice& advice) {
     for (const OtherPolicy& other : advice.others) {
         list.push_back({{"policy", other.name},
                         {"peak_reserved_bytes", other.result.peak.reserved},
-                        {"out_of_memory", other.result.refused},
+                        {"out_of_memory", other.result.refusals()},
                         {"driver_ns", other.result.driver_time}});
     }
     return list;

@@ -201,7 +201,7 @@ void add_row(Table& table, std::string_view label, const Tried& tried, const Tri
     table.add({{std::string(label)},
                {format_bytes(peak)},
                {change(peak, before.result.peak.reserved)},
-               {format_count(tried.result.refused)},
+               {format_count(tried.result.refusals())},
                {format_count(tried.result.stats.retries)},
                {format_duration(tried.device_time())},
                {conf_name(torch_conf(tried.policy))}});
@@ -212,8 +212,8 @@ std::string times(std::uint64_t count) {
 }
 
 std::string survival(const Advice& advice) {
-    const std::uint64_t before = advice.search.before.result.refused;
-    const std::uint64_t best = advice.search.best.result.refused;
+    const std::uint64_t before = advice.search.before.result.refusals();
+    const std::uint64_t best = advice.search.best.result.refusals();
     if (before == 0)
         return {};
     if (best == 0)
@@ -268,7 +268,7 @@ std::string bounds_text(const Advice& advice) {
     for (const OtherPolicy& other : advice.others)
         text += fmt::format("{} {} {}{}", &other == advice.others.data() ? "" : ",", other.name,
                             format_bytes(other.result.peak.reserved),
-                            other.result.refused > 0 ? " (refused)" : "");
+                            other.result.refusals() > 0 ? " (refused)" : "");
     return text + "\n";
 }
 

@@ -222,6 +222,11 @@ Result<Run> run(const Trace& trace, const Scenario& scenario,
         limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
     TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
     watchers.tell(result, machine.lanes());
+    if (result.summary.retired > 0)
+        result.warnings.push_back(fmt::format(
+            "{} frees waited for other streams: each completes as many events after its "
+            "request as it did when recorded",
+            format_count(result.summary.retired)));
     machine.tell_hazards(result);
 
     result.scenario = scenario;

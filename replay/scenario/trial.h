@@ -63,6 +63,9 @@ struct TrialResult {
     std::uint64_t events = 0;  // replayed up to the end, or to the refusal (that one included)
     Nanoseconds makespan = 0;  // virtual
 
+    // All requests that this policy would have refused, whatever became of them when recorded.
+    std::uint64_t refusals() const { return refused + refused_again; }
+
     bool survived() const { return refused == 0 && !ends_refused; }
 };
 

@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "replay/analysis/advise_refused.h"
 #include "replay/scenario/trial.h"
 #include "tests/support/vector_trace.h"
 
@@ -90,29 +89,4 @@ TEST_CASE("without stacks in one of the traces sizes are compared", "[advise]") 
 TEST_CASE("a trace does not differ from itself", "[advise]") {
     const VectorTrace trace = program({{1, 4_MiB}, {0, 8_MiB}});
     CHECK(find_growth(trace, trace, 10).value().entries.empty());
-}
-
-TEST_CASE("refused requests are asked again, and are counted if they are refused", "[advise]") {
-    TraceBuilder builder;
-    builder.allocate(0, 60_MiB);
-    builder.add({.size = 50_MiB, .kind = EventKind::out_of_memory});
-    builder.allocate(1, 20_MiB).free(0);
-    builder.add({.size = 70_MiB, .kind = EventKind::out_of_memory});
-    const VectorTrace trace = builder.build();
-    const AskingTrace asking(trace, {1, 4});
-    TrialSetup setup;
-    setup.policy = parse_policy("torch").value();
-
-    CHECK(asking.info().event_count == trace.info().event_count + 2);
-    CHECK(asking.info().slot_count == trace.info().slot_count + 1);
-    const std::vector<std::uint64_t> originals{0, 1, 1, 2, 3, 4, 4};
-    for (std::uint64_t event = 0; event < originals.size(); ++event)
-        CHECK(asking.original(event) == originals[event]);
-    const TrialResult roomy = run_trial(asking, setup).value();
-    CHECK(roomy.refused == 0);
-    CHECK(roomy.events == asking.info().event_count);
-    CHECK(roomy.peak.allocated == 110_MiB);
-    setup.limit = 100_MiB;
-    CHECK(run_trial(trace, setup).value().refused == 0);
-    CHECK(run_trial(asking, setup).value().refused == 1);
 }

@@ -56,7 +56,7 @@ std::string dump(const SearchResult& result) {
     std::string text = fmt::format("{} {} {}\n", result.improves, result.floor, result.trials);
     const auto add = [&text](const Tried& tried) {
         text += fmt::format("{} {} {} {}\n", tried.policy.text(), tried.result.peak.reserved,
-                            tried.result.refused, tried.device_time());
+                            tried.result.refusals(), tried.device_time());
     };
     add(result.before);
     add(result.best);
@@ -175,10 +175,10 @@ TEST_CASE("to survive comes before everything else", "[advise]") {
     const SearchResult roomy = search(trace, setup_for("torch", 250_MiB));
     const SearchResult tight = search(trace, setup_for("torch", 150_MiB));
 
-    CHECK(roomy.before.result.refused == 0);
-    CHECK(tight.before.result.refused == 1);
+    CHECK(roomy.before.result.refusals() == 0);
+    CHECK(tight.before.result.refusals() == 1);
     CHECK(tight.improves);
-    CHECK(tight.best.result.refused == 0);
+    CHECK(tight.best.result.refusals() == 0);
     CHECK(tight.best.choice.family() != 0);
 }
 
@@ -188,9 +188,9 @@ TEST_CASE("where no setting survives the fewest refusals are best", "[advise]") 
     builder.allocate(3, 500_MiB);
     const SearchResult result = search(slowly(builder), setup_for("torch", 150_MiB));
 
-    CHECK(result.before.result.refused == 2);
+    CHECK(result.before.result.refusals() == 2);
     CHECK(result.improves);
-    CHECK(result.best.result.refused == 1);
+    CHECK(result.best.result.refusals() == 1);
 }
 
 TEST_CASE("time is saved where memory cannot be", "[advise]") {
@@ -201,7 +201,7 @@ TEST_CASE("time is saved where memory cannot be", "[advise]") {
     const auto trace = builder.build();
     const SearchResult result = search(trace, setup_for("torch", 120_MiB));
 
-    CHECK(result.best.result.refused == 0);
+    CHECK(result.best.result.refusals() == 0);
     CHECK(result.best.device_time() <= result.before.device_time());
 }
 

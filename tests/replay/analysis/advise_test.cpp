@@ -81,9 +81,9 @@ TEST_CASE("refusals without a limit are asked about, with one they are counted",
     const Advice limited = tidemark::advise(trace, {.limit = 100_MiB, .budget = 5}).value();
 
     CHECK(open_end.recorded_refusals == 1);
-    CHECK(open_end.search.before.result.refused == 0);
+    CHECK(open_end.search.before.result.refusals() == 0);
     CHECK(mentions(open_end.warnings, "give --limit or --memory"));
-    CHECK(limited.search.before.result.refused == 1);
+    CHECK(limited.search.before.result.refusals() == 1);
     CHECK(limited.use.reserved == limited.search.before.result.peak.reserved);
     CHECK(!mentions(limited.warnings, "--limit"));
 }
@@ -97,7 +97,7 @@ TEST_CASE("events keep their numbers where refused requests are asked again", "[
     const VectorTrace trace = builder.build();
     const Advice advice = tidemark::advise(trace, {.limit = 100_MiB, .budget = 5}).value();
 
-    CHECK(advice.search.before.result.refused == 3);
+    CHECK(advice.search.before.result.refusals() == 3);
     CHECK(advice.picture.reserved.event == 4);
     REQUIRE(advice.picture.fullest.live.size() == 2);
     CHECK(advice.picture.fullest.live[1].born == 4);
@@ -116,10 +116,10 @@ TEST_CASE("a limit that was inferred is kept to, unless another is given", "[adv
     CHECK(inferred.limit == 100_MiB);
     CHECK(inferred.limit_is_inferred);
     CHECK(inferred.recorded_peak == 60_MiB);
-    CHECK(inferred.search.before.result.refused == 1);
+    CHECK(inferred.search.before.result.refusals() == 1);
     CHECK(given.limit == 200_MiB);
     CHECK(!given.limit_is_inferred);
-    CHECK(given.search.before.result.refused == 0);
+    CHECK(given.search.before.result.refusals() == 0);
 }
 
 TEST_CASE("only settings of PyTorch can be compared with", "[advise]") {
