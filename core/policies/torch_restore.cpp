@@ -85,7 +85,7 @@ Result<void> Torch::restore_reservation(std::span<const SeedSegment> runs,
     blocks_[rest].reservation = number;
     for (const SeedSegment& run : runs) {
         const Address from = rest == kNoBlock ? end : blocks_[rest].address;
-        if (run.range.begin < from || run.range.size == 0 ||
+        if (run.range.begin < from || run.range.begin >= end || run.range.size == 0 ||
             run.range.size > end - run.range.begin || (run.range.begin - base) % page != 0 ||
             run.range.size % page != 0)
             return misfit(fmt::format("pages {:#x} of {} bytes do not fit into their reservation",

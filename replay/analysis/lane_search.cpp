@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::size_t kStepsPerProgress = 1U << 16U;
 
-// How many choices may be open, and how much may be done in all, in steps of the record: so many,
-// and so many times the record.
+// How many choices may be open, and how much may be done in all, in steps of the record: short
+// records may be gone through often, long ones seldom.
 constexpr std::size_t kMostOpen = 4'000;
 constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
 constexpr std::uint64_t kMostWork = 60'000'000;
-constexpr std::uint64_t kMostRounds = 20;
+constexpr std::uint64_t kMostRoundsOfShort = 5'000;
+constexpr std::uint64_t kMostRoundsOfLong = 20;
 
 // What a copy of the model costs, in steps: it has lists for each stream in each pool.
 constexpr std::uint64_t kCopyWork = 300;
@@ -24,6 +25,10 @@ constexpr std::uint64_t kCopyWorkOfStream = 100;
 
 // After so many contradictions that nothing explains the search gives up.
 constexpr int kMostUnexplained = 8;
+
+std::uint64_t most_work(std::uint64_t steps) {
+    return std::min(kMostWork, kMostRoundsOfShort * steps) + kMostRoundsOfLong * steps;
+}
 
 using Progress = std::function<void(std::uint64_t)>;
 
@@ -43,7 +48,7 @@ class Search {
         : path_{std::move(start), 0},
           most_open_(std::min(kMostOpen, kMostOpenBytes / (path_.replay.copy_bytes() + 1) + 16)),
           copy_work_(kCopyWork + kCopyWorkOfStream * lane.streams),
-          work_left_(kMostWork + kMostRounds * lane.steps.size()) {}
+          work_left_(most_work(lane.steps.size())) {}
 
     LaneFindings run() {
         bool finished = false;
