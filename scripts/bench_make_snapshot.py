@@ -41,13 +41,18 @@ def entry(action, addr, size, stream, time_us):
 
 
 def closing_entries(segments):
-    """The (action, addr, size, stream) that release what is alive at the end of a round."""
+    """The (action, addr, size, stream) that release what is alive at the end of a round, in the
+    order of torch.cuda.empty_cache(): large pool, then small, each by stream, size, address."""
     for segment in segments:
         for block in segment["blocks"]:
             if block["state"] != "inactive":
                 for action in ("free_requested", "free_completed"):
                     yield action, block["address"], block["requested_size"], segment["stream"]
-    for segment in segments:
+    def place(segment):
+        return (segment["segment_type"] == "small", segment["stream"], segment["total_size"],
+                segment["address"])
+
+    for segment in sorted(segments, key=place):
         action = "segment_unmap" if segment["is_expandable"] else "segment_free"
         yield action, segment["address"], segment["total_size"], segment["stream"]
 

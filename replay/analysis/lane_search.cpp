@@ -32,9 +32,10 @@ std::uint64_t most_work(std::uint64_t steps) {
 
 using Progress = std::function<void(std::uint64_t)>;
 
-LaneFindings run_straight(LaneReplay replay, const Progress& progress) {
+LaneFindings run_straight(LaneReplay replay, bool until_differs, const Progress& progress) {
     while (!replay.at_end()) {
-        replay.step();
+        if (replay.step() != 0 && until_differs)
+            return {replay.findings(), replay.stats()};
         if (progress && replay.position() % kStepsPerProgress == 0)
             progress(replay.position());
     }
@@ -154,9 +155,9 @@ class Search {
 }  // namespace
 
 Result<LaneFindings> replay_straight(const RecordedLane& lane, const ModelSpec& spec,
-                                     const Progress& progress) {
+                                     bool until_differs, const Progress& progress) {
     TM_ASSIGN(LaneReplay plain, LaneReplay::make(lane, spec, {}));
-    return run_straight(std::move(plain), progress);
+    return run_straight(std::move(plain), until_differs, progress);
 }
 
 Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec) {

@@ -21,9 +21,10 @@ struct LaneFindings {
     AllocatorStats stats;
 };
 
-// Without hypotheses. `progress(steps)` is told the steps done now and then; it may be empty.
-// O(steps). Errors: see LaneReplay::make.
+// Without hypotheses. `until_differs`: no further than the first difference. `progress(steps)` is
+// told the steps done now and then; it may be empty. O(steps). Errors: see LaneReplay::make.
 Result<LaneFindings> replay_straight(const RecordedLane& lane, const ModelSpec& spec,
+                                     bool until_differs,
                                      const std::function<void(std::uint64_t)>& progress);
 
 // With hypotheses (assume_pools is called). A bounded multiple of O(steps): some seconds at most.

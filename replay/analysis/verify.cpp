@@ -126,7 +126,7 @@ Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, 
         TM_ASSIGN(trial.spec.policy, policy.with_limit(limit));
         TM_ASSIGN(trial.spec.switched, switched(trial.spec.policy));
         trial.spec.capacity = memory;
-        TM_ASSIGN(trial.straight, replay_straight(lane, trial.spec, progress));
+        TM_ASSIGN(trial.straight, replay_straight(lane, trial.spec, true, progress));
         if (!best || trial.agrees_until() > best->agrees_until())
             best = std::move(trial);
         if (best->straight.found.mismatches == 0)
@@ -134,6 +134,7 @@ Result<LaneFindings> explain_lane(RecordedLane& lane, const PolicySpec& policy, 
     }
     LaneFindings found = std::move(best->straight);
     if (found.found.mismatches != 0) {
+        TM_ASSIGN(found, replay_straight(lane, best->spec, false, progress));
         TM_ASSIGN(LaneFindings searched, search_lane(lane, best->spec));
         if (searched.found.mismatches < found.found.mismatches)
             found = std::move(searched);
