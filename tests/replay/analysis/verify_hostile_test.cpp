@@ -180,8 +180,9 @@ TEST_CASE("a damaged record that is explained can be replayed", "[explained][hos
 }
 
 TEST_CASE("a segment at the end of the address space hangs nobody", "[verify][hostile]") {
-    const std::uint64_t address = GENERATE(kTop, kTop - 511, kTop - 2_MiB + 1, std::uint64_t{0});
-    const auto report = verified(split_at(address));
+    const int which = GENERATE(0, 1, 2, 3);
+    const std::uint64_t addresses[] = {kTop, kTop - 511, kTop - 2_MiB + 1, 0};
+    const auto report = verified(split_at(addresses[which]));
 
     if (report)
         CHECK(report->mismatches > 0);
