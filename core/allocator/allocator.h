@@ -62,6 +62,15 @@ struct Usage {
     Bytes mapped = 0;     // of `reserved`, what is mapped into the address space
     Bytes allocated = 0;  // granted to live allocations, after rounding
     Bytes active = 0;     // allocated, and let go but still awaited by the device
+
+    // Sums over allocators.
+    Usage& operator+=(const Usage& other) {
+        reserved += other.reserved;
+        mapped += other.mapped;
+        allocated += other.allocated;
+        active += other.active;
+        return *this;
+    }
 };
 
 // Counters that nobody needs at every event.
@@ -73,6 +82,17 @@ struct AllocatorStats {
     std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
+
+    AllocatorStats& operator+=(const AllocatorStats& other) {
+        retries += other.retries;
+        out_of_memory += other.out_of_memory;
+        segments_created += other.segments_created;
+        segments_released += other.segments_released;
+        maps += other.maps;
+        unmaps += other.unmaps;
+        synchronizations += other.synchronizations;
+        return *this;
+    }
 };
 
 // A piece of what the allocator holds. Every reserved byte is in exactly one region.

@@ -162,7 +162,7 @@ std::vector<PoolId> LaneReplay::ended_pools() const {
         return pools;
     for (const std::size_t step : segments_) {
         const EventKind kind = event(step).kind;
-        if (kind != EventKind::segment_free && kind != EventKind::segment_unmap)
+        if (!is_release(kind))
             continue;
         const Held* const held = held_at(Address{event(step).address});
         if (held != nullptr && held->pool != PoolId::default_pool &&

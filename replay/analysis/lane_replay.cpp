@@ -24,10 +24,6 @@ constexpr std::size_t kMostShares = 24;
 // A replay with so many differences has lost its way: then the first explanation will do.
 constexpr std::uint64_t kHopeless = 300;
 
-bool is_release(EventKind kind) {
-    return kind == EventKind::segment_free || kind == EventKind::segment_unmap;
-}
-
 DeviceCall call_of(EventKind kind) {
     switch (kind) {
         case EventKind::segment_alloc:

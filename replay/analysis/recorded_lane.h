@@ -20,6 +20,11 @@
 
 namespace tidemark {
 
+// Does an entry of this kind give memory back?
+constexpr bool is_release(EventKind kind) {
+    return kind == EventKind::segment_free || kind == EventKind::segment_unmap;
+}
+
 struct RecordedStep {
     TraceEvent event;
     std::uint64_t index = 0;  // in the trace

@@ -246,10 +246,6 @@ class Assumption {
     std::uint32_t next_pool_;
 };
 
-bool is_release(const TraceEvent& event) {
-    return event.kind == EventKind::segment_free || event.kind == EventKind::segment_unmap;
-}
-
 // Inside the scope of a private pool nothing but that pool's own blocks of max_split_size and above
 // goes back to make room, one or several from the largest down: such releases just before a new
 // segment of a private pool were of that pool.
@@ -308,7 +304,7 @@ void assume_pools(RecordedLane& lane) {
         std::size_t end = begin + 1;
         const auto follows = [&](std::size_t i) {
             for (std::size_t step = releases[i - 1].step; step < releases[i].step; ++step) {
-                if (!is_release(lane.steps[step].event))
+                if (!is_release(lane.steps[step].event.kind))
                     return false;
             }
             return true;

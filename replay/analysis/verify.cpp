@@ -42,23 +42,6 @@ Result<std::optional<PolicySpec>> switched(const PolicySpec& policy) {
     return std::optional(std::move(spec));
 }
 
-void add(Usage& sum, const Usage& usage) {
-    sum.reserved += usage.reserved;
-    sum.mapped += usage.mapped;
-    sum.allocated += usage.allocated;
-    sum.active += usage.active;
-}
-
-void add(AllocatorStats& sum, const AllocatorStats& stats) {
-    sum.retries += stats.retries;
-    sum.out_of_memory += stats.out_of_memory;
-    sum.segments_created += stats.segments_created;
-    sum.segments_released += stats.segments_released;
-    sum.maps += stats.maps;
-    sum.unmaps += stats.unmaps;
-    sum.synchronizations += stats.synchronizations;
-}
-
 // What was found about pools: of each segment that isn't in the pool that the trace says, and what
 // that means for the requests.
 void add_pools(VerifyReport& report, const RecordedLane& lane, const PoolChoices& chosen) {
@@ -79,8 +62,8 @@ void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) 
     report.decisions += found.decisions;
     report.mismatches += found.mismatches;
     report.final_blocks += found.final_blocks;
-    add(report.peak, found.peak);
-    add(report.stats, findings.stats);
+    report.peak += found.peak;
+    report.stats += findings.stats;
     for (const InferredFact& fact : found.facts)
         report.inferred_trims += fact.kind == InferredFact::Kind::emptied_caches ? 1U : 0U;
     report.facts.insert(report.facts.end(), found.facts.begin(), found.facts.end());

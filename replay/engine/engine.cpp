@@ -25,13 +25,6 @@ struct Live {
     State state = State::none;
 };
 
-void add(Usage& sum, const Usage& usage) {
-    sum.reserved += usage.reserved;
-    sum.mapped += usage.mapped;
-    sum.allocated += usage.allocated;
-    sum.active += usage.active;
-}
-
 // The state of one run.
 class Replay {
   public:
@@ -83,7 +76,7 @@ class Replay {
 Usage Replay::usage() const {
     Usage sum;
     for (const Lane& lane : lanes_)
-        add(sum, lane.allocator->usage());
+        sum += lane.allocator->usage();
     return sum;
 }
 

@@ -13,13 +13,8 @@ class Outcomes final : public Metric {
 
     std::vector<Measurement> results(std::span<const Lane> lanes) const override {
         AllocatorStats sum;
-        for (const Lane& lane : lanes) {
-            const AllocatorStats& stats = lane.allocator->stats();
-            sum.retries += stats.retries;
-            sum.segments_created += stats.segments_created;
-            sum.segments_released += stats.segments_released;
-            sum.synchronizations += stats.synchronizations;
-        }
+        for (const Lane& lane : lanes)
+            sum += lane.allocator->stats();
         return {
             count(
                 "out_of_memory",

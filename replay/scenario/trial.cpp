@@ -86,16 +86,6 @@ struct Stand {
     DeviceCounters before;                 // the device's, when the allocator got it
 };
 
-void add(AllocatorStats& sum, const AllocatorStats& stats) {
-    sum.retries += stats.retries;
-    sum.out_of_memory += stats.out_of_memory;
-    sum.segments_created += stats.segments_created;
-    sum.segments_released += stats.segments_released;
-    sum.maps += stats.maps;
-    sum.unmaps += stats.unmaps;
-    sum.synchronizations += stats.synchronizations;
-}
-
 Nanoseconds time_giving_back(const DeviceCounters& counters) {
     Nanoseconds sum = counters.stall_ns;
     for (const DeviceCall call : kGivesBack)
@@ -163,7 +153,7 @@ Result<Stand> build(const TrialSetup& setup, const PolicySpec& spec) {
 void tell_stands(TrialResult& result, std::span<const Stand> stands) {
     for (const Stand& stand : stands) {
         const DeviceCounters& counters = stand.device->counters();
-        add(result.stats, stand.allocator->stats());
+        result.stats += stand.allocator->stats();
         result.device_calls += counters.total_calls() - stand.before.total_calls();
         result.driver_time += counters.total_ns() - stand.before.total_ns();
         result.stall_time += counters.stall_ns;
