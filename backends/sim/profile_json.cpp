@@ -128,14 +128,20 @@ const Json* section(ProfileReader& reader, const Json& root, std::string_view na
     return value;
 }
 
+// The calls up to this one must have a price; the others are free of cost if they have none.
+constexpr auto kPricedAlways = static_cast<std::size_t>(DeviceCall::host_free) + 1;
+
 void read_curves(ProfileReader& reader, const Json& root, CostProfile& profile) {
     std::vector<std::string_view> names;
     for (int i = 0; i < kDeviceCallCount; ++i)
         names.push_back(to_text(static_cast<DeviceCall>(i)));
     if (const Json* calls = section(reader, root, "calls", names)) {
-        for (std::size_t i = 0; i < names.size(); ++i)
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (i >= kPricedAlways && !calls->contains(names[i]))
+                continue;
             profile.calls[i] = reader.curve(reader.member(*calls, "calls.", names[i]),
                                             fmt::format("calls.{}", names[i]));
+        }
     }
     names.clear();
     for (int i = 0; i < kTransferCount; ++i)

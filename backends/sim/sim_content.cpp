@@ -50,6 +50,56 @@ DeviceResult<void> SimDevice::fill(Address target, std::uint8_t value, Bytes siz
     return {};
 }
 
+namespace {
+
+// The byte of a pattern that lies `offset` bytes into it.
+std::byte pattern_byte(std::uint32_t pattern, Bytes offset) {
+    return static_cast<std::byte>(pattern >> (8 * (offset % 4)));
+}
+
+}  // namespace
+
+DeviceResult<void> SimDevice::write_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                            StreamId stream) {
+    constexpr DeviceCall kCall = DeviceCall::write_pattern;
+    count(kCall);
+    if (to_integer(target) % 4 != 0 || !accessible(target, size, true))
+        return refuse(kCall, DeviceStatus::invalid_value);
+    charge(DeviceCall::fill, size);
+    enqueue(stream, Transfer::fill, size);
+    if (!config_.backed || is_captured(stream))
+        return {};
+    for_each_piece(target, size, true, [&](Range piece, Bytes done) {
+        std::vector<std::byte> bytes(piece.size);
+        for (Bytes i = 0; i < piece.size; ++i)
+            bytes[i] = pattern_byte(pattern, done + i);
+        store_.write(piece.begin, bytes);
+    });
+    return {};
+}
+
+// Without bytes behind its memory the simulator cannot differ from what was written.
+DeviceResult<Bytes> SimDevice::check_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                             StreamId stream) {
+    constexpr DeviceCall kCall = DeviceCall::check_pattern;
+    count(kCall);
+    if (capturing())
+        return refuse(kCall, DeviceStatus::not_permitted);
+    if (to_integer(target) % 4 != 0 || !accessible(target, size, false))
+        return refuse(kCall, DeviceStatus::invalid_value);
+    stall(clock_.drain(stream));
+    Bytes differing = 0;
+    if (!config_.backed)
+        return differing;
+    for_each_piece(target, size, false, [&](Range piece, Bytes done) {
+        std::vector<std::byte> bytes(piece.size);
+        store_.read(piece.begin, bytes);
+        for (Bytes i = 0; i < piece.size; ++i)
+            differing += bytes[i] != pattern_byte(pattern, done + i) ? 1U : 0U;
+    });
+    return differing;
+}
+
 // Host memory.
 
 DeviceResult<Address> SimDevice::host_malloc(Bytes size) {

@@ -79,21 +79,33 @@ std::unique_ptr<SimDevice> SimDevice::clone() const {
     return std::unique_ptr<SimDevice>(new SimDevice(*this));
 }
 
+bool SimDevice::has(Feature feature) const {
+    if (feature == Feature::peer_access)
+        return config_.peers != 0;
+    return feature != Feature::shared_memory;
+}
+
 // Graph capture.
 
 bool SimDevice::is_captured(StreamId stream) const {
     return std::ranges::find(captured_, stream) != captured_.end();
 }
 
-bool SimDevice::begin_capture(StreamId stream) {
+DeviceResult<void> SimDevice::begin_capture(StreamId stream) {
+    count(DeviceCall::begin_capture);
     if (is_captured(stream))
-        return false;
+        return refuse(DeviceCall::begin_capture, DeviceStatus::invalid_value);
     captured_.push_back(stream);
-    return true;
+    charge(DeviceCall::begin_capture, 0);
+    return {};
 }
 
-bool SimDevice::end_capture(StreamId stream) {
-    return std::erase(captured_, stream) != 0;
+DeviceResult<GraphId> SimDevice::end_capture(StreamId stream) {
+    count(DeviceCall::end_capture);
+    if (std::erase(captured_, stream) == 0)
+        return refuse(DeviceCall::end_capture, DeviceStatus::invalid_value);
+    charge(DeviceCall::end_capture, 0);
+    return GraphId{++graph_count_};
 }
 
 // Plain memory in driver's order.
@@ -256,6 +268,27 @@ DeviceResult<void> SimDevice::set_access(Range range, bool writable) {
     virtual_.set_access(range, writable);
     spend(DeviceCall::set_access, cost);
     return {};
+}
+
+DeviceResult<void> SimDevice::set_access_for(Location who, Range range, bool writable) {
+    constexpr DeviceCall kCall = DeviceCall::set_access_for;
+    count(kCall);
+    if (config_.peers == 0)
+        return refuse(kCall, DeviceStatus::not_supported);
+    if (who.kind != Location::Kind::device || who.index == 0 || who.index > config_.peers)
+        return refuse(kCall, DeviceStatus::invalid_value);
+    Nanoseconds cost = 0;
+    const bool whole = virtual_.for_each_mapping(
+        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::set_access, size); });
+    if (!whole)
+        return refuse(kCall, DeviceStatus::invalid_value);
+    virtual_.set_access_for(who.index, range, writable);
+    spend(kCall, cost);
+    return {};
+}
+
+bool SimDevice::reachable_by(Location who, Range range, bool write) const {
+    return virtual_.reachable_by(who.index, range, write);
 }
 
 // Order.

@@ -51,6 +51,7 @@ struct SimConfig {
     bool backed = false;                   // memory holds bytes
     Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
     Placement placement = Placement::slots;
+    std::uint16_t peers = 0;  // other devices that can be given access: Location{device, 1} and on
 };
 
 class SimDevice final : public Device {
@@ -68,13 +69,6 @@ class SimDevice final : public Device {
     // The device's clock as a replay sees it.
     ReplayClock* replay_clock() { return clock_.replay_clock(); }
 
-    // Graph capture of a stream. While any stream is captured, calls that wait or ask whether work
-    // is done (free, host_free, complete, synchronize, synchronize_device, trim_pool) are
-    // not_permitted; what is queued on a captured stream is not executed. False: it was already
-    // captured, or wasn't.
-    bool begin_capture(StreamId stream);
-    bool end_capture(StreamId stream);
-
     // Direct access to content, for tests: free of time. Only with `backed` (else not_supported);
     // invalid_value outside live memory.
     DeviceResult<void> read(Address address, std::span<std::byte> target) const;
@@ -82,7 +76,7 @@ class SimDevice final : public Device {
 
     std::string_view name() const override { return name_; }
 
-    bool has(Feature /*feature*/) const override { return true; }
+    bool has(Feature feature) const override;
 
     Bytes granularity() const override { return config_.granularity; }
 
@@ -135,6 +129,10 @@ class SimDevice final : public Device {
     DeviceResult<void> map(Range range, PhysicalId physical) override;
     DeviceResult<void> unmap(Range range) override;
     DeviceResult<void> set_access(Range range, bool writable) override;
+    DeviceResult<void> set_access_for(Location who, Range range, bool writable) override;
+
+    // May the device `who` read, or write, all of the range? For tests: free of time.
+    bool reachable_by(Location who, Range range, bool write) const;
 
     DeviceResult<EventId> record(StreamId stream) override;
     DeviceResult<bool> complete(EventId event) override;
@@ -144,9 +142,16 @@ class SimDevice final : public Device {
 
     bool capturing() const override { return !captured_.empty(); }
 
+    DeviceResult<void> begin_capture(StreamId stream) override;
+    DeviceResult<GraphId> end_capture(StreamId stream) override;
+
     DeviceResult<void> copy(Address target, Address source, Bytes size, StreamId stream) override;
     DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
                             StreamId stream) override;
+    DeviceResult<void> write_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                     StreamId stream) override;
+    DeviceResult<Bytes> check_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                      StreamId stream) override;
 
     DeviceResult<Address> host_malloc(Bytes size) override;
     DeviceResult<void> host_free(Address address) override;
@@ -199,6 +204,7 @@ class SimDevice final : public Device {
     DriverPlacement driver_;
     ByteStore store_;
     std::vector<StreamId> captured_;
+    std::uint64_t graph_count_ = 0;
 };
 
 }  // namespace tidemark

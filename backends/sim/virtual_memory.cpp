@@ -101,6 +101,38 @@ Range VirtualMemory::drop_mapping(PhysicalId physical) {
     return freed;
 }
 
+void VirtualMemory::set_access_for(std::uint16_t peer, Range range, bool writable) {
+    const Access access = writable ? Access::write : Access::read;
+    const auto end = mappings_.lower_bound(range.begin + range.size);
+    for (auto mapping = mappings_.find(range.begin); mapping != end; ++mapping) {
+        auto& peers = mapping->second.peers;
+        const auto known = std::ranges::find(peers, peer, &std::pair<std::uint16_t, Access>::first);
+        if (known == peers.end())
+            peers.emplace_back(peer, access);
+        else
+            known->second = access;
+    }
+}
+
+bool VirtualMemory::reachable_by(std::uint16_t peer, Range range, bool write) const {
+    const Access needed = write ? Access::write : Access::read;
+    for (Bytes done = 0; done < range.size;) {
+        auto mapping = mappings_.upper_bound(range.begin + done);
+        if (mapping == mappings_.begin())
+            return false;
+        --mapping;
+        const Bytes offset = range.begin + done - mapping->first;
+        if (offset >= mapping->second.size)
+            return false;
+        const auto& peers = mapping->second.peers;
+        const auto known = std::ranges::find(peers, peer, &std::pair<std::uint16_t, Access>::first);
+        if (known == peers.end() || known->second < needed)
+            return false;
+        done += mapping->second.size - offset;
+    }
+    return true;
+}
+
 Range VirtualMemory::translate(Address address, Bytes size, bool write) const {
     auto next = mappings_.upper_bound(address);
     if (next == mappings_.begin())

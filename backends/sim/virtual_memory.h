@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "backends/sim/address_space.h"
 #include "core/device/device.h"
@@ -79,6 +81,12 @@ class VirtualMemory {
 
     void set_access(Range range, bool writable);
 
+    // As set_access, for the device number `peer`, above 0.
+    void set_access_for(std::uint16_t peer, Range range, bool writable);
+
+    // Is all of the range mapped, and may `peer` read or write it?
+    bool reachable_by(std::uint16_t peer, Range range, bool write) const;
+
     // The longest mapped, accessible piece that begins at `address`, at most `size` bytes, as
     // physical addresses; size 0 if there is none.
     Range translate(Address address, Bytes size, bool write) const;
@@ -100,6 +108,7 @@ class VirtualMemory {
         PhysicalId physical{};
         Address begin = Address::null;  // physical
         Access access = Access::none;
+        std::vector<std::pair<std::uint16_t, Access>> peers = {};
     };
 
     bool aligned(Bytes size) const { return size != 0 && size % granularity_ == 0; }

@@ -16,7 +16,7 @@ struct CallArguments {
     Address source = Address::null;   // copy
     Bytes size = 0;                   // range.size, threshold, keep
     StreamId stream = StreamId::default_stream;
-    std::uint64_t handle = 0;  // an EventId or PhysicalId
+    std::uint64_t handle = 0;  // an EventId, PhysicalId or GraphId; a peer; a pattern
     std::uint8_t value = 0;    // of fill; 1 = writable, of set_access
 
     Range range() const { return {address, size}; }
@@ -29,7 +29,7 @@ struct CallOutcome {
     bool ok = true;
     DeviceStatus status{};            // if it isn't ok
     Address address = Address::null;  // what malloc and reserve gave
-    std::uint64_t handle = 0;         // what create and record gave; 1 = complete
+    std::uint64_t handle = 0;         // what create, record, ... gave; 1 = complete
 
     friend bool operator==(const CallOutcome&, const CallOutcome&) = default;
 };
@@ -45,14 +45,17 @@ CallOutcome outcome_of(const Outcome& result) {
         outcome.address = *result;
     } else if constexpr (std::is_same_v<Outcome, DeviceResult<Range>>) {
         outcome.address = result->begin;
-    } else if constexpr (!std::is_same_v<Outcome, DeviceResult<void>>) {
+    } else if constexpr (!std::is_same_v<Outcome, DeviceResult<void>> &&
+                         !std::is_same_v<Outcome, DeviceResult<IpcHandle>>) {
         outcome.handle = static_cast<std::uint64_t>(*result);
     }
     return outcome;
 }
 
+// map_each and copy_batch go through it one by one, address_range and information past it.
+//
 // `Self` (the deriving class) has `template <class Make> auto around(const CallArguments&, Make)`,
-// which makes the call, once or not at all, and returns its result. Information is passed through.
+// which makes the call, once or not at all, and returns its result.
 template <class Self>
 class WrappedDevice : public Device {
   public:
@@ -69,6 +72,8 @@ class WrappedDevice : public Device {
     Nanoseconds now() const override { return inner_.now(); }
 
     const DeviceCounters& counters() const override { return inner_.counters(); }
+
+    Error explain(const DeviceError& error) const override { return inner_.explain(error); }
 
     bool capturing() const override { return inner_.capturing(); }
 
@@ -181,6 +186,105 @@ class WrappedDevice : public Device {
                               .stream = stream,
                               .value = value},
                              [&] { return inner_.fill(target, value, size, stream); });
+    }
+
+    DeviceResult<void> set_access_for(Location who, Range range, bool writable) override {
+        CallArguments arguments = on(DeviceCall::set_access_for, range);
+        arguments.handle = who.index;
+        arguments.value = writable ? 1 : 0;
+        return self().around(arguments,
+                             [&] { return inner_.set_access_for(who, range, writable); });
+    }
+
+    DeviceResult<int> export_memory(PhysicalId physical) override {
+        return self().around({.call = DeviceCall::export_memory, .handle = to_integer(physical)},
+                             [&] { return inner_.export_memory(physical); });
+    }
+
+    DeviceResult<PhysicalId> import_memory(int descriptor, Bytes size) override {
+        return self().around({.call = DeviceCall::import_memory, .size = size},
+                             [&] { return inner_.import_memory(descriptor, size); });
+    }
+
+    DeviceResult<void> begin_capture(StreamId stream) override {
+        return self().around({.call = DeviceCall::begin_capture, .stream = stream},
+                             [&] { return inner_.begin_capture(stream); });
+    }
+
+    DeviceResult<GraphId> end_capture(StreamId stream) override {
+        return self().around({.call = DeviceCall::end_capture, .stream = stream},
+                             [&] { return inner_.end_capture(stream); });
+    }
+
+    DeviceResult<void> launch(GraphId graph, StreamId stream) override {
+        return self().around(
+            {.call = DeviceCall::launch, .stream = stream, .handle = to_integer(graph)},
+            [&] { return inner_.launch(graph, stream); });
+    }
+
+    DeviceResult<void> destroy_graph(GraphId graph) override {
+        return self().around({.call = DeviceCall::destroy_graph, .handle = to_integer(graph)},
+                             [&] { return inner_.destroy_graph(graph); });
+    }
+
+    DeviceResult<void> copy_peer(Address target, Location there, Address source, Bytes size,
+                                 StreamId stream) override {
+        return self().around({.call = DeviceCall::copy_peer,
+                              .address = target,
+                              .source = source,
+                              .size = size,
+                              .stream = stream,
+                              .handle = there.index},
+                             [&] { return inner_.copy_peer(target, there, source, size, stream); });
+    }
+
+    DeviceResult<void> write_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                     StreamId stream) override {
+        return self().around({.call = DeviceCall::write_pattern,
+                              .address = target,
+                              .size = size,
+                              .stream = stream,
+                              .handle = pattern},
+                             [&] { return inner_.write_pattern(target, pattern, size, stream); });
+    }
+
+    DeviceResult<Bytes> check_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                      StreamId stream) override {
+        return self().around({.call = DeviceCall::check_pattern,
+                              .address = target,
+                              .size = size,
+                              .stream = stream,
+                              .handle = pattern},
+                             [&] { return inner_.check_pattern(target, pattern, size, stream); });
+    }
+
+    DeviceResult<void> host_register(Range range) override {
+        return self().around(on(DeviceCall::host_register, range),
+                             [&] { return inner_.host_register(range); });
+    }
+
+    DeviceResult<void> host_unregister(Address address) override {
+        return self().around({.call = DeviceCall::host_unregister, .address = address},
+                             [&] { return inner_.host_unregister(address); });
+    }
+
+    DeviceResult<IpcHandle> ipc_export(Address address) override {
+        return self().around({.call = DeviceCall::ipc_export, .address = address},
+                             [&] { return inner_.ipc_export(address); });
+    }
+
+    DeviceResult<Address> ipc_open(const IpcHandle& handle) override {
+        return self().around({.call = DeviceCall::ipc_open},
+                             [&] { return inner_.ipc_open(handle); });
+    }
+
+    DeviceResult<void> ipc_close(Address address) override {
+        return self().around({.call = DeviceCall::ipc_close, .address = address},
+                             [&] { return inner_.ipc_close(address); });
+    }
+
+    DeviceResult<Range> address_range(Address address) const override {
+        return inner_.address_range(address);
     }
 
     DeviceResult<Address> host_malloc(Bytes size) override {

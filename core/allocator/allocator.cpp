@@ -24,6 +24,7 @@ OutOfMemory refused_by(const DeviceError& error) {
         case DeviceStatus::invalid_value:
         case DeviceStatus::not_permitted:
         case DeviceStatus::not_supported:
+        case DeviceStatus::lost:
         case DeviceStatus::fault:
             break;
     }

@@ -18,6 +18,7 @@ enum class Address : std::uint64_t { null = 0 };  // on the device
 enum class StreamId : std::uint32_t { default_stream = 0 };
 enum class EventId : std::uint64_t {};     // a point in a stream's work, given by Device::record
 enum class PhysicalId : std::uint64_t {};  // one handle of physical memory
+enum class GraphId : std::uint64_t {};     // a captured graph
 enum class PoolId : std::uint32_t { default_pool = 0 };  // graph capture, MemPool
 
 // A half-open range of addresses: [begin, begin + size).
@@ -45,6 +46,10 @@ constexpr std::uint64_t to_integer(EventId event) {
 }
 
 constexpr std::uint64_t to_integer(PhysicalId id) {
+    return static_cast<std::uint64_t>(id);
+}
+
+constexpr std::uint64_t to_integer(GraphId id) {
     return static_cast<std::uint64_t>(id);
 }
 

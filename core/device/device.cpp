@@ -20,6 +20,9 @@ std::string_view hint_for(DeviceStatus status) {
             return "end the graph capture first";
         case DeviceStatus::not_supported:
             return "choose a device that has this feature, or a policy that doesn't need it";
+        case DeviceStatus::lost:
+            return "a kernel or the driver broke the context: start the program anew, and look for "
+                   "the first error (compute-sanitizer finds it)";
         case DeviceStatus::fault:
             return "see the driver's log";
     }
@@ -30,11 +33,45 @@ std::string_view hint_for(DeviceStatus status) {
 
 std::string_view to_text(DeviceCall call) {
     constexpr std::string_view kNames[] = {
-        "malloc",      "free",        "malloc_async",       "free_async", "set_pool_threshold",
-        "trim_pool",   "reserve",     "unreserve",          "create",     "release",
-        "map",         "unmap",       "set_access",         "record",     "complete",
-        "wait",        "synchronize", "synchronize_device", "copy",       "fill",
-        "host_malloc", "host_free",
+        "malloc",
+        "free",
+        "malloc_async",
+        "free_async",
+        "set_pool_threshold",
+        "trim_pool",
+        "reserve",
+        "unreserve",
+        "create",
+        "release",
+        "map",
+        "unmap",
+        "set_access",
+        "record",
+        "complete",
+        "wait",
+        "synchronize",
+        "synchronize_device",
+        "copy",
+        "fill",
+        "host_malloc",
+        "host_free",
+        "host_register",
+        "host_unregister",
+        "set_access_for",
+        "export_memory",
+        "import_memory",
+        "copy_peer",
+        "copy_batch",
+        "write_pattern",
+        "check_pattern",
+        "begin_capture",
+        "end_capture",
+        "launch",
+        "destroy_graph",
+        "ipc_export",
+        "ipc_open",
+        "ipc_close",
+        "address_range",
     };
     static_assert(std::size(kNames) == kDeviceCallCount);
     const auto index = static_cast<std::size_t>(call);
@@ -54,6 +91,8 @@ std::string_view to_text(DeviceStatus status) {
             return "not permitted during capture";
         case DeviceStatus::not_supported:
             return "not supported";
+        case DeviceStatus::lost:
+            return "device lost";
         case DeviceStatus::fault:
             return "device fault";
     }
@@ -79,6 +118,106 @@ std::uint64_t DeviceCounters::total_calls() const {
 
 Nanoseconds DeviceCounters::total_ns() const {
     return std::accumulate(std::begin(call_ns), std::end(call_ns), Nanoseconds{0});
+}
+
+// What a device may leave out.
+
+namespace {
+
+tl::unexpected<DeviceError> without(DeviceCall call) {
+    return tl::make_unexpected(DeviceError{DeviceStatus::not_supported, call, 0});
+}
+
+}  // namespace
+
+DeviceResult<void> Device::map_each(Range range, std::span<const PhysicalId> physicals) {
+    if (physicals.empty() || range.size % physicals.size() != 0)
+        return tl::make_unexpected(DeviceError{DeviceStatus::invalid_value, DeviceCall::map, 0});
+    const Bytes size = range.size / physicals.size();
+    for (std::size_t i = 0; i < physicals.size(); ++i) {
+        const DeviceResult<void> done = map({range.begin + i * size, size}, physicals[i]);
+        if (!done) {
+            for (std::size_t mapped = 0; mapped < i; ++mapped)
+                static_cast<void>(unmap({range.begin + mapped * size, size}));
+            return done;
+        }
+    }
+    return {};
+}
+
+DeviceResult<void> Device::set_access_for(Location /*who*/, Range /*range*/, bool /*writable*/) {
+    return without(DeviceCall::set_access_for);
+}
+
+DeviceResult<int> Device::export_memory(PhysicalId /*physical*/) {
+    return without(DeviceCall::export_memory);
+}
+
+DeviceResult<PhysicalId> Device::import_memory(int /*descriptor*/, Bytes /*size*/) {
+    return without(DeviceCall::import_memory);
+}
+
+DeviceResult<void> Device::begin_capture(StreamId /*stream*/) {
+    return without(DeviceCall::begin_capture);
+}
+
+DeviceResult<GraphId> Device::end_capture(StreamId /*stream*/) {
+    return without(DeviceCall::end_capture);
+}
+
+DeviceResult<void> Device::launch(GraphId /*graph*/, StreamId /*stream*/) {
+    return without(DeviceCall::launch);
+}
+
+DeviceResult<void> Device::destroy_graph(GraphId /*graph*/) {
+    return without(DeviceCall::destroy_graph);
+}
+
+DeviceResult<void> Device::copy_batch(std::span<const CopyRange> copies, StreamId stream) {
+    for (const CopyRange& one : copies) {
+        if (const auto done = copy(one.target, one.source, one.size, stream); !done)
+            return done;
+    }
+    return {};
+}
+
+DeviceResult<void> Device::copy_peer(Address /*target*/, Location /*there*/, Address /*source*/,
+                                     Bytes /*size*/, StreamId /*stream*/) {
+    return without(DeviceCall::copy_peer);
+}
+
+DeviceResult<void> Device::write_pattern(Address /*target*/, std::uint32_t /*pattern*/,
+                                         Bytes /*size*/, StreamId /*stream*/) {
+    return without(DeviceCall::write_pattern);
+}
+
+DeviceResult<Bytes> Device::check_pattern(Address /*target*/, std::uint32_t /*pattern*/,
+                                          Bytes /*size*/, StreamId /*stream*/) {
+    return without(DeviceCall::check_pattern);
+}
+
+DeviceResult<void> Device::host_register(Range /*range*/) {
+    return without(DeviceCall::host_register);
+}
+
+DeviceResult<void> Device::host_unregister(Address /*address*/) {
+    return without(DeviceCall::host_unregister);
+}
+
+DeviceResult<IpcHandle> Device::ipc_export(Address /*address*/) {
+    return without(DeviceCall::ipc_export);
+}
+
+DeviceResult<Address> Device::ipc_open(const IpcHandle& /*handle*/) {
+    return without(DeviceCall::ipc_open);
+}
+
+DeviceResult<void> Device::ipc_close(Address /*address*/) {
+    return without(DeviceCall::ipc_close);
+}
+
+DeviceResult<Range> Device::address_range(Address /*address*/) const {
+    return without(DeviceCall::address_range);
 }
 
 }  // namespace tidemark

@@ -12,7 +12,10 @@
 // simulator from one. Costs are those of the device: see its profile.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +26,16 @@
 namespace tidemark {
 
 // Groups that a device may or may not have.
-enum class Feature : std::uint8_t { virtual_memory, async_pool, host_memory, copies, capture };
+enum class Feature : std::uint8_t {
+    virtual_memory,
+    async_pool,
+    host_memory,
+    copies,
+    patterns,       // write_pattern, check_pattern
+    capture,        // graphs
+    peer_access,    // set_access_for, copy_peer
+    shared_memory,  // with other processes: export_memory, ipc_export and what belongs to them
+};
 
 // The calls, by name: what profiles price, counters count and failure injection aims at.
 enum class DeviceCall : std::uint16_t {
@@ -49,8 +61,25 @@ enum class DeviceCall : std::uint16_t {
     fill,
     host_malloc,
     host_free,
+    host_register,
+    host_unregister,
+    set_access_for,
+    export_memory,
+    import_memory,
+    copy_peer,
+    copy_batch,
+    write_pattern,
+    check_pattern,
+    begin_capture,
+    end_capture,
+    launch,
+    destroy_graph,
+    ipc_export,
+    ipc_open,
+    ipc_close,
+    address_range,
 };
-constexpr int kDeviceCallCount = static_cast<int>(DeviceCall::host_free) + 1;
+constexpr int kDeviceCallCount = static_cast<int>(DeviceCall::address_range) + 1;
 
 // "malloc", "synchronize_device", ...: stable names, used in JSON, profiles and --fail-at.
 std::string_view to_text(DeviceCall call);
@@ -61,6 +90,7 @@ enum class DeviceStatus : std::uint16_t {
     invalid_value,  // an argument that the device cannot take (unknown address, bad alignment)
     not_permitted,  // while a graph is captured
     not_supported,  // see Feature
+    lost,           // a kernel faulted or the context is gone: no call will succeed any more
     fault,          // anything else the driver says
 };
 
@@ -145,6 +175,20 @@ struct MemoryInfo {
     Bytes free = 0;
 };
 
+// One movement of a batch.
+struct CopyRange {
+    Address target = Address::null;
+    Address source = Address::null;
+    Bytes size = 0;
+};
+
+// Names plain memory to another process; opaque.
+struct IpcHandle {
+    std::array<std::byte, 64> bytes{};
+
+    friend bool operator==(const IpcHandle&, const IpcHandle&) = default;
+};
+
 // How often each call was made, how long they took together on the device's clock, and what moved.
 // Plain counters; `stall_ns` is the part of the time that waited for queued work to finish.
 struct DeviceCounters {
@@ -174,6 +218,10 @@ class Device {
     virtual Nanoseconds now() const = 0;  // virtual on the simulator, steady elsewhere
     virtual const DeviceCounters& counters() const = 0;
 
+    // A refusal of this device for a person: with the driver's name for it, its call and arguments
+    // where the device still knows them.
+    virtual Error explain(const DeviceError& error) const { return to_error(error); }
+
     // Plain memory, synchronous (cudaMalloc, cudaFree). Addresses are multiples of 512 bytes at
     // least. `malloc(0)` is invalid_value. `free` waits for all queued work of the device first.
     virtual DeviceResult<Address> malloc(Bytes size) = 0;
@@ -199,6 +247,20 @@ class Device {
     virtual DeviceResult<void> unmap(Range range) = 0;
     virtual DeviceResult<void> set_access(Range range, bool writable) = 0;
 
+    // Maps handles of one size, each whole, one after another: all of them or none. `range.size` is
+    // a multiple of their number. O(handles) driver calls.
+    virtual DeviceResult<void> map_each(Range range, std::span<const PhysicalId> physicals);
+
+    // As set_access, for another device (Feature::peer_access), which must be able to reach this
+    // one.
+    virtual DeviceResult<void> set_access_for(Location who, Range range, bool writable);
+
+    // Handles for other processes (Feature::shared_memory): `export_memory` gives a POSIX file
+    // descriptor that the caller closes; `import_memory` does not keep the descriptor, and what it
+    // gives is released like any handle. Only handles of a device that creates them shareable.
+    virtual DeviceResult<int> export_memory(PhysicalId physical);
+    virtual DeviceResult<PhysicalId> import_memory(int descriptor, Bytes size);
+
     // Order between streams. `record` names the point up to which `stream` has been given work;
     // `complete` asks whether that point has passed, without waiting; after `wait` whatever is
     // queued on `stream` from now on runs after the event. Event ids are never reused.
@@ -209,15 +271,51 @@ class Device {
     virtual DeviceResult<void> synchronize_device() = 0;
     virtual bool capturing() const = 0;  // is any stream being captured into a graph?
 
+    // Graphs (Feature::capture). What is queued on a captured stream is not done but recorded, with
+    // its addresses, and done at each `launch`. While any stream is captured, calls that wait or
+    // ask whether work is done are not_permitted. A capture that went wrong ends in an error, and
+    // the stream is captured no more. A graph whose launch has not finished may be destroyed.
+    virtual DeviceResult<void> begin_capture(StreamId stream);
+    virtual DeviceResult<GraphId> end_capture(StreamId stream);
+    virtual DeviceResult<void> launch(GraphId graph, StreamId stream);
+    virtual DeviceResult<void> destroy_graph(GraphId graph);
+
     // Movement (Feature::copies), queued on `stream`. Either end may be host memory of this device.
     virtual DeviceResult<void> copy(Address target, Address source, Bytes size,
                                     StreamId stream) = 0;
     virtual DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
                                     StreamId stream) = 0;
 
+    // Several copies, in no order between them. After a refusal some of them may be queued.
+    virtual DeviceResult<void> copy_batch(std::span<const CopyRange> copies, StreamId stream);
+
+    // A copy from this device's memory to that of the device `there` (Feature::peer_access).
+    virtual DeviceResult<void> copy_peer(Address target, Location there, Address source, Bytes size,
+                                         StreamId stream);
+
+    // Content that proves who owns memory (Feature::patterns): `write_pattern` queues a fill with a
+    // word of 4 bytes, its lowest byte first; `check_pattern` waits for the stream and says how
+    // many bytes differ. `target` is a multiple of 4.
+    virtual DeviceResult<void> write_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                             StreamId stream);
+    virtual DeviceResult<Bytes> check_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                              StreamId stream);
+
     // Pinned host memory that the device can copy from and to (Feature::host_memory).
     virtual DeviceResult<Address> host_malloc(Bytes size) = 0;
     virtual DeviceResult<void> host_free(Address address) = 0;
+
+    // Makes the program's own host memory reachable for the device, and ends that.
+    virtual DeviceResult<void> host_register(Range range);
+    virtual DeviceResult<void> host_unregister(Address address);
+
+    // Plain memory for other processes (Feature::shared_memory). `ipc_open` gives an address of
+    // this process that `ipc_close` takes back; `address_range` says which piece of memory an
+    // address lies in.
+    virtual DeviceResult<IpcHandle> ipc_export(Address address);
+    virtual DeviceResult<Address> ipc_open(const IpcHandle& handle);
+    virtual DeviceResult<void> ipc_close(Address address);
+    virtual DeviceResult<Range> address_range(Address address) const;
 };
 
 }  // namespace tidemark

@@ -70,7 +70,9 @@ TEST_CASE("a suite can make each call of a job fail in turn, until none is left"
 }
 
 TEST_CASE("every call can be made to fail, and reaches the device otherwise") {
-    SimDevice sim({.capacity = 1_GiB});
+    constexpr std::uint64_t kCallCount = 27;  // made below
+    constexpr Location kPeer{Location::Kind::device, 1};
+    SimDevice sim({.capacity = 1_GiB, .peers = 1});
     const StreamId stream{1};
     for (const bool fails : {true, false}) {
         FaultyDevice device(sim, {.nth = fails ? 1U : 0U, .and_all_after = true});
@@ -94,6 +96,11 @@ TEST_CASE("every call can be made to fail, and reaches the device otherwise") {
         CHECK(device.set_access(where, true).has_value() != fails);
         CHECK(device.fill(at, 1, 512, stream).has_value() != fails);
         CHECK(device.copy(where.begin, at, 512, stream).has_value() != fails);
+        CHECK(device.set_access_for(kPeer, where, false).has_value() != fails);
+        CHECK(device.write_pattern(at, 1, 512, stream).has_value() != fails);
+        CHECK(device.check_pattern(at, 1, 512, stream).has_value() != fails);
+        CHECK(device.begin_capture(stream).has_value() != fails);
+        CHECK(device.end_capture(stream).has_value() != fails);
         CHECK(device.wait(stream, point).has_value() != fails);
         CHECK(device.complete(point).has_value() != fails);
         CHECK(device.synchronize(stream).has_value() != fails);
@@ -106,8 +113,8 @@ TEST_CASE("every call can be made to fail, and reaches the device otherwise") {
         CHECK(device.trim_pool(0).has_value() != fails);
         CHECK(device.host_free(host.value_or(Address::null)).has_value() != fails);
         CHECK(device.free(at).has_value() != fails);
-        CHECK(device.failures() == (fails ? kDeviceCallCount : 0));
-        CHECK(sim.counters().total_calls() == (fails ? 0 : kDeviceCallCount));
+        CHECK(device.failures() == (fails ? kCallCount : 0));
+        CHECK(sim.counters().total_calls() == (fails ? 0 : kCallCount));
     }
     CHECK(sim.memory().free == 1_GiB);
 }
