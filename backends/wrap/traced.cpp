@@ -6,6 +6,28 @@
 namespace tidemark {
 namespace {
 
+// What moves or proves content; the rest has no arguments that a line can show.
+std::string movement_text(const CallArguments& a) {
+    switch (a.call) {
+        case DeviceCall::copy_peer:
+            return fmt::format("{:#x}, device={}, from={:#x}, size={}, stream={}",
+                               to_integer(a.address), a.handle, to_integer(a.source), a.size,
+                               to_integer(a.stream));
+        case DeviceCall::write_pattern:
+        case DeviceCall::check_pattern:
+            return fmt::format("{:#x}, pattern={:#x}, size={}, stream={}", to_integer(a.address),
+                               a.handle, a.size, to_integer(a.stream));
+        case DeviceCall::copy:
+            return fmt::format("{:#x}, from={:#x}, size={}, stream={}", to_integer(a.address),
+                               to_integer(a.source), a.size, to_integer(a.stream));
+        case DeviceCall::fill:
+            return fmt::format("{:#x}, value={}, size={}, stream={}", to_integer(a.address),
+                               a.value, a.size, to_integer(a.stream));
+        default:
+            return {};
+    }
+}
+
 std::string arguments_text(const CallArguments& a) {
     switch (a.call) {
         case DeviceCall::malloc:
@@ -57,26 +79,9 @@ std::string arguments_text(const CallArguments& a) {
             return fmt::format("graph={}, stream={}", a.handle, to_integer(a.stream));
         case DeviceCall::destroy_graph:
             return fmt::format("graph={}", a.handle);
-        case DeviceCall::synchronize_device:
-        case DeviceCall::copy_batch:
-        case DeviceCall::ipc_open:
-            return {};
-        case DeviceCall::copy_peer:
-            return fmt::format("{:#x}, device={}, from={:#x}, size={}, stream={}",
-                               to_integer(a.address), a.handle, to_integer(a.source), a.size,
-                               to_integer(a.stream));
-        case DeviceCall::write_pattern:
-        case DeviceCall::check_pattern:
-            return fmt::format("{:#x}, pattern={:#x}, size={}, stream={}", to_integer(a.address),
-                               a.handle, a.size, to_integer(a.stream));
-        case DeviceCall::copy:
-            return fmt::format("{:#x}, from={:#x}, size={}, stream={}", to_integer(a.address),
-                               to_integer(a.source), a.size, to_integer(a.stream));
-        case DeviceCall::fill:
-            return fmt::format("{:#x}, value={}, size={}, stream={}", to_integer(a.address),
-                               a.value, a.size, to_integer(a.stream));
+        default:
+            return movement_text(a);
     }
-    return {};
 }
 
 std::string outcome_text(DeviceCall call, const CallOutcome& outcome) {
