@@ -1,0 +1,30 @@
+// How fast a processor's node copies memory that lies on its own node or on another.
+//
+// One thread, bound to the processors of a node, copies a buffer to another, both on one memory
+// node, until the time is over; the fastest round counts, since noise only ever adds. Bytes are
+// counted once: each is read once and written once. Takes `budget`, and at most one round more.
+#pragma once
+
+#include "backends/numa/numa_host.h"
+
+namespace tidemark {
+
+struct BandwidthQuestion {
+    unsigned cpu_node = 0;
+    unsigned memory_node = 0;
+    Bytes size = 32_MiB;  // of each buffer: beyond what caches hold
+    Nanoseconds budget = 100'000'000;
+};
+
+struct NumaBandwidth {
+    unsigned cpu_node = 0;
+    unsigned memory_node = 0;
+    double bytes_per_second = 0;
+    std::uint64_t rounds = 0;
+};
+
+// Errors: as NumaHost::allocate; not_found: the node has no processors; driver: this process may
+// not run on them.
+Result<NumaBandwidth> measure_bandwidth(const NumaHost& host, const BandwidthQuestion& question);
+
+}  // namespace tidemark

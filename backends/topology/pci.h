@@ -1,0 +1,36 @@
+// What the PCI bus says of graphics cards: which are plugged in, with or without a driver, and over
+// which link.
+//
+// Read from /sys/bus/pci/devices under `root` (backends/numa/sys_files.h). Plain values;
+// thread-safe; O(devices on the bus).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tidemark {
+
+// A link as both ends have agreed on now, and the best that they could. Cards that idle slow their
+// links down, so that only `fastest_` says what a copy will get.
+struct PciLink {
+    double speed_gts = 0;  // 10^9 transfers a second and lane; 0 = not told
+    unsigned lanes = 0;
+    double fastest_speed_gts = 0;
+    unsigned fastest_lanes = 0;
+};
+
+struct PciCard {
+    std::string address;  // "0000:1b:00.0"
+    std::string driver;   // of the kernel: "nvidia", "vfio-pci"; empty if none
+    int numa_node = -1;   // -1 = not told
+    PciLink link;
+};
+
+// NVIDIA's cards that compute or draw, by address.
+std::vector<PciCard> find_nvidia_cards(const std::string& root = "");
+
+// The card at `address`, whoever made it ("0000:1B:00.0" will do); nothing if the bus has none.
+std::optional<PciCard> find_card(const std::string& address, const std::string& root = "");
+
+}  // namespace tidemark

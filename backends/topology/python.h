@@ -1,0 +1,37 @@
+// The Python of this user and the packages in it that deal with GPU memory, without importing any:
+// importing one may take seconds, memory of the card, or fail.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+
+namespace tidemark {
+
+struct PythonPackage {
+    std::string name;     // as pip calls it: "cupy-cuda12x"
+    std::string version;  // "2.11.0+cu130"
+};
+
+struct PythonFacts {
+    std::string program;  // the file
+    std::string version;  // "3.11.7"
+    std::vector<PythonPackage> packages;
+    std::string cupti;  // a libcupti that came with a package; empty if none did
+
+    // The package `family` ("torch", "cupy", "numba", "rmm") under one of its names, or null.
+    const PythonPackage* find(std::string_view family) const;
+};
+
+struct PythonQuestion {
+    std::string program = {};  // "": TIDEMARK_PYTHON if that is set, else python3 or python on PATH
+    Nanoseconds limit = 10'000'000'000;
+};
+
+// Errors: not_found: there is no Python; io: it does not answer, or not in time.
+Result<PythonFacts> ask_python(const PythonQuestion& question);
+
+}  // namespace tidemark

@@ -1,0 +1,35 @@
+// doctor: what Tidemark can do on this machine, capability by capability, and why not otherwise.
+//
+// Pure: the same topology gives the same findings. O(capabilities * GPUs).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/topology/topology.h"
+
+namespace tidemark {
+
+// One capability, as it is here.
+struct Finding {
+    std::string_view name;  // "virtual-memory": a stable name, what --require takes
+    std::string_view use;   // what Tidemark does with it
+    bool here = false;
+    std::string what;        // which one is here: "NVIDIA H200", "2.11.0"; empty if not here
+    std::string why;         // why it is not here
+    std::string hint;        // what to do about that; may be empty
+    std::string_view needs;  // the capability that is missing and that this one rests on, or ""
+};
+
+// All of them, in the order in which one reads them: what rests on another comes after it.
+std::vector<Finding> diagnose(const Topology& topology);
+
+// Their names, in the same order.
+std::vector<std::string_view> capability_names();
+
+// Errors (bad_option, where = --require): a name that is no capability, with the nearest one.
+Result<void> check_capability_name(std::string_view name);
+
+}  // namespace tidemark

@@ -1,0 +1,47 @@
+// Files in a folder of the system's for temporary ones.
+#include "tests/support/fake_root.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+namespace tidemark::support {
+
+FakeRoot::FakeRoot() {
+    std::string name = std::filesystem::temp_directory_path() / "tidemark-root-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+        std::abort();
+    path_ = name;
+}
+
+FakeRoot::~FakeRoot() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+void FakeRoot::put(std::string_view path, std::string_view content) {
+    const std::filesystem::path whole = path_ + std::string(path);
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << content << '\n';
+}
+
+void FakeRoot::put_program(std::string_view path, std::string_view content) {
+    put(path, content);
+    std::filesystem::permissions(path_ + std::string(path), std::filesystem::perms::owner_all);
+}
+
+void FakeRoot::put_node(unsigned id, unsigned mebibytes, std::string_view cpus,
+                        std::string_view distances) {
+    const std::string folder = fmt::format("/sys/devices/system/node/node{}", id);
+    std::string memory;
+    for (const auto& [key, share] : {std::pair{"MemTotal", 4U}, std::pair{"MemFree", 1U},
+                                     std::pair{"Active", 2U}, std::pair{"Inactive(file)", 1U}})
+        memory += fmt::format("Node {} {}: {} kB\n", id, key, mebibytes * 1024 / 4 * share);
+    put(folder + "/meminfo", memory);
+    put(folder + "/cpulist", cpus);
+    put(folder + "/distance", distances);
+}
+
+}  // namespace tidemark::support
