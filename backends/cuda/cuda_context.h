@@ -1,0 +1,221 @@
+// CudaContext: a device's primary context, what calls on it cost, and what was refused. CudaCall:
+// one call of a Device on its way through the driver: it makes the context current and puts back
+// the one that was, takes the time, and turns the driver's code into a DeviceError.
+//
+// Thread-safety: CudaContext is safe from any thread; a CudaCall belongs to one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "backends/cuda/driver.h"
+#include "core/base/result.h"
+#include "core/base/stopwatch.h"
+#include "core/device/device.h"
+
+namespace tidemark {
+
+// An argument of a driver call, kept for the text of an error.
+struct CudaArgument {
+    enum class Form : std::uint8_t { number, address, output };
+
+    std::uint64_t value = 0;
+    Form form = Form::number;
+};
+
+// The last refusals of a device, so that explain() can say what was asked. Fixed size, no heap.
+struct CudaRefusal {
+    static constexpr std::size_t kArgumentsMax = 11;
+
+    DeviceError error;
+    const char* function = nullptr;  // of the driver; null where we refused before it was asked
+    const char* reason = nullptr;    // why, in that case
+    std::array<CudaArgument, kArgumentsMax> arguments;
+    std::size_t argument_count = 0;
+};
+
+class CudaContext {
+  public:
+    // Retains the primary context of device `ordinal`; `track_memory` as in CudaConfig.
+    static Result<std::unique_ptr<CudaContext>> open(const CudaDriver& driver, int ordinal,
+                                                     bool track_memory);
+
+    CudaContext(const CudaContext&) = delete;
+    CudaContext& operator=(const CudaContext&) = delete;
+
+    // Gives the context back; ignores a driver that is broken or shutting down.
+    ~CudaContext();
+
+    const CudaDriver& driver() const { return driver_; }
+
+    cuda::CUcontext native() const { return native_; }
+
+    int ordinal() const { return ordinal_; }
+
+    // Since the context was opened, on the steady clock.
+    Nanoseconds now() const { return started_.elapsed(); }
+
+    const DeviceCounters& counters() const { return counters_; }
+
+    // The code of the sticky error that ended this context's life, success while it lives.
+    cuda::CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
+
+    Bytes lowest_free() const { return lowest_free_.load(std::memory_order_relaxed); }
+
+    // The primary context of another device, retained until this one closes. invalid_device for an
+    // ordinal that there is not.
+    cuda::CUresult peer(int ordinal, cuda::CUcontext* peer);
+
+    // What the refusal was about, if it is one of the last.
+    Error explain(const DeviceError& error) const;
+
+    // For CudaCall. Each is safe from any thread.
+    DeviceError remember(const CudaRefusal& refusal);
+    void count(DeviceCall call, Nanoseconds elapsed, Nanoseconds stalled);
+    void count_copied(Bytes to_host, Bytes to_device, Bytes on_device);
+    void note_free_memory();
+
+  private:
+    static constexpr std::size_t kRefusalsKept = 32;
+
+    CudaContext(const CudaDriver& driver, int ordinal, bool track_memory)
+        : driver_(driver), ordinal_(ordinal), track_memory_(track_memory) {}
+
+    const CudaDriver& driver_;
+    int ordinal_;
+    bool track_memory_;
+    cuda::CUdevice device_ = 0;
+    cuda::CUcontext native_ = nullptr;
+    Stopwatch started_;
+    DeviceCounters counters_;
+    std::atomic<cuda::CUresult> lost_{cuda::CUresult::success};
+    std::atomic<Bytes> lowest_free_{0};
+
+    mutable std::mutex mutex_;  // of what follows
+    std::array<CudaRefusal, kRefusalsKept> refusals_;
+    std::size_t refusal_count_ = 0;
+    std::vector<std::pair<int, cuda::CUcontext>> peers_;
+};
+
+// Makes `context` current on this thread while it lives, then puts back what was. Costs one driver
+// call of some ten nanoseconds where it is current already.
+class CudaCurrent {
+  public:
+    explicit CudaCurrent(const CudaContext& context);
+    CudaCurrent(const CudaCurrent&) = delete;
+    CudaCurrent& operator=(const CudaCurrent&) = delete;
+    ~CudaCurrent();
+
+    // Why it could not be made current, or success.
+    cuda::CUresult code() const { return code_; }
+
+  private:
+    const CudaContext& context_;
+    cuda::CUcontext previous_ = nullptr;
+    bool changed_ = false;
+    cuda::CUresult code_;
+};
+
+class CudaCall {
+  public:
+    // Counts one `call` that lasts until the end of this object's life.
+    CudaCall(CudaContext& context, DeviceCall call) : context_(context), call_(call) {}
+
+    CudaCall(const CudaCall&) = delete;
+    CudaCall& operator=(const CudaCall&) = delete;
+    ~CudaCall();
+
+    const CudaDriver& driver() const { return context_.driver(); }
+
+    // Calls the driver. A refusal is remembered with its arguments. Once the context is lost the
+    // driver is not asked any more.
+    template <class... Parameters, class... Arguments>
+    DeviceResult<void> make(const CudaSymbol<cuda::CUresult(Parameters...)>& symbol,
+                            Arguments... arguments) {
+        const cuda::CUresult code = ask(symbol, arguments...);
+        if (code == cuda::CUresult::success) [[likely]]
+            return {};
+        return refused(code, symbol.name(), {argument(arguments)...});
+    }
+
+    // As `make`, but gives the driver's code, for calls whose "no" is an ordinary answer.
+    template <class... Parameters, class... Arguments>
+    cuda::CUresult ask(const CudaSymbol<cuda::CUresult(Parameters...)>& symbol,
+                       Arguments... arguments) const {
+        if (entry_ != cuda::CUresult::success) [[unlikely]]
+            return entry_;
+        return symbol(arguments...);
+    }
+
+    // As `make`, for a function that waits for queued work: its time is a stall.
+    template <class... Parameters, class... Arguments>
+    DeviceResult<void> make_waiting(const CudaSymbol<cuda::CUresult(Parameters...)>& symbol,
+                                    Arguments... arguments) {
+        const Nanoseconds begin = watch_.elapsed();
+        const DeviceResult<void> done = make(symbol, arguments...);
+        stalled_ += watch_.elapsed() - begin;
+        return done;
+    }
+
+    // A refusal by us, before the driver is asked. `reason` is a literal.
+    tl::unexpected<DeviceError> refuse(DeviceStatus status, const char* reason);
+
+    // What `code` of `function` means, remembered with its arguments.
+    tl::unexpected<DeviceError> refused(cuda::CUresult code, const char* function,
+                                        std::initializer_list<CudaArgument> arguments);
+
+    // Lets this thread make calls that a thread-local or global capture would forbid, until the end
+    // of this call. For calls that touch no stream.
+    void relax();
+
+    // Not one of the Device's calls: leave it out of the counters.
+    void uncounted() { counted_ = false; }
+
+    // The call has taken memory: if it is to be tracked, ask how much is left (not counted).
+    void grew() { grew_ = true; }
+
+    template <class T>
+    static CudaArgument argument(const T& value) {
+        if constexpr (std::is_same_v<T, cuda::CUdeviceptr>) {
+            return {value, CudaArgument::Form::address};
+        } else if constexpr (std::is_pointer_v<T>) {
+            using Target = std::remove_pointer_t<T>;
+            const auto number = reinterpret_cast<std::uintptr_t>(value);
+            const bool handle = std::is_void_v<Target> || !is_complete<Target>(0);
+            return {number, handle ? CudaArgument::Form::address : CudaArgument::Form::output};
+        } else if constexpr (std::is_class_v<T>) {
+            return {0, CudaArgument::Form::output};
+        } else {
+            return {static_cast<std::uint64_t>(value), CudaArgument::Form::number};
+        }
+    }
+
+  private:
+    template <class T>
+    static constexpr auto is_complete(int) -> decltype(sizeof(T) > 0) {
+        return true;
+    }
+
+    template <class T>
+    static constexpr bool is_complete(...) {
+        return false;
+    }
+
+    CudaContext& context_;
+    DeviceCall call_;
+    Stopwatch watch_;
+    CudaCurrent current_{context_};
+    cuda::CUresult entry_ =
+        context_.lost() == cuda::CUresult::success ? current_.code() : context_.lost();
+    Nanoseconds stalled_ = 0;
+    bool counted_ = true;
+    bool grew_ = false;
+    bool relaxed_ = false;
+    cuda::CUstreamCaptureMode previous_mode_ = cuda::CUstreamCaptureMode::relaxed;
+};
+
+}  // namespace tidemark

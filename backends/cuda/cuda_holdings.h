@@ -1,0 +1,34 @@
+// CudaHoldings: the virtual memory of a device that no context owns: reservations and mappings. The
+// driver keeps them when a context dies, until the process ends; a device that was lost gives them
+// back by this list when it closes, since nobody else can then.
+//
+// Thread-safe. O(log entries) a call.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "backends/cuda/driver.h"
+#include "core/base/units.h"
+
+namespace tidemark {
+
+class CudaHoldings {
+  public:
+    void reserved(Range range);
+    void unreserved(Range range);
+    void mapped(Range range);
+
+    // All mappings that begin in the range.
+    void unmapped(Range range);
+
+    // Unmaps and frees all of it, as far as the driver lets it. Nothing is listed afterwards.
+    void give_back(const CudaDriver& driver);
+
+  private:
+    std::mutex mutex_;
+    std::map<Address, Bytes> reservations_;
+    std::map<Address, Bytes> mappings_;
+};
+
+}  // namespace tidemark

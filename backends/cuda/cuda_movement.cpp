@@ -1,0 +1,174 @@
+// CudaDevice, movement and content: copies, fills, and patterns that prove who owns memory.
+#include <algorithm>
+#include <array>
+
+#include "backends/cuda/cuda_content.h"
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/cuda_device.h"
+#include "backends/cuda/cuda_streams.h"
+
+namespace tidemark {
+namespace {
+
+using cuda::CUdeviceptr;
+using cuda::CUresult;
+
+constexpr Bytes kWord = sizeof(std::uint32_t);
+
+CUdeviceptr pointer(Address address) {
+    return to_integer(address);
+}
+
+}  // namespace
+
+void CudaDevice::count_copy(Address target, Address source, Bytes size) {
+    const bool to_host = on_host(target);
+    const bool to_device = !to_host && on_host(source);
+    const bool on_device = !to_host && !to_device;
+    context_->count_copied(to_host ? size : 0, to_device ? size : 0, on_device ? size : 0);
+}
+
+DeviceResult<void> CudaDevice::copy(Address target, Address source, Bytes size, StreamId stream) {
+    CudaCall call{*context_, DeviceCall::copy};
+    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    if (size == 0)
+        return {};
+    const auto done =
+        call.make(driver_->cuMemcpyAsync, pointer(target), pointer(source), size, *queue);
+    if (done)
+        count_copy(target, source, size);
+    return done;
+}
+
+DeviceResult<void> CudaDevice::fill(Address target, std::uint8_t value, Bytes size,
+                                    StreamId stream) {
+    CudaCall call{*context_, DeviceCall::fill};
+    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    if (size == 0)
+        return {};
+    return call.make(driver_->cuMemsetD8Async, pointer(target), value, size, *queue);
+}
+
+DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, StreamId stream) {
+    CudaCall call{*context_, DeviceCall::copy_batch};
+    const DeviceResult<CudaStream*> queue = streams_->find(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    // The driver takes batches on no default stream, and a capture has no node for them.
+    const bool batches = info_.batch_copies && stream != StreamId::default_stream &&
+                         copies.size() > 1 && !streams_->captured(**queue);
+    if (batches)
+        return queue_batch(call, copies, (*queue)->native);
+    for (const CopyRange& one : copies) {
+        if (one.size == 0)
+            continue;
+        const auto done = call.make(driver_->cuMemcpyAsync, pointer(one.target),
+                                    pointer(one.source), one.size, (*queue)->native);
+        if (!done)
+            return done;
+        count_copy(one.target, one.source, one.size);
+    }
+    return {};
+}
+
+DeviceResult<void> CudaDevice::queue_batch(CudaCall& call, std::span<const CopyRange> copies,
+                                           cuda::CUstream stream) {
+    constexpr std::size_t kBatch = 256;  // on the stack: 6 KiB
+    std::array<CUdeviceptr, kBatch> targets;
+    std::array<CUdeviceptr, kBatch> sources;
+    std::array<std::size_t, kBatch> sizes;
+    cuda::CUmemcpyAttributes attributes;  // one set for all, from the first copy on
+    std::size_t first = 0;
+    while (!copies.empty()) {
+        std::size_t count = 0;
+        const auto batch = copies.first(std::min(copies.size(), kBatch));
+        for (const CopyRange& one : batch) {
+            if (one.size == 0)
+                continue;
+            targets[count] = pointer(one.target);
+            sources[count] = pointer(one.source);
+            sizes[count] = one.size;
+            ++count;
+        }
+        copies = copies.subspan(batch.size());
+        if (count == 0)
+            continue;
+        std::size_t failed = 0;
+        const DeviceResult<void> done =
+            driver_->cuMemcpyBatchAsync_v2
+                ? call.make(driver_->cuMemcpyBatchAsync_v2, targets.data(), sources.data(),
+                            sizes.data(), count, &attributes, &first, std::size_t{1}, stream)
+                : call.make(driver_->cuMemcpyBatchAsync, targets.data(), sources.data(),
+                            sizes.data(), count, &attributes, &first, std::size_t{1}, &failed,
+                            stream);
+        if (!done)
+            return done;
+        for (const CopyRange& one : batch)
+            count_copy(one.target, one.source, one.size);
+    }
+    return {};
+}
+
+DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address source, Bytes size,
+                                         StreamId stream) {
+    CudaCall call{*context_, DeviceCall::copy_peer};
+    if (there.kind != Location::Kind::device || !has(Feature::peer_access))
+        return call.refuse(DeviceStatus::not_supported, "no such device can be copied to");
+    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    cuda::CUcontext peer = nullptr;
+    const int ordinal = there.index;
+    relax_while_capturing(call);
+    if (const CUresult code = context_->peer(ordinal, &peer); code != CUresult::success)
+        return call.refused(code, driver_->cuDevicePrimaryCtxRetain.name(),
+                            {CudaCall::argument(ordinal)});
+    if (size == 0)
+        return {};
+    const auto done = call.make(driver_->cuMemcpyPeerAsync, pointer(target), peer, pointer(source),
+                                context_->native(), size, *queue);
+    if (done)
+        context_->count_copied(0, 0, size);
+    return done;
+}
+
+DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                             StreamId stream) {
+    CudaCall call{*context_, DeviceCall::write_pattern};
+    if (to_integer(target) % kWord != 0)
+        return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
+    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    const Bytes words = size / kWord;
+    DeviceResult<void> done;
+    if (words > 0)
+        done = call.make(driver_->cuMemsetD32Async, pointer(target), pattern, words, *queue);
+    for (Bytes i = words * kWord; done && i < size; ++i) {
+        const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kWord)));
+        done =
+            call.make(driver_->cuMemsetD8Async, pointer(target + i), byte, std::size_t{1}, *queue);
+    }
+    return done;
+}
+
+DeviceResult<Bytes> CudaDevice::check_pattern(Address target, std::uint32_t pattern, Bytes size,
+                                              StreamId stream) {
+    CudaCall call{*context_, DeviceCall::check_pattern};
+    if (const auto allowed = refuse_while_capturing(call); !allowed)
+        return tl::make_unexpected(allowed.error());
+    if (to_integer(target) % kWord != 0)
+        return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
+    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    if (size == 0)
+        return Bytes{0};
+    return content_->count_mismatches(call, pointer(target), pattern, size, *queue);
+}
+
+}  // namespace tidemark

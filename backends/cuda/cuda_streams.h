@@ -1,0 +1,89 @@
+// CudaStreams: the streams of one device, the order between them, and which of them are captured.
+//
+// Streams are found by StreamId in a table; each has a slot, a small number that its EventIds
+// carry. Thread-safe: the table has a mutex, each stream has its own, and no driver call that waits
+// is made under either.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cuda/cuda_stream.h"
+
+namespace tidemark {
+
+class CudaStreams {
+  public:
+    explicit CudaStreams(CudaContext& context);
+    CudaStreams(const CudaStreams&) = delete;
+    CudaStreams& operator=(const CudaStreams&) = delete;
+
+    // Ends what captures there are, and destroys the streams made here and all events.
+    ~CudaStreams();
+
+    // The stream of `id`, made if it was not yet used. invalid_value if it was disowned, or was
+    // never adopted but has the id of an adopted one.
+    DeviceResult<CudaStream*> find(CudaCall& call, StreamId id);
+
+    // See CudaDevice.
+    StreamId adopt(std::uintptr_t native);
+    void disown(StreamId id);
+
+    std::size_t native_events() const { return events_.count(); }
+
+    // Others may use, and capture, this stream from now on.
+    void share(CudaStream& stream);
+
+    DeviceResult<EventId> record(CudaCall& call, StreamId id);
+    DeviceResult<bool> complete(CudaCall& call, EventId event, bool await);
+
+    // True only if `complete` would say so without asking the driver, and be allowed to. Cheap: no
+    // driver call, no stream's mutex.
+    bool known_to_have_passed(EventId event) const;
+    DeviceResult<void> wait(CudaCall& call, StreamId id, EventId event);
+    DeviceResult<void> synchronize(CudaCall& call, StreamId id);
+    DeviceResult<void> synchronize_all(CudaCall& call);
+
+    // Is any known stream captured? One driver call for each stream that others have.
+    bool capturing() const;
+
+    // Is this one? No driver call where it cannot be.
+    bool captured(const CudaStream& stream) const;
+
+    DeviceResult<void> begin_capture(CudaCall& call, StreamId id);
+
+    // Ends it. From another thread than began it the driver refuses, and drops the capture.
+    DeviceResult<cuda::CUgraph> end_capture(CudaCall& call, StreamId id);
+
+  private:
+    static constexpr unsigned kNumberBits = 40;  // of an EventId: the point on its stream
+
+    static EventId name(const CudaStream& stream, std::uint64_t number);
+
+    // The stream and the number of a point that was recorded here; null for any other.
+    CudaStream* locate(EventId event, std::uint64_t* number) const;
+
+    CudaStream& append(StreamId id);  // to the table, under its mutex
+    DeviceResult<void> make_native(CudaCall& call, CudaStream& stream);
+    bool asks_captured(cuda::CUstream native) const;
+
+    CudaContext& context_;
+    CudaEvents events_;
+
+    mutable std::shared_mutex table_mutex_;  // of what follows
+    std::deque<CudaStream> streams_;         // by slot; stable addresses; 0 is the default stream
+    std::unordered_map<std::uint32_t, CudaStream*> by_id_;
+    std::unordered_map<std::uintptr_t, StreamId> adopted_;
+    std::uint32_t adopted_count_ = 0;
+    std::vector<CudaStream*> foreign_;
+
+    std::atomic<std::uint32_t> begun_captures_{0};
+    std::atomic<std::uint32_t> foreign_count_{0};
+};
+
+}  // namespace tidemark

@@ -1,0 +1,184 @@
+// CudaDevice, virtual memory: reservations, physical memory, mappings, access and export.
+#include <algorithm>
+
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/cuda_device.h"
+
+namespace tidemark {
+namespace {
+
+using cuda::CUdeviceptr;
+using cuda::CUmemHandle;
+
+constexpr const char* kNoVirtualMemory = "the device has no virtual memory management";
+constexpr const char* kUnknownHandle = "no such physical memory";
+
+CUdeviceptr pointer(Address address) {
+    return to_integer(address);
+}
+
+}  // namespace
+
+DeviceResult<Range> CudaDevice::reserve(Bytes size) {
+    CudaCall call{*context_, DeviceCall::reserve};
+    if (!info_.virtual_memory)
+        return call.refuse(DeviceStatus::not_supported, kNoVirtualMemory);
+    relax_while_capturing(call);
+    CUdeviceptr begin = 0;
+    if (const auto done = call.make(driver_->cuMemAddressReserve, &begin, size, std::size_t{0},
+                                    CUdeviceptr{0}, 0ULL);
+        !done)
+        return tl::make_unexpected(done.error());
+    holdings_.reserved({Address{begin}, size});
+    return Range{Address{begin}, size};
+}
+
+DeviceResult<void> CudaDevice::unreserve(Range range) {
+    CudaCall call{*context_, DeviceCall::unreserve};
+    relax_while_capturing(call);
+    const auto done = call.make(driver_->cuMemAddressFree, pointer(range.begin), range.size);
+    if (done)
+        holdings_.unreserved(range);
+    return done;
+}
+
+DeviceResult<PhysicalId> CudaDevice::create(Location where, Bytes size) {
+    CudaCall call{*context_, DeviceCall::create};
+    if (!info_.virtual_memory)
+        return call.refuse(DeviceStatus::not_supported, kNoVirtualMemory);
+    cuda::CUmemAllocationProp properties;
+    properties.location = {cuda::CUmemLocationType::device, info_.ordinal};
+    if (where.kind == Location::Kind::host)
+        properties.location = {cuda::CUmemLocationType::host_numa, where.index};
+    if (where.kind == Location::Kind::disk ||
+        (where.kind == Location::Kind::host && !info_.host_numa_memory))
+        return call.refuse(DeviceStatus::not_supported, "no physical memory at such a place");
+    if (config_.shareable)
+        properties.requested_handle_types = cuda::CUmemAllocationHandleType::posix_file_descriptor;
+    relax_while_capturing(call);
+    const cuda::CUmemAllocationProp* wanted = &properties;
+    CUmemHandle handle = 0;
+    if (const auto done = call.make(driver_->cuMemCreate, &handle, size, wanted, 0ULL); !done)
+        return tl::make_unexpected(done.error());
+    call.grew();
+    return PhysicalId{physicals_.insert(handle)};
+}
+
+DeviceResult<void> CudaDevice::release(PhysicalId physical) {
+    CudaCall call{*context_, DeviceCall::release};
+    const auto handle = physicals_.take(to_integer(physical));
+    if (!handle)
+        return call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
+    relax_while_capturing(call);
+    const auto done = call.make(driver_->cuMemRelease, *handle);
+    if (!done)
+        physicals_.restore(to_integer(physical), *handle);
+    return done;
+}
+
+DeviceResult<void> CudaDevice::map(Range range, PhysicalId physical) {
+    return map_each(range, {&physical, 1});
+}
+
+DeviceResult<void> CudaDevice::map_each(Range range, std::span<const PhysicalId> physicals) {
+    if (physicals.empty() || range.size % physicals.size() != 0) {
+        CudaCall call{*context_, DeviceCall::map};
+        return call.refuse(DeviceStatus::invalid_value, "the range is no multiple of its handles");
+    }
+    const CudaCurrent current{*context_};  // once for all
+    const Bytes size = range.size / physicals.size();
+    for (std::size_t i = 0; i < physicals.size(); ++i) {
+        DeviceResult<void> done;
+        {
+            CudaCall call{*context_, DeviceCall::map};
+            if (const auto handle = physicals_.find(to_integer(physicals[i]))) {
+                relax_while_capturing(call);
+                done = call.make(driver_->cuMemMap, pointer(range.begin + i * size), size,
+                                 std::size_t{0}, *handle, 0ULL);
+            } else {
+                done = call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
+            }
+        }
+        if (done) {
+            holdings_.mapped({range.begin + i * size, size});
+            continue;
+        }
+        if (i > 0)
+            static_cast<void>(unmap({range.begin, i * size}));
+        return done;
+    }
+    return {};
+}
+
+DeviceResult<void> CudaDevice::unmap(Range range) {
+    CudaCall call{*context_, DeviceCall::unmap};
+    relax_while_capturing(call);
+    const auto done = call.make(driver_->cuMemUnmap, pointer(range.begin), range.size);
+    if (done)
+        holdings_.unmapped(range);
+    return done;
+}
+
+DeviceResult<void> CudaDevice::grant(CudaCall& call, int ordinal, Range range, bool writable) {
+    cuda::CUmemAccessDesc access;
+    access.location = {cuda::CUmemLocationType::device, ordinal};
+    access.flags = writable ? cuda::CUmemAccess_flags::read_write : cuda::CUmemAccess_flags::read;
+    relax_while_capturing(call);
+    const cuda::CUmemAccessDesc* wanted = &access;
+    return call.make(driver_->cuMemSetAccess, pointer(range.begin), range.size, wanted,
+                     std::size_t{1});
+}
+
+DeviceResult<void> CudaDevice::set_access(Range range, bool writable) {
+    CudaCall call{*context_, DeviceCall::set_access};
+    if (!info_.virtual_memory)
+        return call.refuse(DeviceStatus::not_supported, kNoVirtualMemory);
+    return grant(call, info_.ordinal, range, writable);
+}
+
+DeviceResult<void> CudaDevice::set_access_for(Location who, Range range, bool writable) {
+    CudaCall call{*context_, DeviceCall::set_access_for};
+    if (who.kind != Location::Kind::device || !has(Feature::peer_access))
+        return call.refuse(DeviceStatus::not_supported, "no such device can be given access");
+    const int ordinal = who.index;
+    if (ordinal == info_.ordinal)
+        return call.refuse(DeviceStatus::invalid_value, "its own access is given by set_access");
+    if (std::find(info_.peers.begin(), info_.peers.end(), ordinal) == info_.peers.end())
+        return call.refuse(DeviceStatus::not_supported, "that device cannot reach this one");
+    return grant(call, ordinal, range, writable);
+}
+
+DeviceResult<int> CudaDevice::export_memory(PhysicalId physical) {
+    CudaCall call{*context_, DeviceCall::export_memory};
+    if (!config_.shareable)
+        return call.refuse(DeviceStatus::not_supported, "the device was not opened shareable");
+    const auto handle = physicals_.find(to_integer(physical));
+    if (!handle)
+        return call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
+    int descriptor = -1;
+    relax_while_capturing(call);
+    if (const auto done =
+            call.make(driver_->cuMemExportToShareableHandle, static_cast<void*>(&descriptor),
+                      *handle, cuda::CUmemAllocationHandleType::posix_file_descriptor, 0ULL);
+        !done)
+        return tl::make_unexpected(done.error());
+    return descriptor;
+}
+
+DeviceResult<PhysicalId> CudaDevice::import_memory(int descriptor, Bytes size) {
+    CudaCall call{*context_, DeviceCall::import_memory};
+    if (!info_.posix_handles)
+        return call.refuse(DeviceStatus::not_supported, "the device takes no file descriptors");
+    if (descriptor < 0 || size == 0)
+        return call.refuse(DeviceStatus::invalid_value, "no descriptor, or a size of 0");
+    relax_while_capturing(call);
+    CUmemHandle handle = 0;
+    void* shared = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
+    if (const auto done = call.make(driver_->cuMemImportFromShareableHandle, &handle, shared,
+                                    cuda::CUmemAllocationHandleType::posix_file_descriptor);
+        !done)
+        return tl::make_unexpected(done.error());
+    return PhysicalId{physicals_.insert(handle)};
+}
+
+}  // namespace tidemark
