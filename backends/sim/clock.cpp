@@ -49,8 +49,7 @@ Nanoseconds VirtualClock::time_of(EventId event) const {
     return number < first_event_ ? kLongAgo : events_[number - first_event_];
 }
 
-void VirtualClock::wait(StreamId id, EventId event) {
-    const Nanoseconds moment = time_of(event);
+void VirtualClock::hold(StreamId id, Nanoseconds moment) {
     if (moment <= now())
         return;
     Nanoseconds& busy = stream(id);

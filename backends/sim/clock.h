@@ -43,10 +43,16 @@ class VirtualClock {
     bool passed(EventId event) const { return time_of(event) <= now(); }
 
     // What is queued on `stream` from now on begins after `event`.
-    void wait(StreamId stream, EventId event);
+    void wait(StreamId stream, EventId event) { hold(stream, time_of(event)); }
 
-    // Wait for the stream, or for all of them: the caller's time moves on, by what is returned.
+    // What is queued on `stream` from now on begins at `moment` at the earliest.
+    void hold(StreamId stream, Nanoseconds moment);
+
+    // Wait for the stream, the event, or all streams: the caller's time moves on, by what is
+    // returned.
     Nanoseconds drain(StreamId stream) { return wait_until(busy_until(stream)); }
+
+    Nanoseconds drain(EventId event) { return passed(event) ? 0 : wait_until(time_of(event)); }
 
     Nanoseconds drain_all() { return wait_until(latest_); }
 

@@ -97,6 +97,17 @@ std::uint64_t CostProfile::hash() const {
         fnv.add(curve);
     fnv.add(static_cast<std::uint64_t>(pool_creation));
     fnv.add(pool_growth);
+    if (page_open != 0 || page_close != 0 || largest_page != kLargestDriverPage) {
+        fnv.add(static_cast<std::uint64_t>(page_open));
+        fnv.add(static_cast<std::uint64_t>(page_close));
+        fnv.add(largest_page);
+    }
+    for (std::size_t i = 0; i < further.size(); ++i) {
+        if (further[i]) {
+            fnv.add(std::uint64_t{i});
+            fnv.add(*further[i]);
+        }
+    }
     return fnv.value();
 }
 

@@ -4,7 +4,7 @@
 // constant below the first, and beyond the last one on along the last slope (never downwards).
 // Costs are whole nanoseconds from fixed-point arithmetic, so they are the same on every machine,
 // and exact at the points. A call on several mappings at once (unmap, set_access) costs the sum of
-// what each mapping would.
+// what each mapping would, or, where a profile knows it, less or more for those after the first.
 //
 // Immutable after construction; may be shared by threads.
 #pragma once
@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,9 @@ constexpr int kTransferCount = static_cast<int>(Transfer::fill) + 1;
 
 std::string_view to_text(Transfer transfer);
 
+constexpr Bytes kDriverPage = 2_MiB;
+constexpr Bytes kLargestDriverPage = 512_MiB;
+
 // A device's memory and prices. Default-constructed: no memory, and all is free of cost.
 struct CostProfile {
     std::string name;
@@ -82,9 +86,24 @@ struct CostProfile {
     std::array<CostCurve, kTransferCount> transfers;  // the stream's time, by Transfer
     Nanoseconds pool_creation = 0;                    // the first malloc_async, beside its own cost
     CostCurve pool_growth;  // what growing the pool adds to a malloc_async
+    // A driver cuts plain memory below kDriverPage out of pages of that size. What a call that
+    // takes a new page, or gives one back, costs more.
+    Nanoseconds page_open = 0;
+    Nanoseconds page_close = 0;
+    // What plain memory is aligned to whose size is a multiple of it: the largest page that the
+    // driver uses. A power of two.
+    Bytes largest_page = kLargestDriverPage;
+    // Of a call on several mappings, by DeviceCall: what each but the first costs; none = as it.
+    std::array<std::optional<CostCurve>, kDeviceCallCount> further;
 
     Nanoseconds cost(DeviceCall call, Bytes bytes) const {
         return calls[static_cast<std::size_t>(call)].at(bytes);
+    }
+
+    // Of one more mapping in the same call.
+    Nanoseconds further_cost(DeviceCall call, Bytes bytes) const {
+        const auto& curve = further[static_cast<std::size_t>(call)];
+        return curve ? curve->at(bytes) : cost(call, bytes);
     }
 
     Nanoseconds duration(Transfer transfer, Bytes bytes) const {
@@ -95,7 +114,7 @@ struct CostProfile {
     std::uint64_t hash() const;
 };
 
-// The profile of that shipped name, or of the JSON file at that path (as scripts/make_profile.py
+// The profile of that shipped name, or of the JSON file at that path (as `tidemark calibrate`
 // writes it). Errors: not_found with the nearest name; bad_input that names the faulty field.
 Result<CostProfile> load_profile(std::string_view name_or_path);
 

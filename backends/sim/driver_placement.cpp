@@ -19,7 +19,10 @@ std::size_t power_of(Bytes size) {
 
 }  // namespace
 
-DriverPlacement::DriverPlacement(Range span) : span_(span) {
+DriverPlacement::DriverPlacement(Range span, Bytes largest_page)
+    : span_(span), largest_page_(largest_page) {
+    TM_CHECK(is_power_of_two(largest_page) && largest_page >= kChunk &&
+             largest_page <= kLargestPage);
     TM_CHECK(to_integer(span.begin) % kLargestPage == 0 && span.size % kLargestPage == 0);
     rooms_.reset(1);
     add_gap(span);
@@ -76,7 +79,7 @@ Range DriverPlacement::find(Address address) const {
 std::optional<DriverPlacement::Chunks::iterator> DriverPlacement::open_chunk(Bytes size) {
     const Bytes rounded = align_up(size, kChunk);
     const std::optional<Address> begin =
-        place(rounded, size % kLargestPage == 0 ? kLargestPage : kChunk);
+        place(rounded, size % largest_page_ == 0 ? largest_page_ : kChunk);
     if (!begin)
         return std::nullopt;
     const auto gap = std::prev(gaps_.upper_bound(*begin));

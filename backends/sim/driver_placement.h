@@ -6,7 +6,8 @@
 // recorded (21,587 calls; with each call's past known, the rule for holes gave the recorded address
 // in 9,862 of 9,946 cases in which it named one and the driver used a known chunk):
 //   - Address space is taken in chunks: the request rounded up to 32 MiB, aligned to 32 MiB (to
-//     512 MiB if the request is a multiple of that). A chunk lies at the upper end of the highest
+//     512 MiB if the request is a multiple of that; under another kernel of the host, Linux 6.18
+//     in a small virtual machine, this was not so). A chunk lies at the upper end of the highest
 //     gap that has room for it and for its alignment less a page, as the operating system is asked
 //     for so much and the rest given back: so a gap of exactly the chunk's size is not used.
 //   - A request goes to the youngest chunk that has a hole for it, there to the smallest such hole,
@@ -43,8 +44,9 @@ class DriverPlacement {
     static constexpr Bytes kLargestPage = 512_MiB;  // multiples of it are aligned to it
 
     // Addresses lie in `span`, whose ends are multiples of kLargestPage; it has room for what the
-    // context holds (two chunks).
-    explicit DriverPlacement(Range span);
+    // context holds (two chunks). `largest_page` (a power of two from kChunk to kLargestPage) is
+    // what its multiples are aligned to.
+    explicit DriverPlacement(Range span, Bytes largest_page = kLargestPage);
 
     bool covers(Address address) const {
         return address >= span_.begin && address - span_.begin < span_.size;
@@ -95,6 +97,7 @@ class DriverPlacement {
     void remove_gap(Holes::iterator gap);
 
     Range span_;
+    Bytes largest_page_;
     std::map<Address, Bytes> live_;
     Chunks chunks_;
     Holes holes_;                                      // of all chunks

@@ -1,82 +1,144 @@
-// Pages of bytes.
+// Pieces of bytes, cut where a later call begins or ends inside of one.
 #include "backends/sim/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark {
 namespace {
 
-// Calls `visit(page, offset in the page, offset in the range, size)` for each page of a range.
-template <class Visit>
-void for_each_page(Address address, Bytes size, Bytes page_size, Visit visit) {
-    Bytes done = 0;
-    while (done < size) {
-        const std::uint64_t at = to_integer(address) + done;
-        const Bytes offset = at % page_size;
-        const Bytes piece = std::min(size - done, page_size - offset);
-        visit(at / page_size, offset, done, piece);
-        done += piece;
-    }
+constexpr std::uint32_t word_of(std::byte value) {
+    return std::to_integer<std::uint32_t>(value) * 0x01010101U;
+}
+
+constexpr std::byte byte_at(std::uint32_t word, std::uint64_t address) {
+    return static_cast<std::byte>(word >> (8 * (address % 4)));
+}
+
+// Bytes of [begin, begin + size) at which two words differ.
+Bytes differing(std::uint64_t begin, Bytes size, std::uint32_t left, std::uint32_t right) {
+    if (left == right)
+        return 0;
+    Bytes in_word = 0;
+    for (std::uint64_t i = 0; i < 4; ++i)
+        in_word += byte_at(left, i) != byte_at(right, i) ? 1U : 0U;
+    Bytes count = size / 4 * in_word;
+    for (Bytes i = size / 4 * 4; i < size; ++i)
+        count += byte_at(left, begin + i) != byte_at(right, begin + i) ? 1U : 0U;
+    return count;
 }
 
 }  // namespace
 
-std::span<std::byte> ByteStore::own_bytes(Page& page) {
-    if (page.bytes.empty())
-        page.bytes.assign(kPage, page.value);
-    return page.bytes;
+// Calls `visit(begin, size, piece, offset)` for all of the range in order: `offset` is where
+// `begin` lies in the piece, which is null where nothing was written.
+template <class Visit>
+void ByteStore::for_each_piece(Range range, Visit visit) const {
+    const std::uint64_t end = to_integer(range.begin) + range.size;
+    std::uint64_t at = to_integer(range.begin);
+    auto next = pieces_.upper_bound(at);
+    if (next != pieces_.begin() && std::prev(next)->first + std::prev(next)->second.size > at)
+        --next;
+    for (; at < end; ++next) {
+        const std::uint64_t begin = next == pieces_.end() ? end : std::clamp(next->first, at, end);
+        if (at < begin)
+            visit(at, begin - at, nullptr, 0);
+        if (begin == end)
+            return;
+        const std::uint64_t stop = std::min(end, next->first + next->second.size);
+        visit(begin, stop - begin, &next->second, begin - next->first);
+        at = stop;
+    }
+}
+
+// After it no piece lies on both sides of `at`.
+void ByteStore::cut(std::uint64_t at) {
+    auto next = pieces_.lower_bound(at);
+    if (next == pieces_.begin())
+        return;
+    Piece& piece = std::prev(next)->second;
+    const Bytes kept = at - std::prev(next)->first;
+    if (piece.size <= kept)
+        return;
+    Piece rest{.size = piece.size - kept, .word = piece.word};
+    if (!piece.bytes.empty()) {
+        rest.bytes.assign(piece.bytes.begin() + static_cast<std::ptrdiff_t>(kept),
+                          piece.bytes.end());
+        piece.bytes.resize(kept);
+    }
+    piece.size = kept;
+    pieces_.emplace_hint(next, at, std::move(rest));
 }
 
 void ByteStore::read(Address address, std::span<std::byte> target) const {
-    for_each_page(address, target.size(), kPage,
-                  [&](std::uint64_t number, Bytes offset, Bytes done, Bytes size) {
-                      const auto piece = target.subspan(done, size);
-                      const auto page = pages_.find(number);
-                      if (page == pages_.end())
-                          std::ranges::fill(piece, kUnwritten);
-                      else if (page->second.bytes.empty())
-                          std::ranges::fill(piece, page->second.value);
-                      else
-                          std::copy_n(page->second.bytes.data() + offset, size, piece.data());
-                  });
+    for_each_piece({address, target.size()}, [&](std::uint64_t begin, Bytes size,
+                                                 const Piece* piece, Bytes offset) {
+        const auto part = target.subspan(begin - to_integer(address), size);
+        if (piece != nullptr && !piece->bytes.empty()) {
+            std::copy_n(piece->bytes.data() + offset, size, part.data());
+            return;
+        }
+        const std::uint32_t word = piece == nullptr ? word_of(kUnwritten) : piece->word;
+        for (Bytes i = 0; i < size; ++i)
+            part[i] = byte_at(word, begin + i);
+    });
 }
 
 void ByteStore::write(Address address, std::span<const std::byte> source) {
-    for_each_page(address, source.size(), kPage,
-                  [&](std::uint64_t number, Bytes offset, Bytes done, Bytes size) {
-                      const auto page = own_bytes(pages_[number]);
-                      std::copy_n(source.data() + done, size, page.data() + offset);
-                  });
+    while (!source.empty()) {
+        const std::uint64_t at = to_integer(address);
+        const auto part = source.first(std::min<Bytes>(source.size(), kLongest));
+        const auto next = pieces_.upper_bound(at);
+        // Inside of a piece with bytes they change in place, so that many small writes stay cheap.
+        if (next != pieces_.begin()) {
+            auto& [begin, piece] = *std::prev(next);
+            if (!piece.bytes.empty() && at + part.size() <= begin + piece.size) {
+                std::copy_n(part.data(), part.size(), piece.bytes.data() + (at - begin));
+                address = address + part.size();
+                source = source.subspan(part.size());
+                continue;
+            }
+        }
+        drop({address, part.size()});
+        pieces_.emplace(at, Piece{.size = part.size(), .bytes = {part.begin(), part.end()}});
+        address = address + part.size();
+        source = source.subspan(part.size());
+    }
 }
 
 void ByteStore::fill(Address address, Bytes size, std::byte value) {
-    for_each_page(address, size, kPage,
-                  [&](std::uint64_t number, Bytes offset, Bytes /*done*/, Bytes piece) {
-                      Page& page = pages_[number];
-                      if (piece == kPage)
-                          page = {.value = value, .bytes = {}};
-                      else
-                          std::ranges::fill(own_bytes(page).subspan(offset, piece), value);
-                  });
+    fill_word(address, size, word_of(value));
+}
+
+void ByteStore::fill_word(Address address, Bytes size, std::uint32_t word) {
+    drop({address, size});
+    if (size != 0)
+        pieces_.emplace(to_integer(address), Piece{.size = size, .word = word});
+}
+
+Bytes ByteStore::count_differing(Address address, Bytes size, std::uint32_t word) const {
+    Bytes count = 0;
+    for_each_piece(
+        {address, size}, [&](std::uint64_t begin, Bytes part, const Piece* piece, Bytes offset) {
+            if (piece == nullptr || piece->bytes.empty()) {
+                count += differing(begin, part,
+                                   piece == nullptr ? word_of(kUnwritten) : piece->word, word);
+                return;
+            }
+            for (Bytes i = 0; i < part; ++i)
+                count += piece->bytes[offset + i] != byte_at(word, begin + i) ? 1U : 0U;
+        });
+    return count;
 }
 
 void ByteStore::drop(Range range) {
     if (range.size == 0)
         return;
-    const Address end = range.begin + range.size;
-    // Whole pages are forgotten; the ends of the range may share a page with neighbours.
-    const std::uint64_t first = (to_integer(range.begin) + kPage - 1) / kPage;
-    const std::uint64_t last = to_integer(end) / kPage;
-    if (first < last)
-        pages_.erase(pages_.lower_bound(first), pages_.lower_bound(last));
-    const auto forget = [&](Address from, Address to) {
-        const auto page = pages_.find(to_integer(from) / kPage);
-        if (from < to && page != pages_.end())
-            std::ranges::fill(own_bytes(page->second).subspan(to_integer(from) % kPage, to - from),
-                              kUnwritten);
-    };
-    forget(range.begin, std::min(end, Address{first * kPage}));
-    forget(std::max(range.begin, Address{last * kPage}), first > last ? range.begin : end);
+    const std::uint64_t begin = to_integer(range.begin);
+    const std::uint64_t end = begin + range.size;
+    cut(begin);
+    cut(end);
+    pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(end));
 }
 
 }  // namespace tidemark

@@ -1,8 +1,10 @@
 // ByteStore: the bytes behind simulated memory, kept only where something was written.
 //
-// Bytes that nobody wrote read as kUnwritten, so that a test which forgets to write sees it. Memory
-// is taken from the host a page at a time; a page filled with one value costs no page. Not
-// thread-safe. O(log pages + pages touched).
+// Bytes that nobody wrote read as kUnwritten, so that a test which forgets to write sees it. A
+// range filled with one word, however long, costs the host a hundred bytes: what a replay takes
+// that writes all its allocations (backends/wrap/touching.h) is bounded by their number, not their
+// size. Not thread-safe. O(log pieces + pieces touched + bytes moved); a piece is what one call
+// wrote.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +23,35 @@ class ByteStore {
 
     void read(Address address, std::span<std::byte> target) const;
     void write(Address address, std::span<const std::byte> source);
+
+    // All of the range is one byte; or one word, whose lowest byte is at the addresses that are
+    // multiples of 4.
     void fill(Address address, Bytes size, std::byte value);
+    void fill_word(Address address, Bytes size, std::uint32_t word);
+
+    // How many bytes of the range are not those of fill_word.
+    Bytes count_differing(Address address, Bytes size, std::uint32_t word) const;
 
     // Forgets what the range holds.
     void drop(Range range);
 
   private:
-    static constexpr Bytes kPage = 64_KiB;
+    static constexpr Bytes kLongest = 64_KiB;  // of a piece with bytes: what a cut has to move
 
-    struct Page {
-        std::byte value = kUnwritten;  // all of the page, unless it has bytes of its own
-        std::vector<std::byte> bytes;  // kPage of them, or none
+    // `bytes`, or `word` all over if there are none.
+    struct Piece {
+        Bytes size = 0;
+        std::uint32_t word = 0;
+        std::vector<std::byte> bytes = {};
     };
 
-    static std::span<std::byte> own_bytes(Page& page);
+    using Pieces = std::map<std::uint64_t, Piece>;  // by address
 
-    std::map<std::uint64_t, Page> pages_;  // by address / kPage
+    template <class Visit>
+    void for_each_piece(Range range, Visit visit) const;
+    void cut(std::uint64_t at);
+
+    Pieces pieces_;  // disjoint
 };
 
 }  // namespace tidemark

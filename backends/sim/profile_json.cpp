@@ -1,5 +1,6 @@
 // Profiles as JSON: shipped ones and a user's. Every field is checked; errors name the field.
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -34,7 +35,7 @@ class ProfileReader {
     void refuse(const std::string& path, const std::string& what) {
         if (!fault_)
             fault_ = Error{ErrorCode::bad_input, path + ": " + what, std::string{where_},
-                           "scripts/make_profile.py writes profiles; profiles/h200.json is one"};
+                           "`tidemark calibrate` writes profiles"};
     }
 
     // The member `name` of `object`, or null after a fault.
@@ -159,6 +160,43 @@ void read_curves(ProfileReader& reader, const Json& root, CostProfile& profile) 
     }
 }
 
+// What a profile need not have.
+
+void read_plain(ProfileReader& reader, const Json& root, CostProfile& profile) {
+    constexpr std::string_view kMembers[] = {"page_open", "page_close", "largest_page"};
+    if (!root.contains("plain"))
+        return;
+    const Json* plain = section(reader, root, "plain", kMembers);
+    if (plain == nullptr)
+        return;
+    const auto price = [&](std::string_view name) {
+        return static_cast<Nanoseconds>(reader.number(reader.member(*plain, "plain.", name),
+                                                      fmt::format("plain.{}", name),
+                                                      std::uint64_t{kLongestCost}));
+    };
+    profile.page_open = price("page_open");
+    profile.page_close = price("page_close");
+    profile.largest_page = reader.number(reader.member(*plain, "plain.", "largest_page"),
+                                         "plain.largest_page", DriverPlacement::kLargestPage);
+    if (!is_power_of_two(profile.largest_page) || profile.largest_page < DriverPlacement::kChunk)
+        reader.refuse("plain.largest_page", "expected a power of two from 32 to 512 MiB");
+}
+
+void read_further(ProfileReader& reader, const Json& root, CostProfile& profile) {
+    constexpr std::array kCalls{DeviceCall::set_access, DeviceCall::unmap};
+    if (!root.contains("further"))
+        return;
+    std::vector<std::string_view> names;
+    for (const DeviceCall call : kCalls)
+        names.push_back(to_text(call));
+    const Json* further = section(reader, root, "further", names);
+    for (std::size_t i = 0; further != nullptr && i < names.size(); ++i) {
+        if (further->contains(names[i]))
+            profile.further[static_cast<std::size_t>(kCalls[i])] = reader.curve(
+                reader.member(*further, "further.", names[i]), fmt::format("further.{}", names[i]));
+    }
+}
+
 void read_header(ProfileReader& reader, const Json& root, CostProfile& profile) {
     if (reader.text(reader.member(root, "", "format"), "format") != kFormat)
         reader.refuse("format", fmt::format("expected \"{}\"", kFormat));
@@ -207,6 +245,8 @@ Result<CostProfile> parse_profile(std::string_view json, std::string_view where)
     } else {
         read_header(reader, root, profile);
         read_curves(reader, root, profile);
+        read_plain(reader, root, profile);
+        read_further(reader, root, profile);
     }
     if (reader.fault())
         return tl::make_unexpected(*reader.fault());

@@ -8,73 +8,82 @@ namespace tidemark {
 
 // Movement.
 
-void SimDevice::enqueue(StreamId stream, Transfer transfer, Bytes size) {
-    if (!is_captured(stream))
-        clock_.enqueue(stream, profile_->duration(transfer, size));
+// Work that moves bytes: done now, or recorded for later.
+void SimDevice::queue(StreamId stream, const GraphStep& movement) {
+    const Nanoseconds duration = profile_->duration(movement.transfer, movement.size);
+    if (Recording* recording = recording_of(stream)) {
+        recording->add(stream, movement, duration);
+        return;
+    }
+    clock_.enqueue(stream, duration);
+    perform(movement);
+}
+
+void SimDevice::perform(const GraphStep& movement) {
+    const bool copies = movement.kind == GraphStep::Kind::copy;
+    if (copies && movement.transfer == Transfer::to_host)
+        counters_.copied_to_host += movement.size;
+    else if (copies && movement.transfer == Transfer::to_device)
+        counters_.copied_to_device += movement.size;
+    else if (copies)
+        counters_.copied_on_device += movement.size;
+    if (!config_.backed)
+        return;
+    if (copies) {
+        move_bytes(movement.target, movement.source, movement.size);
+        return;
+    }
+    for_each_piece(movement.target, movement.size, true, [&](Range piece, Bytes /*done*/) {
+        if (movement.kind == GraphStep::Kind::fill)
+            store_.fill(piece.begin, piece.size, static_cast<std::byte>(movement.pattern));
+        else
+            store_.fill_word(piece.begin, piece.size, movement.pattern);
+    });
 }
 
 DeviceResult<void> SimDevice::copy(Address target, Address source, Bytes size, StreamId stream) {
     count(DeviceCall::copy);
-    if (!accessible(target, size, true) || !accessible(source, size, false))
+    if (!usable(stream, target, size, true) || !usable(stream, source, size, false))
         return refuse(DeviceCall::copy, DeviceStatus::invalid_value);
     const bool to_host = host_.covers(target);
     Transfer transfer = to_host ? Transfer::to_host : Transfer::on_device;
     if (!to_host && host_.covers(source))
         transfer = Transfer::to_device;
     charge(DeviceCall::copy, size);
-    enqueue(stream, transfer, size);
-    if (is_captured(stream))
-        return {};
-    if (transfer == Transfer::to_host)
-        counters_.copied_to_host += size;
-    else if (transfer == Transfer::to_device)
-        counters_.copied_to_device += size;
-    else
-        counters_.copied_on_device += size;
-    if (config_.backed)
-        move_bytes(target, source, size);
+    queue(stream, {.kind = GraphStep::Kind::copy,
+                   .transfer = transfer,
+                   .target = target,
+                   .source = source,
+                   .size = size});
     return {};
 }
 
 DeviceResult<void> SimDevice::fill(Address target, std::uint8_t value, Bytes size,
                                    StreamId stream) {
     count(DeviceCall::fill);
-    if (!accessible(target, size, true))
+    if (!usable(stream, target, size, true))
         return refuse(DeviceCall::fill, DeviceStatus::invalid_value);
     charge(DeviceCall::fill, size);
-    enqueue(stream, Transfer::fill, size);
-    if (config_.backed && !is_captured(stream))
-        for_each_piece(target, size, true, [&](Range piece, Bytes /*done*/) {
-            store_.fill(piece.begin, piece.size, std::byte{value});
-        });
+    queue(stream, {.kind = GraphStep::Kind::fill,
+                   .transfer = Transfer::fill,
+                   .pattern = value,
+                   .target = target,
+                   .size = size});
     return {};
 }
-
-namespace {
-
-// The byte of a pattern that lies `offset` bytes into it.
-std::byte pattern_byte(std::uint32_t pattern, Bytes offset) {
-    return static_cast<std::byte>(pattern >> (8 * (offset % 4)));
-}
-
-}  // namespace
 
 DeviceResult<void> SimDevice::write_pattern(Address target, std::uint32_t pattern, Bytes size,
                                             StreamId stream) {
     constexpr DeviceCall kCall = DeviceCall::write_pattern;
     count(kCall);
-    if (to_integer(target) % 4 != 0 || !accessible(target, size, true))
+    if (to_integer(target) % 4 != 0 || !usable(stream, target, size, true))
         return refuse(kCall, DeviceStatus::invalid_value);
     charge(DeviceCall::fill, size);
-    enqueue(stream, Transfer::fill, size);
-    if (!config_.backed || is_captured(stream))
-        return {};
-    for_each_piece(target, size, true, [&](Range piece, Bytes done) {
-        std::vector<std::byte> bytes(piece.size);
-        for (Bytes i = 0; i < piece.size; ++i)
-            bytes[i] = pattern_byte(pattern, done + i);
-        store_.write(piece.begin, bytes);
-    });
+    queue(stream, {.kind = GraphStep::Kind::pattern,
+                   .transfer = Transfer::fill,
+                   .pattern = pattern,
+                   .target = target,
+                   .size = size});
     return {};
 }
 
@@ -91,11 +100,8 @@ DeviceResult<Bytes> SimDevice::check_pattern(Address target, std::uint32_t patte
     Bytes differing = 0;
     if (!config_.backed)
         return differing;
-    for_each_piece(target, size, false, [&](Range piece, Bytes done) {
-        std::vector<std::byte> bytes(piece.size);
-        store_.read(piece.begin, bytes);
-        for (Bytes i = 0; i < piece.size; ++i)
-            differing += bytes[i] != pattern_byte(pattern, done + i) ? 1U : 0U;
+    for_each_piece(target, size, false, [&](Range piece, Bytes /*done*/) {
+        differing += store_.count_differing(piece.begin, piece.size, pattern);
     });
     return differing;
 }
@@ -139,6 +145,8 @@ DeviceResult<void> SimDevice::host_free(Address address) {
 Range SimDevice::piece_at(Address address, Bytes size, bool write) const {
     if (virtual_.covers(address))
         return virtual_.translate(address, size, write);
+    if (graph_memory_.covers(address))
+        return graph_memory_.translate(address, size);
     Range live = driver_.covers(address) ? driver_.find(address) : plain_.find(address);
     if (pool_.covers(address))
         live = pool_.find(address);

@@ -29,7 +29,8 @@ SimConfig checked(SimConfig config) {
 }
 
 // Addresses are divided into strips, the first of which has all plain memory; then come the pool,
-// host memory, and without a bound that matters reservations and plain memory in driver's order.
+// host memory, graph memory, and without a bound that matters reservations and plain memory in
+// driver's order.
 Bytes strip(const PlainMemory& plain) {
     const Range span = plain.span();
     return std::bit_ceil(std::max(to_integer(span.begin) + span.size, Bytes{1} << 44));
@@ -56,7 +57,8 @@ SimDevice::SimDevice(const SimConfig& config)
       host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),
       host_free_(config_.host_capacity),
       virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity),
-      driver_(placeable(plain_)) {}
+      driver_(placeable(plain_), profile_->largest_page),
+      graph_memory_(space(plain_, 3, strip(plain_) / 2, GraphMemory::kUnit)) {}
 
 SimDevice::SimDevice(const SimDevice& other)
     : Device(),
@@ -67,13 +69,18 @@ SimDevice::SimDevice(const SimDevice& other)
       clock_(other.clock_),
       counters_(other.counters_),
       plain_(other.plain_),
+      small_(other.small_),
+      small_pages_(other.small_pages_),
       pool_(other.pool_),
       host_(other.host_),
       host_free_(other.host_free_),
       virtual_(other.virtual_),
       driver_(other.driver_),
       store_(other.store_),
-      captured_(other.captured_) {}
+      recordings_(other.recordings_),
+      graphs_(other.graphs_),
+      graph_count_(other.graph_count_),
+      graph_memory_(other.graph_memory_) {}
 
 std::unique_ptr<SimDevice> SimDevice::clone() const {
     return std::unique_ptr<SimDevice>(new SimDevice(*this));
@@ -83,29 +90,6 @@ bool SimDevice::has(Feature feature) const {
     if (feature == Feature::peer_access)
         return config_.peers != 0;
     return feature != Feature::shared_memory;
-}
-
-// Graph capture.
-
-bool SimDevice::is_captured(StreamId stream) const {
-    return std::ranges::find(captured_, stream) != captured_.end();
-}
-
-DeviceResult<void> SimDevice::begin_capture(StreamId stream) {
-    count(DeviceCall::begin_capture);
-    if (is_captured(stream))
-        return refuse(DeviceCall::begin_capture, DeviceStatus::invalid_value);
-    captured_.push_back(stream);
-    charge(DeviceCall::begin_capture, 0);
-    return {};
-}
-
-DeviceResult<GraphId> SimDevice::end_capture(StreamId stream) {
-    count(DeviceCall::end_capture);
-    if (std::erase(captured_, stream) == 0)
-        return refuse(DeviceCall::end_capture, DeviceStatus::invalid_value);
-    charge(DeviceCall::end_capture, 0);
-    return GraphId{++graph_count_};
 }
 
 // Plain memory in driver's order.
@@ -139,6 +123,8 @@ DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {
     if (size > config_.capacity)
         return refuse(kCall, DeviceStatus::out_of_memory);
     const Bytes rounded = align_up(size, AsyncPool::kUnit);
+    if (Recording* recording = recording_of(stream))
+        return malloc_captured(rounded, stream, *recording);
     const bool first = !pool_.has_grown();
     Nanoseconds extra = 0;
     std::optional<Address> address = pool_.take(rounded, stream, now());
@@ -161,6 +147,13 @@ DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {
 
 DeviceResult<void> SimDevice::free_async(Address address, StreamId stream) {
     count(DeviceCall::free_async);
+    if (graph_memory_.covers(address) || recording_of(stream) != nullptr) {
+        const std::optional<Bytes> given = give_graph_memory(address, stream);
+        if (!given)
+            return refuse(DeviceCall::free_async, DeviceStatus::invalid_value);
+        charge(DeviceCall::free_async, *given);
+        return {};
+    }
     const Bytes size = pool_.give(address, stream, clock_.busy_until(stream));
     if (size == 0)
         return refuse(DeviceCall::free_async, DeviceStatus::invalid_value);
@@ -186,7 +179,10 @@ DeviceResult<void> SimDevice::trim_pool(Bytes keep) {
     count(DeviceCall::trim_pool);
     if (capturing())
         return refuse(DeviceCall::trim_pool, DeviceStatus::not_permitted);
-    charge(DeviceCall::trim_pool, trim_pool_to(keep));
+    const Bytes before = free_;
+    trim_pool_to(keep);
+    trim_graph_memory();
+    charge(DeviceCall::trim_pool, free_ - before);
     return {};
 }
 
@@ -246,27 +242,34 @@ DeviceResult<void> SimDevice::map(Range range, PhysicalId physical) {
     return {};
 }
 
+// Nothing if the range is not made of whole mappings.
+std::optional<Nanoseconds> SimDevice::cost_of_mappings(DeviceCall call, Range range) const {
+    Nanoseconds cost = 0;
+    bool first = true;
+    const bool whole = virtual_.for_each_mapping(range, [&](Bytes size) {
+        cost += first ? profile_->cost(call, size) : profile_->further_cost(call, size);
+        first = false;
+    });
+    return whole ? std::optional(cost) : std::nullopt;
+}
+
 DeviceResult<void> SimDevice::unmap(Range range) {
     count(DeviceCall::unmap);
-    Nanoseconds cost = 0;
-    const bool whole = virtual_.for_each_mapping(
-        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::unmap, size); });
-    if (!whole)
+    const std::optional<Nanoseconds> cost = cost_of_mappings(DeviceCall::unmap, range);
+    if (!cost)
         return refuse(DeviceCall::unmap, DeviceStatus::invalid_value);
     virtual_.unmap(range, [&](Range freed) { take_back(freed); });
-    spend(DeviceCall::unmap, cost);
+    spend(DeviceCall::unmap, *cost);
     return {};
 }
 
 DeviceResult<void> SimDevice::set_access(Range range, bool writable) {
     count(DeviceCall::set_access);
-    Nanoseconds cost = 0;
-    const bool whole = virtual_.for_each_mapping(
-        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::set_access, size); });
-    if (!whole)
+    const std::optional<Nanoseconds> cost = cost_of_mappings(DeviceCall::set_access, range);
+    if (!cost)
         return refuse(DeviceCall::set_access, DeviceStatus::invalid_value);
     virtual_.set_access(range, writable);
-    spend(DeviceCall::set_access, cost);
+    spend(DeviceCall::set_access, *cost);
     return {};
 }
 
@@ -277,13 +280,11 @@ DeviceResult<void> SimDevice::set_access_for(Location who, Range range, bool wri
         return refuse(kCall, DeviceStatus::not_supported);
     if (who.kind != Location::Kind::device || who.index == 0 || who.index > config_.peers)
         return refuse(kCall, DeviceStatus::invalid_value);
-    Nanoseconds cost = 0;
-    const bool whole = virtual_.for_each_mapping(
-        range, [&](Bytes size) { cost += profile_->cost(DeviceCall::set_access, size); });
-    if (!whole)
+    const std::optional<Nanoseconds> cost = cost_of_mappings(DeviceCall::set_access, range);
+    if (!cost)
         return refuse(kCall, DeviceStatus::invalid_value);
     virtual_.set_access_for(who.index, range, writable);
-    spend(kCall, cost);
+    spend(kCall, *cost);
     return {};
 }
 
@@ -296,7 +297,10 @@ bool SimDevice::reachable_by(Location who, Range range, bool write) const {
 DeviceResult<EventId> SimDevice::record(StreamId stream) {
     count(DeviceCall::record);
     charge(DeviceCall::record, 0);
-    return clock_.record(stream);
+    const EventId event = clock_.record(stream);
+    if (Recording* recording = recording_of(stream))
+        recording->record(stream, event);
+    return event;
 }
 
 DeviceResult<bool> SimDevice::complete(EventId event) {
@@ -305,6 +309,8 @@ DeviceResult<bool> SimDevice::complete(EventId event) {
         return refuse(DeviceCall::complete, DeviceStatus::not_permitted);
     if (!clock_.known(event))
         return refuse(DeviceCall::complete, DeviceStatus::invalid_value);
+    if (config_.await_events)
+        stall(clock_.drain(event));
     const bool passed = clock_.passed(event);
     charge(DeviceCall::complete, 0);
     return passed;
@@ -314,7 +320,10 @@ DeviceResult<void> SimDevice::wait(StreamId stream, EventId event) {
     count(DeviceCall::wait);
     if (!clock_.known(event))
         return refuse(DeviceCall::wait, DeviceStatus::invalid_value);
-    clock_.wait(stream, event);
+    if (!ties_capture(stream, event))
+        clock_.wait(stream, event);
+    else if (!wait_captured(stream, event))
+        return refuse(DeviceCall::wait, DeviceStatus::not_permitted);
     charge(DeviceCall::wait, 0);
     return {};
 }

@@ -16,11 +16,15 @@
 // of the calls: streams order time, not content (whether the program ordered them right is the
 // checker's question, backends/wrap/checked.h).
 //
+// Graphs: see sim_graphs.cpp. A launch costs what the profile says for the number of steps, in the
+// place of bytes.
+//
 // Not thread-safe. O(1) for plain memory in slots and order; logarithmic in live ranges for the
 // rest.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +35,8 @@
 #include "backends/sim/clock.h"
 #include "backends/sim/costs.h"
 #include "backends/sim/driver_placement.h"
+#include "backends/sim/graph_memory.h"
+#include "backends/sim/graphs.h"
 #include "backends/sim/memory.h"
 #include "backends/sim/plain_memory.h"
 #include "backends/sim/virtual_memory.h"
@@ -51,7 +57,9 @@ struct SimConfig {
     bool backed = false;                   // memory holds bytes
     Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
     Placement placement = Placement::slots;
+    bool await_events = false;  // complete() waits instead of finding that work is pending
     std::uint16_t peers = 0;  // other devices that can be given access: Location{device, 1} and on
+    bool auto_free = false;   // a launch first gives back what the last one left in graph memory
 };
 
 class SimDevice final : public Device {
@@ -98,20 +106,24 @@ class SimDevice final : public Device {
             return malloc_driver(rounded);
         free_ -= rounded;
         charge(DeviceCall::malloc, rounded);
+        if (rounded < kDriverPage)
+            take_small(rounded);
         return plain_.take(rounded);
     }
 
     DeviceResult<void> free(Address address) override {
         count(DeviceCall::free);
-        if (!captured_.empty()) [[unlikely]]
+        if (capturing()) [[unlikely]]
             return refuse(DeviceCall::free, DeviceStatus::not_permitted);
         const bool placed = config_.placement == Placement::driver && driver_.covers(address);
         const Bytes size = placed ? driver_.give(address) : plain_.give(address);
         if (size == 0) [[unlikely]]
-            return refuse(DeviceCall::free, DeviceStatus::invalid_value);
+            return free_graph_memory(address);
         free_ += size;
         stall(clock_.drain_all());
         charge(DeviceCall::free, size);
+        if (size < kDriverPage)
+            give_small(size);
         if (config_.backed) [[unlikely]]
             store_.drop({address, size});
         return {};
@@ -121,6 +133,8 @@ class SimDevice final : public Device {
     DeviceResult<void> free_async(Address address, StreamId stream) override;
     DeviceResult<void> set_pool_threshold(Bytes threshold) override;
     DeviceResult<void> trim_pool(Bytes keep) override;
+
+    Bytes pool_held() const override { return pool_.held(); }
 
     DeviceResult<Range> reserve(Bytes size) override;
     DeviceResult<void> unreserve(Range range) override;
@@ -140,10 +154,12 @@ class SimDevice final : public Device {
     DeviceResult<void> synchronize(StreamId stream) override;
     DeviceResult<void> synchronize_device() override;
 
-    bool capturing() const override { return !captured_.empty(); }
+    bool capturing() const override { return !recordings_.empty(); }
 
     DeviceResult<void> begin_capture(StreamId stream) override;
     DeviceResult<GraphId> end_capture(StreamId stream) override;
+    DeviceResult<void> launch(GraphId graph, StreamId stream) override;
+    DeviceResult<void> destroy_graph(GraphId graph) override;
 
     DeviceResult<void> copy(Address target, Address source, Bytes size, StreamId stream) override;
     DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
@@ -177,13 +193,47 @@ class SimDevice final : public Device {
         return tl::make_unexpected(DeviceError{status, call, 0});
     }
 
+    // The driver's pages for small plain memory, by their bytes alone: one more when these do not
+    // fit, one less when two would do without. A cost in time; capacity is counted in pieces.
+    void take_small(Bytes size) {
+        small_ += size;
+        if (small_ > small_pages_) [[unlikely]] {
+            small_pages_ += kDriverPage;
+            spend(DeviceCall::malloc, profile_->page_open);
+        }
+    }
+
+    void give_small(Bytes size) {
+        small_ -= size;
+        if (small_pages_ - small_ >= 2 * kDriverPage) [[unlikely]] {
+            small_pages_ -= kDriverPage;
+            spend(DeviceCall::free, profile_->page_close);
+        }
+    }
+
     DeviceResult<Address> malloc_driver(Bytes size);
+    std::optional<Nanoseconds> cost_of_mappings(DeviceCall call, Range range) const;
     DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stalled);
     Bytes trim_pool_to(Bytes keep);
     bool grow_pool(Bytes size);
     void take_back(Range freed);
-    void enqueue(StreamId stream, Transfer transfer, Bytes size);
-    bool is_captured(StreamId stream) const;
+    void queue(StreamId stream, const GraphStep& movement);
+    void perform(const GraphStep& movement);
+
+    Recording* recording_of(StreamId stream);
+    bool usable(StreamId stream, Address address, Bytes size, bool write);
+    void drop(const Recording& recording);
+    DeviceResult<Address> malloc_captured(Bytes size, StreamId stream, Recording& recording);
+    DeviceResult<void> free_graph_memory(Address address);
+    std::optional<Bytes> give_graph_memory(Address address, StreamId stream);
+    bool ties_capture(StreamId stream, EventId event);
+    bool wait_captured(StreamId stream, EventId event);
+    bool reaches(const Graph& graph, const GraphStep& step) const;
+    bool leaves_memory(const Graph& graph) const;
+    std::optional<GraphMemory::SlabId> slab_for(const Graph& graph, GraphId id, StreamId stream);
+    void run(Graph& graph, GraphId id, std::optional<GraphMemory::SlabId> slab);
+    void trim_graph_memory();
+
     Range piece_at(Address address, Bytes size, bool write) const;
     bool accessible(Address address, Bytes size, bool write) const;
     void move_bytes(Address target, Address source, Bytes size);
@@ -197,14 +247,18 @@ class SimDevice final : public Device {
     VirtualClock clock_;
     DeviceCounters counters_;
     PlainMemory plain_;
+    Bytes small_ = 0;        // plain memory below kDriverPage
+    Bytes small_pages_ = 0;  // of the pages that hold it
     AsyncPool pool_;
     AddressSpace host_;
     Bytes host_free_;
     VirtualMemory virtual_;
     DriverPlacement driver_;
     ByteStore store_;
-    std::vector<StreamId> captured_;
+    std::vector<Recording> recordings_;
+    std::map<std::uint64_t, Graph> graphs_;
     std::uint64_t graph_count_ = 0;
+    GraphMemory graph_memory_;
 };
 
 }  // namespace tidemark

@@ -11,10 +11,11 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "backends/wrap/checker.h"
 #include "backends/wrap/device_call.h"
-#include "core/allocator/allocator.h"
+#include "backends/wrap/wrapped_allocator.h"
 
 namespace tidemark {
 
@@ -34,47 +35,20 @@ class CheckedDevice final : public WrappedDevice<CheckedDevice> {
     Checker& checker_;
 };
 
-class CheckedAllocator final : public Allocator {
+class CheckedAllocator final : public WrappedAllocator {
   public:
-    CheckedAllocator(std::unique_ptr<Allocator> inner, Checker& checker);
-    ~CheckedAllocator() override;
+    CheckedAllocator(std::unique_ptr<Allocator> inner, Checker& checker)
+        : WrappedAllocator(std::move(inner)), checker_(checker) {}
+
+    ~CheckedAllocator() override { checker_.tearing_down(); }
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
-    void trim(TrimLevel level) override;
-    void begin_pool(PoolId pool, PoolTraits traits) override;
-    void end_pool(PoolId pool) override;
-    void close_pool(PoolId pool) override;
-    void trim_pool(PoolId pool) override;
-    Result<void> reconfigure(const Options& options) override;
-    Bytes largest_free() const override;
-    void for_each_region(const std::function<void(const Region&)>& visit) const override;
-
-    // Of the inner allocator, unchecked: it talks to a device that the checker doesn't see.
-    std::unique_ptr<Allocator> clone(Device& device) const override;
-
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
   private:
-    static void retire_bytes(Allocator& allocator, Bytes size);
-
-    Bytes retired_since_last_call() const { return told_.allocated - usage_.allocated; }
-
-    void before_call();
-    void after_call();
-
-    // Forwards a call that the checker need not know of.
-    template <class Call>
-    void forward(Call call) {
-        before_call();
-        call(*inner_);
-        after_call();
-    }
-
-    std::unique_ptr<Allocator> inner_;
     Checker& checker_;
-    Usage told_;  // usage_ as the last call left it
 };
 
 }  // namespace tidemark

@@ -28,6 +28,9 @@ std::string_view to_text(HazardKind kind) {
         "misaligned",
         "leak",
         "illegal_in_capture",
+        "graph_memory_reused",
+        "graph_memory_freed",
+        "graph_race",
     };
     static_assert(std::size(kNames) == kHazardKindCount);
     return kNames[static_cast<std::size_t>(kind)];
@@ -124,6 +127,7 @@ void Checker::check_place(const Request& request, const Allocation& allocation,
 }
 
 void Checker::check_owners(const Request& request, Range range, const Place& place) {
+    const bool in_capture = capture_of(request.stream) != nullptr;
     bool overlaps = false;
     bool in_use = false;
     for (const Range& extent : place.extents) {
@@ -145,6 +149,21 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
                                    to_integer(work.stream)));
             }
         });
+        // What is granted in a capture is used when that is launched.
+        if (in_capture)
+            continue;
+        launched_.for_each(extent, [&](Range part, const Launches& launches) {
+            for (const LaunchWork& launch : *launches) {
+                if (in_use || order_.before(launch.work, request.stream))
+                    continue;
+                in_use = true;
+                report(HazardKind::reuse_before_completion, launch.event,
+                       fmt::format("{} granted to stream {}, of which {} bytes may still be used "
+                                   "by graph {} on stream {}",
+                                   text(range), to_integer(request.stream), part.size, launch.graph,
+                                   to_integer(launch.work.stream)));
+            }
+        });
     }
 }
 
@@ -155,13 +174,21 @@ void Checker::granted(const Request& request, const Allocation& allocation) {
     check_place(request, allocation, place);
     check_owners(request, range, place);
     const std::uint64_t id = ++grant_count_;
+    Capture* capture = capture_of(request.stream);
     for (const Range& extent : place.extents) {
         past_.erase(extent);
-        live_.assign(extent, {id, event_});
+        if (capture == nullptr)
+            launched_.erase(extent);
+        live_.assign(extent, {id, event_, capture != nullptr});
     }
+    if (capture != nullptr)
+        capture->uses.add(
+            range,
+            {.grant = id, .begin = range.begin, .event = event_, .own = true, .writes = true});
     grants_.emplace(range.begin, Grant{.id = id,
                                        .event = event_,
                                        .size = allocation.size,
+                                       .captured = capture != nullptr,
                                        .node = allocation.node,
                                        .streams = {request.stream},
                                        .extents = std::move(place.extents)});
@@ -186,8 +213,12 @@ void Checker::deallocating(const Allocation& allocation) {
     for (const Range& extent : grant->second.extents)
         live_.erase_if(extent,
                        [&](Range, const Live& live) { return live.grant == grant->second.id; });
-    if (!allocation.retired)
+    if (!allocation.retired) {
         remember_past(grant->second, allocation.address);
+    } else {
+        for (const Range& extent : grant->second.extents)
+            launched_.erase(extent);
+    }
     freed_.add(to_integer(allocation.address), event_);
     grants_.erase(grant);
 }
@@ -234,6 +265,8 @@ void Checker::used_on(const Allocation& allocation, StreamId stream) {
         if (std::ranges::find(streams, stream) == streams.end())
             streams.push_back(stream);
     }
+    if (Capture* capture = capture_of(stream))
+        name_use(*capture, {allocation.address, allocation.size}, true);
 }
 
 void Checker::tearing_down() {
@@ -241,13 +274,17 @@ void Checker::tearing_down() {
     grants_.clear();
     live_.clear();
     past_.clear();
+    launched_.clear();
+    captures_.clear();
+    graphs_.clear();
     order_.synchronized_all();
 }
 
 void Checker::finish() {
     tearing_down();
-    constexpr std::string_view kKinds[] = {"plain memory", "stream-ordered memory", "host memory",
-                                           "a reservation"};
+    constexpr std::string_view kKinds[] = {"plain memory",  "stream-ordered memory",
+                                           "host memory",   "registered host memory",
+                                           "a reservation", "graph memory"};
     for (const auto& [begin, loan] : loans_)
         report(HazardKind::leak, loan.event,
                fmt::format("{} {} was not given back", kKinds[static_cast<std::size_t>(loan.kind)],

@@ -5,6 +5,14 @@
 // tells it which event is at hand. It never changes an answer: checked and unchecked runs are the
 // same. Bytes are followed through the page table, so that two mappings of one handle share them.
 //
+// Graphs: a graph uses the addresses that its copies and fills name, and every allocation granted
+// or used on a stream while that was captured. What a program may do with such memory depends on
+// whether it launches the graph again, so it is judged when it does: then nobody else may have got
+// the memory (a grant of another capture may: graphs share pools when they never run together), the
+// program may not have given back what was its own before the capture, the device must still have
+// it all, and no other launch that may still run may write what this one uses, or the other way.
+// Kernels are beyond its sight: their use of memory from before the capture is not known.
+//
 // What it takes for granted: an allocation is used on its stream from the grant to the deallocate,
 // and on the streams that record_use named; an allocation that was retired and is then deallocated
 // has been seen to be done with (Allocator::retire).
@@ -17,6 +25,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +33,7 @@
 #include <vector>
 
 #include "backends/wrap/device_call.h"
+#include "backends/wrap/graph_uses.h"
 #include "backends/wrap/interval_map.h"
 #include "backends/wrap/stream_order.h"
 #include "core/allocator/allocator.h"
@@ -40,8 +50,11 @@ enum class HazardKind : std::uint8_t {
     misaligned,               // granted at an address that the request's alignment forbids
     leak,                     // still held from the device when the allocator was gone
     illegal_in_capture,       // a call that waits or asks, while a graph was captured
+    graph_memory_reused,      // a launch, of a graph whose memory is now another allocation's
+    graph_memory_freed,       // a launch, of a graph whose memory was given back
+    graph_race,               // a launch while another graph may still use the same memory
 };
-constexpr int kHazardKindCount = static_cast<int>(HazardKind::illegal_in_capture) + 1;
+constexpr int kHazardKindCount = static_cast<int>(HazardKind::graph_race) + 1;
 
 std::string_view to_text(HazardKind kind);
 
@@ -60,7 +73,8 @@ class Checker {
 
     // From `most_past` ranges of past work on, those that cannot clash any more are looked for and
     // forgotten, and neighbours with the same work are joined (of their events the later stays).
-    explicit Checker(std::size_t most_past = std::size_t{1} << 20) : past_limit_(most_past) {}
+    explicit Checker(std::size_t most_past = std::size_t{1} << 20)
+        : past_limit_(most_past), launched_limit_(most_past) {}
 
     // The number of the event at hand. A plain store: call it before each event.
     void set_event(std::uint64_t event) { event_ = event; }
@@ -98,6 +112,7 @@ class Checker {
         std::uint64_t id = 0;
         std::uint64_t event = 0;
         Bytes size = 0;
+        bool captured = false;  // granted on a captured stream
         std::uint32_t node = 0;
         std::vector<StreamId> streams;
         std::vector<Range> extents;  // physical
@@ -106,7 +121,23 @@ class Checker {
     struct Live {
         std::uint64_t grant = 0;
         std::uint64_t event = 0;
+        bool captured = false;  // granted on a captured stream
     };
+
+    // A capture that goes on.
+    struct Capture {
+        std::vector<StreamId> streams;  // the first one began it
+        std::set<std::uint64_t> events;
+        GraphUses uses;
+        std::vector<Range> own;  // what malloc_async gave in it
+    };
+
+    struct Graph {
+        GraphUses uses;
+        std::vector<Range> left = {};  // of its own memory, what it does not give back itself
+    };
+
+    using Launches = std::shared_ptr<const std::vector<LaunchWork>>;
 
     // Work that may still use bytes that nobody owns any more.
     struct Past {
@@ -117,7 +148,7 @@ class Checker {
 
     using SharedPast = std::shared_ptr<const Past>;
 
-    enum class Lent : std::uint8_t { plain, pool, host, reservation };
+    enum class Lent : std::uint8_t { plain, pool, host, registered, reservation, graph };
     enum class Access : std::uint8_t { outside, none, read, write };
 
     // A range that the device gave out.
@@ -189,8 +220,22 @@ class Checker {
     void drop_mapping(const Mapping& mapping);
     void freed_wrongly(const CallArguments& call, std::uint64_t key, const FreedLog& log);
 
+    Capture* capture_of(StreamId stream);
+    void follow_capture(const CallArguments& call, const CallOutcome& outcome);
+    void capture_ended(const CallArguments& call, const CallOutcome& outcome);
+    void forget_captured_work(const Graph& graph);
+    void name_movement(Capture& capture, const CallArguments& call);
+    void name_use(Capture& capture, Range range, bool writes);
+    bool is_granted(const GraphUse& use) const;
+    void launching(const CallArguments& call, const CallOutcome& outcome);
+    void check_launch(std::uint64_t id, const Graph& graph);
+    void launched(const CallArguments& call, const Graph& graph);
+    void add_launch(Range extent, const LaunchWork& mine, bool& races);
+    void check_launched(const CallArguments& call, Range physical, std::uint64_t offset);
+
     void remember_past(const Grant& grant, Address address);
     void limit_past();
+    void limit_launched();
 
     std::uint64_t event_ = 0;
     std::vector<Hazard> hazards_;
@@ -206,6 +251,11 @@ class Checker {
     IntervalMap<SharedPast> past_;          // physical
     std::size_t past_limit_;
     FreedLog freed_;  // allocations, by address
+
+    std::vector<Capture> captures_;
+    std::map<std::uint64_t, Graph> graphs_;
+    IntervalMap<Launches> launched_;  // physical
+    std::size_t launched_limit_;
 
     std::map<Address, Loan> loans_;
     std::map<Address, Mapping> mappings_;

@@ -33,12 +33,15 @@ void Checker::device_call(const CallArguments& call, const CallOutcome& outcome,
     check_capture(call, capturing);
     if (outcome.ok)
         order_call(call, outcome);
+    follow_capture(call, outcome);
     switch (call.call) {
         case DeviceCall::malloc:
         case DeviceCall::malloc_async:
         case DeviceCall::host_malloc:
         case DeviceCall::reserve:
         case DeviceCall::create:
+        case DeviceCall::import_memory:
+        case DeviceCall::host_register:
             if (outcome.ok)
                 lent(call, outcome);
             return;
@@ -52,6 +55,8 @@ void Checker::device_call(const CallArguments& call, const CallOutcome& outcome,
             return;
         case DeviceCall::copy:
         case DeviceCall::fill:
+        case DeviceCall::write_pattern:
+        case DeviceCall::check_pattern:
             check_movement(call);
             return;
         default:
@@ -95,20 +100,28 @@ void Checker::order_call(const CallArguments& call, const CallOutcome& outcome) 
 }
 
 void Checker::lent(const CallArguments& call, const CallOutcome& outcome) {
-    if (call.call == DeviceCall::create) {
+    if (call.call == DeviceCall::create || call.call == DeviceCall::import_memory) {
         handles_.emplace(
             outcome.handle,
             Handle{.size = call.size, .physical = Address{next_physical_}, .event = event_});
         next_physical_ += call.size;
         return;
     }
-    const Range range{outcome.address, call.size};
+    const bool registers = call.call == DeviceCall::host_register;
+    const Range range = registers ? call.range() : Range{outcome.address, call.size};
     Lent kind = Lent::plain;
     if (call.call == DeviceCall::reserve)
         kind = Lent::reservation;
     else if (call.call == DeviceCall::host_malloc)
         kind = Lent::host;
+    else if (registers)
+        kind = Lent::registered;
     if (call.call == DeviceCall::malloc_async) {
+        if (Capture* capture = capture_of(call.stream)) {
+            capture->own.push_back(range);
+            loans_.insert_or_assign(range.begin, Loan{call.size, Lent::graph, event_});
+            return;
+        }
         // It may be used on its own stream at once; on others, only after what that stream has
         // been given so far.
         kind = Lent::pool;
@@ -129,6 +142,9 @@ void Checker::giving_back(const CallArguments& call, const CallOutcome& outcome)
             return;
         case DeviceCall::host_free:
             give_back_loan(call, outcome.ok, Lent::host);
+            return;
+        case DeviceCall::host_unregister:
+            give_back_loan(call, outcome.ok, Lent::registered);
             return;
         case DeviceCall::unreserve:
             unreserving(call, outcome.ok);
@@ -154,6 +170,10 @@ void Checker::freed_wrongly(const CallArguments& call, std::uint64_t key, const 
 
 void Checker::give_back_loan(const CallArguments& call, bool ok, Lent kind) {
     const auto loan = loans_.find(call.address);
+    // What a launch left is given back like either kind of device memory.
+    const bool left_by_graph = loan != loans_.end() && loan->second.kind == Lent::graph;
+    if (left_by_graph && (kind == Lent::pool || kind == Lent::plain))
+        kind = Lent::graph;
     if (loan == loans_.end() || loan->second.kind != kind) {
         if (!ok)
             freed_wrongly(call, to_integer(call.address), freed_loans_);
@@ -165,7 +185,10 @@ void Checker::give_back_loan(const CallArguments& call, bool ok, Lent kind) {
     check_nothing_lives(call, range);
     if (kind == Lent::pool)
         check_pool_order(call, range);
+    if (call.call == DeviceCall::free_async && capture_of(call.stream) == nullptr)
+        check_launched(call, range, 0);
     past_.erase(range);
+    launched_.erase(range);
     freed_loans_.add(to_integer(range.begin), event_);
     loans_.erase(loan);
 }
@@ -238,6 +261,8 @@ void Checker::unmapping(const CallArguments& call, bool ok) {
     auto mapping = first;
     while (mapping != mappings_.end() && mapping->first < end) {
         check_unmapped_work(call, mapping->first, mapping->second);
+        check_launched(call, {mapping->second.physical, mapping->second.size},
+                       to_integer(mapping->first) - to_integer(mapping->second.physical));
         freed_loans_.add(to_integer(mapping->first), event_);
         drop_mapping(mapping->second);
         mapping = mappings_.erase(mapping);
@@ -309,7 +334,7 @@ void Checker::check_movement(const CallArguments& call) {
                    fmt::format("{} of {}, which is not all accessible memory of the device",
                                to_text(call.call), text(range)));
     };
-    check(call.address, Access::write);
+    check(call.address, call.call == DeviceCall::check_pattern ? Access::read : Access::write);
     if (call.call == DeviceCall::copy)
         check(call.source, Access::read);
 }

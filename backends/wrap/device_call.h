@@ -107,6 +107,8 @@ class WrappedDevice : public Device {
                              [&] { return inner_.trim_pool(keep); });
     }
 
+    Bytes pool_held() const override { return inner_.pool_held(); }
+
     DeviceResult<Range> reserve(Bytes size) override {
         return self().around({.call = DeviceCall::reserve, .size = size},
                              [&] { return inner_.reserve(size); });

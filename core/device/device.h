@@ -235,6 +235,10 @@ class Device {
     virtual DeviceResult<void> set_pool_threshold(Bytes threshold) = 0;
     virtual DeviceResult<void> trim_pool(Bytes keep) = 0;
 
+    // What that pool holds of the device's memory, used or not. Information: O(1), free of cost; 0
+    // where it is not known.
+    virtual Bytes pool_held() const { return 0; }
+
     // Virtual memory (Feature::virtual_memory). Every size and address is a multiple of
     // granularity(). A handle may be mapped more than once; it gives its memory back when it is
     // released and no longer mapped. A mapping is unmapped as it was mapped, or several whole ones

@@ -1,0 +1,267 @@
+// What the checker makes of captures and launches.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backends/wrap/checker.h"
+
+namespace tidemark {
+namespace {
+
+std::string text(Range range) {
+    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
+}
+
+}  // namespace
+
+// Captures.
+
+Checker::Capture* Checker::capture_of(StreamId stream) {
+    for (Capture& capture : captures_) {
+        if (std::ranges::find(capture.streams, stream) != capture.streams.end())
+            return &capture;
+    }
+    return nullptr;
+}
+
+void Checker::follow_capture(const CallArguments& call, const CallOutcome& outcome) {
+    if (call.call == DeviceCall::end_capture) {
+        capture_ended(call, outcome);
+        return;
+    }
+    if (call.call == DeviceCall::launch) {
+        launching(call, outcome);
+        return;
+    }
+    if (!outcome.ok)
+        return;
+    if (call.call == DeviceCall::begin_capture) {
+        captures_.emplace_back().streams = {call.stream};
+        return;
+    }
+    if (call.call == DeviceCall::destroy_graph) {
+        graphs_.erase(call.handle);
+        return;
+    }
+    if (call.call == DeviceCall::wait) {
+        const auto joined = std::ranges::find_if(
+            captures_, [&](const Capture& one) { return one.events.contains(call.handle); });
+        if (joined != captures_.end() && capture_of(call.stream) == nullptr)
+            joined->streams.push_back(call.stream);
+        return;
+    }
+    Capture* capture = captures_.empty() ? nullptr : capture_of(call.stream);
+    if (capture == nullptr)
+        return;
+    if (call.call == DeviceCall::record)
+        capture->events.insert(outcome.handle);
+    else
+        name_movement(*capture, call);
+}
+
+void Checker::name_movement(Capture& capture, const CallArguments& call) {
+    switch (call.call) {
+        case DeviceCall::copy:
+            name_use(capture, {call.source, call.size}, false);
+            name_use(capture, call.range(), true);
+            return;
+        case DeviceCall::copy_peer:
+            name_use(capture, {call.source, call.size}, false);
+            return;
+        case DeviceCall::fill:
+        case DeviceCall::write_pattern:
+            name_use(capture, call.range(), true);
+            return;
+        default:
+            return;
+    }
+}
+
+// A range may lie in several allocations, and in none in places.
+void Checker::name_use(Capture& capture, Range range, bool writes) {
+    const Address end = range.begin + range.size;
+    for (Address at = range.begin; at < end;) {
+        GraphUse use{.event = event_, .writes = writes};
+        auto next = grants_.upper_bound(at);
+        Address to = next == grants_.end() ? end : std::min(end, next->first);
+        if (next != grants_.begin()) {
+            const auto& [begin, grant] = *std::prev(next);
+            if (at - begin < grant.size) {
+                use.grant = grant.id;
+                use.begin = begin;
+                use.event = grant.event;
+                use.own = grant.captured;
+                to = std::min(to, begin + grant.size);
+            }
+        }
+        capture.uses.add({at, to - at}, use);
+        at = to;
+    }
+}
+
+void Checker::capture_ended(const CallArguments& call, const CallOutcome& outcome) {
+    const auto capture = std::ranges::find_if(
+        captures_, [&](const Capture& one) { return one.streams.front() == call.stream; });
+    if (capture == captures_.end())
+        return;
+    // Whether it went well or not, the stream is captured no more.
+    Graph graph{.uses = std::move(capture->uses)};
+    for (const Range& own : capture->own) {
+        graph.uses.erase(own);
+        const auto loan = loans_.find(own.begin);
+        if (loan == loans_.end())
+            continue;
+        graph.left.push_back(own);
+        loans_.erase(loan);  // until a launch makes it memory
+    }
+    captures_.erase(capture);
+    forget_captured_work(graph);
+    if (outcome.ok)
+        graphs_.insert_or_assign(outcome.handle, std::move(graph));
+}
+
+// What was deallocated in the capture was used by captured work only, and none of that runs yet.
+void Checker::forget_captured_work(const Graph& graph) {
+    graph.uses.for_each([&](Range range, const GraphUse& use) {
+        if (!use.own)
+            return;
+        for (const Range& extent : place_of(range).extents)
+            past_.erase(extent);
+    });
+}
+
+// Launches.
+
+bool Checker::is_granted(const GraphUse& use) const {
+    const auto [first, last] = grants_.equal_range(use.begin);
+    return std::any_of(first, last,
+                       [&](const auto& entry) { return entry.second.id == use.grant; });
+}
+
+void Checker::launching(const CallArguments& call, const CallOutcome& outcome) {
+    const auto found = graphs_.find(call.handle);
+    if (found == graphs_.end() || (!outcome.ok && outcome.status != DeviceStatus::fault))
+        return;
+    const Graph& graph = found->second;
+    check_launch(call.handle, graph);
+    if (!outcome.ok)
+        return;
+    launched(call, graph);
+    for (const Range& left : graph.left) {
+        freed_loans_.forget(to_integer(left.begin));
+        loans_.insert_or_assign(left.begin, Loan{left.size, Lent::graph, event_});
+    }
+}
+
+// Is everything that the graph uses still there, the program's where it was the program's, and
+// nobody else's? One report of a kind.
+void Checker::check_launch(std::uint64_t id, const Graph& graph) {
+    bool reused = false;
+    bool lost = false;
+    graph.uses.for_each([&](Range range, const GraphUse& use) {
+        const Place place = place_of(range);
+        bool taken = false;
+        for (const Range& extent : place.extents) {
+            live_.for_each(extent, [&](Range part, const Live& live) {
+                // Graphs that never run together may share memory.
+                if (taken || live.grant == use.grant || live.captured)
+                    return;
+                taken = true;
+                if (!std::exchange(reused, true))
+                    report(
+                        HazardKind::graph_memory_reused, live.event,
+                        fmt::format("launch of graph {}, which uses {}, of which {} bytes belong "
+                                    "to an allocation that the capture did not know",
+                                    id, text(range), part.size));
+            });
+        }
+        const bool gone = place.access == Access::outside;
+        const bool freed = use.grant != 0 && !use.own && !is_granted(use);
+        if (!taken && (gone || freed) && !std::exchange(lost, true))
+            report(HazardKind::graph_memory_freed, use.event,
+                   fmt::format("launch of graph {}, which uses {}, {}", id, text(range),
+                               gone ? "which is no memory of the device any more"
+                                    : "of an allocation that was given back after the capture"));
+    });
+}
+
+// Remembers the launch on all that it uses.
+void Checker::launched(const CallArguments& call, const Graph& graph) {
+    LaunchWork mine{.work = order_.work_of(call.stream), .graph = call.handle, .event = event_};
+    bool races = false;
+    graph.uses.for_each([&](Range range, const GraphUse& use) {
+        std::uint64_t at = to_integer(range.begin);
+        for (const Range& extent : place_of(range).extents) {
+            mine.offset = at - to_integer(extent.begin);  // may wrap, and back again
+            mine.writes = use.writes;
+            add_launch(extent, mine, races);
+            at += extent.size;
+        }
+    });
+    limit_launched();
+}
+
+// Looks for others that may run at the same time, and keeps them beside this one; what is over when
+// it begins need not be known any more. The first race is reported.
+void Checker::add_launch(Range extent, const LaunchWork& mine, bool& races) {
+    std::vector<std::pair<Range, std::vector<LaunchWork>>> shared;
+    launched_.for_each(extent, [&](Range part, const Launches& launches) {
+        std::vector<LaunchWork> works{mine};
+        for (const LaunchWork& other : *launches) {
+            // Launches of one graph come one after another, whatever their streams.
+            if (other.graph == mine.graph || order_.before(other.work, mine.work.stream))
+                continue;
+            works.push_back(other);
+            if ((mine.writes || other.writes) && !std::exchange(races, true))
+                report(HazardKind::graph_race, other.event,
+                       fmt::format("launch of graph {} on stream {} while graph {} on stream {} "
+                                   "may still use {}",
+                                   mine.graph, to_integer(mine.work.stream), other.graph,
+                                   to_integer(other.work.stream), text(part)));
+        }
+        if (works.size() > 1)
+            shared.emplace_back(part, std::move(works));
+    });
+    launched_.assign(extent, std::make_shared<std::vector<LaunchWork>>(1, mine));
+    for (auto& [part, works] : shared)
+        launched_.assign(part, std::make_shared<std::vector<LaunchWork>>(std::move(works)));
+}
+
+void Checker::limit_launched() {
+    if (launched_.count() <= launched_limit_)
+        return;
+    launched_.sweep(
+        [&](const Launches& launches) {
+            return std::ranges::all_of(*launches, [&](const LaunchWork& launch) {
+                return order_.seen_by_host(launch.work);
+            });
+        },
+        [](const Launches& a, const Launches& b) { return a == b; });
+    launched_limit_ = std::max(launched_limit_, 2 * launched_.count());
+}
+
+// Memory is going away: launches that may still use it through these addresses.
+void Checker::check_launched(const CallArguments& call, Range physical, std::uint64_t offset) {
+    const bool in_stream_order = call.call == DeviceCall::free_async;
+    bool found = false;
+    launched_.erase_if(physical, [&](Range part, const Launches& launches) {
+        if (launches->front().offset != offset)
+            return false;
+        for (const LaunchWork& launch : *launches) {
+            const bool done = in_stream_order ? order_.before(launch.work, call.stream)
+                                              : order_.seen_by_host(launch.work);
+            if (found || done)
+                continue;
+            found = true;
+            report(HazardKind::unmap_in_flight, launch.event,
+                   fmt::format("{} of {} while graph {} on stream {} may still use it",
+                               to_text(call.call), text({part.begin + offset, part.size}),
+                               launch.graph, to_integer(launch.work.stream)));
+        }
+        return true;
+    });
+}
+
+}  // namespace tidemark
