@@ -82,6 +82,16 @@ struct AllocatorStats {
     std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
+    std::uint64_t plan_departures = 0;   // requests for planned pools that came otherwise
+    Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
+    Bytes private_reserved_peak = 0;     // the most of it at any time
+
+    // Private pools hold `gained` more: of what they give back, the negative (it wraps).
+    void count_private(Bytes gained) {
+        private_reserved += gained;
+        if (private_reserved > private_reserved_peak)
+            private_reserved_peak = private_reserved;
+    }
 
     AllocatorStats& operator+=(const AllocatorStats& other) {
         retries += other.retries;
@@ -91,6 +101,9 @@ struct AllocatorStats {
         maps += other.maps;
         unmaps += other.unmaps;
         synchronizations += other.synchronizations;
+        plan_departures += other.plan_departures;
+        private_reserved += other.private_reserved;
+        private_reserved_peak += other.private_reserved_peak;
         return *this;
     }
 };
@@ -119,6 +132,17 @@ enum class TrimLevel : std::uint8_t {
 struct PoolTraits {
     bool serves_on_refusal = false;  // its free blocks may serve the default pool's last attempt
     bool splits = true;              // false: a block is granted whole
+};
+
+// A request that a private pool is going to get, known from a dry run. `begin` and `end` count what
+// happens in the pool, in order: it may be used from `begin` on, and no more from `end` on.
+struct PlannedAllocation {
+    Bytes size = 0;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    StreamId stream = StreamId::default_stream;
+    bool escapes = false;  // lives on when the pool has seen its last request
+    Bytes alignment = 1;   // a power of two
 };
 
 // A state to begin with, for traces that start in the middle of a program's life (restore).
@@ -188,6 +212,11 @@ class Allocator {
 
     virtual void trim_pool(PoolId /*pool*/) {}
 
+    // What the requests for a private pool will be, in order, before its first. An allocator that
+    // plans places them by it; a request that comes otherwise is served all the same, and counted
+    // (AllocatorStats::plan_departures). Others ignore it.
+    virtual void plan_pool(PoolId /*pool*/, std::span<const PlannedAllocation> /*expected*/) {}
+
     // Other options from now on, as a program may set them while it runs: what has been decided
     // stays. Errors: unsupported by this policy; bad_option for what cannot change any more.
     virtual Result<void> reconfigure(const Options& options);
@@ -239,12 +268,14 @@ struct PolicyInfo {
     std::span<const OptionInfo> options;
     // Errors: options that contradict each other, a device without a needed feature.
     Result<std::unique_ptr<Allocator>> (*make)(Device& device, const Options& options);
-    // Environment variables of the modelled system whose values are text for these options: a
-    // policy's text may be a pasted assignment to one.
+    // Environment variables of the modelled system: a policy's text may be a pasted assignment to
+    // one. The value of "NAME" is text for these options, that of "NAME=option" is that option's.
     std::span<const std::string_view> variables = {};
     // False: nothing that is measured depends on where the device puts memory, so a simulator need
     // not place it as a driver would.
     bool placement_matters = true;
+    // True: it wants to be told what private pools will be asked for (Allocator::plan_pool).
+    bool plans_pools = false;
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

@@ -42,9 +42,41 @@ bool is_assignment(std::string_view text, std::string_view variable, std::string
     return true;
 }
 
-// The options' text with a pasted assignment resolved.
+// The options that pasted assignments "A=1 B=2" set, where `variables` has "A=first", "B=second":
+// "first=1,second=2". "" if the text is anything else.
+std::string assigned_options(std::span<const std::string_view> variables, std::string_view text) {
+    constexpr std::string_view kSeparators = " ;\n";
+    std::string options;
+    for (text = trim(text); !text.empty(); text = trim(text)) {
+        if (take(text, "export "))
+            continue;
+        const auto variable =
+            std::find_if(variables.begin(), variables.end(), [text](std::string_view one) {
+                const std::size_t mark = one.find('=');
+                return mark != one.npos && text.starts_with(one.substr(0, mark + 1));
+            });
+        if (variable == variables.end())
+            return {};
+        const std::size_t mark = variable->find('=');
+        text.remove_prefix(mark + 1);
+        const std::size_t end = std::min(text.find_first_of(kSeparators), text.size());
+        std::string_view value = text.substr(0, end);
+        if (value.size() >= 2 && value.front() == value.back() &&
+            (value.front() == '"' || value.front() == '\''))
+            value = value.substr(1, value.size() - 2);
+        options += fmt::format("{}{}={}", options.empty() ? "" : ",", variable->substr(mark + 1),
+                               value);
+        text.remove_prefix(end);
+        text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+    }
+    return options;
+}
+
+// The options' text with pasted assignments resolved.
 std::string resolved(const PolicyInfo& policy, std::string_view options) {
-    std::string value;
+    std::string value = assigned_options(policy.variables, options);
+    if (!value.empty())
+        return value;
     for (const std::string_view variable : policy.variables) {
         if (is_assignment(options, variable, value))
             return value;
@@ -56,6 +88,8 @@ std::string resolved(const PolicyInfo& policy, std::string_view options) {
 const PolicyInfo* policy_of_assignment(std::string_view text) {
     std::string value;
     for (const PolicyInfo& policy : all_policies()) {
+        if (!assigned_options(policy.variables, text).empty())
+            return &policy;
         for (const std::string_view variable : policy.variables) {
             if (is_assignment(text, variable, value))
                 return &policy;

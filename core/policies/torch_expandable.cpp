@@ -57,7 +57,10 @@ DeviceResult<void> Torch::change(Expandable& place, Change change) {
     const DeviceResult<void> done = change(place.reservation);
     const Bytes gained = place.reservation.held() - before;  // may wrap, and so does the sum
     usage_.reserved += gained;
-    pools_.family_of(place.list).reserved += gained;
+    TorchPools::Family& family = pools_.family_of(place.list);
+    family.reserved += gained;
+    if (family.id != PoolId::default_pool)
+        stats_.count_private(gained);
     return done;
 }
 

@@ -135,13 +135,19 @@ bool Torch::release_block(BlockId id) {
 void Torch::count_reserved(std::uint32_t list, Bytes size) {
     usage_.reserved += size;
     usage_.mapped += size;
-    pools_.family_of(list).reserved += size;
+    TorchPools::Family& family = pools_.family_of(list);
+    family.reserved += size;
+    if (family.id != PoolId::default_pool)
+        stats_.count_private(size);
 }
 
 void Torch::count_unreserved(std::uint32_t list, Bytes size) {
     usage_.reserved -= size;
     usage_.mapped -= size;
-    pools_.family_of(list).reserved -= size;
+    TorchPools::Family& family = pools_.family_of(list);
+    family.reserved -= size;
+    if (family.id != PoolId::default_pool)
+        stats_.count_private(-size);
 }
 
 void Torch::trim(TrimLevel level) {

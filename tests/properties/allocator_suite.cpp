@@ -35,6 +35,14 @@ constexpr std::string_view kVariants[] = {
     "torch:max_split_size_mb=40,max_non_split_rounding_mb=30",
     "torch:garbage_collection_threshold=0.5,limit=60MiB",
     "torch:roundup_power2_divisions=[1:8,4:4,>:2],limit=90MiB",
+    "arena:arena=8MiB",
+    "arena:mode=planned,share=sequence",
+    "arena:free_list_cap_mb=4,pool_release_threshold_mb=0",
+    "vpmm:harvest=source,growth=cost,worth_waiting=8MiB,waste=4",
+    "vpmm:growth=cost,worth_waiting=8MiB,soft_limit=30MiB,limit=40MiB",
+    "vpmm:growth=grow,limit=30MiB",
+    "vpmm:page=4MiB,va_size=16MiB,growth=grow,harvest=source",
+    "vpmm:va_size=8MiB,waste=2",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {
@@ -133,6 +141,26 @@ TEST_CASE("every policy survives a failure of the device at every call", "[prope
                 RC_FAIL(fmt::format("with {}call {} failing ({}): {}",
                                     and_all_after ? "all from " : "", nth, to_text(status),
                                     complaint));
+            if (!struck)
+                break;
+        }
+    });
+}
+
+// A kernel faulted, or the context is gone: no call succeeds from the n-th on.
+TEST_CASE("every policy stays whole when the device is lost at any call", "[property][faults]") {
+    for_all_policies(10, "tight", [](const RunSetup& setup) {
+        const Program program = *support::programs();
+        for (std::uint64_t nth = 1;; ++nth) {
+            RunSetup faulty = setup;
+            faulty.faults = {nth, {}, DeviceStatus::lost, true};
+            ProgramRun run(faulty);
+            std::string complaint = run.run(program);
+            const bool struck = run.failed();
+            if (complaint.empty())
+                complaint = run.finish_lost();
+            if (!complaint.empty())
+                RC_FAIL(fmt::format("lost at call {}: {}", nth, complaint));
             if (!struck)
                 break;
         }

@@ -1,0 +1,79 @@
+// ArenaMemory: pages behind a reservation, or one plain allocation.
+#include "core/capture/arena_memory.h"
+
+#include "core/base/check.h"
+
+namespace tidemark {
+
+DeviceResult<ArenaMemory> ArenaMemory::growing(Device& device) {
+    const Bytes page = device.granularity();
+    const DeviceResult<Reservation> reservation =
+        Reservation::make(device, align_up(device.memory().total, page), page);
+    if (!reservation)
+        return tl::make_unexpected(reservation.error());
+    ArenaMemory memory;
+    memory.base_ = reservation->range().begin;
+    memory.grows_ = true;
+    memory.reservation_ = *reservation;
+    return memory;
+}
+
+DeviceResult<ArenaMemory> ArenaMemory::fixed(Device& device, Bytes size) {
+    if (size == 0 || size >= kLargestRequest)
+        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::malloc, 0});
+    const Bytes rounded = align_up(size, device.granularity());
+    const DeviceResult<Address> base = device.malloc(rounded);
+    if (!base)
+        return tl::make_unexpected(base.error());
+    ArenaMemory memory;
+    memory.base_ = *base;
+    memory.committed_ = rounded;
+    return memory;
+}
+
+DeviceResult<void> ArenaMemory::ensure(Device& device, Bytes size) {
+    TM_CHECK(exists());
+    if (size <= committed_)
+        return {};
+    const Bytes most = grows_ ? reservation_.range().size : committed_;
+    if (size > most)
+        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
+    if (reservation_.held() != committed_)
+        reservation_.settle(device);  // pages that are stuck may lie where the next ones belong
+    const Bytes wanted = align_up(size, device.granularity());
+    if (const auto done = reservation_.map(device, {base_ + committed_, wanted - committed_});
+        !done)
+        return done;
+    committed_ = wanted;
+    return {};
+}
+
+DeviceResult<void> ArenaMemory::release(Device& device) {
+    if (!exists())
+        return {};
+    if (!grows_) {
+        if (const auto done = device.free(base_); !done)
+            return done;
+        *this = {};
+        return {};
+    }
+    if (committed_ != 0) {
+        if (const auto done = reservation_.unmap(device, {base_, committed_}); !done)
+            return done;
+        committed_ = 0;
+    }
+    if (const auto done = reservation_.release(device); !done)
+        return done;
+    *this = {};
+    return {};
+}
+
+Range ArenaMemory::refused() const {
+    if (!grows_)
+        return {};
+    const Bytes size = reservation_.held() - committed_;
+    const Range all = reservation_.range();
+    return {all.begin + (all.size - size), size};
+}
+
+}  // namespace tidemark

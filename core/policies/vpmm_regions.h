@@ -1,0 +1,208 @@
+// VpmmRegions: what VPMM knows of its addresses: which are granted, free, awaited or without
+// memory, and of every free region the stream that let it go, the point after which it is done
+// with, and its age.
+//
+// Each root is a chain of blocks that tile it, so no address is ever lost and nothing is joined
+// across roots. Free regions are ordered by (size, address) for each stream, those that are done
+// apart from those that are not; by age in one log. A point is an event on a stream; a later one
+// that has passed says the same of the earlier, so that finding out what has become free costs a
+// few questions to the device, whatever the number of regions.
+//
+// A value that names its device only in calls. Not thread-safe. O(log regions) a call unless said
+// otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/regions/blocks.h"
+#include "core/regions/size_index.h"
+
+namespace tidemark::policies {
+
+class VpmmRegions {
+  public:
+    // Whom a free region belongs to: a stream, by number, or nobody (what was made at the start).
+    using Owner = std::uint32_t;
+    static constexpr Owner kNobody = 0;
+
+    // What a block in state `waiting` waits for: Block::waits.
+    enum Wait : std::uint32_t {
+        zombie,    // its old mappings to be ended, once its point has passed
+        deferred,  // an order between streams that could not be made yet; then it is free
+        stuck,     // the device to take back memory that nobody uses
+    };
+
+    VpmmRegions() { owners_.emplace_back(); }
+
+    // The number of a stream's regions, made if new. O(1) for the last one asked for.
+    Owner owner_of(StreamId stream) {
+        if (last_owner_ != kNobody && owners_[last_owner_].stream == stream) [[likely]]
+            return last_owner_;
+        return find_owner(stream);
+    }
+
+    StreamId stream_of(Owner owner) const { return owners_[owner].stream; }
+
+    const Blocks& blocks() const { return blocks_; }
+
+    const Block& operator[](BlockId id) const { return blocks_[id]; }
+
+    // `stream` uses a granted block too.
+    void record_use(BlockId id, StreamId stream) {
+        Block& block = blocks_[id];
+        if (owners_[block.list].stream != stream)
+            block.streams.add(stream);
+    }
+
+    static bool is_done(const Block& free) { return free.waits == 0; }
+
+    // A new root, all of it without memory. Roots are numbered in the order of this call.
+    void add_root(Range range);
+
+    // The smallest range without memory of at least `size`, lowest address first, or kNoBlock.
+    BlockId find_hole(Bytes size) const { return holes_.first_from(size, blocks_); }
+
+    // The smallest range without memory that has `size` only together with the free region before
+    // it, which is usable; or kNoBlock. O(holes log holes).
+    BlockId find_hole_behind(Owner owner, Bytes size) const;
+
+    // Is that a free region that the owner may have without waiting?
+    bool is_usable(BlockId id, Owner owner) const {
+        return id != kNoBlock && blocks_[id].state == Block::State::free &&
+               (blocks_[id].list == owner || is_done(blocks_[id]));
+    }
+
+    // The first `size` bytes of a hole become a block of the caller's (state allocated).
+    void take_hole(BlockId id, Bytes size);
+
+    // A block of the caller's is a hole from now on, with its neighbours. Its new number.
+    BlockId make_hole(BlockId id);
+
+    // Cuts a block of the caller's after `size` bytes; the rest is the caller's too.
+    BlockId cut(BlockId id, Bytes size);
+
+    // A free region of the owner that fits best, whether done or not. Equally large ones: that of
+    // the lowest address, or of the highest.
+    BlockId find_own(Owner owner, Bytes size, bool highest) const;
+
+    // The same among regions of others that are known to be done. O(streams log regions).
+    BlockId find_done(Owner but, Bytes size, bool highest) const;
+
+    // Grants the first `size` bytes of a free region; what is left stays free on its terms, but for
+    // `owner`, who has it from now on.
+    void take(BlockId id, Bytes size, Owner owner);
+
+    // Puts a block of the caller's among the free regions of `owner`, joined with neighbours that
+    // are the owner's too; the youngest from now on. `done`: no work on it is outstanding. Else a
+    // point is recorded, later if the device is capturing or refuses now. Its new number.
+    BlockId free(BlockId id, Owner owner, bool done, Device& device);
+
+    // Takes `size` bytes off the front of a free region as a zombie, or all of it. The rest stays
+    // free on its terms.
+    void make_zombie(BlockId id, Bytes size);
+
+    // A block of the caller's is a zombie that waits for nothing, or stuck.
+    void set_waiting(BlockId id, Wait wait);
+
+    // A whole free region becomes a block of the caller's.
+    void withdraw(BlockId id);
+
+    // Asks the device which points of the owner have passed; or takes it as told that all have.
+    // Regions and zombies that waited for them are done. Not during a capture.
+    void poll(Owner owner, Device& device);
+    void all_passed(Owner owner);
+
+    // Polls the owners that have zombies, or regions that wait; or those of `but` left out.
+    void poll_zombies(Device& device);
+    void poll_others(Owner but, Device& device);
+
+    // Zombies whose point has passed; the caller empties it of those that it buries.
+    std::vector<BlockId>& ripe() { return ripe_; }
+
+    bool has_zombies() const { return zombie_count_ != 0; }
+
+    void buried() { --zombie_count_; }
+
+    // Owners with points that have not passed.
+    std::vector<Owner> awaited() const;
+
+    // The event after which a region that is not done may be used by others. Recorded now if it has
+    // none yet.
+    DeviceResult<EventId> event_of(BlockId id, Device& device);
+
+    // All free regions but `except`: the owner's, oldest first, then the others', oldest first.
+    // O(regions).
+    std::vector<BlockId> by_age(Owner owner, BlockId except) const;
+
+    Bytes free_bytes() const { return free_bytes_; }
+
+    Bytes largest_free() const;  // O(streams log regions)
+
+    // A free region that is done belongs to `owner` from now on.
+    void hand_over(BlockId id, Owner owner);
+
+    // Calls visit(block, root's range) for each block, root by root, in address order.
+    // O(blocks log blocks).
+    template <class Visit>
+    void for_each(Visit visit) const {
+        blocks_.for_each(visit);
+    }
+
+  private:
+    struct Point {
+        std::uint64_t id = 0;  // of the free region that it was recorded for
+        EventId event{};
+        bool recorded = false;
+        std::uint32_t users = 0;  // free regions and zombies that wait for it
+    };
+
+    struct Stream {
+        StreamId stream = StreamId::default_stream;
+        SizeIndex done;
+        SizeIndex waiting;
+        std::vector<Point> points;  // by id
+        std::size_t passed = 0;     // of them
+        std::vector<BlockId> zombies;
+    };
+
+    struct Entry {
+        std::uint64_t id = 0;
+        BlockId block = kNoBlock;
+    };
+
+    Owner find_owner(StreamId stream);
+    bool is_free_of(BlockId id, Owner owner) const;
+    SizeIndex& index_of(const Block& block);
+    void insert(BlockId id);
+    void erase(BlockId id);
+    void absorb(BlockId id, bool& done);
+    void keep_rest(BlockId rest, BlockId of);
+    void log(BlockId id);
+    Entry* find_entry(std::uint64_t id);
+    bool is_current(const Entry& entry) const;
+    Point* find_point(const Block& block);
+    void leave_point(const Block& block);
+    void forget_passed(Stream& stream);
+    static void forget_unused(Stream& stream);
+    void record_last(Stream& stream, Device& device);
+    std::size_t count_passed(const Stream& stream, Device& device) const;
+    void advance(Owner owner, std::size_t passed);
+
+    Blocks blocks_;
+    SizeIndex holes_;
+    std::vector<Stream> owners_;
+    std::map<StreamId, Owner> numbers_;
+    Owner last_owner_ = kNobody;
+    std::uint32_t root_count_ = 0;
+    std::vector<Entry> log_;  // by id; entries of regions that are no more go in time
+    std::uint64_t next_id_ = 0;
+    std::size_t free_count_ = 0;
+    Bytes free_bytes_ = 0;
+    std::vector<BlockId> ripe_;
+    std::size_t zombie_count_ = 0;
+};
+
+}  // namespace tidemark::policies

@@ -1,0 +1,108 @@
+// vpmm: ending old mappings, waiting, and giving memory back to the device.
+#include <utility>
+
+#include "core/policies/vpmm_allocator.h"
+
+namespace tidemark::policies {
+
+// Ends the mappings of zombies whose work is over. What the device refuses stays a zombie.
+void Vpmm::end_zombies() {
+    regions_.poll_zombies(*device_);
+    std::erase_if(regions_.ripe(), [this](BlockId id) {
+        if (!table_.unalias(*device_, place_of(id, 0, regions_[id].size)))
+            return false;
+        regions_.buried();
+        regions_.make_hole(id);
+        ++stats_.unmaps;
+        return true;
+    });
+}
+
+// Offers the device again what it refused to take back.
+void Vpmm::settle_stuck() {
+    for (const BlockId id : std::exchange(stuck_, {})) {
+        const bool unmapped =
+            static_cast<bool>(table_.vacate(*device_, place_of(id, 0, regions_[id].size)));
+        if (unmapped)
+            bury(id);
+        else
+            stuck_.push_back(id);
+    }
+}
+
+// Waits for all work that memory is held back for, as far as the device lets us.
+void Vpmm::await_all() {
+    const bool everything =
+        !deferred_.empty() || small_.has_waiting() || small_.held() > small_.used();
+    if (everything && device_->synchronize_device()) {
+        ++stats_.synchronizations;
+        for (const Owner owner : regions_.awaited())
+            regions_.all_passed(owner);
+        for (const BlockId id : std::exchange(deferred_, {}))
+            free_block(id, true);
+        return;
+    }
+    for (const Owner owner : regions_.awaited()) {
+        if (!device_->synchronize(regions_.stream_of(owner)))
+            continue;
+        ++stats_.synchronizations;
+        regions_.all_passed(owner);
+    }
+}
+
+// What a refused request does before it is asked again: false if there is nothing to hope for. The
+// free pages themselves are no matter: the request would have had them all.
+bool Vpmm::reclaim() {
+    const bool needs_addresses = refusal_.cause == OutOfMemory::Cause::address_space;
+    const bool hopeful = !deferred_.empty() || !stuck_.empty() || small_.has_waiting() ||
+                         small_.held() > small_.used() ||
+                         (needs_addresses && regions_.has_zombies());
+    if (!hopeful)
+        return false;
+    await_all();
+    settle();
+    settle_stuck();
+    small_.trim(*device_);
+    count_held();
+    return true;
+}
+
+void Vpmm::trim(TrimLevel level) {
+    if (device_->capturing())
+        return;
+    settle();
+    settle_stuck();
+    if (level == TrimLevel::all)
+        await_all();
+    else
+        regions_.poll_others(VpmmRegions::kNobody, *device_);
+    settle();
+    release_free();
+    small_.trim(*device_);
+    count_held();
+}
+
+// Free regions whose work is over, but for those with pages that zombies still map.
+void Vpmm::release_free() {
+    for (const BlockId id : regions_.by_age(VpmmRegions::kNobody, kNoBlock)) {
+        const Place place = place_of(id, 0, regions_[id].size);
+        if (!VpmmRegions::is_done(regions_[id]) || table_.any_shared(place) ||
+            !table_.vacate(*device_, place))
+            continue;
+        regions_.withdraw(id);
+        bury(id);
+        ++stats_.unmaps;
+    }
+}
+
+// Gives back what can be, without waiting for a program that still uses its memory.
+Vpmm::~Vpmm() {
+    trim(TrimLevel::all);
+    regions_.for_each([this](const Block& block, Range root) {
+        if (block.state == Block::State::unmapped && block.size == root.size)
+            static_cast<void>(table_.unreserve(*device_, block.reservation));
+    });
+    small_.restore_pool(*device_);
+}
+
+}  // namespace tidemark::policies
