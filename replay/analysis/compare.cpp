@@ -82,9 +82,11 @@ class Units {
         Scenario scenario = scenarios_[unit % scenarios_.size()];
         scenario.trace = trace.name;
         std::uint64_t before = 0;
-        results_[unit] = run(*trace.trace, scenario, [&](std::uint64_t events_done) {
+        RunListeners listeners;
+        listeners.progress = [&](std::uint64_t events_done) {
             progress_.advance(before, events_done);
-        });
+        };
+        results_[unit] = run(*trace.trace, scenario, listeners);
         if (!*results_[unit])
             return false;
         progress_.advance(before, (*results_[unit])->summary.events);

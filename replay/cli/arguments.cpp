@@ -61,6 +61,10 @@ void Arguments::count(const Argument& argument, unsigned& target) {
     pend(argument).count = &target;
 }
 
+void Arguments::real(const Argument& argument, double& target) {
+    pend(argument).real = &target;
+}
+
 void Arguments::choice(const Argument& argument, std::span<const std::string_view> choices,
                        std::string& target) {
     Pending& pending = pend(argument);
@@ -80,6 +84,8 @@ Result<void> Arguments::finish() const {
             continue;
         if (pending->bytes != nullptr) {
             TM_ASSIGN(*pending->bytes, parse_bytes(pending->text).map_error(at(*pending)));
+        } else if (pending->real != nullptr) {
+            TM_ASSIGN(*pending->real, parse_real(pending->text).map_error(at(*pending)));
         } else if (pending->count != nullptr) {
             TM_ASSIGN(const std::uint64_t count,
                       parse_count(pending->text).map_error(at(*pending)));

@@ -37,10 +37,11 @@ class Arguments {
     void list(const Argument& argument, std::vector<std::string>& target);
     void bytes(const Argument& argument, Bytes& target);
     void count(const Argument& argument, unsigned& target);
+    void real(const Argument& argument, double& target);
     void choice(const Argument& argument, std::span<const std::string_view> choices,
                 std::string& target);
 
-    // Fills the targets of sizes, counts and choices after the command line has been parsed.
+    // Fills the targets of sizes, numbers and choices after the command line has been parsed.
     // Errors (bad_option, where = the option's name): what is not one.
     Result<void> finish() const;
 
@@ -50,6 +51,7 @@ class Arguments {
         std::string text;
         Bytes* bytes = nullptr;
         unsigned* count = nullptr;
+        double* real = nullptr;
         std::string* choice = nullptr;
         std::vector<std::string_view> choices;
     };

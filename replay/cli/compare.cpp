@@ -59,12 +59,14 @@ class Compare final : public Command {
             traces.push_back(std::move(trace));
         }
         std::vector<Scenario> scenarios;
-        for (const std::string& policy : policies_.empty() ? default_policies(traces) : policies_)
-            scenarios.push_back(machine_.scenario({}, policy));
+        for (const std::string& policy : policies_.empty() ? default_policies(traces) : policies_) {
+            TM_ASSIGN(Scenario scenario, machine_.scenario({}, policy));
+            scenarios.push_back(std::move(scenario));
+        }
 
         Progress progress(context.terminal(), "comparing");
         CompareOptions options;
-        options.threads = threads_;
+        options.threads = machine_.is_real() ? 1 : threads_;
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done, total);
         };
@@ -80,6 +82,7 @@ class Compare final : public Command {
     Result<void> check_words() const {
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
+        TM_TRY(machine_.scenario({}, {}));
         if (std::count(paths_.begin(), paths_.end(), "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         return {};

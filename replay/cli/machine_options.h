@@ -1,11 +1,12 @@
-// MachineOptions: the simulated machine that replay and compare run on, in the words of the command
-// line.
+// MachineOptions: the machine that replay and compare run on, in the words of the command line.
 #pragma once
 
 #include <string>
 
+#include "core/base/result.h"
 #include "core/base/units.h"
 #include "replay/cli/arguments.h"
+#include "replay/scenario/device_name.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {
@@ -13,32 +14,54 @@ namespace tidemark {
 class MachineOptions {
   public:
     void declare(Arguments& arguments) {
-        arguments.bytes({"--memory", "SIZE", "of the device; else as recorded, or the profile's"},
-                        memory_);
+        arguments.text({"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"},
+                       device_);
+        arguments.bytes(
+            {"--memory", "SIZE", "of a simulated device; else as recorded, or the profile's"},
+            memory_);
         arguments.bytes({"--limit", "SIZE", "per process, on reserved memory (default: none)"},
                         limit_);
-        arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+        arguments.text({"--profile", "NAME",
+                        "costs of simulated device calls: h200 (default), or "
+                        "a file that calibrate wrote"},
                        profile_);
+        arguments.real({"--scale", "F", "make every size of the trace F times as large"}, scale_);
         arguments.flag({"--check", "", "watch for overlap, early reuse, double free, leaks, ..."},
                        check_);
     }
 
-    // A scenario of `policy` on this machine.
-    Scenario scenario(const std::string& trace, const std::string& policy) const {
+    // A scenario of `policy` on this machine. Errors (bad_option): options that contradict each
+    // other.
+    Result<Scenario> scenario(const std::string& trace, const std::string& policy) const {
+        TM_ASSIGN(const DeviceName name, parse_device_name(device_));
+        if (!profile_.empty() && (name.real || !name.profile.empty()))
+            return fail(ErrorCode::bad_option, "contradicts --device " + device_, "--profile",
+                        name.real ? "a real device has its own costs" : "give one of them");
         Scenario scenario;
         scenario.trace = trace;
         scenario.policy = policy;
-        scenario.profile = profile_;
+        scenario.device = device_;
+        if (!profile_.empty())
+            scenario.profile = profile_;
+        scenario.scale = scale_;
         scenario.memory = memory_;
         scenario.limit = limit_;
         scenario.check = check_;
         return scenario;
     }
 
+    // Runs on real hardware are made one by one. Of a valid --device only.
+    bool is_real() const {
+        const Result<DeviceName> name = parse_device_name(device_);
+        return name && name->real;
+    }
+
   private:
+    std::string device_;
     Bytes memory_ = 0;
     Bytes limit_ = 0;
-    std::string profile_ = "h200";
+    std::string profile_;
+    double scale_ = 1;
     bool check_ = false;
 };
 

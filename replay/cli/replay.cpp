@@ -1,5 +1,6 @@
 // tidemark replay: one trace under one policy, all measurements and a picture.
 #include <array>
+#include <fstream>
 
 #include "replay/cli/machine_options.h"
 #include "replay/cli/trace_input.h"
@@ -21,6 +22,10 @@ class Replay final : public Command {
         arguments.text({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                        policy_);
         machine_.declare(arguments);
+        arguments.flag({"--touch", "", "write all that is granted, and check it before its free"},
+                       touch_);
+        arguments.text({"--decisions", "FILE", "write each decision as a line, and hash them"},
+                       decisions_);
         arguments.flag({"--until-fail", "", "stop at the first request that is refused"},
                        until_fail_);
         arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kPictures,
@@ -30,20 +35,30 @@ class Replay final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        Scenario scenario = machine_.scenario(path_, policy_);
+        TM_ASSIGN(Scenario scenario, machine_.scenario(path_, policy_));
         scenario.stop_at_refusal = until_fail_;
+        scenario.touch = touch_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
-        TM_ASSIGN(const Run run, tidemark::run(*trace, scenario, [&](std::uint64_t done) {
-                      progress.show_events(done, trace->info().event_count);
-                  }));
+        RunListeners listeners;
+        listeners.progress = [&](std::uint64_t done) {
+            progress.show_events(done, trace->info().event_count);
+        };
+        std::ofstream decisions;
+        if (!decisions_.empty()) {
+            decisions.open(decisions_, std::ios::binary);
+            listeners.decisions = [&](std::string_view lines) { decisions << lines; };
+        }
+        TM_ASSIGN(const Run run, tidemark::run(*trace, scenario, listeners));
         progress.clear();
+        if (!decisions_.empty() && !decisions.flush())
+            return fail(ErrorCode::io, "cannot be written", decisions_);
         context.print(json_ ? run_json(run, trace->info(), context.provenance())
                             : run_text(trace_name(path_), run, trace->info(),
                                        draw(run.timeline, style(context.terminal()))));
-        if (run.hazard_count > 0)
+        if (run.hazard_count > 0 || (run.touch && !run.touch->clean()))
             return ExitCode::no;
         return run.summary.refused > 0 ? ExitCode::out_of_memory : ExitCode::yes;
     }
@@ -62,6 +77,8 @@ class Replay final : public Command {
     std::string path_;
     std::string policy_;
     MachineOptions machine_;
+    bool touch_ = false;
+    std::string decisions_;
     bool until_fail_ = false;
     std::string picture_ = "auto";
     bool json_ = false;
@@ -78,7 +95,11 @@ CommandInfo replay_command() {
             "  tidemark replay snapshot.pickle                   as it was recorded\n"
             "  tidemark replay snapshot.pickle --policy best-fit\n"
             "  tidemark replay run.tmk -p torch:max_split_size_mb=128 --memory 80GiB\n"
-            "  tidemark replay run.tmk -p buddy --check --json\n",
+            "  tidemark replay run.tmk -p buddy --check --json\n"
+            "  tidemark replay run.tmk -p vpmm --device cuda:0 --touch    on a real GPU\n"
+            "  tidemark replay run.tmk --device cuda:0 --scale 0.5        on a smaller one\n"
+            "  tidemark replay run.tmk --decisions sim.txt                to compare with diff\n"
+            "  tidemark replay run.tmk --profile my-card.json             see calibrate\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Replay>(); },
     };
 }

@@ -126,6 +126,11 @@ void Progress::show_bytes(std::uint64_t done) {
         draw(format_bytes(done), -1);
 }
 
+void Progress::show_share(double share) {
+    if (due())
+        draw(fmt::format("{:3.0f} %", share * 100), share);
+}
+
 void Progress::draw(const std::string& amount, double share) {
     std::string line = label_.substr(0, width_ / 2) + "  ";
     const std::size_t used = line.size() + amount.size() + 4;

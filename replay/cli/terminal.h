@@ -56,6 +56,7 @@ class Progress {
     // `total` 0 = not known.
     void show_events(std::uint64_t done, std::uint64_t total);
     void show_bytes(std::uint64_t done);
+    void show_share(double share);
 
     void clear();
 

@@ -23,6 +23,7 @@ struct Live {
     Allocation allocation;
     Bytes requested = 0;
     State state = State::none;
+    std::uint16_t lane = 0;  // of the device that it lives on; its end may name another one
 };
 
 // The state of one run.
@@ -41,13 +42,14 @@ class Replay {
     void replay_event(const EventBatch& batch, std::size_t i, const Lane& lane);
     bool rare_event(const EventBatch& batch, std::size_t i, const Lane& lane);
     void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
-    void end_life(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void end_life(const EventBatch& batch, std::size_t i);
     void order(const EventBatch& batch, std::size_t i, const Lane& lane);
     void ask_again(const EventBatch& batch, std::size_t i, const Lane& lane);
     static void trim(const EventBatch& batch, std::size_t i, const Lane& lane);
     Live* granted(const EventBatch& batch, std::size_t i);
 
-    void close(Live& live, const Lane& lane, StreamId stream);
+    const Lane& lane_of(const Live& live, const EventBatch& batch, std::size_t i) const;
+    void close(Live& live, const EventBatch& batch, std::size_t i);
     void refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
     void tell_refusal(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
     void slice(const EventBatch& events);
@@ -90,9 +92,17 @@ Live* Replay::granted(const EventBatch& batch, std::size_t i) {
     return &live_[slot];
 }
 
-void Replay::close(Live& live, const Lane& lane, StreamId stream) {
+// The lane that an allocation lives on, at the time of event `i`.
+inline const Lane& Replay::lane_of(const Live& live, const EventBatch& batch, std::size_t i) const {
+    const Lane& lane = lanes_[live.lane];
+    if (lane.clock != nullptr)
+        lane.clock->recorded = batch.time[i];
+    return lane;
+}
+
+inline void Replay::close(Live& live, const EventBatch& batch, std::size_t i) {
     if (live.state == Live::State::granted)
-        lane.allocator->deallocate(live.allocation, stream);
+        lane_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
     requested_ -= live.requested;
     live.state = Live::State::none;
 }
@@ -105,11 +115,12 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane&
     }
     Live& live = live_[slot];
     if (live.state != Live::State::none) [[unlikely]]
-        close(live, lane, batch.stream[i]);  // a trace that reuses a live slot
+        close(live, batch, i);  // a trace that reuses a live slot
     const Bytes size = batch.size[i];
     const auto allocation = lane.allocator->allocate(
         {.size = size, .alignment = 1, .stream = batch.stream[i], .pool = PoolId{batch.aux[i]}});
     live.requested = size < kLargestRequest ? size : 0;
+    live.lane = static_cast<std::uint16_t>(&lane - lanes_.data());
     requested_ += live.requested;
     if (!allocation) [[unlikely]] {
         live.state = Live::State::refused;
@@ -126,7 +137,7 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane&
     live.state = Live::State::granted;
 }
 
-inline void Replay::end_life(const EventBatch& batch, std::size_t i, const Lane& lane) {
+inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
     const std::uint32_t slot = batch.slot[i];
     if (slot >= live_.size() || live_[slot].state == Live::State::none) [[unlikely]] {
         ++summary_.skipped;
@@ -134,7 +145,7 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i, const Lane&
     }
     if (live_[slot].state == Live::State::refused) [[unlikely]]
         ++summary_.skipped;
-    close(live_[slot], lane, batch.stream[i]);
+    close(live_[slot], batch, i);
 }
 
 // What the program was refused when it was recorded. What it would have done with the memory nobody
@@ -200,7 +211,7 @@ inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const L
     if (kind == EventKind::allocate)
         allocate(batch, i, lane);
     else if (kind == EventKind::free || kind == EventKind::finish)
-        end_life(batch, i, lane);
+        end_life(batch, i);
     else if (!rare_event(batch, i, lane))
         return;
     ++summary_.replayed;
@@ -211,13 +222,13 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
     switch (batch.kind[i]) {
         case EventKind::retire:
             if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired) {
-                lane.allocator->retire(live->allocation);
+                lane_of(*live, batch, i).allocator->retire(live->allocation);
                 ++summary_.retired;
             }
             return true;
         case EventKind::record_use:
             if (const Live* live = granted(batch, i))
-                lane.allocator->record_use(live->allocation, batch.stream[i]);
+                lane_of(*live, batch, i).allocator->record_use(live->allocation, batch.stream[i]);
             return true;
         case EventKind::record_event:
         case EventKind::wait_event:

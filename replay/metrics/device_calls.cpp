@@ -11,12 +11,19 @@
 namespace tidemark::metrics {
 namespace {
 
-// "calls_malloc", ... by DeviceCall.
-const std::array<std::string, kDeviceCallCount>& call_names() {
+// "calls_malloc" and "calls_malloc_ns", ... by DeviceCall.
+struct CallNames {
+    std::string calls;
+    std::string time;
+};
+
+const std::array<CallNames, kDeviceCallCount>& call_names() {
     static const auto names = [] {
-        std::array<std::string, kDeviceCallCount> made;
-        for (std::size_t i = 0; i < made.size(); ++i)
-            made[i] = "calls_" + std::string(to_text(static_cast<DeviceCall>(i)));
+        std::array<CallNames, kDeviceCallCount> made;
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            made[i].calls = "calls_" + std::string(to_text(static_cast<DeviceCall>(i)));
+            made[i].time = made[i].calls + "_ns";
+        }
         return made;
     }();
     return names;
@@ -43,9 +50,14 @@ class DeviceCalls final : public Metric {
         };
         for (std::size_t i = 0; i < call_names().size(); ++i) {
             std::uint64_t calls = 0;
-            for (const Lane& lane : lanes)
+            Nanoseconds spent = 0;
+            for (const Lane& lane : lanes) {
                 calls += lane.device->counters().calls[i];
-            figures.push_back(count(call_names()[i], "device calls of this kind", calls));
+                spent += lane.device->counters().call_ns[i];
+            }
+            const CallNames& names = call_names()[i];
+            figures.push_back(count(names.calls, "device calls of this kind", calls));
+            figures.push_back(time(names.time, "time spent in them, waiting excluded", spent));
         }
         return figures;
     }

@@ -1,7 +1,10 @@
 // Building the objects. Order of keys is the order of assignment, so that people can read them too.
 #include "replay/report/json.h"
 
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "replay/report/json_values.h"
 
@@ -54,27 +57,48 @@ Json hazards(const Run& run) {
     return list;
 }
 
+// What --touch found; null without it.
+Json touch_of(const std::optional<TouchReport>& touch) {
+    if (!touch)
+        return nullptr;
+    Json first = nullptr;
+    if (const auto& difference = touch->first_difference)
+        first = {{"event", difference->event},
+                 {"granted_event", difference->granted},
+                 {"address", fmt::format("{:#x}", to_integer(difference->address))},
+                 {"expected", fmt::format("{:08x}", difference->expected)}};
+    return {{"allocations", touch->allocations}, {"bytes", touch->bytes},
+            {"damaged", touch->damaged},         {"differing_bytes", touch->differing},
+            {"failures", touch->failures},       {"first_difference", std::move(first)}};
+}
+
 Json run_object(const Run& run) {
-    Json object{{"trace", run.scenario.trace},
-                {"policy", run.policy_name},
-                {"spec", run.scenario.policy},
-                {"options", pairs(run.policy_options)},
-                {"profile", run.scenario.profile},
-                {"memory_bytes", run.scenario.memory},
-                {"limit_bytes", run.scenario.limit},
-                {"check", run.scenario.check},
-                {"stop_at_refusal", run.scenario.stop_at_refusal},
-                {"events", run.summary.events},
-                {"replayed", run.summary.replayed},
-                {"skipped", run.summary.skipped},
-                {"live_at_end", run.summary.live_at_end},
-                {"elapsed_ns", run.summary.elapsed},
-                {"elapsed_total_ns", run.summary.elapsed_total}};
+    Json object{
+        {"trace", run.scenario.trace},
+        {"policy", run.policy_name},
+        {"spec", run.scenario.policy},
+        {"options", pairs(run.policy_options)},
+        {"device", run.scenario.device},
+        {"device_name", run.device_name},
+        {"profile", run.scenario.profile},
+        {"scale", run.scenario.scale},
+        {"memory_bytes", run.device_memory ? run.device_memory->total : run.scenario.memory},
+        {"limit_bytes", run.scenario.limit},
+        {"check", run.scenario.check},
+        {"stop_at_refusal", run.scenario.stop_at_refusal},
+        {"events", run.summary.events},
+        {"replayed", run.summary.replayed},
+        {"skipped", run.summary.skipped},
+        {"live_at_end", run.summary.live_at_end},
+        {"elapsed_ns", run.summary.elapsed},
+        {"elapsed_total_ns", run.summary.elapsed_total}};
     for (const Measurement& each : run.measurements)
         object[std::string(each.name)] = number(each);
     object["refusals"] = refusals(run);
     object["hazard_count"] = run.hazard_count;
     object["hazards"] = hazards(run);
+    object["device_peak_bytes"] = run.device_memory ? Json(run.device_memory->peak) : Json();
+    object["device_leak_bytes"] = run.device_memory ? Json(run.device_memory->leak) : Json();
     object["warnings"] = run.warnings;
     return object;
 }
@@ -242,6 +266,9 @@ std::string trace_json(const std::string& name, const Trace& trace, const TraceS
 
 std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance) {
     Json object = run_object(run);
+    object["touch"] = touch_of(run.touch);
+    object["decisions"] = run.decisions ? Json(run.decisions->count) : Json();
+    object["decisions_hash"] = run.decisions ? Json(hash_text(run.decisions->hash)) : Json();
     object["anomalies"] = anomalies(info.anomalies);
     object["trace_warnings"] = info.warnings;
     object["provenance"] = provenance_of(provenance);

@@ -90,14 +90,19 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
     return table;
 }
 
-// The line under a table: the machine that was simulated.
+// The line under a table: the machine.
 std::string conditions(const ComparisonRow& row) {
     const Scenario& scenario = row.run.scenario;
     std::string text = fmt::format("on a simulated {}", printable(scenario.profile));
+    if (row.run.device_memory)
+        text = fmt::format("on {} ({}) with {}", printable(row.run.device_name), scenario.device,
+                           format_bytes(row.run.device_memory->total));
     if (scenario.memory > 0)
         text += fmt::format(" with {}", format_bytes(scenario.memory));
     if (scenario.limit > 0)
         text += fmt::format(", limited to {}", format_bytes(scenario.limit));
+    if (scenario.scale != 1)
+        text += fmt::format(", all sizes times {}", scenario.scale);
     return text;
 }
 

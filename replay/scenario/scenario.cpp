@@ -8,19 +8,18 @@
 
 #include <fmt/format.h>
 
-#include "backends/sim/costs.h"
-#include "backends/sim/sim_device.h"
-#include "backends/wrap/checked.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/scenario/machine.h"
+#include "replay/scenario/pool_plans.h"
 #include "replay/scenario/recorded_policy.h"
-#include "replay/scenario/trial.h"
+#include "traces/model/scaled_trace.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kRefusalsKept = 16;
-constexpr std::size_t kHazardsKept = 16;
+constexpr std::uint64_t kEventsPerProgress = 1024;  // on real hardware
 
 // Keeps the first few refusals whole, but for those that the recorded program met too.
 class RefusalLog final : public Observer {
@@ -82,114 +81,6 @@ Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario
     return spec.with_limit(scenario.limit);
 }
 
-// Bytes of the simulated device: as asked, else as recorded, else the profile's.
-Bytes device_memory(const Scenario& scenario, const TraceDevice& recorded,
-                    const CostProfile& profile) {
-    if (scenario.memory > 0)
-        return scenario.memory;
-    const Bytes memory = recorded.total_memory > 0 ? recorded.total_memory : profile.memory;
-    return std::min(memory, SimDevice::kLargestCapacity);
-}
-
-// One device of the trace with its allocator; the parts between them only with --check. Destroyed
-// from the last to the first: the allocator while its device is there.
-struct Stand {
-    std::unique_ptr<SimDevice> device;
-    std::unique_ptr<Checker> checker;
-    std::unique_ptr<CheckedDevice> checked;
-    std::unique_ptr<Allocator> allocator;
-
-    Device& face() { return checked ? static_cast<Device&>(*checked) : *device; }
-
-    Lane lane() { return {&face(), allocator.get(), device->replay_clock()}; }
-};
-
-// The machine of a run: a stand for each device of the trace.
-class Machine {
-  public:
-    static Result<Machine> build(const TraceInfo& info, const Scenario& scenario,
-                                 const PolicySpec& spec, const CostProfile& profile) {
-        Machine machine;
-        const std::size_t count = std::max<std::size_t>(info.devices.size(), 1);
-        for (std::size_t i = 0; i < count; ++i) {
-            const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
-            Bytes capacity = device_memory(scenario, recorded, profile);
-            if (scenario.limit > 0 && !spec.keeps_limit())
-                capacity = std::min(capacity, scenario.limit);
-            Stand stand;
-            stand.device = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
-                                                                 .granularity = profile.granularity,
-                                                                 .profile = &profile,
-                                                                 .placement = placement_for(spec)});
-            if (scenario.check) {
-                stand.checker = std::make_unique<Checker>();
-                stand.checked = std::make_unique<CheckedDevice>(*stand.device, *stand.checker);
-            }
-            TM_ASSIGN(stand.allocator, spec.make(stand.face()));
-            if (scenario.check)
-                stand.allocator =
-                    std::make_unique<CheckedAllocator>(std::move(stand.allocator), *stand.checker);
-            machine.lanes_.push_back(stand.lane());
-            machine.stands_.push_back(std::move(stand));
-        }
-        return machine;
-    }
-
-    // Tells the checkers which event is at hand.
-    void set_event(std::uint64_t event) {
-        for (Stand& stand : stands_)
-            stand.checker->set_event(event);
-    }
-
-    // Looks for leaks and says what the checkers found. Counters are no longer those of the run.
-    void tell_hazards(Run& run) {
-        for (Stand& stand : stands_) {
-            if (!stand.checker)
-                continue;
-            find_leaks(stand, run);
-            run.hazard_count += stand.checker->count();
-            for (const Hazard& hazard : stand.checker->hazards())
-                run.hazards.push_back({std::string(to_text(hazard.kind)), hazard.what,
-                                       hazard.first_event, hazard.second_event});
-        }
-        std::stable_sort(run.hazards.begin(), run.hazards.end(),
-                         [](const HazardText& a, const HazardText& b) {
-                             return a.second_event < b.second_event;
-                         });
-        if (run.hazards.size() > kHazardsKept)
-            run.hazards.resize(kHazardsKept);
-    }
-
-    std::span<const Lane> lanes() const { return lanes_; }
-
-  private:
-    // A trace may end with allocations alive. If none is, an allocator that was asked to give back
-    // all it can must hold nothing; if some are, no more than it says.
-    static void find_leaks(Stand& stand, Run& run) {
-        stand.allocator->trim(TrimLevel::all);
-        if (stand.allocator->usage().active == 0) {
-            stand.allocator.reset();
-            stand.checker->finish();
-            return;
-        }
-        const MemoryInfo memory = stand.device->memory();
-        const Bytes held = memory.total - memory.free;
-        const Bytes known = stand.allocator->usage().reserved;
-        if (held <= known)
-            return;
-        const std::uint64_t last = std::max<std::uint64_t>(run.summary.events, 1) - 1;
-        ++run.hazard_count;
-        run.hazards.push_back({std::string(to_text(HazardKind::leak)),
-                               fmt::format("at the end the device has lent {} bytes, of which the "
-                                           "allocator knows {}",
-                                           held, known),
-                               last, last});
-    }
-
-    std::vector<Stand> stands_;
-    std::vector<Lane> lanes_;
-};
-
 }  // namespace
 
 const Measurement& Run::measurement(std::string_view name) const {
@@ -200,44 +91,103 @@ const Measurement& Run::measurement(std::string_view name) const {
     return *found;
 }
 
-Result<Run> run(const Trace& trace, const Scenario& scenario,
-                const std::function<void(std::uint64_t events_done)>& progress) {
-    const TraceInfo& info = trace.info();
+namespace {
+
+// A scenario as understood, with the parts that it names.
+struct Parts {
+    DeviceName device;
+    PolicySpec policy;
+    CostProfile profile;  // without points on real hardware
+};
+
+Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
+                         std::vector<std::string>& warnings) {
+    Parts parts;
+    TM_ASSIGN(parts.device, parse_device_name(scenario.device));
+    TM_ASSIGN(parts.policy, choose_policy(info, scenario, warnings));
+    if (parts.device.real) {
+        scenario.device = fmt::format("cuda:{}", parts.device.ordinal);
+        scenario.profile.clear();
+        return parts;
+    }
     if (scenario.memory > SimDevice::kLargestCapacity)
         return fail(
             ErrorCode::bad_option,
             fmt::format("{} is more than a simulated device can have ({})",
                         format_bytes(scenario.memory), format_bytes(SimDevice::kLargestCapacity)),
             "--memory");
+    if (!parts.device.profile.empty())
+        scenario.profile = parts.device.profile;
+    scenario.device = "sim";
+    TM_ASSIGN(parts.profile, load_profile(scenario.profile));
+    return parts;
+}
+
+// What the engine and the machine found out, once the replay has ended.
+void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& parts) {
+    if (run.summary.retired > 0)
+        run.warnings.push_back(fmt::format(
+            "{} frees waited for other streams: each completes as many events after its "
+            "request as it did when recorded",
+            format_count(run.summary.retired)));
+    run.device_name = machine.device_name();
+    if (!parts.device.real)
+        run.scenario.memory = simulated_memory(
+            run.scenario, info.devices.empty() ? TraceDevice{} : info.devices.front(),
+            parts.profile);
+    run.scenario.policy = parts.policy.text();
+    run.policy_name = parts.policy.policy->name;
+    const auto options = parts.policy.options.all();
+    run.policy_options.assign(options.begin(), options.end());
+    run.profile_hash = parts.device.real ? 0 : parts.profile.hash();
+    machine.finish(run);
+}
+
+}  // namespace
+
+Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners& listeners) {
+    TM_ASSIGN(const Scale scale, Scale::of(scenario.scale));
+    std::optional<ScaledTrace> scaled;
+    if (scale.changes())
+        scaled.emplace(trace, scale);
+    const Trace& replayed = scaled ? *scaled : trace;
+    const TraceInfo& info = replayed.info();
+
     Run result;
-    TM_ASSIGN(const PolicySpec spec, choose_policy(info, scenario, result.warnings));
-    TM_ASSIGN(const CostProfile profile, load_profile(scenario.profile));
-    TM_ASSIGN(Machine machine, Machine::build(info, scenario, spec, profile));
+    result.scenario = scenario;
+    result.trace_hash = trace.hash();
+    TM_ASSIGN(const Parts parts, find_parts(info, result.scenario, result.warnings));
+    if (scaled)
+        result.warnings.push_back(info.warnings.back());
+    DecisionLog decisions(listeners.decisions);
+    MachineSetup setup{.device = parts.device, .policy = parts.policy, .profile = &parts.profile};
+    if (listeners.decisions)
+        setup.decisions = &decisions;
+    TM_ASSIGN(Machine machine, Machine::build(info, result.scenario, setup));
+    if (parts.policy.policy->plans_pools)
+        TM_TRY(plan_pools(replayed, machine.lanes()));
 
     Watchers watchers(info);
     ReplayEngine engine(machine.lanes(), watchers.observers());
-    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
-    ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal, .progress = progress};
-    if (scenario.check)
-        limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
+    const std::unique_ptr<TraceCursor> cursor = replayed.cursor();
+    ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
+                        .progress = listeners.progress};
+    // A real device may need a minute for what the engine does between two tellings of progress.
+    const bool tells = parts.device.real && listeners.progress;
+    if (machine.follows_events() || tells)
+        limits.before_event = [&machine, &listeners, tells](std::uint64_t event) {
+            machine.set_event(event);
+            if (tells && event % kEventsPerProgress == 0)
+                listeners.progress(event);
+        };
     TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
+    if (listeners.decisions) {
+        decisions.end();
+        result.decisions = DecisionDigest{decisions.count(), decisions.hash()};
+    }
+    TM_TRY(machine.check_alive());
     watchers.tell(result, machine.lanes());
-    if (result.summary.retired > 0)
-        result.warnings.push_back(fmt::format(
-            "{} frees waited for other streams: each completes as many events after its "
-            "request as it did when recorded",
-            format_count(result.summary.retired)));
-    machine.tell_hazards(result);
-
-    result.scenario = scenario;
-    result.scenario.policy = spec.text();
-    result.scenario.memory = device_memory(
-        scenario, info.devices.empty() ? TraceDevice{} : info.devices.front(), profile);
-    result.policy_name = spec.policy->name;
-    const auto options = spec.options.all();
-    result.policy_options.assign(options.begin(), options.end());
-    result.trace_hash = trace.hash();
-    result.profile_hash = profile.hash();
+    conclude(result, info, machine, parts);
     return result;
 }
 

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backends/wrap/touching.h"
 #include "core/allocator/spec.h"
 #include "replay/metrics/metric.h"
 #include "replay/timeline/timeline.h"
@@ -21,10 +23,13 @@ namespace tidemark {
 struct Scenario {
     std::string trace = {};        // a path, "-", or "generate:NAME:options"; for provenance
     std::string policy = {};       // "torch:max_split_size_mb=128"; "" = the recorded system's own
+    std::string device = {};       // "cuda:0", "sim:h200"; "" = simulated, by `profile`
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
-    Bytes memory = 0;              // of the device; 0 = as recorded, else the profile's
+    double scale = 1;              // every size of the trace times this; see ScaledTrace
+    Bytes memory = 0;              // of a simulated device; 0 = as recorded, else the profile's
     Bytes limit = 0;               // per process, on reserved bytes; 0 = none
     bool check = false;            // run on the checked device
+    bool touch = false;            // write all memory that is granted, and check it before its free
     bool stop_at_refusal = false;
 };
 
@@ -36,6 +41,20 @@ struct HazardText {
     std::uint64_t second_event = 0;
 };
 
+// What was decided (replay/scenario/decisions.h), in short.
+struct DecisionDigest {
+    std::uint64_t count = 0;
+    std::uint64_t hash = 0;  // equal exactly if all decisions were
+};
+
+// What a run on real hardware did to the memory that the driver calls free: sums over its devices.
+// Whatever else uses them at the same time shows in it.
+struct DeviceMemory {
+    Bytes total = 0;
+    Bytes peak = 0;  // from before the allocator's first call to the least that was ever free
+    Bytes leak = 0;  // still missing when allocator and device were gone
+};
+
 struct Run {
     Scenario scenario;  // as understood: every default written out
     std::string policy_name;
@@ -45,18 +64,30 @@ struct Run {
     std::vector<Refusal> refusals;          // the first few
     std::vector<HazardText> hazards;        // the first few, with --check
     std::uint64_t hazard_count = 0;
+    std::optional<TouchReport> touch;           // with Scenario::touch
+    std::optional<DecisionDigest> decisions;    // if somebody wanted them
+    std::optional<DeviceMemory> device_memory;  // of real hardware
+    std::string device_name;                    // "NVIDIA H200", "sim:h200"
     Timeline timeline;
     std::vector<std::string> warnings;  // sentences: settings of the recording that were ignored
     std::uint64_t trace_hash = 0;
-    std::uint64_t profile_hash = 0;
+    std::uint64_t profile_hash = 0;  // 0 on real hardware
 
     // The measurement of that name; it must exist (TM_CHECK). O(measurements).
     const Measurement& measurement(std::string_view name) const;
 };
 
+// Whom a run tells what, while it goes on. All may be empty.
+struct RunListeners {
+    std::function<void(std::uint64_t events_done)> progress = {};  // now and then
+    // Every decision, a line each (replay/scenario/decisions.h). Without it nothing is written down
+    // and Run::decisions is empty.
+    std::function<void(std::string_view lines)> decisions = {};
+};
+
 // Replays `trace` (already open) under `scenario`. Thread-safe: compare calls it from many
-// threads, each with a device of its own. Errors: bad options, an unknown profile, a damaged trace.
-Result<Run> run(const Trace& trace, const Scenario& scenario,
-                const std::function<void(std::uint64_t events_done)>& progress = {});
+// threads, each with a device of its own; runs on one real device are better made one by one.
+// Errors: bad options, an unknown profile, a damaged trace, a device that is not there.
+Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners& listeners = {});
 
 }  // namespace tidemark

@@ -11,6 +11,7 @@
 #include "backends/sim/sim_device.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/scenario/pool_plans.h"
 #include "replay/scenario/workers.h"
 
 namespace tidemark {
@@ -172,6 +173,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
         lanes.push_back({stand.device.get(), stand.allocator.get(), stand.device->replay_clock()});
         stands.push_back(std::move(stand));
     }
+    if (spec.policy->plans_pools)
+        TM_TRY(plan_pools(trace, lanes));
     Peaks peaks;
     FlushMeter meter(stands);
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal, .progress = {}};

@@ -1,56 +1,15 @@
 // docs/json.md against the program: every key that is printed is described, and every key that is
 // described is printed by some run.
-#include <regex>
-#include <set>
-#include <sstream>
-
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
+#include "tests/support/json_keys.h"
 
 using namespace tidemark;
-using nlohmann::json;
 using support::Folder;
-using Keys = std::set<std::string>;
+using support::Keys;
 
 namespace {
-
-// "streams[].handle", "provenance.version": every key with the way to it. Under `open` keys the
-// names are the user's: "settings.*".
-void collect(const json& value, const std::string& way, const Keys& open, Keys& found) {
-    if (value.is_array()) {
-        for (const json& each : value)
-            collect(each, way + "[]", open, found);
-        return;
-    }
-    if (!value.is_object())
-        return;
-    for (const auto& [key, each] : value.items()) {
-        const std::string name = open.contains(way) ? "*" : key;
-        const std::string here = way.empty() ? name : way + "." + name;
-        found.insert(here);
-        collect(each, here, open, found);
-    }
-}
-
-// Keys in the first cells of the tables under "## `section`".
-Keys documented(const std::string& text, const std::string& section) {
-    const std::size_t begin = text.find("## `" + section + "`");
-    REQUIRE(begin != std::string::npos);
-    const std::size_t end = text.find("\n## ", begin + 1);
-    Keys keys;
-    std::istringstream lines(text.substr(begin, end - begin));
-    const std::regex name("`([^`]+)`");
-    for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with("| `"))
-            continue;
-        const std::string cell = line.substr(0, line.find('|', 1));
-        for (std::sregex_iterator i(cell.begin(), cell.end(), name), stop; i != stop; ++i)
-            keys.insert((*i)[1]);
-    }
-    return keys;
-}
 
 // The names in the first cells of docs/metrics.md, which has a test of its own.
 bool is_metric(const std::string& key) {
@@ -68,9 +27,9 @@ void check_section(const std::string& section, const std::vector<Invocation>& in
     const Keys open{"kinds", "settings", "metadata", "options", "runs[].options", "runs[].change"};
     Keys printed;
     for (const Invocation& each : invocations)
-        collect(json::parse(support::tidemark_json(each.words, each.code)), "", open, printed);
-    const Keys described =
-        documented(support::read_file(support::project_file("docs/json.md")), section);
+        printed.merge(support::printed_keys(support::tidemark_json(each.words, each.code), open));
+    const Keys described = support::documented_keys(section);
+    REQUIRE_FALSE(described.empty());
 
     INFO("section " << section);
     for (const std::string& key : printed) {
@@ -96,7 +55,9 @@ TEST_CASE("the JSON of info is as documented", "[cli][docs]") {
 }
 
 TEST_CASE("the JSON of replay is as documented", "[cli][docs]") {
-    check_section("replay", {{{"replay", kSample}}, {{"replay", kSample, "--limit", "1GiB"}, 4}});
+    check_section("replay", {{{"replay", kSample}},
+                             {{"replay", kSample, "--limit", "1GiB"}, 4},
+                             {{"replay", kSample, "--touch", "--scale", "0.1", "-p", "best-fit"}}});
 }
 
 TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
@@ -125,6 +86,12 @@ TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {
 
 TEST_CASE("the JSON of policies is as documented", "[cli][docs]") {
     check_section("policies", {{{"policies"}}});
+}
+
+TEST_CASE("the JSON of calibrate is as documented", "[cli][docs]") {
+    const Folder folder;
+    check_section("calibrate",
+                  {{{"calibrate", "-o", folder / "card.json", "--device", "sim:h200", "--quick"}}});
 }
 
 TEST_CASE("the JSON of generate without a name is as documented", "[cli][docs]") {

@@ -23,8 +23,9 @@ auto tie(const Outcome& one) {
 std::uint64_t clearing_calls(const DeviceCounters& counters) {
     std::uint64_t sum = 0;
     for (const DeviceCall call :
-         {DeviceCall::free, DeviceCall::complete, DeviceCall::synchronize,
-          DeviceCall::synchronize_device, DeviceCall::unmap, DeviceCall::create})
+         {DeviceCall::free, DeviceCall::free_async, DeviceCall::complete, DeviceCall::synchronize,
+          DeviceCall::synchronize_device, DeviceCall::unmap, DeviceCall::create,
+          DeviceCall::release, DeviceCall::trim_pool})
         sum += counters.calls[static_cast<std::size_t>(call)];
     return sum;
 }
@@ -49,6 +50,7 @@ ProgramRun::ProgramRun(const RunSetup& setup) : sim_(std::make_unique<SimDevice>
     }
     faulty_ = std::make_unique<FaultyDevice>(device(), setup.faults);
     may_fail_ = setup.faults.nth != 0;
+    may_be_lost_ = may_fail_ && setup.faults.status == DeviceStatus::lost;
     const Result<PolicySpec> spec = parse_policy(setup.policy);
     TM_CHECK(spec);
     Result<std::unique_ptr<Allocator>> allocator = spec->make(*faulty_);
@@ -67,6 +69,7 @@ std::unique_ptr<ProgramRun> ProgramRun::clone() const {
     copy->live_ = live_;
     copy->regions_ = regions_;
     copy->outcomes_ = outcomes_;
+    copy->pool_shrunk_ = pool_shrunk_;
     return copy;
 }
 
@@ -97,9 +100,12 @@ void ProgramRun::look() {
     complain(violation(*allocator_, live_));
     regions_ = regions_of(*allocator_);
     const MemoryInfo memory = sim_->memory();
-    if (memory.total - memory.free != allocator_->usage().reserved)
+    const Bytes lent = memory.total - memory.free;
+    if (lent == allocator_->usage().reserved)
+        pool_shrunk_ = 0;
+    if (lent + pool_shrunk_ != allocator_->usage().reserved)
         complain(fmt::format("reserved is {}, the device has lent {}", allocator_->usage().reserved,
-                             memory.total - memory.free));
+                             lent));
     if (checker_ && checker_->count() != 0)
         complain(fmt::format("{}: {}", to_text(checker_->hazards()[0].kind),
                              checker_->hazards()[0].what));
@@ -111,8 +117,7 @@ void ProgramRun::take(const Step& step) {
         case Step::Kind::allocate:
             return allocate(step);
         case Step::Kind::synchronize:
-            TM_CHECK(device().synchronize(step.stream));
-            return;
+            return synchronize(step.stream);
         case Step::Kind::idle:
             sim_->replay_clock()->recorded += static_cast<Nanoseconds>(step.size % 100'000'000);
             return;
@@ -137,12 +142,22 @@ void ProgramRun::take(const Step& step) {
     give_back(index);
 }
 
+// The device's pool may give memory back then, which the policy cannot know before its next call.
+void ProgramRun::synchronize(StreamId stream) {
+    const Bytes before = sim_->pool_held();
+    TM_CHECK(device().synchronize(stream));
+    pool_shrunk_ += before - sim_->pool_held();
+}
+
 void ProgramRun::allocate(const Step& step) {
     const Request request{step.size, step.alignment, step.stream, step.pool};
     const DeviceCounters before = sim_->counters();
+    const bool lost = may_be_lost_ && failed();
     const auto allocation = allocator_->allocate(request);
     if (!allocation) {
         outcomes_.back().refusal = allocation.error().cause;
+        if (lost && allocation.error().cause == OutOfMemory::Cause::device_full)
+            complain("a request is refused for want of memory while the device is lost");
         return check_refusal(step, allocation.error(), before);
     }
     outcomes_.back().address = allocation->address;
@@ -164,7 +179,7 @@ void ProgramRun::allocate(const Step& step) {
 void ProgramRun::check_refusal(const Step& step, OutOfMemory why, const DeviceCounters& before) {
     if ((why.cause == OutOfMemory::Cause::too_large) != (step.size >= kLargestRequest))
         complain(fmt::format("{} bytes are refused as {}", step.size, to_text(why.cause)));
-    if (clearing_calls(sim_->counters()) == clearing_calls(before) &&
+    if (pool_shrunk_ == 0 && clearing_calls(sim_->counters()) == clearing_calls(before) &&
         !same_regions(regions_, regions_of(*allocator_)))
         complain("a refused request has changed the regions");
 }
@@ -194,7 +209,7 @@ void ProgramRun::retire(std::size_t index) {
     allocator_->retire(live.allocation);
     look();
     for (const StreamId stream : live.streams)
-        TM_CHECK(device().synchronize(stream));
+        synchronize(stream);
     give_back(index);
 }
 
@@ -206,16 +221,29 @@ void ProgramRun::give_back(std::size_t index) {
     allocator_->deallocate(live.allocation, live.streams.back());
 }
 
-std::string ProgramRun::finish() {
-    const bool after_failure = failed();
-    faulty_->set_plan({});
+void ProgramRun::give_all_back() {
     while (!live_.empty() && complaint_.empty()) {
         give_back(live_.size() - 1);
         look();
     }
     allocator_->trim(TrimLevel::all);
     look();
+}
+
+std::string ProgramRun::finish() {
+    const bool after_failure = failed();
+    faulty_->set_plan({});
+    give_all_back();
     complain(violation_after_trim(*allocator_, after_failure));
+    return complaint_;
+}
+
+std::string ProgramRun::finish_lost() {
+    give_all_back();
+    if (allocator_->usage().allocated != 0)
+        complain(fmt::format("{} bytes count as allocated when all is given back",
+                             allocator_->usage().allocated));
+    allocator_.reset();
     return complaint_;
 }
 

@@ -49,10 +49,17 @@ class ProgramRun {
     // No more faults; gives everything back, trims all, and looks at what is left.
     std::string finish();
 
+    // Likewise on a device that is lost and stays so: its memory cannot come back, but what the
+    // program held is given back, requests are refused for that reason, and the policy's end is
+    // quiet. Nothing can be asked of the run after it.
+    std::string finish_lost();
+
     // A run in the same state that goes its own way; null if the policy cannot. Only unchecked.
     std::unique_ptr<ProgramRun> clone() const;
 
     const std::vector<Outcome>& outcomes() const { return outcomes_; }
+
+    Allocator& allocator() { return *allocator_; }
 
     std::uint64_t device_calls() const { return faulty_->calls(); }  // that the policy made
 
@@ -64,6 +71,8 @@ class ProgramRun {
     void take(const Step& step);
     void allocate(const Step& step);
     void check_refusal(const Step& step, OutOfMemory why, const DeviceCounters& before);
+    void give_all_back();
+    void synchronize(StreamId stream);
     void give_back(std::size_t index);
     void retire(std::size_t index);
     void use(std::size_t index, StreamId stream);
@@ -78,6 +87,8 @@ class ProgramRun {
     std::unique_ptr<CheckedDevice> checked_;
     std::unique_ptr<FaultyDevice> faulty_;
     bool may_fail_ = false;  // is there a plan?
+    bool may_be_lost_ = false;
+    Bytes pool_shrunk_ = 0;  // what the device's pool gave back and the policy may not know of
     std::unique_ptr<Allocator> allocator_;
     std::vector<Live> live_;
     std::vector<Region> regions_;  // as they were after the last step

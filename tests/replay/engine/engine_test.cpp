@@ -158,6 +158,20 @@ TEST_CASE("each device of a trace has its own allocator, and usage is their sum"
     CHECK(torch.allocators[1]->usage().allocated == 3072);
 }
 
+TEST_CASE("a free that names another device goes to the one that the allocation lives on",
+          "[engine]") {
+    TraceBuilder trace;
+    trace.add({.size = 3000, .slot = 0, .device = 1});
+    trace.add({.slot = 0, .device = 0, .kind = EventKind::free});
+    Fixture plain("cuda-malloc", 1_GiB, 2);
+
+    plain.run(trace);
+
+    CHECK(plain.recorder.usages[0].reserved == 3072);
+    CHECK(plain.recorder.usages[1].reserved == 0);
+    CHECK(plain.allocators[1]->usage().allocated == 0);
+}
+
 TEST_CASE("truth and ranges pass by the allocator but not by the observers", "[engine]") {
     TraceBuilder trace;
     trace.segment(EventKind::segment_alloc, 1_GiB, 2_MiB);

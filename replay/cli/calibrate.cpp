@@ -1,0 +1,110 @@
+// tidemark calibrate: measures what the calls of a device cost and writes a profile for the
+// simulator.
+#include "replay/analysis/calibrate.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "backends/sim/sim_device.h"
+#include "replay/cli/command.h"
+#include "replay/cli/written_files.h"
+#include "replay/report/calibrate_report.h"
+#include "replay/scenario/device_name.h"
+#include "replay/scenario/open_device.h"
+
+namespace tidemark::commands {
+namespace {
+
+// The device that is measured. A simulated one shows what comes of a profile, and needs no GPU.
+struct Measured {
+    CostProfile profile;
+    std::unique_ptr<Device> device;
+};
+
+Result<std::unique_ptr<Measured>> open(const std::string& name) {
+    TM_ASSIGN(const DeviceName parsed, parse_device_name(name));
+    auto measured = std::make_unique<Measured>();
+    if (parsed.real) {
+        TM_ASSIGN(const auto driver, open_cuda_driver());
+        TM_ASSIGN(measured->device, open_cuda_device(driver, {.ordinal = parsed.ordinal}));
+        return measured;
+    }
+    TM_ASSIGN(measured->profile, load_profile(parsed.profile.empty() ? "h200" : parsed.profile));
+    measured->device =
+        std::make_unique<SimDevice>(SimConfig{.granularity = measured->profile.granularity,
+                                              .profile = &measured->profile,
+                                              .placement = Placement::driver});
+    return measured;
+}
+
+class Calibrate final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"-o,--output", "FILE", "the profile to write; - for standard output", true},
+                       target_);
+        arguments.text({"--device", "NAME", "which one: cuda:0 (default), or sim:h200"}, device_);
+        arguments.flag({"--quick", "", "a fifth of the time, without the largest sizes"}, quick_);
+        arguments.flag({"--json", "", "print one JSON object with all measurements"}, json_);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(allow_report(target_, json_));
+        TM_ASSIGN(const auto measured, open(device_));
+        TM_TRY(allow_target());
+        Progress progress(context.terminal(), "calibrating " + device_);
+        CalibrateOptions options;
+        options.name = target_ == "-" ? "calibrated" : std::filesystem::path(target_).stem();
+        options.quick = quick_;
+        options.progress = [&progress](double share) { progress.show_share(share); };
+        TM_ASSIGN(const Calibration calibration, calibrate(*measured->device, options));
+        progress.clear();
+        const std::string text = profile_text(calibration.profile, calibration.notes);
+        if (target_ == "-") {
+            context.print(text);
+            return ExitCode::yes;
+        }
+        std::ofstream file(target_, std::ios::binary);
+        if (!(file << text).flush())
+            return fail(ErrorCode::io, "cannot be written", target_);
+        context.print(json_ ? calibration_json(calibration, target_, context.provenance())
+                            : calibration_text(calibration, target_));
+        return ExitCode::yes;
+    }
+
+  private:
+    // A target that cannot be written is told before a minute of measuring. Leaves it as it was.
+    Result<void> allow_target() const {
+        if (target_ == "-")
+            return {};
+        const bool existed = std::filesystem::exists(target_);
+        if (!std::ofstream(target_, std::ios::binary | std::ios::app))
+            return fail(ErrorCode::io, "cannot be written", target_);
+        std::error_code ignored;
+        if (!existed)
+            std::filesystem::remove(target_, ignored);
+        return {};
+    }
+
+    std::string target_;
+    std::string device_ = "cuda:0";
+    bool quick_ = false;
+    bool json_ = false;
+};
+
+}  // namespace
+
+CommandInfo calibrate_command() {
+    return {
+        .name = "calibrate",
+        .summary = "measure what a device's calls cost, as a profile for the simulator",
+        .examples =
+            "  tidemark calibrate -o my-card.json                     in less than a minute\n"
+            "  tidemark calibrate -o second.json --device cuda:1 --quick\n"
+            "  tidemark replay run.tmk --profile my-card.json         simulates that card\n"
+            "  tidemark calibrate -o - --device sim:h200              needs no GPU\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Calibrate>(); },
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,30 @@
+// pool_plans: what private pools are going to be asked for, read off the trace before it is
+// replayed. For policies that place by plan: in a program a dry run tells them, in a replay the
+// trace itself does.
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/base/result.h"
+#include "replay/engine/engine.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// The requests for each private pool of each device (its index in the trace), in order. Positions
+// count the requests and ends of the pool. What is alive after the last request of its pool, but
+// for what ends inside the pool's scope, escapes; so does what other streams use too, since a plan
+// does not know when those are done. One pass: O(events).
+using PoolPlans = std::map<std::pair<std::uint16_t, PoolId>, std::vector<PlannedAllocation>>;
+
+Result<PoolPlans> pool_plans(const Trace& trace);
+
+// Reads the plans and tells them to the allocators of `lanes`, as the replay engine assigns devices
+// to lanes. Errors: those of reading the trace.
+Result<void> plan_pools(const Trace& trace, std::span<const Lane> lanes);
+
+}  // namespace tidemark

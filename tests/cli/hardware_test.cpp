@@ -1,0 +1,266 @@
+// replay and calibrate on a real device: on the fake driver, which is loaded as the real one is,
+// and where there is none.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using nlohmann::json;
+using support::contains;
+using support::Folder;
+using support::Said;
+using support::Surroundings;
+
+namespace {
+
+const std::string kSample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+
+// `config` as the fake driver reads it.
+Surroundings fake(const std::string& config = "memory=150109880320") {
+    return {.environment = {{"TIDEMARK_CUDA_DRIVER", TIDEMARK_FAKE_CUDA},
+                            {"TIDEMARK_FAKE_CUDA_CONFIG", config}}};
+}
+
+Surroundings no_driver() {
+    return {.environment = {{"TIDEMARK_CUDA_DRIVER", "/nowhere/libcuda.so.1"}}};
+}
+
+json json_of(std::vector<std::string> words, const Surroundings& surroundings, int code = 0) {
+    words.emplace_back("--json");
+    const Said said = support::tidemark(words, surroundings);
+    INFO(said.err);
+    CHECK(said.err.empty());
+    REQUIRE(said.code == code);
+    return json::parse(said.out);
+}
+
+}  // namespace
+
+TEST_CASE("without a driver --device cuda:0 says why, and where to look", "[cli][cuda]") {
+    const Folder folder;
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"replay", kSample, "--device", "cuda:0"},
+          {"compare", kSample, "--device", "cuda", "-p", "torch"},
+          {"calibrate", "-o", folder / "card.json"}}) {
+        const Said said = support::tidemark(words, no_driver());
+        INFO(said.err);
+        CHECK(said.code == 5);
+        CHECK(said.out.empty());
+        CHECK(contains(said.err, "no CUDA driver"));
+        CHECK(contains(said.err, "/nowhere/libcuda.so.1"));
+        CHECK(contains(said.err, "tidemark doctor"));
+    }
+    CHECK(folder.names().empty());
+}
+
+TEST_CASE("a device that nobody knows meets the nearest word", "[cli][cuda]") {
+    for (const auto& [word, hint] : {std::pair<std::string, std::string>{"cuda0", "cuda"},
+                                     {"cuda:x", "cuda:0"},
+                                     {"cuda:", "cuda:0"},
+                                     {"cuda:-1", "cuda:0"},
+                                     {"gpu", "sim:h200"}}) {
+        const Said said = support::tidemark({"replay", kSample, "--device", word});
+        INFO(said.err);
+        CHECK(said.code == 2);
+        CHECK(contains(said.err, "'" + word + "' is no device"));
+        CHECK(contains(said.err, hint));
+    }
+    const Said profile = support::tidemark({"replay", kSample, "--device", "sim:h20"});
+    CHECK(profile.code == 3);
+    CHECK(contains(profile.err, "did you mean h200"));
+    const Said absent = support::tidemark({"replay", kSample, "--device", "cuda:3"}, fake());
+    CHECK(absent.code == 5);
+    CHECK(contains(absent.err, "cuda:3"));
+}
+
+TEST_CASE("what a real device cannot be told is wrong usage", "[cli][cuda]") {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+        {{"--memory", "1GiB"}, "--memory"},
+        {{"--profile", "h200"}, "--profile"},
+        {{"--limit", "1GiB", "-p", "best-fit"}, "--limit"},
+        {{"--scale", "0"}, "--scale"},
+        {{"--scale", "many"}, "--scale"}};
+    for (const auto& [options, named] : cases) {
+        std::vector<std::string> words{"replay", kSample, "--device", "cuda:0"};
+        words.insert(words.end(), options.begin(), options.end());
+        const Said said = support::tidemark(words, fake());
+        INFO(said.err);
+        CHECK(said.code == 2);
+        CHECK(contains(said.err, named));
+    }
+    const Said twice =
+        support::tidemark({"replay", kSample, "--device", "sim:h200", "--profile", "h200"});
+    CHECK(twice.code == 2);
+    CHECK(contains(twice.err, "contradicts --device sim:h200"));
+}
+
+TEST_CASE("--device sim:h200 is the simulator as ever", "[cli]") {
+    json named = json::parse(support::tidemark_json({"replay", kSample, "--device", "sim:h200"}));
+    json plain = json::parse(support::tidemark_json({"replay", kSample}));
+    for (const char* key : {"elapsed_ns", "elapsed_total_ns", "provenance"}) {
+        named.erase(key);
+        plain.erase(key);
+    }
+    CHECK(named == plain);
+    CHECK(plain["device"] == "sim");
+    CHECK(plain["device_name"] == "sim:h200");
+    CHECK(plain["device_peak_bytes"].is_null());
+}
+
+TEST_CASE("the simulator and a device decide the same, line by line", "[cli][cuda]") {
+    const Folder folder;
+    // Policies for which it does not matter where a driver puts plain memory.
+    for (const std::string policy :
+         {"cuda-malloc", "bump", "torch:expandable_segments=true", "vpmm"}) {
+        INFO(policy);
+        const std::vector<std::string> words{"replay", kSample, "-p", policy, "--scale", "0.3"};
+        std::vector<std::string> on_device = words;
+        on_device.insert(on_device.end(),
+                         {"--device", "cuda:0", "--decisions", folder / "device.txt"});
+        std::vector<std::string> simulated = words;
+        simulated.insert(simulated.end(),
+                         {"--memory", "150109880320", "--decisions", folder / "sim.txt"});
+        const json real = json_of(on_device, fake());
+        const json sim = json_of(simulated, {});
+        CHECK(real["decisions"] == sim["decisions"]);
+        CHECK(real["decisions"] > 1000);
+        CHECK(real["decisions_hash"] == sim["decisions_hash"]);
+        CHECK(support::read_file(folder / "device.txt") == support::read_file(folder / "sim.txt"));
+        for (const char* key : {"peak_allocated_bytes", "peak_active_bytes", "device_calls",
+                                "calls_malloc", "calls_create", "out_of_memory"})
+            CHECK(real[key] == sim[key]);
+
+        CHECK(real["device"] == "cuda:0");
+        CHECK(real["profile"] == "");
+        CHECK(real["memory_bytes"] == 150109880320);
+        CHECK(real["driver_ns"] > 0);
+        CHECK(real["device_peak_bytes"] >= real["peak_reserved_bytes"].get<std::uint64_t>() / 2);
+        CHECK(real["device_leak_bytes"] == 0);
+    }
+}
+
+TEST_CASE("the time of each kind of call adds up to the driver's", "[cli][cuda]") {
+    for (const Surroundings& surroundings : {Surroundings{}, fake()}) {
+        std::vector<std::string> words{"replay", kSample, "-p", "vpmm", "--scale", "0.1"};
+        if (!surroundings.environment.empty())
+            words.insert(words.end(), {"--device", "cuda:0"});
+        const json run = json_of(words, surroundings);
+        std::uint64_t sum = 0;
+        std::uint64_t calls = 0;
+        for (const auto& [key, value] : run.items()) {
+            if (key.starts_with("calls_") && key.ends_with("_ns"))
+                sum += value.get<std::uint64_t>();
+            else if (key.starts_with("calls_"))
+                calls += value.get<std::uint64_t>();
+        }
+        CHECK(sum == run["driver_ns"]);
+        CHECK(sum > 0);
+        CHECK(calls == run["device_calls"]);
+    }
+}
+
+TEST_CASE("touched memory is whole on a device, and full devices are an ordinary end",
+          "[cli][cuda]") {
+    const json touched = json_of(
+        {"replay", kSample, "-p", "torch", "--scale", "0.02", "--touch", "--device", "cuda:0"},
+        fake("memory=1073741824"));
+    CHECK(touched["touch"]["damaged"] == 0);
+    CHECK(touched["touch"]["failures"] == 0);
+    CHECK(touched["touch"]["allocations"] > 1000);
+    CHECK(touched["device_leak_bytes"] == 0);
+
+    const json full = json_of({"replay", kSample, "-p", "torch", "--device", "cuda:0"},
+                              fake("memory=1073741824"), 4);
+    CHECK(full["out_of_memory"] > 0);
+    CHECK(full["refusals"][0]["cause"] == "device full");
+    CHECK(full["device_leak_bytes"] == 0);
+}
+
+TEST_CASE("a device that is lost on the way ends in words, not in a crash", "[cli][cuda]") {
+    const Said said = support::tidemark({"replay", kSample, "-p", "cuda-malloc", "--device",
+                                         "cuda:0", "--scale", "0.1", "--picture", "none"},
+                                        fake("memory=150109880320,fail=cuMemAlloc_v2:50:719:lost"));
+    INFO(said.out);
+    INFO(said.err);
+    CHECK(said.code == 5);
+    CHECK(contains(said.err, "lost"));
+}
+
+TEST_CASE("device i of a trace is cuda:N+i", "[cli][cuda]") {
+    const Folder folder;
+    support::write_file(folder / "two.jsonl",
+                        R"({"type":"header","version":1,"unit":"us","devices":[{},{}]}
+{"t":0,"op":"alloc","id":1,"bytes":3000000,"device":0}
+{"t":1,"op":"alloc","id":2,"bytes":4000000,"device":1}
+{"t":2,"op":"free","id":1,"device":0}
+{"t":3,"op":"free","id":2,"device":1}
+)");
+    const std::vector<std::string> words{"replay",      folder / "two.jsonl", "-p",
+                                         "cuda-malloc", "--device",           "cuda:0"};
+    const Said one = support::tidemark(words, fake("devices=1"));
+    INFO(one.err);
+    CHECK(one.code == 5);
+    CHECK(contains(one.err, "the trace has 2 devices, and there is no cuda:1"));
+    const json two = json_of(words, fake("devices=2"));
+    CHECK(two["calls_malloc"] == 2);
+    CHECK(two["device_peak_bytes"] >= 7'000'000);
+}
+
+TEST_CASE("compare runs on a device, one policy after the other", "[cli][cuda]") {
+    const json all = json_of({"compare", kSample, "-p", "cuda-malloc", "-p", "vpmm", "--scale",
+                              "0.05", "--device", "cuda:0"},
+                             fake("memory=2147483648"));
+    REQUIRE(all["runs"].size() == 2);
+    for (const json& run : all["runs"]) {
+        CHECK(run["device"] == "cuda:0");
+        CHECK(run["out_of_memory"] == 0);
+        CHECK(run["device_leak_bytes"] == 0);
+    }
+    const Said table = support::tidemark(
+        {"compare", kSample, "-p", "cuda-malloc", "--scale", "0.05", "--device", "cuda:0"},
+        fake("memory=2147483648"));
+    CHECK(table.code == 0);
+    CHECK(contains(table.out, "(cuda:0) with 2.00 GiB, all sizes times 0.05"));
+}
+
+TEST_CASE("a calibrated device becomes a simulated one", "[cli][cuda]") {
+    const Folder folder;
+    const std::string card = folder / "my-card.json";
+    const json calibration =
+        json_of({"calibrate", "-o", card, "--quick"}, fake("memory=268435456"));
+    CHECK(calibration["name"] == "my-card");
+    CHECK(calibration["memory_bytes"] == 268435456);
+    CHECK(calibration["measured"].size() > 20);
+    CHECK(folder.names() == std::vector<std::string>{"my-card.json"});
+
+    const json run = json_of({"replay", kSample, "--profile", card, "--scale", "0.01"}, {});
+    CHECK(run["profile"] == card);
+    CHECK(run["device_name"] == "sim:my-card");
+    CHECK(run["driver_ns"] > 0);
+    CHECK(run["provenance"]["profile_hash"] == calibration["provenance"]["profile_hash"]);
+
+    const Said nowhere = support::tidemark(
+        {"calibrate", "-o", folder / "no/such/card.json", "--device", "sim:h200"});
+    CHECK(nowhere.code == 3);
+    CHECK(contains(nowhere.err, "cannot be written"));
+}
+
+TEST_CASE("a calibration can be printed, and shows its spreads as a table", "[cli]") {
+    const Said printed =
+        support::tidemark({"calibrate", "-o", "-", "--device", "sim:h200", "--quick"});
+    CHECK(printed.code == 0);
+    CHECK(json::parse(printed.out)["format"] == "tidemark-device-profile");
+    const Folder folder;
+    const Said table = support::tidemark(
+        {"calibrate", "-o", folder / "a.json", "--device", "sim:h200", "--quick"});
+    CHECK(table.code == 0);
+    CHECK(contains(table.out, "set_access of a range"));
+    CHECK(contains(table.out, "wrote "));
+}
+
+TEST_CASE("decisions that cannot be written are an error", "[cli]") {
+    const Said said = support::tidemark({"replay", kSample, "--decisions", "/nowhere/at/all.txt"});
+    CHECK(said.code == 3);
+    CHECK(contains(said.err, "/nowhere/at/all.txt"));
+}
