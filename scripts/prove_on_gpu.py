@@ -14,6 +14,8 @@ and how much memory each process needs beside the allocator's. With --edges it a
 programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies them; alone
 with --only none. "5 for 4" says what was predicted and what was real.
 
+`scripts/prove-on-gpu device` proves Tidemark's own device and policies instead; see its --help.
+
 Reruns share the GPU as far as their predicted peaks allow. All cases run, whatever fails; one is
 left out, and the table says so, if its settings are predicted to need more than 60 GiB.
 DIR/report.json has everything and is written as it grows; exit code 1 if a check failed or was not

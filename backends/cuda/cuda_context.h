@@ -183,10 +183,9 @@ class CudaCall {
         if constexpr (std::is_same_v<T, cuda::CUdeviceptr>) {
             return {value, CudaArgument::Form::address};
         } else if constexpr (std::is_pointer_v<T>) {
-            using Target = std::remove_pointer_t<T>;
             const auto number = reinterpret_cast<std::uintptr_t>(value);
-            const bool handle = std::is_void_v<Target> || !is_complete<Target>(0);
-            return {number, handle ? CudaArgument::Form::address : CudaArgument::Form::output};
+            constexpr bool kSpoken = kIsHandle<T> || std::is_void_v<std::remove_pointer_t<T>>;
+            return {number, kSpoken ? CudaArgument::Form::address : CudaArgument::Form::output};
         } else if constexpr (std::is_class_v<T>) {
             return {0, CudaArgument::Form::output};
         } else {
@@ -195,15 +194,13 @@ class CudaCall {
     }
 
   private:
+    // A handle's value says which object was meant; other pointers say where an answer goes.
     template <class T>
-    static constexpr auto is_complete(int) -> decltype(sizeof(T) > 0) {
-        return true;
-    }
-
-    template <class T>
-    static constexpr bool is_complete(...) {
-        return false;
-    }
+    static constexpr bool kIsHandle =
+        std::is_same_v<T, cuda::CUcontext> || std::is_same_v<T, cuda::CUstream> ||
+        std::is_same_v<T, cuda::CUevent> || std::is_same_v<T, cuda::CUmodule> ||
+        std::is_same_v<T, cuda::CUfunction> || std::is_same_v<T, cuda::CUgraph> ||
+        std::is_same_v<T, cuda::CUgraphExec> || std::is_same_v<T, cuda::CUmemoryPool>;
 
     CudaContext& context_;
     DeviceCall call_;

@@ -64,8 +64,8 @@ std::string assigned_options(std::span<const std::string_view> variables, std::s
         if (value.size() >= 2 && value.front() == value.back() &&
             (value.front() == '"' || value.front() == '\''))
             value = value.substr(1, value.size() - 2);
-        options += fmt::format("{}{}={}", options.empty() ? "" : ",", variable->substr(mark + 1),
-                               value);
+        options +=
+            fmt::format("{}{}={}", options.empty() ? "" : ",", variable->substr(mark + 1), value);
         text.remove_prefix(end);
         text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
     }

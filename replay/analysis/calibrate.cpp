@@ -35,7 +35,7 @@ Nanoseconds clock_cost(const Device& device) {
 
 // Memory that lives all the while, as a program has it: at most a sixteenth of what there is.
 DeviceResult<void> settle(Probe& probe, Random& random, Bytes memory) {
-    constexpr Bytes kLive = 512;
+    constexpr Bytes kLive = 64;  // many small pieces make the driver search for holes
     const Bytes largest = std::min<Bytes>(4_MiB, memory / (16 * kLive));
     for (Bytes i = 0; i < kLive; ++i)
         TM_TRY(probe.hold(512 + random.below(largest)));

@@ -27,8 +27,8 @@ struct ExitCodeInfo {
 constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
     {ExitCode::yes, "done; where a question was asked, the answer is yes"},
     {ExitCode::no,
-     "the answer is no: verify found a difference, --check a hazard, fit --exit-code no room, "
-     "doctor --require something missing"},
+     "the answer is no: verify found a difference, --check a hazard, --touch a foreign byte, "
+     "fit --exit-code no room, doctor --require something missing"},
     {ExitCode::bad_usage, "wrong usage: an unknown command, option, policy or value"},
     {ExitCode::bad_input, "bad input: a file that cannot be read, understood or written"},
     {ExitCode::out_of_memory,

@@ -115,22 +115,22 @@ void trim_pool(std::uint64_t id, std::uint64_t keep) {
 void end_pool(std::uint64_t id) {
     Pool& pool = state().pools.at(id);
     pool.doomed = true;
-    if (pool.used != 0)
+    const bool usable = state().devices[static_cast<std::size_t>(pool.device)].context != 0;
+    if (pool.used != 0 && usable)
         return;
+    for (auto& [address, block] : state().pool_blocks) {
+        if (block.pool == id && block.live)
+            free_pool_block(address, {});
+    }
     finish_all(0);
     trim_pool(id, 0);
     state().pools.erase(id);
 }
 
 void end_doomed_pools(int device) {
-    for (auto& [address, block] : state().pool_blocks) {
-        const Pool& pool = state().pools.at(block.pool);
-        if (pool.doomed && pool.device == device && block.live)
-            free_pool_block(address, {});
-    }
     std::vector<std::uint64_t> doomed;
     for (const auto& [id, pool] : state().pools) {
-        if (pool.doomed && pool.used == 0)
+        if (pool.doomed && pool.device == device)
             doomed.push_back(id);
     }
     for (const std::uint64_t id : doomed)

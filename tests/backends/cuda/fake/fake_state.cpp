@@ -127,11 +127,11 @@ void destroy_context(std::uint64_t id, bool given_up) {
     now.contexts.erase(id);
     if (!context.primary)
         return;
-    end_doomed_pools(context.device);
     Device& device = now.devices[static_cast<std::size_t>(context.device)];
     device.context = 0;
     device.lost = context.lost;
     now.past_primaries.insert(id);
+    end_doomed_pools(context.device);
 }
 
 }  // namespace tidemark::fake
