@@ -5,6 +5,7 @@ print; nothing here starts anything.
 """
 import itertools
 import re
+import statistics
 import typing
 
 MIB = 1 << 20
@@ -79,12 +80,33 @@ def check_time(subject, real, simulated, measured=None):
     return Fact(subject, "driver time", abs(off) <= TIME_TOLERANCE, note)
 
 
-def check_peak(subject, real, simulated, handles):
+def check_total_time(policy, times):
+    """The same over all traces. `times` are (simulated, measured) of each, null where one failed."""
+    if not times or not all(all(pair) for pair in times):
+        return Fact(policy, "driver time of all", False, "a run is missing")
+    predicted, measured = (sum(each) for each in zip(*times))
+    off = (predicted - measured) / measured
+    return Fact(policy, "driver time of all", abs(off) <= TIME_TOLERANCE,
+                f"{predicted / 1e6:,.1f} for {measured / 1e6:,.1f} ms, {100 * off:+.1f} %")
+
+
+def median_profile(profiles):
+    """Profiles of one card that were measured one after another, number by number in the middle."""
+    first = profiles[0]
+    if isinstance(first, dict):
+        return {key: median_profile([each[key] for each in profiles])
+                for key in first if all(key in each for each in profiles)}
+    if isinstance(first, list):
+        return [median_profile(list(each)) for each in zip(*profiles)]
+    return first if isinstance(first, str) else int(statistics.median(profiles))
+
+
+def check_peak(subject, real, handles):
     """What the GPU lacked at its fullest is what the policy said it held, within 2 MiB a handle."""
-    failed = broken(subject, "peak", real, simulated)
+    failed = broken(subject, "peak", real, real)
     if failed:
         return failed
-    held, taken = simulated.get("peak_reserved_bytes"), real.get("device_peak_bytes")
+    held, taken = real.get("peak_reserved_bytes"), real.get("device_peak_bytes")
     if held is None or taken is None:
         return Fact(subject, "peak", False, "no peak is told")
     off, allowed = taken - held, HANDLE * max(handles, 1)

@@ -237,6 +237,7 @@ TEST_CASE("a pool of the fake gives memory back at a wait, beyond its threshold"
     for (const CUdeviceptr each : pieces)
         CHECK(fake->cuMemFreeAsync(each, nullptr) == CUresult::success);
     CHECK(fake->cuMemFreeAsync(pieces[0], nullptr) == CUresult::invalid_value);
+    CHECK(fake->cuMemsetD8Async(pieces[0], 1, 16, nullptr) == CUresult::invalid_value);
     CHECK(reserved() == 3_MiB);
     REQUIRE(fake->cuStreamSynchronize(nullptr) == CUresult::success);
     CHECK(reserved() == 1_MiB);

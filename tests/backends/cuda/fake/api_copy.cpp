@@ -8,6 +8,7 @@
 
 #include "tests/backends/cuda/fake/fake_call.h"
 #include "tests/backends/cuda/fake/fake_memory.h"
+#include "tests/backends/cuda/fake/fake_pool.h"
 #include "tests/backends/cuda/fake/fake_queue.h"
 
 namespace tidemark::cuda {
@@ -24,7 +25,7 @@ constexpr int kAny = -1;  // copies are done by whichever device can reach both 
 // Graphs' own memory has bytes only once it is launched.
 bool known(std::uint64_t address, std::uint64_t size, bool write) {
     if (fake::reachable(address, size, write, kAny))
-        return true;
+        return fake::granted(address, size);
     auto block = state().graph_blocks.upper_bound(address);
     if (block == state().graph_blocks.begin())
         return false;

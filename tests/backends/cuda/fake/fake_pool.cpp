@@ -92,6 +92,17 @@ Code free_on_stream(std::uint64_t address, std::uint64_t stream) {
     return queued;
 }
 
+bool granted(std::uint64_t address, std::uint64_t size) {
+    auto block = state().pool_blocks.upper_bound(address);
+    if (block != state().pool_blocks.begin())
+        --block;
+    for (; block != state().pool_blocks.end() && block->first < address + size; ++block) {
+        if (!block->second.live && address < block->first + block->second.size)
+            return false;
+    }
+    return true;
+}
+
 bool free_now(std::uint64_t address) {
     return free_graph_block(address) || free_pool_block(address, {});
 }

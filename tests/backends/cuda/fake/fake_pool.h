@@ -15,6 +15,10 @@ std::uint64_t take_from_pool(std::uint64_t pool, std::uint64_t size, std::uint64
 // The piece is free for the stream now, for others when it has done its work so far.
 Code free_on_stream(std::uint64_t address, std::uint64_t stream);
 
+// Is none of the range memory that a pool holds and nobody has? Memory that was freed on a stream
+// is nobody's for what is queued from then on.
+bool granted(std::uint64_t address, std::uint64_t size);
+
 // Frees what cuMemFree is given, if it is stream-ordered memory.
 bool free_now(std::uint64_t address);
 
