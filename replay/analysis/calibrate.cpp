@@ -192,11 +192,13 @@ Result<void> Schedule::run() {
 
 using Rows = std::vector<MeasuredCost>;
 
-// A call on a piece of a page that took a new page, or gave one back.
+// States that have a price of their own: a call on a piece of a page that took a new page, or gave
+// one back; one that made the pool grow.
 constexpr std::string_view kNewPage = "page";
+constexpr std::string_view kGrows = "grows";
 
 // The mean over the states in which `operation` was measured at each size ("" = all states but
-// kNewPage).
+// those).
 std::vector<CostPoint> points_of(const Rows& rows, std::string_view operation,
                                  std::string_view state = {}) {
     struct Sum {
@@ -206,8 +208,8 @@ std::vector<CostPoint> points_of(const Rows& rows, std::string_view operation,
 
     std::map<Bytes, Sum> sums;
     for (const MeasuredCost& row : rows) {
-        if (row.operation != operation ||
-            (state.empty() ? row.state == kNewPage : row.state != state))
+        const bool apart = row.state == kNewPage || row.state == kGrows;
+        if (row.operation != operation || (state.empty() ? apart : row.state != state))
             continue;
         sums[row.bytes].cost += row.mean;
         ++sums[row.bytes].states;
@@ -260,9 +262,9 @@ Nanoseconds price_pages(CostProfile& profile, const Rows& rows, DeviceCall call)
 }
 
 void price_pool(CostProfile& profile, const Rows& rows, const Samples& first) {
-    const CostCurve held(points_of(rows, "malloc_async", "held"));
+    const CostCurve& held = profile.calls[static_cast<std::size_t>(DeviceCall::malloc_async)];
     std::vector<CostPoint> growth;
-    for (const CostPoint& point : points_of(rows, "malloc_async", "grows")) {
+    for (const CostPoint& point : points_of(rows, "malloc_async", kGrows)) {
         if (point.bytes % AsyncPool::kSegment == 0)
             growth.push_back(
                 {point.bytes, std::max<Nanoseconds>(point.cost - held.at(point.bytes), 0)});
@@ -282,8 +284,7 @@ void price(Calibration& calibration, const Samples& first) {
     const Rows& rows = calibration.notes.measured;
     for (std::size_t i = 0; i <= static_cast<std::size_t>(DeviceCall::host_free); ++i) {
         const auto call = static_cast<DeviceCall>(i);
-        const std::string_view state = call == DeviceCall::malloc_async ? "held" : "";
-        profile.calls[i] = CostCurve(points_of(rows, to_text(call), state));
+        profile.calls[i] = CostCurve(points_of(rows, to_text(call)));
         if (profile.calls[i].points().empty())
             calibration.notes.derived.emplace_back(to_text(call), "not measured; free of cost");
     }

@@ -21,6 +21,7 @@ constexpr unsigned kSometimes = 15;
 constexpr unsigned kRarely = 5;
 
 constexpr std::size_t kChurning = 40;  // live at a time
+constexpr Bytes kBusyPool = 512_MiB;
 
 constexpr std::array<Bytes, 14> kPlainSizes{512,         4_KiB, 64_KiB, 256_KiB, 1_MiB,
                                             2_MiB - 512, 2_MiB, 4_MiB,  20_MiB,  64_MiB,
@@ -115,8 +116,9 @@ DeviceResult<Address> malloc_async(Probe& probe, Bytes size, std::string_view st
                        [&] { return probe.device().malloc_async(size, kStream); });
 }
 
-DeviceResult<void> free_async(Probe& probe, Address address, Bytes size) {
-    return probe.timed(DeviceCall::free_async, {"free_async", "", size}, Between::little,
+DeviceResult<void> free_async(Probe& probe, Address address, Bytes size,
+                              std::string_view state = "") {
+    return probe.timed(DeviceCall::free_async, {"free_async", state, size}, Between::little,
                        [&] { return probe.device().free_async(address, kStream); });
 }
 
@@ -144,6 +146,40 @@ DeviceResult<void> pool(Probe& probe, Random&, Bytes size, std::size_t count) {
     return device.set_pool_threshold(0);
 }
 
+// Stream-ordered memory in a program: a pool that holds enough, with many pieces of several sizes
+// in it, and holes between them.
+DeviceResult<void> busy_pool(Probe& probe, Random& random) {
+    constexpr std::array<Bytes, 3> kSizes{512, 64_KiB, 2_MiB};
+    constexpr std::size_t kLive = 256;
+    constexpr std::size_t kCalls = 128;
+    Device& device = probe.device();
+    TM_TRY(device.set_pool_threshold(kLargestRequest));
+    TM_ASSIGN(const Address room, device.malloc_async(kBusyPool, kStream));
+    TM_TRY(device.free_async(room, kStream));
+    std::vector<std::pair<Address, Bytes>> live;
+    const auto churn = [&]() -> DeviceResult<void> {
+        for (std::size_t i = 0; i < kLive + kCalls; ++i) {
+            if (i >= kLive) {
+                std::swap(live[random.below(live.size())], live.back());
+                TM_TRY(free_async(probe, live.back().first, live.back().second, "busy"));
+                live.pop_back();
+            }
+            const Bytes size = kSizes[random.below(kSizes.size())];
+            TM_ASSIGN(const Address address, i < kLive ? device.malloc_async(size, kStream)
+                                                       : malloc_async(probe, size, "busy"));
+            live.emplace_back(address, size);
+        }
+        return {};
+    };
+    const DeviceResult<void> done = churn();
+    for (const auto& [address, size] : live)
+        TM_TRY(device.free_async(address, kStream));
+    TM_TRY(device.synchronize(kStream));
+    TM_TRY(device.trim_pool(0));
+    TM_TRY(device.set_pool_threshold(0));
+    return done;
+}
+
 // Points in streams: as an allocator uses them that lets go of memory which others still use.
 DeviceResult<void> order(Probe& probe, Random&) {
     Device& device = probe.device();
@@ -154,8 +190,6 @@ DeviceResult<void> order(Probe& probe, Random&) {
                               [&] { return device.record(i % 4 == 3 ? kOther : kStream); }));
         events.push_back(event);
     }
-    TM_TRY(probe.timed(DeviceCall::wait, {"wait", "", 0}, Between::little,
-                       [&] { return device.wait(kOther, events.front()); }));
     for (const EventId event : events)
         TM_TRY(probe.timed(DeviceCall::complete, {"complete", "", 0}, Between::little,
                            [&] { return device.complete(event); }));
@@ -163,6 +197,13 @@ DeviceResult<void> order(Probe& probe, Random&) {
                        [&] { return device.synchronize(kStream); }));
     TM_TRY(probe.timed(DeviceCall::synchronize_device, {"synchronize_device", "", 0},
                        Between::little, [&] { return device.synchronize_device(); }));
+    // A stream is ordered behind one that has little to do: the usual case.
+    for (int i = 0; i < 8; ++i) {
+        TM_ASSIGN(const EventId event, device.record(kStream));
+        TM_TRY(probe.timed(DeviceCall::wait, {"wait", "", 0}, Between::little,
+                           [&] { return device.wait(kOther, event); }));
+    }
+    TM_TRY(device.synchronize(kOther));
     return {};
 }
 
@@ -261,6 +302,7 @@ void add_pool(Catalogue& catalogue) {
                       [=](Probe& probe, Random& random) {
                           return pool(probe, random, size, size <= 1_MiB ? 16 : 4);
                       });
+    catalogue.add("malloc_async in a program", kBusyPool, kBusyPool, kOften, busy_pool);
 }
 
 void add_virtual(Catalogue& catalogue, Bytes granularity) {
