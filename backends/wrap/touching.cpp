@@ -41,15 +41,14 @@ void TouchingAllocator::deallocate(const Allocation& allocation, StreamId stream
     WrappedAllocator::deallocate(allocation, stream);
 }
 
-// What the program asked for is written, in whole words: to the end of the last one if the
-// allocation has so much.
+// What the program asked for is written, to the byte: a driver refuses what lies beyond, be it part
+// of the piece that it gave.
 void TouchingAllocator::write(const Request& request, const Allocation& allocation) {
     const Address begin{align_up(to_integer(allocation.address), kWord)};
     const Bytes lost = begin - allocation.address;
-    if (allocation.size < lost + kWord)
+    if (allocation.size <= lost)
         return;
-    const Bytes size = std::min(align_up(std::max<Bytes>(request.size, 1), kWord),
-                                (allocation.size - lost) / kWord * kWord);
+    const Bytes size = std::min(std::max<Bytes>(request.size, 1), allocation.size - lost);
     // An odd factor: every number below 2^32 has a word of its own.
     const auto word = static_cast<std::uint32_t>(++report_.allocations * 0x9e3779b1U);
     const Touched touched{{begin, size}, word, request.stream, event_};

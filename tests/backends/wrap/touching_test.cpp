@@ -125,19 +125,27 @@ TEST_CASE("memory that the device will not write is a failure, not a crash") {
     CHECK_FALSE(allocator.report().clean());
 }
 
-TEST_CASE("small and odd sizes are written in whole words, within what was granted") {
+TEST_CASE("what was asked for is written to the byte, and no more") {
     SimDevice device = backed_device();
     const Address base = *device.malloc(1_MiB);
+    REQUIRE(device.fill(base, 0x77, 1_MiB, StreamId{0}));
     TouchingAllocator allocator = touching(device, {{.address = base, .size = 512},
                                                     {.address = base + 512, .size = 3},
-                                                    {.address = base + 1024, .size = 1023}});
+                                                    {.address = base + 1024, .size = 2048}});
     REQUIRE(allocator.allocate({.size = 0}));
-    CHECK(allocator.report().bytes == 4);
+    CHECK(allocator.report().bytes == 1);
     REQUIRE(allocator.allocate({.size = 3}));
-    CHECK(allocator.report().bytes == 4);  // no word has room
-    REQUIRE(allocator.allocate({.size = 1023}));
-    CHECK(allocator.report().bytes == 4 + 1020);
-    CHECK(allocator.report().clean());
+    CHECK(allocator.report().bytes == 1 + 3);
+    const Result<Allocation> last = *allocator.allocate({.size = 1023});
+    CHECK(allocator.report().bytes == 1 + 3 + 1023);
+    std::array<std::byte, 2> end{};
+    REQUIRE(device.read(base + 1024 + 1022, end));
+    CHECK(end[0] != std::byte{0x77});
+    CHECK(end[1] == std::byte{0x77});
+
+    REQUIRE(device.fill(base + 1024 + 1022, 0x77, 1, StreamId{0}));
+    allocator.deallocate(*last, StreamId{0});
+    CHECK(allocator.report().differing == 1);  // the last byte is checked too
 }
 
 TEST_CASE("every policy passes when its memory is touched, and decides the same") {
