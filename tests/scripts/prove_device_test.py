@@ -98,6 +98,10 @@ class Facts(unittest.TestCase):
         fact = parity.check_tests("test_gpu", 0, passed)
         self.assertEqual((fact.ok, fact.note), (True, "112 assertions in 9 test cases"))
         self.assertFalse(parity.check_tests("test_gpu", 0, "skipped: no GPU here\n" + passed).ok)
+        fact = parity.check_tests("test_gpu", 0, "skipped: one GPU only\n" + passed)
+        self.assertEqual((fact.ok, fact.note),
+                         (True, "112 assertions in 9 test cases; skipped: one GPU only"))
+        self.assertFalse(parity.check_tests("test_gpu", 1, "skipped: one GPU only\n").ok)
         self.assertFalse(parity.check_tests("test_gpu", 0, "No tests ran\n").ok)
         fact = parity.check_tests("test_gpu", 1, "a_test.cpp:5: FAILED:\n  CHECK( x )\n")
         self.assertEqual((fact.ok, fact.note), (False, "exit code 1; a_test.cpp:5: FAILED:"))

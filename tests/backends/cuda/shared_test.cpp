@@ -48,7 +48,7 @@ bool child_passes() {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST_CASE("the other process of the tests below", "[.][child-process][gpu]") {
+TEST_CASE("the other process of the tests below", "[.][child-process]") {
     const char* handle = std::getenv(kHandle);
     const char* descriptor = std::getenv(kDescriptor);
     REQUIRE(handle != nullptr);
