@@ -97,6 +97,8 @@ class Facts(unittest.TestCase):
         passed = "All tests passed (112 assertions in 9 test cases)\n"
         fact = parity.check_tests("test_gpu", 0, passed)
         self.assertEqual((fact.ok, fact.note), (True, "112 assertions in 9 test cases"))
+        child = "All tests passed (4 assertions in 1 test case)\n"
+        self.assertEqual(parity.check_tests("test_gpu", 0, child + passed).note, fact.note)
         self.assertFalse(parity.check_tests("test_gpu", 0, "skipped: no GPU here\n" + passed).ok)
         fact = parity.check_tests("test_gpu", 0, "skipped: one GPU only\n" + passed)
         self.assertEqual((fact.ok, fact.note),
