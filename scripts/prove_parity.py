@@ -82,7 +82,7 @@ def check_time(subject, real, simulated, measured=None):
 
 
 def check_total_time(policy, times):
-    """The same over all traces. `times` are (simulated, measured) of each, null where one failed."""
+    """The same over all traces. `times`: (simulated, measured) of each, null where one failed."""
     if not times or not all(all(pair) for pair in times):
         return Fact(policy, "driver time of all", False, "a run is missing")
     predicted, measured = (sum(each) for each in zip(*times))
@@ -150,7 +150,7 @@ def check_tests(name, code, output):
     skipped = [line.strip() for line in output.splitlines() if "skipped" in line]
     if any(ONE_GPU not in line for line in skipped):
         return Fact(name, "tests", False, next(each for each in skipped if ONE_GPU not in each))
-    said = re.findall(r"All tests passed \((.*)\)", output)  # the last word is its own, not a child's
+    said = re.findall(r"All tests passed \((.*)\)", output)  # its children speak before it
     if code == 0 and said:
         left_out = f"; {skipped[0]}" if skipped else ""
         return Fact(name, "tests", True, said[-1] + left_out)
