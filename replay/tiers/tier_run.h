@@ -1,0 +1,169 @@
+// TierScenario: one "what if" over tiers: this program on that machine, with so much GPU memory,
+// under these policies. And TierRun: what came of it.
+//
+// The replay decides in the order of the program's virtual time and lets copies, kernels and waits
+// occupy their links and streams on the virtual clock; see docs/tiers.md for the model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/tiers/machine.h"
+#include "core/tiers/victim_policy.h"
+#include "replay/tiers/tier_program.h"
+
+namespace tidemark {
+
+// What brings buffers back before they are used, and writes copies ahead of need.
+enum class Prefetch : std::uint8_t {
+    automatic,  // by the victim policy's foresight: `learned` for learned, else `none`
+    none,       // on demand only
+    learned,    // what followed the last time the program did the same
+    oracle,     // the trace's own future: a bound, not a policy
+};
+
+// What a task gets that asks for a reservation which does not fit now.
+enum class ReservationMode : std::uint8_t {
+    wait,    // it waits, in fair order, until it does
+    up_to,   // what there is, at once
+    ignore,  // reservations in the trace are passed over
+};
+
+// What happens when a task allocates more than it reserved.
+enum class OverReservation : std::uint8_t {
+    ignore,    // the excess is taken from what is free
+    fail,      // out of memory
+    increase,  // the reservation grows, or else out of memory
+};
+
+struct TierScenario {
+    std::string trace = {};             // for provenance
+    std::string machine = "h200-node";  // likewise; `run_tiers` is given the machine itself
+    Bytes gpu_memory = 0;               // of each GPU; 0: `gpu_fraction`
+    double gpu_fraction = 0;            // of the program's peak; 0: as the machine says
+    Bytes host_memory = 0;              // of each host node; 0: as the machine says
+    std::string spill = "lru";          // the victim policy with its options
+    Prefetch prefetch = Prefetch::automatic;
+    double spill_start = 0;  // begin to spill in the background; 0: as the machine says
+    double spill_stop = 0;
+    ReservationMode reservation = ReservationMode::wait;
+    OverReservation over_reservation = OverReservation::ignore;
+    bool keep_copies = true;  // what was brought back stays valid below until it is written
+    bool timeline = false;    // fill TierRun::timeline
+};
+
+// Stall times by cause: what streams waited beyond the recorded gaps.
+struct TierStalls {
+    Nanoseconds fetch = 0;        // for a buffer that was on its way in
+    Nanoseconds room = 0;         // for memory that others had to leave first
+    Nanoseconds reservation = 0;  // for a reservation
+
+    Nanoseconds total() const { return fetch + room + reservation; }
+};
+
+struct TierLinkUse {
+    SpaceId source;
+    SpaceId target;
+    Bytes bytes = 0;
+    std::uint64_t copies = 0;
+    Nanoseconds busy = 0;
+};
+
+struct TierSpacePeak {
+    SpaceId space;
+    Bytes capacity = 0;
+    Bytes peak = 0;  // the most that was allocated and reserved at once
+};
+
+struct ReservationWaits {
+    std::uint64_t asked = 0;
+    std::uint64_t waited = 0;
+    std::uint64_t refused = 0;  // more than a GPU could ever give, or found in a deadlock
+    Bytes short_bytes = 0;      // of `up_to`: asked for and not given
+    Nanoseconds p50 = 0;        // over all that were granted, waiting or not
+    Nanoseconds p99 = 0;
+    Nanoseconds max = 0;
+};
+
+// How good a forecast was: uses that it named rightly and wrongly, and those it said nothing of.
+struct ForecastScore {
+    std::uint64_t right = 0;
+    std::uint64_t wrong = 0;
+    std::uint64_t silent = 0;
+};
+
+enum class SpanKind : std::uint8_t {
+    kernel,       // lane: stream
+    fetch_stall,  // lane: stream
+    room_stall,
+    reservation_stall,
+    copy,  // lane: link
+    drop,  // a clean buffer leaves, at once; lane: the GPU's number in TierRun::spaces
+};
+
+// Something that took time (begin == end: a moment).
+struct TierSpan {
+    Nanoseconds begin = 0;
+    Nanoseconds end = 0;
+    Bytes bytes = 0;
+    std::uint32_t buffer = kNoUse;  // BufferId, if it is about one
+    std::uint32_t lane = 0;         // see SpanKind
+    SpanKind kind = SpanKind::kernel;
+};
+
+struct TierRun {
+    TierScenario scenario;  // as understood: sizes in bytes, every default written out
+    std::string policy;     // the victim policy's name
+    std::vector<std::pair<std::string, std::string>> policy_options;  // all of them
+    std::string machine_name;
+    std::uint64_t machine_hash = 0;
+    std::uint64_t trace_hash = 0;
+
+    std::uint64_t events = 0;  // of the trace
+    std::uint64_t kernels = 0;
+    Nanoseconds elapsed = 0;    // wall time of the replay loop
+    Nanoseconds makespan = 0;   // virtual
+    Nanoseconds unlimited = 0;  // the makespan with unlimited GPU memory
+    TierStalls stalls;          // summed over streams
+
+    Bytes needed_bytes = 0;      // the largest kernel's: less memory than this refuses it
+    Bytes used_bytes = 0;        // by kernels, every use counted
+    Bytes hit_bytes = 0;         // of these, what was resident in time
+    Bytes late_bytes = 0;        // what was on its way already (prefetched), but not there in time
+    Bytes spilled_bytes = 0;     // copied out of GPU memory
+    Bytes fetched_bytes = 0;     // copied into it
+    Bytes prefetched_bytes = 0;  // of these, before they were asked for
+    Bytes wasted_bytes = 0;      // prefetched and gone again unused
+    Bytes dropped_bytes = 0;     // left GPU memory without a copy: clean
+    std::uint64_t evictions = 0;
+    std::uint64_t out_of_memory = 0;    // allocations and kernels that could not be served
+    std::vector<std::string> refusals;  // the first few, in words
+    std::uint64_t deadlocks = 0;
+
+    std::vector<TierLinkUse> links;     // in the machine's order
+    std::vector<TierSpacePeak> spaces;  // likewise
+    ReservationWaits reservations;
+    ForecastScore forecast;
+    std::vector<TierSpan> timeline;     // by begin within each lane
+    std::vector<std::string> warnings;  // sentences; the program's assumption is the first
+
+    // makespan / unlimited; 1 for an empty program.
+    double slowdown() const;
+
+    // hit_bytes / used_bytes; 1 if nothing was used.
+    double hit_ratio() const;
+};
+
+// Whom a run tells how far it is: steps done, now and then. May be empty.
+using TierProgress = std::function<void(std::uint64_t steps_done)>;
+
+// Replays `program` on `machine`. Thread-safe. Deterministic: the same inputs give the same run but
+// for `elapsed`. O(steps log buffers). Errors (bad_option): an unknown policy or option, a machine
+// without a GPU or without the program's devices, thresholds out of order.
+Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
+                          const TierScenario& scenario, const TierProgress& progress = {});
+
+}  // namespace tidemark
