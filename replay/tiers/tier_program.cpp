@@ -19,9 +19,18 @@ Tier tier_of(std::uint8_t flags) {
     }
 }
 
+// Names that differ in numbers only are one: "step 3", "step 4".
+std::uint32_t hash_of(std::string_view name) {
+    std::uint32_t hash = 2166136261U;  // FNV-1a
+    for (const char c : name)
+        if (c < '0' || c > '9')
+            hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+    return hash;
+}
+
 class Builder {
   public:
-    Builder(const TraceInfo& info, bool has_uses) : has_uses_(has_uses) {
+    Builder(const TraceInfo& info, bool has_uses) : info_(info), has_uses_(has_uses) {
         program_.streams =
             static_cast<std::uint32_t>(std::max<std::size_t>(info.streams.size(), 1));
         program_.devices =
@@ -94,11 +103,15 @@ class Builder {
                 return move(event);
             case EventKind::range_begin:
             case EventKind::mark:
-                step(event, StepKind::mark).value = event.aux;
+                step(event, StepKind::mark).value = name_hash(event.aux);
                 return;
             default:
                 return;
         }
+    }
+
+    std::uint32_t name_hash(std::uint32_t string) const {
+        return string < info_.strings.size() ? hash_of(info_.strings[string]) : 0;
     }
 
     TierStep& step(const TraceEvent& event, StepKind kind) {
@@ -240,6 +253,7 @@ class Builder {
             step(event, StepKind::move).value = event.slot;
     }
 
+    const TraceInfo& info_;
     bool has_uses_;
     TierProgram program_;
     std::vector<Life> lives_;

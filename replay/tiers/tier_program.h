@@ -40,7 +40,7 @@ enum class StepKind : std::uint8_t {
     reserve,      // task, size
     release,      // task, size
     move,         // buffer, tier: the program's own wish
-    mark,         // name: index into the trace's strings
+    mark,         // name: the same number for names that differ in digits only
 };
 
 struct TierStep {

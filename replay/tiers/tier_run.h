@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/tiers/forecast.h"
 #include "core/tiers/machine.h"
 #include "core/tiers/victim_policy.h"
 #include "replay/tiers/tier_program.h"
@@ -86,13 +87,6 @@ struct ReservationWaits {
     Nanoseconds p50 = 0;        // over all that were granted, waiting or not
     Nanoseconds p99 = 0;
     Nanoseconds max = 0;
-};
-
-// How good a forecast was: uses that it named rightly and wrongly, and those it said nothing of.
-struct ForecastScore {
-    std::uint64_t right = 0;
-    std::uint64_t wrong = 0;
-    std::uint64_t silent = 0;
 };
 
 enum class SpanKind : std::uint8_t {

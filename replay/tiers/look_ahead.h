@@ -1,0 +1,38 @@
+// LookAhead: uses the time before things are needed. Where a forecast says what comes, it brings
+// buffers back before their uses, and sends away ahead of a peak what will not be needed until
+// after it, so that both directions of the link work while kernels run.
+//
+// It never undoes what demand has decided, and does nothing where the forecast is silent. Not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tiers/forecast.h"
+#include "core/tiers/peak_window.h"
+#include "replay/tiers/tier_memory.h"
+
+namespace tidemark {
+
+class LookAhead {
+  public:
+    // All must outlive it.
+    LookAhead(TierMemory& memory, const TierLinks& links, const Forecast& forecast, SpaceId home)
+        : memory_(memory), links_(links), forecast_(forecast), home_(home) {}
+
+    // `live`: bytes that the program holds in GPU memory now, resident or not.
+    void step(Bytes live, Nanoseconds now);
+
+  private:
+    void send_away(Bytes live, Nanoseconds now);
+    void bring_back(Bytes live, Nanoseconds now);
+
+    TierMemory& memory_;
+    const TierLinks& links_;
+    const Forecast& forecast_;
+    SpaceId home_;
+    std::uint64_t cursor_ = 0;  // positions up to here are looked after
+    PeakWindow peaks_;          // of what will live, from now to the cursor
+};
+
+}  // namespace tidemark

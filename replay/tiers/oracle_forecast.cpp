@@ -1,0 +1,89 @@
+// The trace's future, use by use.
+#include "replay/tiers/oracle_forecast.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kHorizon = std::uint64_t{1} << 17U;
+
+}  // namespace
+
+OracleForecast::OracleForecast(const TierProgram& program)
+    : program_(program),
+      live_(program.uses.size()),
+      next_(program.buffers, kNoUse),
+      alive_(program.buffers) {
+    std::vector<Bytes> sizes(program.buffers);
+    Bytes live = 0;
+    for (const TierStep& step : program.steps) {
+        if (step.kind == StepKind::allocate && step.tier == Tier::gpu) {
+            sizes[step.value] = step.size;
+            live += step.size;
+        } else if (step.kind == StepKind::free) {
+            live -= sizes[step.value];
+            sizes[step.value] = 0;
+        } else if (step.kind == StepKind::kernel) {
+            std::fill_n(live_.begin() + step.first, step.count, live);
+        }
+    }
+    see_ahead();
+}
+
+void OracleForecast::see_ahead() {
+    const std::uint64_t end = std::min<std::uint64_t>(now_ + kHorizon, live_.size());
+    for (; seen_ < end; ++seen_)
+        peaks_.add(seen_, live_[seen_]);
+    peaks_.drop_before(now_);
+}
+
+void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_use) {
+    next_[to_integer(id)] = first_use;
+    alive_[to_integer(id)] = true;
+}
+
+void OracleForecast::used(const HappenedUse& use) {
+    next_[to_integer(use.buffer)] = use.next;
+    now_ = std::max<std::uint64_t>(now_, use.place + std::uint64_t{1});
+    see_ahead();
+}
+
+void OracleForecast::freed(BufferId id) {
+    next_[to_integer(id)] = kNoUse;
+    alive_[to_integer(id)] = false;
+}
+
+std::uint64_t OracleForecast::next_use(BufferId id) const {
+    const std::uint32_t next = next_[to_integer(id)];
+    return next == kNoUse ? kNeverUsed : std::max<std::uint64_t>(next, now_) + 1;
+}
+
+ExpectedUse OracleForecast::expected(std::uint64_t position) const {
+    ExpectedUse answer;
+    if (position == 0 || position > program_.uses.size())
+        return answer;
+    const TierUse& use = program_.uses[position - 1];
+    answer.kind = ExpectedUse::Kind::other;
+    // Numbers of buffers are used again: this use is of the one that lives now if it is its next.
+    if (next_[to_integer(use.buffer)] != position - 1)
+        return answer;
+    answer.kind = ExpectedUse::Kind::use;
+    answer.buffer = use.buffer;
+    answer.reads = use.reads;
+    return answer;
+}
+
+std::int64_t OracleForecast::growth_at(std::uint64_t position) const {
+    if (now_ == 0 || position == 0 || position > live_.size())
+        return 0;
+    return static_cast<std::int64_t>(live_[position - 1]) -
+           static_cast<std::int64_t>(live_[now_ - 1]);
+}
+
+Bytes OracleForecast::growth() const {
+    const Bytes live = now_ == 0 ? 0 : live_[now_ - 1];
+    return peaks_.peak() > live ? peaks_.peak() - live : 0;
+}
+
+}  // namespace tidemark

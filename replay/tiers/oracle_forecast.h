@@ -1,0 +1,47 @@
+// OracleForecast: knows what comes, because it reads the trace's own future. For bounds, and to see
+// what a perfect guess would be worth; no real program has it.
+//
+// Positions are uses, in the order in which the program lists them. Not thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "core/tiers/forecast.h"
+#include "core/tiers/peak_window.h"
+#include "replay/tiers/tier_program.h"
+
+namespace tidemark {
+
+class OracleForecast final : public Forecast {
+  public:
+    // `program` must outlive it. O(steps).
+    explicit OracleForecast(const TierProgram& program);
+
+    void allocated(BufferId id, Bytes size, std::uint32_t first_use) override;
+    void used(const HappenedUse& use) override;
+    void freed(BufferId id) override;
+
+    void marked(std::uint64_t /*name_hash*/) override {}
+
+    std::uint64_t now() const override { return now_; }
+
+    std::uint64_t next_use(BufferId id) const override;
+    ExpectedUse expected(std::uint64_t position) const override;
+    std::int64_t growth_at(std::uint64_t position) const override;
+    Bytes growth() const override;
+
+    ForecastScore score() const override { return {now_, 0, 0}; }
+
+  private:
+    void see_ahead();
+
+    const TierProgram& program_;
+    std::vector<Bytes> live_;          // after each use, by the recorded order
+    std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
+    std::vector<bool> alive_;
+    std::uint64_t now_ = 0;   // uses so far
+    std::uint64_t seen_ = 0;  // uses that the window has taken in
+    PeakWindow peaks_;
+};
+
+}  // namespace tidemark

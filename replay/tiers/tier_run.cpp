@@ -1,0 +1,127 @@
+// From a scenario to a run: finds what it names, sets the machine's sizes, replays.
+#include "replay/tiers/tier_run.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/tiers/learned_forecast.h"
+#include "replay/tiers/oracle_forecast.h"
+#include "replay/tiers/tier_replay.h"
+
+namespace tidemark {
+namespace {
+
+// When the program would end if memory were unlimited: only the streams' own waits count.
+Nanoseconds unlimited_makespan(const TierProgram& program) {
+    std::vector<Nanoseconds> clocks(program.streams);
+    std::vector<Nanoseconds> events;
+    for (const TierStep& step : program.steps) {
+        Nanoseconds& clock = clocks[step.stream];
+        clock += step.gap;
+        if (step.kind == StepKind::record) {
+            if (step.value >= events.size())
+                events.resize(step.value + 1);
+            events[step.value] = clock;
+        } else if (step.kind == StepKind::wait && step.value < events.size()) {
+            clock = std::max(clock, events[step.value]);
+        } else if (step.kind == StepKind::synchronize) {
+            clock = *std::max_element(clocks.begin(), clocks.end());
+        }
+    }
+    return *std::max_element(clocks.begin(), clocks.end());
+}
+
+// The machine with the scenario's sizes and thresholds.
+Result<MachineSpec> sized(const TierProgram& program, const MachineSpec& machine,
+                          const TierScenario& scenario) {
+    MachineSpec made = machine;
+    for (SpaceSpec& space : made.spaces) {
+        if (space.id.tier == Tier::gpu) {
+            if (scenario.gpu_memory > 0)
+                space.capacity = scenario.gpu_memory;
+            else if (scenario.gpu_fraction > 0)
+                space.capacity = static_cast<Bytes>(static_cast<double>(program.peak_bytes) *
+                                                    scenario.gpu_fraction);
+            if (scenario.spill_start > 0)
+                space.spill_start = scenario.spill_start;
+            if (scenario.spill_stop > 0)
+                space.spill_stop = scenario.spill_stop;
+            space.spill_stop = std::min(space.spill_stop, space.spill_start);
+        } else if (space.id.tier == Tier::host && scenario.host_memory > 0) {
+            space.capacity = scenario.host_memory;
+        }
+    }
+    for (std::uint32_t device = 0; device < program.devices; ++device)
+        if (made.space({Tier::gpu, static_cast<std::int32_t>(device)}) == nullptr)
+            return fail(ErrorCode::bad_option,
+                        fmt::format("machine '{}' has no gpu:{}, which the trace uses",
+                                    machine.name, device),
+                        "--machine", "take one with more GPUs");
+    TM_TRY(made.validate());
+    return made;
+}
+
+std::unique_ptr<Forecast> make_forecast(const TierProgram& program, Foresight foresight) {
+    if (foresight == Foresight::oracle)
+        return std::make_unique<OracleForecast>(program);
+    if (foresight == Foresight::learned)
+        return std::make_unique<LearnedForecast>();
+    return nullptr;
+}
+
+// One forecast serves the victim policy and the prefetching; the better-informed wish wins.
+Foresight foresight_of(Prefetch prefetch, Foresight policy) {
+    if (prefetch == Prefetch::oracle || policy == Foresight::oracle)
+        return Foresight::oracle;
+    return prefetch == Prefetch::learned ? Foresight::learned : policy;
+}
+
+}  // namespace
+
+double TierRun::slowdown() const {
+    return unlimited <= 0 ? 1.0 : static_cast<double>(makespan) / static_cast<double>(unlimited);
+}
+
+double TierRun::hit_ratio() const {
+    return used_bytes == 0 ? 1.0 : static_cast<double>(hit_bytes) / static_cast<double>(used_bytes);
+}
+
+Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
+                          const TierScenario& scenario, const TierProgress& progress) {
+    TM_ASSIGN(const VictimSpec victims, parse_victim_policy(scenario.spill));
+    TM_ASSIGN(const MachineSpec sized_machine, sized(program, machine, scenario));
+    TierRun run;
+    run.scenario = scenario;
+    run.scenario.spill = victims.text();
+    run.scenario.gpu_memory = sized_machine.space({Tier::gpu, 0})->capacity;
+    run.scenario.spill_start = sized_machine.space({Tier::gpu, 0})->spill_start;
+    run.scenario.spill_stop = sized_machine.space({Tier::gpu, 0})->spill_stop;
+    if (scenario.prefetch == Prefetch::automatic)
+        run.scenario.prefetch =
+            victims.policy->foresight == Foresight::learned ? Prefetch::learned : Prefetch::none;
+    run.policy = victims.policy->name;
+    run.policy_options.assign(victims.options.all().begin(), victims.options.all().end());
+    run.machine_name = machine.name;
+    run.trace_hash = program.trace_hash;
+    run.events = program.events;
+    run.needed_bytes = program.largest_kernel;
+    if (!program.assumption.empty())
+        run.warnings.push_back(program.assumption);
+    run.unlimited = unlimited_makespan(program);
+
+    TierLinks links(sized_machine);
+    TierTimeline timeline(scenario.timeline);
+    const std::unique_ptr<Forecast> forecast =
+        make_forecast(program, foresight_of(run.scenario.prefetch, victims.policy->foresight));
+    const TierStand stand{sized_machine, links, timeline, victims, forecast.get()};
+    replay_tiers(program, stand, run.scenario.prefetch != Prefetch::none, run, progress);
+    for (std::size_t link = 0; link < links.size(); ++link)
+        run.links.push_back({links.spec(link).source, links.spec(link).target, links.bytes(link),
+                             links.copies(link), links.busy(link)});
+    run.timeline = timeline.take();
+    return run;
+}
+
+}  // namespace tidemark
