@@ -61,12 +61,9 @@ class Forecast {
     // What is expected at `position` > now().
     virtual ExpectedUse expected(std::uint64_t position) const = 0;
 
-    // How many bytes more than now live after `position` > now(), as far as it is expected();
-    // negative if fewer.
-    virtual std::int64_t growth_at(std::uint64_t position) const = 0;
-
-    // The largest growth_at() of some hundred thousand operations from now on; at least 0.
-    virtual Bytes growth() const = 0;
+    // How many bytes more than now will live at once at some time from now until `position`, as far
+    // as is known; 0 if no more.
+    virtual Bytes growth_until(std::uint64_t position) const = 0;
 
     virtual ForecastScore score() const = 0;
 };

@@ -7,7 +7,14 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kHashBase = 0x9e3779b97f4a7c15U;
-constexpr std::size_t kTableBits = 12;  // of a window's table at first; it grows with the past
+// Distances from here on count as one: those between steps change while a program warms up.
+constexpr std::uint32_t kFarDistance = 256;
+constexpr std::uint32_t kStrike = 4;        // for each difference; each likeness takes one away
+constexpr std::uint32_t kMostStrikes = 32;  // beyond it the place is lost
+constexpr std::uint32_t kSkipped = 8;       // operations that may be left out at once
+constexpr std::size_t kSureWindow = 2;      // from this window on a place is trusted
+constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further one
+constexpr std::size_t kTableBits = 12;      // of a window's table at first; it grows with the past
 
 std::uint32_t mixed(std::uint64_t value) {
     value ^= value >> 33U;
@@ -30,8 +37,7 @@ void LearnedForecast::forget_all() {
     base_ += past_.size();
     past_.clear();
     cursor_ = kNone;
-    peaks_.clear();
-    followed_ = 0;
+    lived_.clear();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
         windows_[i].hash = 0;
         windows_[i].drop = 1;
@@ -62,7 +68,8 @@ std::uint32_t LearnedForecast::touch_distance(BufferId id) const {
     const Living& living = living_[to_integer(id)];
     if (living.life == kNone || lives_[living.life].last == kNone)
         return 0;
-    return static_cast<std::uint32_t>(past_.size()) - lives_[living.life].last;
+    const auto distance = static_cast<std::uint32_t>(past_.size()) - lives_[living.life].last;
+    return std::min(distance, kFarDistance);
 }
 
 void LearnedForecast::allocated(BufferId id, Bytes size, std::uint32_t /*first_use*/) {
@@ -112,7 +119,7 @@ void LearnedForecast::happened(const Operation& operation, std::uint32_t buffer)
     const auto index = static_cast<std::uint32_t>(past_.size());
     past_.push_back(operation);
     Operation& made = past_.back();
-    made.live = live_;
+    lived_.push_back(live_);
     if (buffer != kNone) {
         made.life = living_[buffer].life;
         if (made.life != kNone) {
@@ -126,7 +133,6 @@ void LearnedForecast::happened(const Operation& operation, std::uint32_t buffer)
     remember();
     if (cursor_ == kNone)
         find_place();
-    follow_peak();
 }
 
 // Compares with what was expected and goes on behind it.
@@ -139,15 +145,35 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
     }
     if (past_[cursor_].token == operation.token) {
         ++score_.right;
-        if (buffer != kNone)
-            pair(cursor_, buffer);
-        ++cursor_;
-        return;
+        strikes_ -= strikes_ > 0 ? 1U : 0U;
+    } else {
+        ++score_.wrong;
+        strikes_ += kStrike;
+        if (!step_over(operation.token)) {
+            if (buffer != kNone)
+                living_[buffer].model = kNone;
+            return;
+        }
     }
-    ++score_.wrong;
-    cursor_ = kNone;
     if (buffer != kNone)
-        living_[buffer].model = kNone;
+        pair(cursor_, buffer);
+    ++cursor_;
+}
+
+// After a difference: goes to the operation that comes next in the past and is alike, if one does
+// soon; else takes what differs for another form of what was expected. False: lost.
+bool LearnedForecast::step_over(std::uint32_t token) {
+    if (strikes_ > kMostStrikes) {
+        cursor_ = kNone;
+        return false;
+    }
+    const std::size_t end = std::min<std::size_t>(past_.size() - 1, cursor_ + kSkipped);
+    for (std::size_t ahead = cursor_ + 1; ahead < end; ++ahead)
+        if (past_[ahead].token == token) {
+            cursor_ = static_cast<std::uint32_t>(ahead);
+            return true;
+        }
+    return true;
 }
 
 // From now on `buffer` plays the part of the one whose operation `model` was.
@@ -156,6 +182,11 @@ void LearnedForecast::pair(std::uint32_t model, std::uint32_t buffer) {
     const std::uint32_t life = past_[model].life;
     if (life != kNone)
         lives_[life].actor = buffer;
+    if (past_[model].kind == Kind::allocate && life != kNone) {
+        sizes_now_ =
+            kSizesKept * sizes_now_ + static_cast<double>(lives_[living_[buffer].life].size);
+        sizes_then_ = kSizesKept * sizes_then_ + static_cast<double>(lives_[life].size);
+    }
 }
 
 // Adds the last operation to the windows' hashes, and this place to their tables.
@@ -200,6 +231,8 @@ void LearnedForecast::find_place() {
             same = past_[found - back].token == past_[count - back].token;
         if (same) {
             cursor_ = found;
+            // What a short window found has to prove itself.
+            strikes_ = i >= kSureWindow ? 0 : kMostStrikes - kStrike;
             cast_back(found);
         }
     }
@@ -220,42 +253,17 @@ void LearnedForecast::cast_back(std::uint32_t at) {
         if (lives_[life].last == count - back)
             pair(at - back, lives_[life].buffer);
     }
-    followed_ = 0;
 }
 
-// Keeps the peaks of what lived in the past from the cursor on.
-void LearnedForecast::follow_peak() {
-    if (cursor_ == kNone) {
-        followed_ = 0;
-        return;
-    }
-    const auto count = static_cast<std::uint32_t>(past_.size());
-    const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(count, cursor_ + kHorizon));
-    if (++followed_ == kTrusted) {
-        peaks_.clear();
-        for (std::uint32_t index = cursor_; index < end; ++index)
-            peaks_.add(index, past_[index].live);
-    } else if (followed_ > kTrusted) {
-        peaks_.add(end - 1, past_[end - 1].live);
-        peaks_.drop_before(cursor_);
-    }
-}
-
-Bytes LearnedForecast::growth() const {
-    if (cursor_ == kNone || cursor_ == 0 || followed_ < kTrusted)
-        return 0;
-    const Bytes then = past_[cursor_ - 1].live;
-    return peaks_.peak() > then ? peaks_.peak() - then : 0;
-}
-
-std::int64_t LearnedForecast::growth_at(std::uint64_t position) const {
+Bytes LearnedForecast::growth_until(std::uint64_t position) const {
     if (cursor_ == kNone || cursor_ == 0 || position <= now())
         return 0;
-    const std::uint64_t index = cursor_ + (position - now() - 1);
-    if (index >= past_.size())
+    const Bytes then = lived_[cursor_ - 1];
+    const std::uint64_t ahead = std::min<std::uint64_t>(position - now(), kLongestPast);
+    const Bytes peak = lived_.peak(cursor_, cursor_ + ahead);
+    if (peak <= then)
         return 0;
-    return static_cast<std::int64_t>(past_[index].live) -
-           static_cast<std::int64_t>(past_[cursor_ - 1].live);
+    return static_cast<Bytes>(static_cast<double>(peak - then) * sizes_now_ / sizes_then_);
 }
 
 std::uint64_t LearnedForecast::next_use(BufferId id) const {

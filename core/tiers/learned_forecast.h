@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/tiers/forecast.h"
-#include "core/tiers/peak_window.h"
+#include "core/tiers/live_record.h"
 
 namespace tidemark {
 
@@ -35,8 +35,7 @@ class LearnedForecast final : public Forecast {
 
     std::uint64_t next_use(BufferId id) const override;
     ExpectedUse expected(std::uint64_t position) const override;
-    std::int64_t growth_at(std::uint64_t position) const override;
-    Bytes growth() const override;
+    Bytes growth_until(std::uint64_t position) const override;
 
     ForecastScore score() const override { return score_; }
 
@@ -72,11 +71,6 @@ class LearnedForecast final : public Forecast {
         std::uint32_t model = kNone;  // the operation of the past that its last one was alike to
     };
 
-    // So many operations must have come as expected before the future's peak is looked up, which
-    // takes a walk over the past; and so far ahead it looks.
-    static constexpr std::uint32_t kTrusted = 32;
-    static constexpr std::size_t kHorizon = std::size_t{1} << 17U;
-
     // Rolling hashes of the last operations, one table of places for each window.
     struct Window {
         std::uint64_t hash = 0;
@@ -89,11 +83,11 @@ class LearnedForecast final : public Forecast {
     void remember();
     void find_place();
     void cast_back(std::uint32_t at);
+    bool step_over(std::uint32_t token);
     void pair(std::uint32_t model, std::uint32_t buffer);
     void forget_all();
     std::uint32_t touch_distance(BufferId id) const;
     void grow_to(BufferId id);
-    void follow_peak();
 
     std::uint64_t base_ = 0;  // operations forgotten
     std::vector<Operation> past_;
@@ -101,9 +95,11 @@ class LearnedForecast final : public Forecast {
     std::vector<Living> living_;  // by BufferId
     std::array<Window, kWindows.size()> windows_;
     std::uint32_t cursor_ = kNone;  // the past's operation that the next one should be alike to
+    double sizes_now_ = 1;          // of allocations followed lately, and of those in their places:
+    double sizes_then_ = 1;         // a larger batch makes everything larger
+    std::uint32_t strikes_ = 0;     // how much went wrong lately
     Bytes live_ = 0;
-    std::uint32_t followed_ = 0;  // operations since a place was found
-    PeakWindow peaks_;            // of what lived in the past, from the cursor on
+    LiveRecord lived_;  // bytes after each operation of the past
     ForecastScore score_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr Nanoseconds kBacklog = 2'000'000;
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations looked ahead
 constexpr int kMostAtOnce = 64;
+constexpr Bytes kKeptFree = 8;  // of the memory, where nothing is known
 
 }  // namespace
 
@@ -19,18 +20,25 @@ void LookAhead::step(Bytes live, Nanoseconds now) {
     bring_back(live, now);
 }
 
-// What will not fit at the coming peak has to be away by then.
+// What would have to leave before its next use anyway leaves now, while the link has time: if
+// between now and then more will live than fits beside what is away already.
 void LookAhead::send_away(Bytes live, Nanoseconds now) {
     const auto link = memory_.link_out(home_);
     const SpaceAccount& account = memory_.account(home_);
     if (!link)
         return;
     for (int i = 0; i < kMostAtOnce && links_.free_at(*link) < now + kBacklog; ++i) {
-        const Bytes peak = live + forecast_.growth();
-        const Bytes away = live - std::min(live, account.allocated());
-        if (peak <= account.capacity() || away >= peak - account.capacity())
+        const auto victim = memory_.next_victim(home_, now);
+        if (!victim)
             return;
-        if (memory_.evict_next(home_, now) == 0)
+        const std::uint64_t next = forecast_.next_use(*victim);
+        const std::uint64_t until = std::min(next, forecast_.now() + kFarthest);
+        const Bytes peak = live + forecast_.growth_until(until);
+        const Bytes away = live - std::min(live, account.allocated());
+        if (next == kUnknownUse ? account.available() >= account.capacity() / kKeptFree
+                                : peak <= account.capacity() + away)
+            return;
+        if (!memory_.evict(*victim, now))
             return;
     }
 }
@@ -40,31 +48,40 @@ void LookAhead::bring_back(Bytes live, Nanoseconds now) {
     if (!link)
         return;
     const std::uint64_t present = forecast_.now();
-    const std::uint64_t gone = memory_.take_earliest_evicted();
-    if (gone <= cursor_ || cursor_ <= present) {
-        cursor_ = std::max(present + 1, std::min(cursor_, gone));
-        peaks_.clear();
-        cursor_ = present + 1;
-    }
-    peaks_.drop_before(present);
+    cursor_ = std::max(present + 1, std::min(cursor_, memory_.take_earliest_evicted()));
     int fetched = 0;
-    while (links_.free_at(*link) < now + kBacklog && cursor_ < present + kFarthest &&
-           fetched < kMostAtOnce) {
+    for (; links_.free_at(*link) < now + kBacklog && cursor_ < present + kFarthest &&
+           fetched < kMostAtOnce;
+         ++cursor_) {
         const ExpectedUse next = forecast_.expected(cursor_);
         if (next.kind == ExpectedUse::Kind::unknown)
-            return;
-        const std::int64_t growth = forecast_.growth_at(cursor_);
-        peaks_.add(cursor_, static_cast<Bytes>(static_cast<std::int64_t>(live) + growth));
-        const bool missing = next.kind == ExpectedUse::Kind::use && next.reads &&
-                             memory_.alive(next.buffer) && !memory_.resident(next.buffer) &&
-                             memory_.below().holds(next.buffer);
-        if (missing) {
-            const Bytes spare = peaks_.peak() > live ? peaks_.peak() - live : 0;
-            if (!memory_.bring_in_ahead(next.buffer, cursor_, spare, now))
+            break;
+        if (next.kind != ExpectedUse::Kind::use || !next.reads || !memory_.alive(next.buffer) ||
+            memory_.resident(next.buffer) || !memory_.below().holds(next.buffer))
+            continue;
+        // It must be able to stay: what will be born until then needs room, too.
+        const Bytes spare = forecast_.growth_until(cursor_);
+        if (!memory_.bring_in_ahead(next.buffer, cursor_, spare, now))
+            break;
+        ++fetched;
+    }
+    refill(now);
+    (void)live;
+}
+
+void LookAhead::refill(Nanoseconds now) {
+    const std::size_t link = *memory_.link_in(home_);
+    const SpaceAccount& account = memory_.account(home_);
+    std::vector<BufferId>& evicted = memory_.evicted();
+    while (!evicted.empty() && links_.free_at(link) < now + kBacklog) {
+        const BufferId id = evicted.back();
+        if (memory_.alive(id) && !memory_.resident(id) && memory_.below().holds(id)) {
+            if (forecast_.next_use(id) != kUnknownUse ||
+                account.available() < memory_.size(id) + account.capacity() / kKeptFree ||
+                !memory_.bring_in_ahead(id, forecast_.now(), 0, now))
                 return;
-            ++fetched;
         }
-        ++cursor_;
+        evicted.pop_back();
     }
 }
 

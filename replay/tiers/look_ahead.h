@@ -2,14 +2,15 @@
 // buffers back before their uses, and sends away ahead of a peak what will not be needed until
 // after it, so that both directions of the link work while kernels run.
 //
-// It never undoes what demand has decided, and does nothing where the forecast is silent. Not
-// thread-safe.
+// Where it says nothing, it keeps a part of the memory free, and when much more is free than that,
+// brings back what left last: what a program computes forward it mostly needs again backward.
+//
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
 
 #include "core/tiers/forecast.h"
-#include "core/tiers/peak_window.h"
 #include "replay/tiers/tier_memory.h"
 
 namespace tidemark {
@@ -26,13 +27,13 @@ class LookAhead {
   private:
     void send_away(Bytes live, Nanoseconds now);
     void bring_back(Bytes live, Nanoseconds now);
+    void refill(Nanoseconds now);
 
     TierMemory& memory_;
     const TierLinks& links_;
     const Forecast& forecast_;
     SpaceId home_;
     std::uint64_t cursor_ = 0;  // positions up to here are looked after
-    PeakWindow peaks_;          // of what will live, from now to the cursor
 };
 
 }  // namespace tidemark

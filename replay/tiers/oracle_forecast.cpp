@@ -4,18 +4,11 @@
 #include <algorithm>
 
 namespace tidemark {
-namespace {
-
-constexpr std::uint64_t kHorizon = std::uint64_t{1} << 17U;
-
-}  // namespace
 
 OracleForecast::OracleForecast(const TierProgram& program)
-    : program_(program),
-      live_(program.uses.size()),
-      next_(program.buffers, kNoUse),
-      alive_(program.buffers) {
+    : program_(program), next_(program.buffers, kNoUse), alive_(program.buffers) {
     std::vector<Bytes> sizes(program.buffers);
+    std::vector<Bytes> record(program.uses.size());
     Bytes live = 0;
     for (const TierStep& step : program.steps) {
         if (step.kind == StepKind::allocate && step.tier == Tier::gpu) {
@@ -25,17 +18,11 @@ OracleForecast::OracleForecast(const TierProgram& program)
             live -= sizes[step.value];
             sizes[step.value] = 0;
         } else if (step.kind == StepKind::kernel) {
-            std::fill_n(live_.begin() + step.first, step.count, live);
+            std::fill_n(record.begin() + step.first, step.count, live);
         }
     }
-    see_ahead();
-}
-
-void OracleForecast::see_ahead() {
-    const std::uint64_t end = std::min<std::uint64_t>(now_ + kHorizon, live_.size());
-    for (; seen_ < end; ++seen_)
-        peaks_.add(seen_, live_[seen_]);
-    peaks_.drop_before(now_);
+    for (const Bytes bytes : record)
+        live_.push_back(bytes);
 }
 
 void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_use) {
@@ -46,7 +33,6 @@ void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_
 void OracleForecast::used(const HappenedUse& use) {
     next_[to_integer(use.buffer)] = use.next;
     now_ = std::max<std::uint64_t>(now_, use.place + std::uint64_t{1});
-    see_ahead();
 }
 
 void OracleForecast::freed(BufferId id) {
@@ -74,16 +60,10 @@ ExpectedUse OracleForecast::expected(std::uint64_t position) const {
     return answer;
 }
 
-std::int64_t OracleForecast::growth_at(std::uint64_t position) const {
-    if (now_ == 0 || position == 0 || position > live_.size())
-        return 0;
-    return static_cast<std::int64_t>(live_[position - 1]) -
-           static_cast<std::int64_t>(live_[now_ - 1]);
-}
-
-Bytes OracleForecast::growth() const {
+Bytes OracleForecast::growth_until(std::uint64_t position) const {
     const Bytes live = now_ == 0 ? 0 : live_[now_ - 1];
-    return peaks_.peak() > live ? peaks_.peak() - live : 0;
+    const Bytes peak = live_.peak(now_, position);
+    return peak > live ? peak - live : 0;
 }
 
 }  // namespace tidemark

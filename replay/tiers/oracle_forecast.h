@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tiers/forecast.h"
-#include "core/tiers/peak_window.h"
+#include "core/tiers/live_record.h"
 #include "replay/tiers/tier_program.h"
 
 namespace tidemark {
@@ -27,21 +27,16 @@ class OracleForecast final : public Forecast {
 
     std::uint64_t next_use(BufferId id) const override;
     ExpectedUse expected(std::uint64_t position) const override;
-    std::int64_t growth_at(std::uint64_t position) const override;
-    Bytes growth() const override;
+    Bytes growth_until(std::uint64_t position) const override;
 
     ForecastScore score() const override { return {now_, 0, 0}; }
 
   private:
-    void see_ahead();
-
     const TierProgram& program_;
-    std::vector<Bytes> live_;          // after each use, by the recorded order
+    LiveRecord live_;                  // after each use, by the recorded order
     std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
     std::vector<bool> alive_;
-    std::uint64_t now_ = 0;   // uses so far
-    std::uint64_t seen_ = 0;  // uses that the window has taken in
-    PeakWindow peaks_;
+    std::uint64_t now_ = 0;  // uses so far
 };
 
 }  // namespace tidemark

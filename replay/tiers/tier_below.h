@@ -31,6 +31,7 @@ struct TierStand {
     TierTimeline& timeline;
     const VictimSpec& victims;
     Forecast* forecast = nullptr;  // null: there is none
+    bool guesses = false;          // the forecast may be wrong
 };
 
 class TierBelow {

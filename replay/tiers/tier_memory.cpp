@@ -7,13 +7,22 @@
 #include "core/base/check.h"
 
 namespace tidemark {
+namespace {
+
+// Smaller buffers than this part of their space stay as long as others can leave: a copy of theirs
+// takes its time and makes no room to speak of.
+constexpr Bytes kSmallPart = 16384;
+constexpr std::uint64_t kRecent = 32;  // uses
+
+}  // namespace
 
 struct TierMemory::Gpu final : public Residents {
     Gpu(const TierMemory& memory_, const SpaceSpec& spec)
         : memory(memory_),
           id(spec.id),
           account(spec.capacity, spec.thresholds().limit),
-          room(spec.capacity) {}
+          room(spec.capacity),
+          small(spec.capacity / kSmallPart) {}
 
     bool may_leave(BufferId buffer) const override { return memory.may_leave(buffer); }
 
@@ -35,6 +44,7 @@ struct TierMemory::Gpu final : public Residents {
     SpaceId id;
     SpaceAccount account;
     RoomTimes room;
+    Bytes small;
     Bytes reserved = 0;  // by living reservations, used or not
     std::unique_ptr<VictimPolicy> policy;
     std::optional<std::size_t> in;
@@ -115,7 +125,12 @@ bool TierMemory::may_leave(BufferId id) const {
     const Buffer& known = buffer(id);
     if (known.pins > 0 || (known.charged > 0 && active(known.task) && known.task != asking_))
         return false;
-    return may_wait_ || (known.ready <= now_ && !known.ahead);
+    if (may_wait_)
+        return true;
+    // A guess may be wrong: what was used a moment ago is likely to be used again, whatever it
+    // says.
+    const bool recent = stand_.guesses && operations_ - known.touched < kRecent;
+    return known.ready <= now_ && !known.ahead && known.size >= gpus_[known.gpu]->small && !recent;
 }
 
 void TierMemory::take_away(BufferId id, Nanoseconds when, Departure why) {
@@ -153,6 +168,8 @@ bool TierMemory::leave(BufferId id, Nanoseconds now) {
         stand_.timeline.add(SpanKind::drop, known.gpu, gone, gone, known.size, to_integer(id));
     }
     ++traffic_.evictions;
+    if (stand_.forecast != nullptr && known.content)
+        evicted_.push_back(id);
     if (stand_.forecast != nullptr)
         earliest_evicted_ = std::min(earliest_evicted_, stand_.forecast->next_use(id));
     take_away(id, gone, Departure::evicted);
@@ -269,6 +286,7 @@ void TierMemory::set_hint(BufferId id, std::int32_t hint) {
 
 void TierMemory::touched(BufferId id, std::uint64_t now) {
     operations_ = now;
+    buffer(id).touched = now;
     gpus_[buffer(id).gpu]->policy->touch(id);
 }
 
@@ -288,9 +306,13 @@ bool TierMemory::clean(BufferId id, Nanoseconds now) {
     return true;
 }
 
-Bytes TierMemory::evict_next(SpaceId home, Nanoseconds now) {
+std::optional<BufferId> TierMemory::next_victim(SpaceId home, Nanoseconds now) {
     now_ = now;
-    const auto victim = gpus_[gpu_of(home)]->policy->victim();
+    return gpus_[gpu_of(home)]->policy->victim();
+}
+
+Bytes TierMemory::evict_next(SpaceId home, Nanoseconds now) {
+    const auto victim = next_victim(home, now);
     if (!victim)
         return 0;
     const Bytes size = buffer(*victim).size;

@@ -104,6 +104,12 @@ class TierMemory {
     // The earliest next use of what was evicted since this was last asked, by the forecast.
     std::uint64_t take_earliest_evicted();
 
+    // What was evicted and not brought back yet, the latest last; some may have ended since.
+    std::vector<BufferId>& evicted() { return evicted_; }
+
+    // What the policy of `home` would evict next, if anything may leave.
+    std::optional<BufferId> next_victim(SpaceId home, Nanoseconds now);
+
     // Evicts what its policy would evict next in `home`, if anything may leave. The bytes gone.
     Bytes evict_next(SpaceId home, Nanoseconds now);
 
@@ -142,9 +148,10 @@ class TierMemory {
 
     struct Buffer {
         Bytes size = 0;
-        Bytes charged = 0;      // of `size`, what a reservation pays
-        Nanoseconds ready = 0;  // content and room are there
-        Nanoseconds idle = 0;   // the last kernel that used it ends
+        Bytes charged = 0;          // of `size`, what a reservation pays
+        Nanoseconds ready = 0;      // content and room are there
+        Nanoseconds idle = 0;       // the last kernel that used it ends
+        std::uint64_t touched = 0;  // uses of the program up to its own last one
         std::uint32_t task = kNoTask;
         std::uint32_t gpu = 0;
         std::int32_t hint = 0;
@@ -184,6 +191,7 @@ class TierMemory {
     TierTraffic traffic_;
     std::uint64_t operations_ = 0;
     std::uint64_t earliest_evicted_ = kNeverUsed;
+    std::vector<BufferId> evicted_;
     Nanoseconds now_ = 0;    // of the decision that is being made
     bool may_wait_ = false;  // buffers in flight may leave, when they have arrived
     std::uint32_t asking_ = kNoTask;

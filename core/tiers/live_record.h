@@ -1,0 +1,64 @@
+// LiveRecord: how many bytes lived after each of a row of operations, and the most of any stretch
+// of it: what a peak to come is read from.
+//
+// Maxima of blocks and of blocks of blocks, so that a stretch costs O(kFanout) a level. Not
+// thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace tidemark {
+
+class LiveRecord {
+  public:
+    std::size_t size() const { return levels_[0].size(); }
+
+    Bytes operator[](std::size_t place) const { return levels_[0][place]; }
+
+    void clear() {
+        for (std::vector<Bytes>& level : levels_)
+            level.clear();
+    }
+
+    // Amortised O(1).
+    void push_back(Bytes live) {
+        std::size_t place = levels_[0].size();
+        levels_[0].push_back(live);
+        for (std::size_t level = 1; level < levels_.size(); ++level) {
+            place /= kFanout;
+            if (place == levels_[level].size())
+                levels_[level].push_back(live);
+            else
+                levels_[level][place] = std::max(levels_[level][place], live);
+        }
+    }
+
+    // The most of the places [begin, end); 0 of none.
+    Bytes peak(std::size_t begin, std::size_t end) const {
+        end = std::min(end, size());
+        Bytes most = 0;
+        for (std::size_t level = 0; begin < end; ++level) {
+            const std::vector<Bytes>& values = levels_[level];
+            const bool top = level + 1 == levels_.size();
+            while (begin < end && (top || begin % kFanout != 0))
+                most = std::max(most, values[begin++]);
+            while (begin < end && end % kFanout != 0)
+                most = std::max(most, values[--end]);
+            begin /= kFanout;
+            end /= kFanout;
+        }
+        return most;
+    }
+
+  private:
+    static constexpr std::size_t kFanout = 64;
+
+    std::array<std::vector<Bytes>, 4> levels_;
+};
+
+}  // namespace tidemark
