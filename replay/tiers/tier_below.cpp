@@ -88,7 +88,7 @@ std::optional<Transfer> TierBelow::store(BufferId id, Bytes size, SpaceId gpu,
         Space& space = *spaces_[route.space];
         if (!make_room(route.space, size, earliest))
             continue;
-        const Nanoseconds begin = space.room.take(size, earliest);
+        const Nanoseconds begin = space.room.take(size, earliest).when;
         Transfer moved =
             record(route.first, stand_.links.transfer(route.first, begin, size), size, id);
         if (route.second)
@@ -133,7 +133,7 @@ bool TierBelow::place(BufferId id, Bytes size, Tier tier, Nanoseconds now) {
     for (std::uint32_t space = 0; space < spaces_.size(); ++space) {
         if (spaces_[space]->id.tier != tier || !make_room(space, size, now))
             continue;
-        settle(space, id, size, spaces_[space]->room.take(size, now));
+        settle(space, id, size, spaces_[space]->room.take(size, now).when);
         return true;
     }
     return false;
@@ -158,8 +158,11 @@ void TierBelow::leave(BufferId id, Nanoseconds when, Departure why) {
 }
 
 void TierBelow::forget(BufferId id, Nanoseconds now) {
-    if (holds(id))
-        leave(id, now, Departure::freed);
+    if (!holds(id))
+        return;
+    leave(id, now, Departure::freed);
+    if (stand_.executor != nullptr)
+        stand_.executor->forget(id);
 }
 
 bool TierBelow::make_room(std::uint32_t space, Bytes size, Nanoseconds now) {
@@ -186,7 +189,7 @@ bool TierBelow::move_down(std::uint32_t space, BufferId id, Nanoseconds now) {
         const auto link = stand_.links.find(spaces_[space]->id, disk.id);
         if (disk.id.tier != Tier::disk || !link || disk.account.available() < place.size)
             continue;
-        const Nanoseconds begin = disk.room.take(place.size, std::max(now, place.complete));
+        const Nanoseconds begin = disk.room.take(place.size, std::max(now, place.complete)).when;
         const Transfer moved =
             record(*link, stand_.links.transfer(*link, begin, place.size), place.size, id);
         leave(id, moved.end, Departure::evicted);

@@ -19,6 +19,7 @@
 #include "core/tiers/space_account.h"
 #include "core/tiers/victim_policy.h"
 #include "replay/tiers/room_times.h"
+#include "replay/tiers/tier_executor.h"
 #include "replay/tiers/tier_links.h"
 #include "replay/tiers/tier_timeline.h"
 
@@ -30,8 +31,9 @@ struct TierStand {
     TierLinks& links;
     TierTimeline& timeline;
     const VictimSpec& victims;
-    Forecast* forecast = nullptr;  // null: there is none
-    bool guesses = false;          // the forecast may be wrong
+    Forecast* forecast = nullptr;      // null: there is none
+    bool guesses = false;              // the forecast may be wrong
+    TierExecutor* executor = nullptr;  // null: nothing is done for real
 };
 
 class TierBelow {

@@ -108,6 +108,8 @@ void TierMemory::begin_life(BufferId id, Bytes size, SpaceId home, std::uint32_t
     made.size = size;
     made.gpu = gpu_of(home);
     made.task = task;
+    if (stand_.executor != nullptr)
+        stand_.executor->begin_life(id, size);
 }
 
 void TierMemory::end_life(BufferId id, Nanoseconds now) {
@@ -119,6 +121,8 @@ void TierMemory::end_life(BufferId id, Nanoseconds now) {
     else
         gpus_[ending.gpu]->policy->forget(id);
     ending.alive = false;
+    if (stand_.executor != nullptr)
+        stand_.executor->end_life(id);
 }
 
 bool TierMemory::may_leave(BufferId id) const {
@@ -133,7 +137,16 @@ bool TierMemory::may_leave(BufferId id) const {
     return known.ready <= now_ && !known.ahead && known.size >= gpus_[known.gpu]->small && !recent;
 }
 
-void TierMemory::take_away(BufferId id, Nanoseconds when, Departure why) {
+// The next number, and what is done under it.
+CopyNumber TierMemory::copied_out(BufferId id) {
+    traffic_.spilled += buffer(id).size;
+    buffer(id).copy = ++copies_out_;
+    if (stand_.executor != nullptr)
+        stand_.executor->copy_out(id, copies_out_);
+    return copies_out_;
+}
+
+void TierMemory::take_away(BufferId id, Nanoseconds when, Departure why, CopyNumber copy) {
     Buffer& known = buffer(id);
     Gpu& gpu = *gpus_[known.gpu];
     const bool pays_back = known.charged > 0 && active(known.task);
@@ -141,7 +154,7 @@ void TierMemory::take_away(BufferId id, Nanoseconds when, Departure why) {
     gpu.account.deallocate(known.size, pays_back ? known.charged : 0);
     if (pays_back)
         tasks_[known.task].unused += known.charged;
-    gpu.room.give(known.size, std::max({when, known.idle, known.ready}));
+    gpu.room.give(known.size, std::max({when, known.idle, known.ready}), copy);
     if (known.ahead)
         traffic_.wasted += known.size;
     known.charged = 0;
@@ -155,15 +168,18 @@ bool TierMemory::leave(BufferId id, Nanoseconds now) {
     Buffer& known = buffer(id);
     const Nanoseconds free_from = std::max({now, known.idle, known.ready});
     Nanoseconds gone = free_from;
+    CopyNumber copy = 0;
     if (dirty(id)) {
         const auto moved = below_.store(id, known.size, gpus_[known.gpu]->id, free_from);
         if (!moved)
             return false;
         gone = moved->end;
-        traffic_.spilled += known.size;
+        copy = copied_out(id);
     } else {
-        if (below_.holds(id))
+        if (below_.holds(id)) {
             gone = std::max(gone, below_.complete_at(id));
+            copy = known.copy;
+        }
         traffic_.dropped += known.size;
         stand_.timeline.add(SpanKind::drop, known.gpu, gone, gone, known.size, to_integer(id));
     }
@@ -172,7 +188,7 @@ bool TierMemory::leave(BufferId id, Nanoseconds now) {
         evicted_.push_back(id);
     if (stand_.forecast != nullptr)
         earliest_evicted_ = std::min(earliest_evicted_, stand_.forecast->next_use(id));
-    take_away(id, gone, Departure::evicted);
+    take_away(id, gone, Departure::evicted, copy);
     return true;
 }
 
@@ -242,11 +258,15 @@ Arrival TierMemory::settle(BufferId id, bool reads, Nanoseconds now, bool ahead)
     const bool fits = gpu.account.try_allocate(known.size, known.charged);
     TM_CHECK(fits);
     Arrival arrival;
-    arrival.room = gpu.room.take(known.size, now);
-    arrival.ready = arrival.room;
+    const Room room = gpu.room.take(known.size, now);
+    arrival.room = room.when;
+    arrival.ready = room.when;
+    arrival.copy = room.copy;
     if (below_.holds(id)) {
         if (reads) {
             arrival.ready = below_.load(id, gpu.id, arrival.room).done;
+            if (stand_.executor != nullptr)
+                stand_.executor->copy_in(id, room.copy);
             traffic_.fetched += known.size;
             traffic_.prefetched += ahead ? known.size : 0;
         }
@@ -293,17 +313,6 @@ void TierMemory::touched(BufferId id, std::uint64_t now) {
 bool TierMemory::evict(BufferId id, Nanoseconds now) {
     now_ = now;
     return buffer(id).resident && may_leave(id) && leave(id, now);
-}
-
-bool TierMemory::clean(BufferId id, Nanoseconds now) {
-    Buffer& known = buffer(id);
-    const Nanoseconds from = std::max({now, known.idle, known.ready});
-    if (!below_.store(id, known.size, gpus_[known.gpu]->id, from))
-        return false;
-    traffic_.spilled += known.size;
-    below_.set_duplicate(id, true);
-    gpus_[known.gpu]->policy->revise(id);
-    return true;
 }
 
 std::optional<BufferId> TierMemory::next_victim(SpaceId home, Nanoseconds now) {

@@ -26,6 +26,7 @@ namespace tidemark {
 struct Arrival {
     Nanoseconds room = 0;
     Nanoseconds ready = 0;
+    CopyNumber copy = 0;  // that the room waits for
 };
 
 // What the GPUs did; sums over them.
@@ -97,10 +98,6 @@ class TierMemory {
     // Evicts one buffer, if it is resident and may leave: copied out if dirty. False: it stayed.
     bool evict(BufferId id, Nanoseconds now);
 
-    // Copies a dirty, resident, unpinned buffer out and keeps it: it is clean then. False: no room
-    // below.
-    bool clean(BufferId id, Nanoseconds now);
-
     // The earliest next use of what was evicted since this was last asked, by the forecast.
     std::uint64_t take_earliest_evicted();
 
@@ -150,6 +147,7 @@ class TierMemory {
         Bytes size = 0;
         Bytes charged = 0;          // of `size`, what a reservation pays
         Nanoseconds ready = 0;      // content and room are there
+        CopyNumber copy = 0;        // the last one that took its content out
         Nanoseconds idle = 0;       // the last kernel that used it ends
         std::uint64_t touched = 0;  // uses of the program up to its own last one
         std::uint32_t task = kNoTask;
@@ -178,7 +176,8 @@ class TierMemory {
     bool make_room(Gpu& gpu, Bytes size, std::uint32_t payer, std::uint32_t asking);
     Bytes payable(std::uint32_t task, Bytes size) const;
     bool leave(BufferId id, Nanoseconds now);
-    void take_away(BufferId id, Nanoseconds when, Departure why);
+    CopyNumber copied_out(BufferId id);
+    void take_away(BufferId id, Nanoseconds when, Departure why, CopyNumber copy = 0);
     Arrival settle(BufferId id, bool reads, Nanoseconds now, bool ahead);
     std::uint32_t gpu_of(SpaceId home) const;
 
@@ -189,6 +188,7 @@ class TierMemory {
     std::vector<Buffer> buffers_;
     std::vector<Task> tasks_;
     TierTraffic traffic_;
+    CopyNumber copies_out_ = 0;
     std::uint64_t operations_ = 0;
     std::uint64_t earliest_evicted_ = kNeverUsed;
     std::vector<BufferId> evicted_;

@@ -124,6 +124,8 @@ class TierReplay {
     void begin(Actor& actor, const TierStep& step) {
         actor.clock += step.gap;
         end_kernel(actor, current_);
+        if (stand_.executor != nullptr)
+            stand_.executor->reached(current_, step.gap);
     }
 
     void end_kernel(Actor& actor, std::uint32_t stream) {
@@ -195,11 +197,14 @@ class TierReplay {
             return;
         }
         live_[step.device] += step.size;
-        if (const auto arrival = memory_.bring_in(id, false, actor.clock))
+        if (const auto arrival = memory_.bring_in(id, false, actor.clock)) {
+            if (stand_.executor != nullptr)
+                stand_.executor->wait_room(current_, arrival->copy);
             stall(actor, arrival->room, run_.stalls.room, SpanKind::room_stall);
-        else
+        } else {
             refuse(fmt::format("allocation of {} at {}", format_bytes(step.size),
                                format_duration(actor.clock)));
+        }
         if (step.has_content)
             memory_.set_content(id);
         look_ahead(actor, step.device);
@@ -267,11 +272,20 @@ class TierReplay {
                                format_duration(planned)));
         stall(actor, std::min(latest.room, latest.ready), run_.stalls.room, SpanKind::room_stall);
         stall(actor, latest.ready, run_.stalls.fetch, SpanKind::fetch_stall);
+        if (stand_.executor != nullptr)
+            execute(step);
         for (std::uint32_t i = step.first; i < end; ++i)
             touch(program_.uses[i], i, actor.clock);
         actor.kernel = static_cast<std::uint32_t>(&step - program_.steps.data());
         actor.kernel_begin = actor.clock;
         look_ahead(actor, step.device);
+    }
+
+    void execute(const TierStep& step) {
+        const std::span<const TierUse> uses{program_.uses.data() + step.first, step.count};
+        for (const TierUse& use : uses)
+            stand_.executor->wait_content(current_, use.buffer);
+        stand_.executor->kernel(current_, uses);
     }
 
     // Sees to it that one buffer of a kernel is there. False: no room for it.

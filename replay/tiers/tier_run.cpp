@@ -89,7 +89,8 @@ double TierRun::hit_ratio() const {
 }
 
 Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress) {
+                          const TierScenario& scenario, const TierProgress& progress,
+                          TierExecutor* executor) {
     TM_ASSIGN(const VictimSpec victims, parse_victim_policy(scenario.spill));
     TM_ASSIGN(const MachineSpec sized_machine, sized(program, machine, scenario));
     TierRun run;
@@ -113,9 +114,11 @@ Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine
 
     TierLinks links(sized_machine);
     TierTimeline timeline(scenario.timeline);
-    const std::unique_ptr<Forecast> forecast =
-        make_forecast(program, foresight_of(run.scenario.prefetch, victims.policy->foresight));
-    const TierStand stand{sized_machine, links, timeline, victims, forecast.get()};
+    const Foresight foresight = foresight_of(run.scenario.prefetch, victims.policy->foresight);
+    const std::unique_ptr<Forecast> forecast = make_forecast(program, foresight);
+    const bool guesses = foresight == Foresight::learned;
+    const TierStand stand{sized_machine,  links,   timeline, victims,
+                          forecast.get(), guesses, executor};
     replay_tiers(program, stand, run.scenario.prefetch != Prefetch::none, run, progress);
     for (std::size_t link = 0; link < links.size(); ++link)
         run.links.push_back({links.spec(link).source, links.spec(link).target, links.bytes(link),

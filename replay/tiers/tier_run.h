@@ -14,6 +14,7 @@
 #include "core/tiers/forecast.h"
 #include "core/tiers/machine.h"
 #include "core/tiers/victim_policy.h"
+#include "replay/tiers/tier_executor.h"
 #include "replay/tiers/tier_program.h"
 
 namespace tidemark {
@@ -157,7 +158,9 @@ using TierProgress = std::function<void(std::uint64_t steps_done)>;
 // Replays `program` on `machine`. Thread-safe. Deterministic: the same inputs give the same run but
 // for `elapsed`. O(steps log buffers). Errors (bad_option): an unknown policy or option, a machine
 // without a GPU or without the program's devices, thresholds out of order.
+// `executor`, if not null, is told to do for real what is decided.
 Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress = {});
+                          const TierScenario& scenario, const TierProgress& progress = {},
+                          TierExecutor* executor = nullptr);
 
 }  // namespace tidemark
