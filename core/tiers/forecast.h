@@ -58,6 +58,9 @@ class Forecast {
     // Where a living buffer is used next: a position > now(), kNeverUsed or kUnknownUse.
     virtual std::uint64_t next_use(BufferId id) const = 0;
 
+    // Where it is freed, if it is not used again: as next_use. Otherwise kUnknownUse.
+    virtual std::uint64_t end_of(BufferId id) const = 0;
+
     // What is expected at `position` > now().
     virtual ExpectedUse expected(std::uint64_t position) const = 0;
 

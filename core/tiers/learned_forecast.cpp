@@ -88,6 +88,7 @@ void LearnedForecast::used(const HappenedUse& use) {
     Operation operation;
     operation.kind = Kind::use;
     operation.reads = use.reads;
+    operation.writes = use.writes;
     operation.token = mixed(2 + (use.reads ? 1U : 0U) + (use.writes ? 2U : 0U) +
                             (std::uint64_t{touch_distance(use.buffer)} << 8U));
     happened(operation, to_integer(use.buffer));
@@ -107,8 +108,10 @@ void LearnedForecast::freed(BufferId id) {
         return;
     Life& life = lives_[living.life];
     live_ -= life.size;
-    if (life.last != kNone)
+    if (life.last != kNone) {
         past_[life.last].next = kEnded;
+        past_[life.last].end = static_cast<std::uint32_t>(past_.size());
+    }
     life.buffer = kNone;
     living = {};
 }
@@ -149,7 +152,7 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
     } else {
         ++score_.wrong;
         strikes_ += kStrike;
-        if (!step_over(operation.token)) {
+        if (!step_over(operation)) {
             if (buffer != kNone)
                 living_[buffer].model = kNone;
             return;
@@ -160,20 +163,26 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
     ++cursor_;
 }
 
-// After a difference: goes to the operation that comes next in the past and is alike, if one does
-// soon; else takes what differs for another form of what was expected. False: lost.
-bool LearnedForecast::step_over(std::uint32_t token) {
+// After a difference. If the past goes on with an operation that is alike soon, what lies between
+// was left out this time, and the place is there. Else an operation of the same kind stands for the
+// one expected, and one of another kind came in between: the place stays. Allocations all look
+// alike: they are never searched for. False: nothing in the past is like this operation.
+bool LearnedForecast::step_over(const Operation& operation) {
     if (strikes_ > kMostStrikes) {
         cursor_ = kNone;
         return false;
     }
+    if (operation.kind == Kind::allocate)
+        return false;
     const std::size_t end = std::min<std::size_t>(past_.size() - 1, cursor_ + kSkipped);
     for (std::size_t ahead = cursor_ + 1; ahead < end; ++ahead)
-        if (past_[ahead].token == token) {
+        if (past_[ahead].token == operation.token) {
             cursor_ = static_cast<std::uint32_t>(ahead);
             return true;
         }
-    return true;
+    const Operation& expected = past_[cursor_];
+    return expected.kind == operation.kind && expected.reads == operation.reads &&
+           expected.writes == operation.writes;
 }
 
 // From now on `buffer` plays the part of the one whose operation `model` was.
@@ -277,6 +286,13 @@ std::uint64_t LearnedForecast::next_use(BufferId id) const {
         return kNeverUsed;
     // It should have come already: the program departs from its past with this buffer.
     return next < cursor_ ? kUnknownUse : now() + (next - cursor_) + 1;
+}
+
+std::uint64_t LearnedForecast::end_of(BufferId id) const {
+    if (next_use(id) != kNeverUsed)
+        return kUnknownUse;
+    const std::uint32_t end = past_[living_[to_integer(id)].model].end;
+    return now() + (end > cursor_ ? end - cursor_ : 0) + 1;
 }
 
 ExpectedUse LearnedForecast::expected(std::uint64_t position) const {

@@ -34,6 +34,7 @@ class LearnedForecast final : public Forecast {
     std::uint64_t now() const override { return base_ + past_.size(); }
 
     std::uint64_t next_use(BufferId id) const override;
+    std::uint64_t end_of(BufferId id) const override;
     ExpectedUse expected(std::uint64_t position) const override;
     Bytes growth_until(std::uint64_t position) const override;
 
@@ -53,8 +54,10 @@ class LearnedForecast final : public Forecast {
         std::uint32_t token = 0;
         std::uint32_t life = kNone;  // whose
         std::uint32_t next = kNone;  // the next operation of the same life; kEnded: there was none
+        std::uint32_t end = kNone;   // then: the operation that came first after its free
         Kind kind = Kind::use;
         bool reads = false;
+        bool writes = false;
     };
 
     // A buffer from its allocation to its free.
@@ -83,7 +86,7 @@ class LearnedForecast final : public Forecast {
     void remember();
     void find_place();
     void cast_back(std::uint32_t at);
-    bool step_over(std::uint32_t token);
+    bool step_over(const Operation& operation);
     void pair(std::uint32_t model, std::uint32_t buffer);
     void forget_all();
     std::uint32_t touch_distance(BufferId id) const;

@@ -11,39 +11,52 @@ namespace {
 constexpr Nanoseconds kBacklog = 2'000'000;
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations looked ahead
 constexpr int kMostAtOnce = 64;
-constexpr Bytes kKeptFree = 8;  // of the memory, where nothing is known
+constexpr int kMostPassed = 3;           // victims that may stay, in a step
+constexpr std::size_t kOrderDepth = 24;  // of those evicted last
+constexpr double kCreditKept = 0.95;     // at each fetch on demand
+constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
 
 }  // namespace
 
 void LookAhead::step(Bytes live, Nanoseconds now) {
     send_away(live, now);
-    bring_back(live, now);
+    bring_back(now);
 }
 
 // What would have to leave before its next use anyway leaves now, while the link has time: if
 // between now and then more will live than fits beside what is away already.
 void LookAhead::send_away(Bytes live, Nanoseconds now) {
     const auto link = memory_.link_out(home_);
-    const SpaceAccount& account = memory_.account(home_);
     if (!link)
         return;
-    for (int i = 0; i < kMostAtOnce && links_.free_at(*link) < now + kBacklog; ++i) {
+    int passed = 0;
+    while (passed < kMostPassed && links_.free_at(*link) < now + kBacklog) {
         const auto victim = memory_.next_victim(home_, now);
         if (!victim)
-            return;
-        const std::uint64_t next = forecast_.next_use(*victim);
-        const std::uint64_t until = std::min(next, forecast_.now() + kFarthest);
-        const Bytes peak = live + forecast_.growth_until(until);
-        const Bytes away = live - std::min(live, account.allocated());
-        if (next == kUnknownUse ? account.available() >= account.capacity() / kKeptFree
-                                : peak <= account.capacity() + away)
-            return;
-        if (!memory_.evict(*victim, now))
-            return;
+            break;
+        if (must_leave(*victim, live) && memory_.evict(*victim, now))
+            continue;
+        memory_.pin(*victim);
+        passed_.push_back(*victim);
+        ++passed;
     }
+    for (const BufferId id : passed_)
+        memory_.unpin(id);
+    passed_.clear();
 }
 
-void LookAhead::bring_back(Bytes live, Nanoseconds now) {
+bool LookAhead::must_leave(BufferId id, Bytes live) const {
+    const SpaceAccount& account = memory_.account(home_);
+    const std::uint64_t next = forecast_.next_use(id);
+    if (next == kUnknownUse)
+        return account.available() < account.capacity() / kKeptFree;
+    const std::uint64_t until = std::min({next, forecast_.end_of(id), forecast_.now() + kFarthest});
+    const Bytes peak = live + forecast_.growth_until(until);
+    const Bytes away = live - std::min(live, account.allocated());
+    return peak > account.capacity() + away;
+}
+
+void LookAhead::bring_back(Nanoseconds now) {
     const auto link = memory_.link_in(home_);
     if (!link)
         return;
@@ -66,23 +79,50 @@ void LookAhead::bring_back(Bytes live, Nanoseconds now) {
         ++fetched;
     }
     refill(now);
-    (void)live;
+}
+
+// What was fetched on demand since the last step: was it among the last to leave?
+void LookAhead::learn_order() {
+    std::vector<BufferId>& evicted = memory_.evicted();
+    for (const BufferId fetched : memory_.fetched()) {
+        std::size_t depth = 0;
+        bool found = false;
+        for (std::size_t i = evicted.size(); i-- > 0 && depth < kOrderDepth && !found;) {
+            found = evicted[i] == fetched;
+            depth += found || gone(evicted[i]) ? 0U : 1U;
+        }
+        const double bytes = static_cast<double>(memory_.size(fetched));
+        credit_ = kCreditKept * credit_ + (found ? bytes : -bytes);
+    }
+    memory_.fetched().clear();
 }
 
 void LookAhead::refill(Nanoseconds now) {
+    learn_order();
+    if (credit_ <= 0)
+        return;
     const std::size_t link = *memory_.link_in(home_);
     const SpaceAccount& account = memory_.account(home_);
     std::vector<BufferId>& evicted = memory_.evicted();
-    while (!evicted.empty() && links_.free_at(link) < now + kBacklog) {
-        const BufferId id = evicted.back();
-        if (memory_.alive(id) && !memory_.resident(id) && memory_.below().holds(id)) {
-            if (forecast_.next_use(id) != kUnknownUse ||
-                account.available() < memory_.size(id) + account.capacity() / kKeptFree ||
-                !memory_.bring_in_ahead(id, forecast_.now(), 0, now))
-                return;
+    std::size_t depth = 0;
+    for (std::size_t i = evicted.size(); i-- > 0 && depth < kOrderDepth;) {
+        const BufferId id = evicted[i];
+        if (gone(id)) {
+            evicted.erase(evicted.begin() + static_cast<std::ptrdiff_t>(i));
+            continue;
         }
-        evicted.pop_back();
+        ++depth;
+        if (forecast_.next_use(id) != kUnknownUse)
+            continue;  // bring_back knows better
+        if (links_.free_at(link) >= now + kBacklog ||
+            account.available() < memory_.size(id) + account.capacity() / kKeptFree ||
+            !memory_.bring_in_ahead(id, forecast_.now(), 0, now))
+            return;
     }
+}
+
+bool LookAhead::gone(BufferId id) const {
+    return !memory_.alive(id) || memory_.resident(id) || !memory_.below().holds(id);
 }
 
 }  // namespace tidemark

@@ -3,12 +3,15 @@
 // after it, so that both directions of the link work while kernels run.
 //
 // Where it says nothing, it keeps a part of the memory free, and when much more is free than that,
-// brings back what left last: what a program computes forward it mostly needs again backward.
+// brings back what left last: what a program computes forward it mostly needs again backward. It
+// does so only while that proves right: what was fetched on demand must have been among the last to
+// leave, too.
 //
 // Not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/tiers/forecast.h"
 #include "replay/tiers/tier_memory.h"
@@ -26,14 +29,19 @@ class LookAhead {
 
   private:
     void send_away(Bytes live, Nanoseconds now);
-    void bring_back(Bytes live, Nanoseconds now);
+    bool must_leave(BufferId id, Bytes live) const;
+    void bring_back(Nanoseconds now);
     void refill(Nanoseconds now);
+    void learn_order();
+    bool gone(BufferId id) const;
 
     TierMemory& memory_;
     const TierLinks& links_;
     const Forecast& forecast_;
     SpaceId home_;
+    std::vector<BufferId> passed_;
     std::uint64_t cursor_ = 0;  // positions up to here are looked after
+    double credit_ = 0;         // bytes fetched in the order that refill expects, less those not
 };
 
 }  // namespace tidemark

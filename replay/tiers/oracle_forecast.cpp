@@ -6,21 +6,33 @@
 namespace tidemark {
 
 OracleForecast::OracleForecast(const TierProgram& program)
-    : program_(program), next_(program.buffers, kNoUse), alive_(program.buffers) {
+    : program_(program),
+      next_(program.buffers, kNoUse),
+      ends_(program.uses.size(), kNoUse),
+      last_(program.buffers, kNoUse),
+      alive_(program.buffers) {
     std::vector<Bytes> sizes(program.buffers);
     std::vector<Bytes> record(program.uses.size());
     Bytes live = 0;
+    std::uint32_t uses = 0;
     for (const TierStep& step : program.steps) {
         if (step.kind == StepKind::allocate && step.tier == Tier::gpu) {
             sizes[step.value] = step.size;
             live += step.size;
         } else if (step.kind == StepKind::free) {
             live -= sizes[step.value];
+            if (last_[step.value] != kNoUse)
+                ends_[last_[step.value]] = uses;
+            last_[step.value] = kNoUse;
             sizes[step.value] = 0;
         } else if (step.kind == StepKind::kernel) {
             std::fill_n(record.begin() + step.first, step.count, live);
+            uses = step.first + step.count;
+            for (std::uint32_t i = step.first; i < uses; ++i)
+                last_[to_integer(program.uses[i].buffer)] = i;
         }
     }
+    last_.assign(last_.size(), kNoUse);
     for (const Bytes bytes : record)
         live_.push_back(bytes);
 }
@@ -28,10 +40,12 @@ OracleForecast::OracleForecast(const TierProgram& program)
 void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_use) {
     next_[to_integer(id)] = first_use;
     alive_[to_integer(id)] = true;
+    last_[to_integer(id)] = kNoUse;
 }
 
 void OracleForecast::used(const HappenedUse& use) {
     next_[to_integer(use.buffer)] = use.next;
+    last_[to_integer(use.buffer)] = use.place;
     now_ = std::max<std::uint64_t>(now_, use.place + std::uint64_t{1});
 }
 
@@ -43,6 +57,13 @@ void OracleForecast::freed(BufferId id) {
 std::uint64_t OracleForecast::next_use(BufferId id) const {
     const std::uint32_t next = next_[to_integer(id)];
     return next == kNoUse ? kNeverUsed : std::max<std::uint64_t>(next, now_) + 1;
+}
+
+std::uint64_t OracleForecast::end_of(BufferId id) const {
+    if (next_use(id) != kNeverUsed || last_[to_integer(id)] == kNoUse)
+        return kUnknownUse;
+    const std::uint32_t end = ends_[last_[to_integer(id)]];
+    return end == kNoUse ? kNeverUsed : std::max<std::uint64_t>(end, now_) + 1;
 }
 
 ExpectedUse OracleForecast::expected(std::uint64_t position) const {

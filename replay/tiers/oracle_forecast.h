@@ -26,6 +26,7 @@ class OracleForecast final : public Forecast {
     std::uint64_t now() const override { return now_; }
 
     std::uint64_t next_use(BufferId id) const override;
+    std::uint64_t end_of(BufferId id) const override;
     ExpectedUse expected(std::uint64_t position) const override;
     Bytes growth_until(std::uint64_t position) const override;
 
@@ -35,6 +36,8 @@ class OracleForecast final : public Forecast {
     const TierProgram& program_;
     LiveRecord live_;                  // after each use, by the recorded order
     std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
+    std::vector<std::uint32_t> ends_;  // by use, if it is the last: uses before the free
+    std::vector<std::uint32_t> last_;  // by buffer: its latest use
     std::vector<bool> alive_;
     std::uint64_t now_ = 0;  // uses so far
 };

@@ -23,8 +23,10 @@ struct TierBelow::Space final : public Residents {
         facts.dirty = !below.places_[to_integer(buffer)].duplicate;
         const Forecast* const forecast = below.stand_.forecast;
         facts.now = forecast == nullptr ? 0 : forecast->now();
-        if (forecast != nullptr)
+        if (forecast != nullptr) {
             facts.next_use = forecast->next_use(buffer);
+            facts.end = forecast->end_of(buffer);
+        }
         return facts;
     }
 

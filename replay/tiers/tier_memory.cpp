@@ -12,7 +12,7 @@ namespace {
 // Smaller buffers than this part of their space stay as long as others can leave: a copy of theirs
 // takes its time and makes no room to speak of.
 constexpr Bytes kSmallPart = 16384;
-constexpr std::uint64_t kRecent = 32;  // uses
+constexpr std::uint64_t kRecent = 2;  // uses
 
 }  // namespace
 
@@ -33,9 +33,11 @@ struct TierMemory::Gpu final : public Residents {
         facts.now = memory.operations_;
         facts.hint = known.hint;
         facts.dirty = memory.dirty(buffer);
+        facts.empty = !known.content;
         if (const Forecast* const forecast = memory.stand_.forecast; forecast != nullptr) {
             facts.now = forecast->now();
             facts.next_use = forecast->next_use(buffer);
+            facts.end = forecast->end_of(buffer);
         }
         return facts;
     }
@@ -269,6 +271,8 @@ Arrival TierMemory::settle(BufferId id, bool reads, Nanoseconds now, bool ahead)
                 stand_.executor->copy_in(id, room.copy);
             traffic_.fetched += known.size;
             traffic_.prefetched += ahead ? known.size : 0;
+            if (!ahead && stand_.forecast != nullptr)
+                fetched_.push_back(id);
         }
         if (reads && keep_copies_)
             below_.set_duplicate(id, true);

@@ -104,6 +104,9 @@ class TierMemory {
     // What was evicted and not brought back yet, the latest last; some may have ended since.
     std::vector<BufferId>& evicted() { return evicted_; }
 
+    // What was fetched on demand since this was last emptied.
+    std::vector<BufferId>& fetched() { return fetched_; }
+
     // What the policy of `home` would evict next, if anything may leave.
     std::optional<BufferId> next_victim(SpaceId home, Nanoseconds now);
 
@@ -130,7 +133,7 @@ class TierMemory {
 
     bool may_leave(BufferId id) const;
 
-    TierBelow& below() { return below_; }
+    const TierBelow& below() const { return below_; }
 
     const TierTraffic& traffic() const { return traffic_; }
 
@@ -192,6 +195,7 @@ class TierMemory {
     std::uint64_t operations_ = 0;
     std::uint64_t earliest_evicted_ = kNeverUsed;
     std::vector<BufferId> evicted_;
+    std::vector<BufferId> fetched_;
     Nanoseconds now_ = 0;    // of the decision that is being made
     bool may_wait_ = false;  // buffers in flight may leave, when they have arrived
     std::uint32_t asking_ = kNoTask;

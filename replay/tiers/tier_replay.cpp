@@ -301,6 +301,8 @@ class TierReplay {
         const auto arrival = memory_.bring_in(use.buffer, use.reads, planned);
         if (!arrival)
             return false;
+        if (arrival->ready == arrival->room)
+            run_.hit_bytes += size;  // there was nothing to fetch
         latest.room = std::max(latest.room, arrival->room);
         latest.ready = std::max(latest.ready, arrival->ready);
         return true;
