@@ -11,7 +11,8 @@ namespace {
 constexpr Nanoseconds kBacklog = 2'000'000;
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations looked ahead
 constexpr int kMostAtOnce = 64;
-constexpr int kMostPassed = 3;           // victims that may stay, in a step
+constexpr int kMostPassed = 3;  // victims that may stay, in a step; then none is looked for
+constexpr int kRest = 8;        // in so many steps
 constexpr std::size_t kOrderDepth = 24;  // of those evicted last
 constexpr double kCreditKept = 0.95;     // at each fetch on demand
 constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
@@ -27,7 +28,7 @@ void LookAhead::step(Bytes live, Nanoseconds now) {
 // between now and then more will live than fits beside what is away already.
 void LookAhead::send_away(Bytes live, Nanoseconds now) {
     const auto link = memory_.link_out(home_);
-    if (!link)
+    if (!link || (resting_ > 0 && --resting_ > 0) || !pressing(live))
         return;
     int passed = 0;
     while (passed < kMostPassed && links_.free_at(*link) < now + kBacklog) {
@@ -43,6 +44,16 @@ void LookAhead::send_away(Bytes live, Nanoseconds now) {
     for (const BufferId id : passed_)
         memory_.unpin(id);
     passed_.clear();
+    if (passed == kMostPassed)
+        resting_ = kRest;
+}
+
+// Whether anything may have to leave at all, as far as can be seen.
+bool LookAhead::pressing(Bytes live) const {
+    const SpaceAccount& account = memory_.account(home_);
+    const Bytes away = live - std::min(live, account.allocated());
+    return account.available() < account.capacity() / kKeptFree ||
+           live + forecast_.growth_until(forecast_.now() + kFarthest) > account.capacity() + away;
 }
 
 bool LookAhead::must_leave(BufferId id, Bytes live) const {

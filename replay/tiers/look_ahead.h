@@ -29,6 +29,7 @@ class LookAhead {
 
   private:
     void send_away(Bytes live, Nanoseconds now);
+    bool pressing(Bytes live) const;
     bool must_leave(BufferId id, Bytes live) const;
     void bring_back(Nanoseconds now);
     void refill(Nanoseconds now);
@@ -40,6 +41,7 @@ class LookAhead {
     const Forecast& forecast_;
     SpaceId home_;
     std::vector<BufferId> passed_;
+    int resting_ = 0;           // steps
     std::uint64_t cursor_ = 0;  // positions up to here are looked after
     double credit_ = 0;         // bytes fetched in the order that refill expects, less those not
 };
