@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 namespace tidemark {
@@ -86,10 +87,12 @@ class Builder {
             case EventKind::use:
                 return use(event);
             case EventKind::record_event:
-                step(event, StepKind::record).value = event.aux;
+                step(event, StepKind::record).value = program_.records;
+                points_[event.aux] = program_.records++;
                 return;
             case EventKind::wait_event:
-                step(event, StepKind::wait).value = event.aux;
+                if (const auto point = points_.find(event.aux); point != points_.end())
+                    step(event, StepKind::wait).value = point->second;
                 return;
             case EventKind::synchronize:
                 if ((event.flags & kWholeDevice) != 0)
@@ -257,8 +260,9 @@ class Builder {
     bool has_uses_;
     TierProgram program_;
     std::vector<Life> lives_;
-    std::vector<Nanoseconds> last_time_;  // by stream
-    std::vector<Open> open_;              // by stream
+    std::vector<Nanoseconds> last_time_;                       // by stream
+    std::vector<Open> open_;                                   // by stream
+    std::unordered_map<std::uint32_t, std::uint32_t> points_;  // of each event, the latest
     Bytes live_bytes_ = 0;
     std::uint32_t next_assumed_ = 0;
 };

@@ -34,9 +34,9 @@ enum class StepKind : std::uint8_t {
     allocate,     // buffer, size
     free,         // buffer
     kernel,       // uses [first, first + count)
-    record,       // event
-    wait,         // event
-    synchronize,  // the whole device: all streams' work so far
+    record,       // point: the stream has come to it
+    wait,         // point, recorded before: the stream waits for it
+    synchronize,  // all streams' steps before it in the recorded order are done first
     reserve,      // task, size
     release,      // task, size
     move,         // buffer, tier: the program's own wish
@@ -49,7 +49,7 @@ struct TierStep {
     std::uint32_t stream = 0;
     std::uint32_t first = 0;     // kernel: index of its first use
     std::uint32_t count = 0;     // kernel: of its uses
-    std::uint32_t value = 0;     // buffer, event, task or name
+    std::uint32_t value = 0;     // buffer, point, task or name
     std::uint32_t use = kNoUse;  // allocate: the buffer's first use
     std::uint16_t device = 0;
     StepKind kind = StepKind::allocate;
@@ -63,11 +63,12 @@ struct TierProgram {
     std::uint32_t buffers = 0;    // every BufferId is below this: the largest live set
     std::uint32_t streams = 1;
     std::uint32_t devices = 1;
-    std::uint64_t events = 0;  // of the trace
-    Nanoseconds duration = 0;  // recorded, from the start to the last step
-    Bytes peak_bytes = 0;      // the most that lived at once in GPU memory, over all devices
-    Bytes largest_kernel = 0;  // the most that one kernel uses: no smaller GPU can run it
-    std::string assumption;    // what was assumed of a trace without uses; else empty
+    std::uint32_t records = 0;  // every point is below this
+    std::uint64_t events = 0;   // of the trace
+    Nanoseconds duration = 0;   // recorded, from the start to the last step
+    Bytes peak_bytes = 0;       // the most that lived at once in GPU memory, over all devices
+    Bytes largest_kernel = 0;   // the most that one kernel uses: no smaller GPU can run it
+    std::string assumption;     // what was assumed of a trace without uses; else empty
     std::uint64_t trace_hash = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <unordered_map>
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t kShownRefusals = 8;
 constexpr std::uint32_t kNoStep = 0xffffffffU;
+constexpr Nanoseconds kNotReached = -1;
 constexpr std::uint64_t kProgressSteps = 1U << 16U;
 
 class TierReplay {
@@ -32,6 +34,7 @@ class TierReplay {
           scenario_(run.scenario),
           memory_(stand, program.buffers, run.scenario.keep_copies),
           streams_(program.streams),
+          points_(program.records, kNotReached),
           live_(program.devices) {
         if (stand.forecast != nullptr && look_ahead)
             for (std::uint32_t device = 0; device < program.devices; ++device)
@@ -45,9 +48,13 @@ class TierReplay {
         while (next_actor()) {
             Actor& actor = streams_[current_];
             const TierStep& step = program_.steps[actor.step];
-            begin(actor, step);
+            if (!actor.postponed)
+                begin(actor, step);
+            actor.postponed = false;
             take(actor, step);
-            if (!actor.blocked)
+            if (actor.postponed)
+                turns_.push({latest_turn(), actor.step, current_});
+            else if (!actor.blocked)
                 advance(current_);
             if (++done % kProgressSteps == 0 && progress)
                 progress(done);
@@ -62,7 +69,8 @@ class TierReplay {
         std::uint32_t kernel = kNoStep;  // the one that runs, whose buffers are pinned
         Nanoseconds kernel_begin = 0;
         std::uint32_t reservation = TierMemory::kNoTask;  // that its allocations are charged to
-        bool blocked = false;
+        bool blocked = false;                             // for a reservation, or a point
+        bool postponed = false;                           // its step has begun and comes again
     };
 
     struct Reservation {
@@ -112,12 +120,21 @@ class TierReplay {
             return streams_[0].step != kNoStep;
         }
         while (turns_.empty() && !waiting_.empty())
-            break_deadlock();
+            break_deadlock();  // who waits for a point waits for one of those
         if (turns_.empty())
             return false;
         current_ = turns_.top().stream;
         turns_.pop();
         return true;
+    }
+
+    // When the last of those who can go on does.
+    Nanoseconds latest_turn() const {
+        Nanoseconds latest = 0;
+        for (const Actor& other : streams_)
+            if (other.step != kNoStep && !other.blocked)
+                latest = std::max(latest, other.clock + program_.steps[other.step].gap);
+        return latest;
     }
 
     // The stream reaches its next step: what it ran until now is over.
@@ -149,19 +166,11 @@ class TierReplay {
             case StepKind::kernel:
                 return kernel(actor, step);
             case StepKind::record:
-                if (step.value >= events_.size())
-                    events_.resize(step.value + 1);
-                events_[step.value] = actor.clock;
-                return;
+                return record(actor, step);
             case StepKind::wait:
-                if (step.value < events_.size())
-                    actor.clock = std::max(actor.clock, events_[step.value]);
-                return;
+                return wait(actor, step);
             case StepKind::synchronize:
-                for (const Actor& other : streams_)
-                    if (other.kernel == kNoStep)
-                        actor.clock = std::max(actor.clock, other.clock);
-                return;
+                return synchronize(actor);
             case StepKind::reserve:
                 return reserve(actor, step);
             case StepKind::release:
@@ -173,6 +182,40 @@ class TierReplay {
                     stand_.forecast->marked(step.value);
                 return;
         }
+    }
+
+    void record(Actor& actor, const TierStep& step) {
+        points_[step.value] = actor.clock;
+        const auto [first, last] = awaiting_.equal_range(step.value);
+        for (auto waiting = first; waiting != last; ++waiting) {
+            Actor& other = streams_[waiting->second];
+            other.clock = std::max(other.clock, actor.clock);
+            other.blocked = false;
+            advance(waiting->second);
+        }
+        awaiting_.erase(first, last);
+    }
+
+    // The point comes earlier in the recorded order, but its stream may have been held up.
+    void wait(Actor& actor, const TierStep& step) {
+        if (points_[step.value] == kNotReached) {
+            actor.blocked = true;
+            awaiting_.emplace(step.value, current_);
+            return;
+        }
+        actor.clock = std::max(actor.clock, points_[step.value]);
+    }
+
+    // Comes again when the streams that have steps before this one have taken them.
+    void synchronize(Actor& actor) {
+        bool early = false;
+        Nanoseconds when = actor.clock;
+        for (const Actor& other : streams_) {
+            when = std::max(when, other.clock);
+            early = early || (other.step < actor.step && !other.blocked);
+        }
+        actor.clock = early ? actor.clock : when;
+        actor.postponed = early;
     }
 
     void refuse(std::string what) {
@@ -490,8 +533,9 @@ class TierReplay {
     std::vector<std::uint32_t> next_step_;
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
     std::uint32_t current_ = 0;
-    std::vector<Nanoseconds> events_;
-    std::vector<Bytes> live_;  // by device
+    std::vector<Nanoseconds> points_;                       // when each was reached
+    std::multimap<std::uint32_t, std::uint32_t> awaiting_;  // point, stream
+    std::vector<Bytes> live_;                               // by device
     FairOrder<std::uint32_t> waiting_;
     std::unordered_map<std::uint32_t, Reservation> pending_;  // of waiting streams
     std::vector<Reservation> held_;

@@ -16,16 +16,14 @@ namespace {
 // When the program would end if memory were unlimited: only the streams' own waits count.
 Nanoseconds unlimited_makespan(const TierProgram& program) {
     std::vector<Nanoseconds> clocks(program.streams);
-    std::vector<Nanoseconds> events;
+    std::vector<Nanoseconds> points(program.records);
     for (const TierStep& step : program.steps) {
         Nanoseconds& clock = clocks[step.stream];
         clock += step.gap;
         if (step.kind == StepKind::record) {
-            if (step.value >= events.size())
-                events.resize(step.value + 1);
-            events[step.value] = clock;
-        } else if (step.kind == StepKind::wait && step.value < events.size()) {
-            clock = std::max(clock, events[step.value]);
+            points[step.value] = clock;
+        } else if (step.kind == StepKind::wait) {
+            clock = std::max(clock, points[step.value]);
         } else if (step.kind == StepKind::synchronize) {
             clock = *std::max_element(clocks.begin(), clocks.end());
         }

@@ -1,0 +1,239 @@
+// run_tiers: virtual time, stalls and bytes of programs small enough to be counted by hand.
+#include "tests/replay/tiers/programs.h"
+
+using namespace tidemark;
+using support::kReadWrite;
+using support::run_on;
+using support::small_machine;
+using support::TierTrace;
+
+namespace {
+
+// Writes a and b, which don't fit together, then reads a.
+TierProgram two_that_do_not_fit() {
+    return TierTrace()
+        .allocate(0, 0, 100)
+        .use(10, 0, kWrites, 1)
+        .allocate(20, 1, 100)
+        .use(30, 1, kWrites, 2)
+        .use(40, 0, kReads, 3)
+        .until(50)
+        .program();
+}
+
+}  // namespace
+
+TEST_CASE("with memory for all nothing moves and nothing stalls", "[tiers][run]") {
+    const TierRun run = run_on(two_that_do_not_fit(), small_machine(200));
+
+    CHECK(run.makespan == 50);
+    CHECK(run.unlimited == 50);
+    CHECK(run.slowdown() == 1.0);
+    CHECK(run.spilled_bytes + run.fetched_bytes == 0);
+    CHECK(run.stalls.total() == 0);
+    CHECK(run.hit_ratio() == 1.0);
+}
+
+TEST_CASE("an eviction and a fetch stall the stream for their copies", "[tiers][run]") {
+    const TierRun run = run_on(two_that_do_not_fit(), small_machine(100));
+
+    // At 20 a leaves (100 ns), so b comes at 120; at 140 b leaves, at 240 a's copy begins.
+    CHECK(run.stalls.room == 200);
+    CHECK(run.stalls.fetch == 100);
+    CHECK(run.makespan == 350);
+    CHECK(run.spilled_bytes == 200);
+    CHECK(run.fetched_bytes == 100);
+    CHECK(run.used_bytes == 300);
+    CHECK(run.hit_bytes == 200);
+    CHECK(run.out_of_memory == 0);
+}
+
+TEST_CASE("what was not written since its last copy leaves for free", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).use(10, 0, kWrites, 1).allocate(20, 1, 100).use(30, 1, kWrites, 2);
+    trace.use(40, 0, kReads, 3).use(50, 1, kReads, 4).use(60, 0, kReads, 5).until(70);
+
+    const TierRun kept = run_on(trace.program(), small_machine(100));
+    CHECK(kept.spilled_bytes == 200);  // each once
+    CHECK(kept.fetched_bytes == 300);
+    CHECK(kept.dropped_bytes == 200);
+
+    TierScenario scenario;
+    scenario.keep_copies = false;
+    const TierRun given_up = run_on(trace.program(), small_machine(100), scenario);
+    CHECK(given_up.spilled_bytes == 400);
+    CHECK(given_up.dropped_bytes == 0);
+}
+
+TEST_CASE("what was written again is copied out again", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).use(10, 0, kWrites, 1).allocate(20, 1, 100).use(30, 1, kWrites, 2);
+    trace.use(40, 0, kReadWrite, 3).use(50, 1, kReads, 4).until(60);
+
+    CHECK(run_on(trace.program(), small_machine(100)).spilled_bytes == 300);
+}
+
+TEST_CASE("content that nobody wrote is not copied", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).allocate(10, 1, 100).use(20, 1, kWrites, 1).use(30, 0, kWrites, 2);
+    const TierRun run = run_on(trace.until(40).program(), small_machine(100));
+
+    CHECK(run.spilled_bytes == 100);  // only the one that had been written
+    CHECK(run.fetched_bytes == 0);
+}
+
+TEST_CASE("a whole overwrite needs room, not content", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).use(10, 0, kWrites, 1).allocate(20, 1, 100).use(30, 1, kWrites, 2);
+    const TierRun run =
+        run_on(trace.use(40, 0, kWrites, 3).until(50).program(), small_machine(100));
+
+    CHECK(run.fetched_bytes == 0);
+    CHECK(run.spilled_bytes == 200);
+}
+
+TEST_CASE("a kernel that can never fit is refused, and the rest goes on", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 80).allocate(0, 1, 80).use(10, 0, kWrites, 1).use(11, 1, kWrites, 1);
+    const TierRun run = run_on(trace.use(20, 0, kReads, 2).until(30).program(), small_machine(100));
+
+    CHECK(run.out_of_memory == 1);
+    REQUIRE(run.refusals.size() == 1);
+    CHECK(run.refusals[0].find("kernel 1") != std::string::npos);
+    CHECK(run.kernels == 2);
+}
+
+TEST_CASE("a full host moves what it holds to the disk", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).use(10, 0, kWrites, 1).allocate(20, 1, 100).use(30, 1, kWrites, 2);
+    trace.allocate(40, 2, 100).use(50, 2, kWrites, 3).use(60, 0, kReads, 4).until(70);
+    const TierRun run = run_on(trace.program(), small_machine(100, 100, 1000));
+
+    Bytes to_disk = 0;
+    for (const TierLinkUse& link : run.links)
+        to_disk += link.target.tier == Tier::disk ? link.bytes : 0;
+    CHECK(to_disk >= 100);
+    CHECK(run.out_of_memory == 0);
+    for (const TierSpacePeak& space : run.spaces)
+        CHECK(space.peak <= space.capacity);
+}
+
+TEST_CASE("without room below a buffer stays and the request is refused", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100).use(10, 0, kWrites, 1).allocate(20, 1, 100).use(30, 1, kWrites, 2);
+    const TierRun run = run_on(trace.until(40).program(), small_machine(100, 50));
+
+    CHECK(run.out_of_memory == 2);  // the allocation, and the kernel that uses it
+    CHECK(run.spilled_bytes == 0);
+}
+
+TEST_CASE("reservations wait in fair order until they fit", "[tiers][run]") {
+    TierTrace trace;
+    trace.reserve(0, 1, 80, 0).allocate(5, 0, 80, 0).use(10, 0, kWrites, 1, 0);
+    trace.reserve(20, 2, 50, 1).allocate(30, 1, 50, 1).use(40, 1, kWrites, 2, 1);
+    trace.free(100, 0, 0).release(110, 1, 0).release(120, 2, 1);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    CHECK(run.reservations.asked == 2);
+    CHECK(run.reservations.waited == 1);
+    CHECK(run.reservations.max == 90);  // from 20 until the release at 110
+    CHECK(run.stalls.reservation == 90);
+    CHECK(run.spilled_bytes == 0);  // what is reserved never leaves for others
+    CHECK(run.out_of_memory == 0);
+}
+
+TEST_CASE("a reservation takes the place of what is merely resident", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 80, 0).use(10, 0, kWrites, 1, 0).until(15, 0);
+    trace.reserve(20, 2, 50, 1).allocate(30, 1, 50, 1).use(40, 1, kWrites, 2, 1).release(50, 2, 1);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    CHECK(run.reservations.waited == 0);
+    CHECK(run.spilled_bytes == 80);
+}
+
+TEST_CASE("reservations that wait for each other are found and told", "[tiers][run]") {
+    TierTrace trace;
+    trace.reserve(0, 1, 60, 0).reserve(0, 2, 40, 1);
+    trace.reserve(10, 3, 60, 0).reserve(10, 4, 40, 1);
+    trace.release(20, 3, 0).release(20, 1, 0).release(20, 4, 1).release(20, 2, 1);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    CHECK(run.deadlocks >= 1);
+    CHECK(run.reservations.refused >= 1);
+    REQUIRE_FALSE(run.refusals.empty());
+    CHECK(run.refusals[0].find("wait for") != std::string::npos);
+}
+
+TEST_CASE("over-reservation policies", "[tiers][run]") {
+    TierTrace trace;
+    trace.reserve(0, 1, 40, 0).allocate(10, 0, 60, 0).use(20, 0, kWrites, 1, 0);
+    const TierProgram program = trace.free(30, 0, 0).release(40, 1, 0).program();
+    TierScenario scenario;
+
+    scenario.over_reservation = OverReservation::ignore;
+    CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 0);
+    scenario.over_reservation = OverReservation::increase;
+    CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 0);
+    scenario.over_reservation = OverReservation::fail;
+    CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 1);
+}
+
+TEST_CASE("a stall pushes its own stream and whoever waits for it", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 100, 0).use(10, 0, kWrites, 1, 0).allocate(20, 1, 100, 0);
+    trace.use(30, 1, kWrites, 2, 0).event(40, EventKind::record_event, 0, 0);
+    trace.event(45, EventKind::wait_event, 0, 1).until(50, 1).until(50, 2);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    // Stream 0 stalls for 100 at 20; its event is reached at 140, stream 1 goes on 5 later.
+    CHECK(run.makespan == 145);
+    CHECK(run.unlimited == 50);
+}
+
+TEST_CASE("the same inputs give the same run, timeline and all", "[tiers][run]") {
+    TierScenario scenario;
+    scenario.timeline = true;
+    const TierRun one = run_on(two_that_do_not_fit(), small_machine(100), scenario);
+    const TierRun two = run_on(two_that_do_not_fit(), small_machine(100), scenario);
+
+    REQUIRE(one.timeline.size() == two.timeline.size());
+    REQUIRE_FALSE(one.timeline.empty());
+    for (std::size_t i = 0; i < one.timeline.size(); ++i) {
+        CHECK(one.timeline[i].begin == two.timeline[i].begin);
+        CHECK(one.timeline[i].end >= one.timeline[i].begin);
+    }
+    CHECK(one.makespan == two.makespan);
+}
+
+TEST_CASE("spilling in the background begins and ends at its thresholds", "[tiers][run]") {
+    TierTrace trace;
+    for (std::uint32_t i = 0; i < 9; ++i)
+        trace.allocate(10 * i, i, 10).use(10 * i + 5, i, kWrites, i);
+    TierScenario scenario;
+    scenario.spill_start = 0.8;
+    scenario.spill_stop = 0.5;
+    const TierRun run = run_on(trace.until(2000).program(), small_machine(100), scenario);
+
+    CHECK(run.spilled_bytes == 40);  // from 90 used down to 50
+    CHECK(run.stalls.total() == 0);
+}
+
+TEST_CASE("a device that the machine lacks is an error that says which", "[tiers][run]") {
+    TierProgram program = two_that_do_not_fit();
+    program.devices = 2;
+    const auto run = run_tiers(program, small_machine(100), {});
+    REQUIRE_FALSE(run);
+    CHECK(run.error().what.find("gpu:1") != std::string::npos);
+}
+
+TEST_CASE("links that share a bus add up to its bandwidth", "[tiers][links]") {
+    MachineSpec machine = small_machine(100);
+    machine.buses = {{"shared", 1e9}};
+    machine.links[0].bus = "shared";
+    machine.links[1].bus = "shared";
+
+    const TierRun run = run_on(two_that_do_not_fit(), machine);
+    CHECK(run.makespan == 350);  // one after another as it is: no more, and no less
+    CHECK(run.stalls.total() == 300);
+}
