@@ -43,6 +43,7 @@ class LookAhead {
     std::vector<BufferId> passed_;
     int resting_ = 0;           // steps
     std::uint64_t cursor_ = 0;  // positions up to here are looked after
+    Bytes wasted_ = 0;          // of what was brought in ahead, so far
     double credit_ = 0;         // bytes fetched in the order that refill expects, less those not
 };
 
