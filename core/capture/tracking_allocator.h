@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/allocator/allocator.h"
+#include "core/allocator/forwarding_allocator.h"
 
 namespace tidemark {
 
@@ -59,7 +59,7 @@ class AllocationTracker {
 
 // Passes on to `inner`, which must outlive it. Not thread-safe; its tracker is. The refusal of a
 // frozen one is a device_error with the status not_permitted.
-class TrackingAllocator final : public Allocator {
+class TrackingAllocator final : public ForwardingAllocator {
   public:
     explicit TrackingAllocator(Allocator& inner, AllocationTracker tracker = {});
 
@@ -68,15 +68,9 @@ class TrackingAllocator final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
-    void trim(TrimLevel level) override;
-    void begin_pool(PoolId pool, PoolTraits traits) override;
-    void end_pool(PoolId pool) override;
-    void close_pool(PoolId pool) override;
-    void trim_pool(PoolId pool) override;
-    void plan_pool(PoolId pool, std::span<const PlannedAllocation> expected) override;
-    Result<void> reconfigure(const Options& options) override;
-    Bytes largest_free() const override;
-    void for_each_region(const std::function<void(const Region&)>& visit) const override;
+
+    // Errors (unsupported): always, it would not know what was asked for.
+    Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
   private:
     struct Entry {
@@ -84,15 +78,8 @@ class TrackingAllocator final : public Allocator {
         Bytes requested = 0;
     };
 
-    template <class Call>
-    void forward(Call call);
-
-    Allocator& inner_;
     AllocationTracker tracker_;
-    std::vector<Entry> entries_;
-    std::vector<std::uint32_t> vacant_;
-    Bytes retired_ = 0;  // retired, not yet let go
-    Usage told_;         // usage_ as the last call left it
+    NodeTable<Entry> entries_;
 };
 
 // Lets an allocation go at its own end, on `stream`, unless released before.

@@ -37,7 +37,11 @@ std::string to_text(SpaceId id);  // "gpu:0", "host:1", "disk:0"
 // Errors (bad_option): not "TIER:NUMBER".
 Result<SpaceId> parse_space_id(std::string_view text);
 
-// Thresholds of a space in whole bytes (products are truncated).
+// No space is larger: up to here a fraction can name every number of bytes exactly.
+constexpr Bytes kLargestSpace = Bytes{1} << 52;
+
+// Thresholds of a space in whole bytes. A fraction is the decimal that it is written as, and what
+// it leaves of a byte is dropped: 0.29 of 100 bytes is 29, 0.85 of 101 is 85.
 struct Thresholds {
     Bytes limit = 0;        // reservations are granted while used + request <= limit
     Bytes spill_start = 0;  // spilling in the background begins when used > spill_start,
@@ -45,7 +49,7 @@ struct Thresholds {
 };
 
 struct SpaceSpec {
-    SpaceId id;
+    SpaceId id = {};
     Bytes capacity = 0;
     Bytes granularity = 1;         // sizes count rounded up to multiples of it; a power of two
     double reservation_limit = 1;  // fractions of the capacity
@@ -90,12 +94,19 @@ struct MachineSpec {
     const LinkSpec* link(SpaceId source, SpaceId target) const;
 
     // Whether it makes sense: fractions in (0, 1], stop <= start, spaces sorted and unique, links
-    // between spaces that exist, named buses that exist, bandwidths above 0. Errors (bad_input)
-    // say which field of which space or link.
+    // between spaces that exist, named buses that exist, bandwidths of at least a byte per second.
+    // Errors (bad_input) say which field of which space or link: "/spaces/1/capacity".
     Result<void> validate() const;
 };
 
-// What a copy of `size` bytes keeps `link` busy for, without its latency. O(1).
+// `fraction` (0 to 1) of `capacity` as above. O(1).
+Bytes bytes_of_fraction(double fraction, Bytes capacity);
+
+// The fraction of `capacity` that is `part` to the byte; both as in a space, 0 < part <= capacity.
+// The one with the fewest digits if 6 suffice. O(1).
+double fraction_of_bytes(Bytes part, Bytes capacity);
+
+// What a copy of `size` bytes keeps `link` busy for, without its latency; centuries at most. O(1).
 Nanoseconds transfer_time(const LinkSpec& link, Bytes size);
 
 }  // namespace tidemark

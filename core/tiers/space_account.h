@@ -38,6 +38,9 @@ class SpaceAccount {
     // What could still be reserved.
     Bytes reservable() const { return used() < limit_ ? limit_ - used() : 0; }
 
+    // The peak begins anew at what is used now.
+    void reset_peak() { peak_used_ = used(); }
+
     // Sets bytes aside for a reservation, all or nothing.
     bool try_reserve(Bytes size) {
         if (size > reservable())

@@ -1,0 +1,116 @@
+// ForwardingAllocator: an Allocator over an Allocator that passes every call on and keeps the
+// counters of both the same. What watches, counts or charges allocations derives from it and
+// overrides the calls that concern it.
+//
+// A derived class whose nodes aren't those of the inner allocator (it keeps entries of its own, see
+// NodeTable) overrides allocate, deallocate, record_use and restore, and hands the inner one its
+// own allocation with the flag `retired` of what it was given.
+//
+// Not thread-safe. Costs a virtual call and a copy of the counters.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/base/check.h"
+
+namespace tidemark {
+
+class ForwardingAllocator : public Allocator {
+  public:
+    // `inner` outlives it.
+    explicit ForwardingAllocator(Allocator& inner);
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
+    void deallocate(const Allocation& allocation, StreamId stream) override;
+    void record_use(const Allocation& allocation, StreamId stream) override;
+    void trim(TrimLevel level) override;
+    void begin_pool(PoolId pool, PoolTraits traits) override;
+    void end_pool(PoolId pool) override;
+    void close_pool(PoolId pool) override;
+    void trim_pool(PoolId pool) override;
+    void plan_pool(PoolId pool, std::span<const PlannedAllocation> expected) override;
+    Result<void> reconfigure(const Options& options) override;
+    Bytes largest_free() const override;
+    void for_each_region(const std::function<void(const Region&)>& visit) const override;
+    Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
+
+  protected:
+    Allocator& inner() const { return inner_; }
+
+    // A clone of the inner allocator that has heard of every retirement; null if it has none.
+    std::unique_ptr<Allocator> clone_inner(Device& device) const;
+
+    // Counts a request that was refused here and never came to the inner allocator.
+    void count_refusal() {
+        ++refused_here_;
+        ++stats_.out_of_memory;
+    }
+
+    // Runs `call`, which calls the inner allocator, with the counters of both sides brought in line
+    // before and after.
+    template <class Call>
+    auto forward(Call call) -> decltype(call()) {
+        before_call();
+        if constexpr (std::is_void_v<decltype(call())>) {
+            call();
+            after_call();
+        } else {
+            auto result = call();
+            after_call();
+            return result;
+        }
+    }
+
+  private:
+    Bytes retired_since_last_call() const { return told_.allocated - usage_.allocated; }
+
+    void before_call();
+    void after_call();
+
+    Allocator& inner_;
+    Usage told_;  // usage_ as the last call left it
+    std::uint64_t refused_here_ = 0;
+};
+
+// Entries of a wrapper by Allocation::node, used again when they are vacated. O(1).
+template <class Entry>
+class NodeTable {
+  public:
+    std::uint32_t put(Entry entry) {
+        if (vacant_.empty()) {
+            entries_.push_back(std::move(entry));
+            return static_cast<std::uint32_t>(entries_.size() - 1);
+        }
+        const std::uint32_t node = vacant_.back();
+        vacant_.pop_back();
+        entries_[node] = std::move(entry);
+        return node;
+    }
+
+    const Entry& at(std::uint32_t node) const {
+        TM_CHECK(node < entries_.size());
+        return entries_[node];
+    }
+
+    // Every place, vacated ones too: those are Entry{}.
+    template <class Visit>
+    void for_each(Visit visit) {
+        for (Entry& entry : entries_)
+            visit(entry);
+    }
+
+    Entry take(std::uint32_t node) {
+        TM_CHECK(node < entries_.size());
+        vacant_.push_back(node);
+        return std::exchange(entries_[node], {});
+    }
+
+  private:
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> vacant_;
+};
+
+}  // namespace tidemark
