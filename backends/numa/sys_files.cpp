@@ -1,7 +1,9 @@
 // Small files and the few forms that they have.
 #include "backends/numa/sys_files.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 namespace tidemark {
@@ -54,6 +56,15 @@ std::optional<std::int64_t> read_sys_number(const std::string& path) {
     if (error != std::errc() || stop != end)
         return std::nullopt;
     return number;
+}
+
+std::vector<std::string> list_sys_folder(const std::string& path) {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(path, none))
+        names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 std::vector<unsigned> parse_number_list(std::string_view text) {

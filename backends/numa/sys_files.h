@@ -21,6 +21,9 @@ std::optional<std::string> read_sys_text(const std::string& path);
 // A file that holds one whole number, in decimal or as 0x....
 std::optional<std::int64_t> read_sys_number(const std::string& path);
 
+// The names in a folder, sorted; none if there is no such folder.
+std::vector<std::string> list_sys_folder(const std::string& path);
+
 // "0-3,8" as 0 1 2 3 8; what cannot be read ends the list. At most 65536 numbers.
 std::vector<unsigned> parse_number_list(std::string_view text);
 

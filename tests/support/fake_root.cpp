@@ -32,6 +32,16 @@ void FakeRoot::put_program(std::string_view path, std::string_view content) {
     std::filesystem::permissions(path_ + std::string(path), std::filesystem::perms::owner_all);
 }
 
+void FakeRoot::link(std::string_view path, std::string_view target) {
+    namespace fs = std::filesystem;
+    const fs::path from = path_ + std::string(path);
+    const fs::path folder = from.parent_path();
+    const fs::path whole = path_ + std::string(target);
+    fs::create_directories(folder);
+    fs::create_directories(whole);
+    fs::create_directory_symlink(fs::relative(whole, folder), from);
+}
+
 void FakeRoot::put_node(unsigned id, unsigned mebibytes, std::string_view cpus,
                         std::string_view distances) {
     const std::string folder = fmt::format("/sys/devices/system/node/node{}", id);

@@ -22,6 +22,10 @@ class FakeRoot {
     // The same, as a program that may be run.
     void put_program(std::string_view path, std::string_view content);
 
+    // Makes "/sys/..." a link to the folder `target` ("/sys/devices/..."), which is made if need
+    // be.
+    void link(std::string_view path, std::string_view target);
+
     // A memory node of `mebibytes`, a quarter of them free and as much used for files alone.
     void put_node(unsigned id, unsigned mebibytes, std::string_view cpus,
                   std::string_view distances);

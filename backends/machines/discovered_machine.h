@@ -1,0 +1,42 @@
+// What was found here, as a machine can be built of it (core/tiers/machine_builder.h).
+//
+// What a link carries is not told by any driver. It is estimated, unless it was measured: a PCI
+// link gives 85 % of its transfers times its lanes (an H200 on PCIe 5.0 was measured at 87 %), an
+// NVLink 85 % of 25 GB/s, a drive what drives of its kind do. The notes say of each figure whether
+// it was told, estimated, measured or assumed. Thread-safe; O(GPUs^2 + directories^2).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/topology/topology.h"
+#include "core/tiers/machine_builder.h"
+
+namespace tidemark {
+
+// The links of the GPUs of one product, as they were measured.
+struct MeasuredLinks {
+    std::string gpu;  // the product: "NVIDIA H200"
+    FoundLink to_host = {};
+    FoundLink from_host = {};
+};
+
+struct DiscoveryQuestion {
+    std::string name = "this-computer";
+    std::vector<std::string> directories = {};  // each is one disk, as large as its free space
+    std::vector<MeasuredLinks> measured = {};
+    std::string root = {};  // stands for "/" where drives are looked up
+};
+
+struct DiscoveredMachine {
+    FoundMachine found;
+    std::vector<std::pair<std::string, std::string>> notes;  // (what, how), as in DescribedMachine
+};
+
+// GPUs by ordinal, nodes that have memory, directories in their order. Errors: not_found: no such
+// directory; bad_option: two directories are on one file system, or one has no room.
+Result<DiscoveredMachine> discover_machine(const Topology& topology,
+                                           const DiscoveryQuestion& question = {});
+
+}  // namespace tidemark

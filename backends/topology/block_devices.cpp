@@ -1,0 +1,100 @@
+// A folder a device; where its link leads says what it is.
+#include "backends/topology/block_devices.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "backends/numa/sys_files.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> kKinds{"nvme", "sata", "raid", "other"};
+constexpr Bytes kSector = 512;  // what /sys counts in, whatever the drive does
+constexpr int kDeepest = 8;     // volumes on volumes
+
+BlockKind kind_of(const std::string& name, const std::string& place) {
+    if (name.starts_with("md"))
+        return BlockKind::raid;
+    if (place.find("/nvme") != std::string::npos)
+        return BlockKind::nvme;
+    return place.find("/ata") != std::string::npos ? BlockKind::sata : BlockKind::other;
+}
+
+std::optional<BlockDevice> read_device(const std::string& name, const std::string& root) {
+    const std::string folder = root + "/sys/block/" + name;
+    const std::int64_t sectors = read_sys_number(folder + "/size").value_or(0);
+    if (sectors <= 0)
+        return std::nullopt;
+    std::error_code none;
+    const std::string place = fs::canonical(folder, none).string();
+    return BlockDevice{.name = name,
+                       .kind = kind_of(name, place),
+                       .capacity = static_cast<Bytes>(sectors) * kSector,
+                       .rotating = read_sys_number(folder + "/queue/rotational") == 1,
+                       .path = parse_pci_path(place),
+                       .parts = list_sys_folder(folder + "/slaves")};
+}
+
+// The device that `name` is, or is a partition of, or is mapped to.
+std::optional<BlockDevice> resolve(std::string name, const std::string& root) {
+    for (int depth = 0; depth < kDeepest; ++depth) {
+        if (!name.starts_with("dm-"))
+            return read_device(name, root);
+        const std::vector<std::string> below =
+            list_sys_folder(root + "/sys/block/" + name + "/slaves");
+        if (below.empty())
+            return std::nullopt;
+        std::error_code none;
+        name = below.front();
+        if (!fs::exists(root + "/sys/block/" + name, none)) {  // a partition
+            const fs::path place = fs::canonical(root + "/sys/class/block/" + name, none);
+            name = place.parent_path().filename().string();
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_text(BlockKind kind) {
+    return kKinds[static_cast<std::size_t>(kind)];
+}
+
+std::vector<BlockDevice> find_block_devices(const std::string& root) {
+    constexpr std::array<std::string_view, 7> kNoDrives{"loop", "ram", "zram", "dm-",
+                                                        "fd",   "sr",  "nbd"};
+    std::vector<BlockDevice> devices;
+    for (const std::string& name : list_sys_folder(root + "/sys/block")) {
+        const bool drive = std::none_of(kNoDrives.begin(), kNoDrives.end(),
+                                        [&](auto prefix) { return name.starts_with(prefix); });
+        if (std::optional<BlockDevice> device = read_device(name, root); drive && device)
+            devices.push_back(std::move(*device));
+    }
+    return devices;
+}
+
+std::optional<BlockDevice> block_device_of(const std::string& folder, const std::string& root) {
+    struct stat facts {};
+
+    if (stat(folder.c_str(), &facts) != 0)
+        return std::nullopt;
+    const std::string entry =
+        fmt::format("{}/sys/dev/block/{}:{}", root, major(facts.st_dev), minor(facts.st_dev));
+    std::error_code none;
+    const fs::path place = fs::canonical(entry, none);
+    if (none)
+        return std::nullopt;
+    const bool partition = fs::exists(place / "partition", none);
+    const fs::path whole = partition ? place.parent_path() : place;
+    return resolve(whole.filename().string(), root);
+}
+
+}  // namespace tidemark

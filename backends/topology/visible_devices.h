@@ -1,0 +1,36 @@
+// Which GPUs a list like CUDA_VISIBLE_DEVICES names.
+//
+// Entries are numbers, UUIDs ("GPU-5a1b...", a prefix that only one has will do) and MIG instances
+// ("MIG-<uuid>", or "MIG-GPU-<uuid>/1/0" as before CUDA 11.4), which stand for the GPU that they
+// are cut from. CUDA stops at the first entry that it cannot resolve, hides the rest without a
+// word, and takes an entry that is there twice for a fault as well; here a fault is an Error that
+// says what CUDA would do, and duplicates collapse. "-1" ends the list, as it does for CUDA.
+// Pure; thread-safe; O(entries * GPUs).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tidemark {
+
+// A GPU as lists name it: its number is its place among all.
+struct NamedGpu {
+    std::string uuid = {};              // "GPU-..."
+    std::vector<std::string> mig = {};  // of what it is cut into: "MIG-..."
+};
+
+// Numbers of GPUs, in the order in which they are first named.
+using VisibleDevices = std::vector<std::size_t>;
+
+// `text`: nothing (the variable is not set): all; empty: none. Errors (bad_option): an entry is out
+// of range, an invalid numeric entry (also one with too many digits), unknown, ambiguous or empty.
+Result<VisibleDevices> visible_devices(std::optional<std::string_view> text,
+                                       std::span<const NamedGpu> all);
+
+}  // namespace tidemark

@@ -1,0 +1,176 @@
+// tidemark machines: the machines that memory tiers are replayed on, and this computer as one.
+#include <filesystem>
+#include <fstream>
+
+#include "backends/machines/discovered_machine.h"
+#include "backends/machines/machine_json.h"
+#include "backends/topology/visible_devices.h"
+#include "replay/analysis/link_figures.h"
+#include "replay/cli/command.h"
+#include "replay/cli/written_files.h"
+#include "replay/report/machines_report.h"
+
+namespace tidemark::commands {
+namespace {
+
+class Machines final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"NAME", "", "a shipped machine, or a file; without it all are listed"},
+                       name_);
+        arguments.flag({"--discover", "", "this computer"}, discover_);
+        arguments.text(
+            {"--gpus", "LIST", "with --discover: which, as in CUDA_VISIBLE_DEVICES: 0,2 or UUIDs"},
+            gpus_);
+        arguments.list({"--disk", "DIR",
+                        "with --discover: a directory that is spilled to; more "
+                        "than once for several disks"},
+                       directories_);
+        arguments.text({"--profile", "FILE",
+                        "with --discover: its card's measured links, as "
+                        "`tidemark calibrate` wrote them"},
+                       profile_);
+        arguments.text({"-o,--output", "FILE",
+                        "writes the machine, to be changed and used; - for "
+                        "standard output"},
+                       target_);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(check_words());
+        std::vector<DescribedMachine> machines;
+        if (discover_) {
+            TM_ASSIGN(DescribedMachine machine, discovered());
+            machines.push_back(std::move(machine));
+        } else if (!name_.empty()) {
+            TM_ASSIGN(DescribedMachine machine, open_described_machine(name_));
+            machines.push_back(std::move(machine));
+        } else {
+            for (const std::string_view name : machine_names()) {
+                TM_ASSIGN(DescribedMachine machine, open_described_machine(name));
+                machines.push_back(std::move(machine));
+            }
+        }
+        TM_TRY(write(context, machines.front()));
+        if (target_ != "-")
+            print(context, machines);
+        return ExitCode::yes;
+    }
+
+  private:
+    Result<void> check_words() const {
+        TM_TRY(allow_report(target_, json_));
+        if (discover_ && !name_.empty())
+            return fail(ErrorCode::bad_option, "shows this computer, not a machine by name",
+                        "--discover");
+        if (!discover_ && !(gpus_.empty() && directories_.empty() && profile_.empty()))
+            return fail(ErrorCode::bad_option,
+                        "--gpus, --disk and --profile are about this computer", "machines",
+                        "add --discover");
+        if (!target_.empty() && !discover_ && name_.empty())
+            return fail(ErrorCode::bad_option, "which machine?", "-o",
+                        "give a name, or --discover");
+        return {};
+    }
+
+    Result<DescribedMachine> discovered() const {
+        const Topology topology = discover_topology();
+        DiscoveryQuestion question{.directories = directories_};
+        if (!target_.empty() && target_ != "-")
+            question.name = std::filesystem::path(target_).stem();
+        if (!profile_.empty()) {
+            TM_ASSIGN(MeasuredLinks measured, measured_links(topology));
+            question.measured.push_back(std::move(measured));
+        }
+        TM_ASSIGN(DiscoveredMachine discovered, discover_machine(topology, question));
+        WantedMachine wanted;
+        if (!gpus_.empty()) {
+            TM_ASSIGN(wanted.gpus.ids, chosen_gpus(topology));
+        }
+        TM_ASSIGN(MachineSpec machine, build_machine(wanted, discovered.found));
+        if (directories_.empty())
+            discovered.notes.emplace_back("disk", "none: --disk DIR adds one");
+        return DescribedMachine{std::move(machine), std::move(discovered.notes)};
+    }
+
+    Result<MeasuredLinks> measured_links(const Topology& topology) const {
+        TM_ASSIGN(const CostProfile profile, load_profile(profile_));
+        bool here = false;
+        for (const Gpu& gpu : topology.cuda ? topology.cuda->gpus : std::vector<Gpu>{})
+            here = here || gpu.cuda.name == profile.device;
+        if (!here)
+            return fail(ErrorCode::bad_option, "is of an " + profile.device + ", which is not here",
+                        profile_, "`tidemark calibrate` measures the card that is");
+        MeasuredLinks measured{.gpu = profile.device};
+        const auto of = [&](Transfer transfer) {
+            return link_of(profile.transfers[static_cast<std::size_t>(transfer)]);
+        };
+        TM_ASSIGN(measured.to_host, of(Transfer::to_host));
+        TM_ASSIGN(measured.from_host, of(Transfer::to_device));
+        return measured;
+    }
+
+    Result<std::vector<std::int32_t>> chosen_gpus(const Topology& topology) const {
+        if (!topology.cuda)
+            return tl::make_unexpected(topology.cuda.error());
+        std::vector<NamedGpu> all;
+        for (const Gpu& gpu : topology.cuda->gpus)
+            all.push_back({.uuid = gpu.cuda.uuid});
+        TM_ASSIGN(const VisibleDevices visible, visible_devices(gpus_, all));
+        if (visible.empty())
+            return fail(ErrorCode::bad_option, "names no GPU", "--gpus");
+        std::vector<std::int32_t> ids;
+        for (const std::size_t index : visible)
+            ids.push_back(topology.cuda->gpus[index].cuda.ordinal);
+        return ids;
+    }
+
+    Result<void> write(Context& context, const DescribedMachine& machine) const {
+        if (target_.empty())
+            return {};
+        const std::string text = machine_text(machine);
+        if (target_ == "-") {
+            context.print(text);
+            return {};
+        }
+        std::ofstream file(target_, std::ios::binary);
+        if (!(file << text).flush())
+            return fail(ErrorCode::io, "cannot be written", target_);
+        return {};
+    }
+
+    void print(Context& context, const std::vector<DescribedMachine>& machines) const {
+        if (json_)
+            context.print(machines_json(machines, target_, context.provenance()));
+        else if (discover_ || !name_.empty())
+            context.print(machine_report_text(machines.front(), target_));
+        else
+            context.print(machines_text(machines));
+    }
+
+    std::string name_;
+    std::string gpus_;
+    std::vector<std::string> directories_;
+    std::string profile_;
+    std::string target_;
+    bool discover_ = false;
+    bool json_ = false;
+};
+
+}  // namespace
+
+CommandInfo machines_command() {
+    return {
+        .name = "machines",
+        .summary = "list the machines that tiers are replayed on, or describe this computer as one",
+        .examples =
+            "  tidemark machines\n"
+            "  tidemark machines h200-node                        its spaces and links\n"
+            "  tidemark machines h200-node -o my-node.json        a copy, to be changed\n"
+            "  tidemark machines --discover --disk /scratch -o my-node.json\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Machines>(); },
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,22 @@
+// What `machines` tells: spaces, links and buses, and how their figures were come by. Pure; text
+// as in text.h, JSON as in json.h (the keys are in docs/json.md).
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "backends/machines/machine_json.h"
+#include "replay/report/model.h"
+
+namespace tidemark {
+
+// All of them, a line each.
+std::string machines_text(std::span<const DescribedMachine> machines);
+
+// One, whole. `target`: the file that it was written to; empty if to none.
+std::string machine_report_text(const DescribedMachine& machine, const std::string& target);
+
+std::string machines_json(std::span<const DescribedMachine> machines, const std::string& target,
+                          const Provenance& provenance);
+
+}  // namespace tidemark
