@@ -1,0 +1,411 @@
+// Linearizability: what threads see of one space is what they would see if their calls had come one
+// after another, each at a moment between its begin and its end. Short random histories are
+// searched for such an order (Wing and Gong, JPDC 17, 1993); the rules are SpaceAccount's.
+// Histories of threads that wait in the queue are held against the protocol that wait_model.h has
+// proved.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "core/base/random.h"
+#include "core/tiers/memory_space.h"
+#include "core/tiers/space_account.h"
+#include "core/tiers/wait_queue.h"
+#include "tests/core/tiers/small_machine.h"
+#include "tests/core/tiers/wait_model.h"
+
+namespace {
+
+using namespace tidemark;
+
+constexpr Bytes kCapacity = 12;
+constexpr Bytes kLimit = 9;
+constexpr std::size_t kThreads = 3;
+
+// One call, as it was seen. Every thread has a reservation and an allocation of its own.
+struct Call {
+    enum class Kind : std::uint8_t { reserve, release, grow, shrink, charge, uncharge, look };
+    Kind kind = Kind::look;
+    Bytes size = 0;
+    std::size_t thread = 0;
+    Bytes result = 0;  // 1: granted; shrink: what was given back; look: what is used
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+// The rules, one call after another.
+struct Sequential {
+    struct Thread {
+        bool reserved = false;
+        Bytes size = 0;   // of the reservation
+        Bytes plain = 0;  // allocated outside of it
+    };
+
+    SpaceAccount account{kCapacity, kLimit};
+    std::array<Thread, kThreads> threads = {};
+
+    // What the call would give now.
+    Bytes apply(const Call& call) {
+        Thread& thread = threads[call.thread];
+        switch (call.kind) {
+            case Call::Kind::reserve:
+                if (!account.try_reserve(call.size))
+                    return 0;
+                thread.reserved = true;
+                thread.size = call.size;
+                return 1;
+            case Call::Kind::grow:
+                if (!account.try_reserve(call.size))
+                    return 0;
+                thread.size += call.size;
+                return 1;
+            case Call::Kind::shrink:
+            case Call::Kind::release: {
+                const Bytes unused = thread.size;
+                account.unreserve(unused);
+                thread.size = 0;
+                return call.kind == Call::Kind::shrink ? unused : 1;
+            }
+            case Call::Kind::charge:
+                if (!account.try_allocate(call.size))
+                    return 0;
+                thread.plain = call.size;
+                return 1;
+            case Call::Kind::uncharge:
+                account.deallocate(thread.plain);
+                thread.plain = 0;
+                return 1;
+            case Call::Kind::look:
+                return account.used();
+        }
+        return 0;
+    }
+};
+
+// Whether the calls that are left can follow each other from `state` on.
+bool linear(const std::vector<Call>& history, std::uint32_t done, const Sequential& state,
+            std::unordered_set<std::uint32_t>& failed) {
+    if (done + 1 == std::uint32_t{1} << history.size())
+        return true;
+    // What has been done determines the counters: each call's effect is known by its result.
+    if (failed.count(done) != 0)
+        return false;
+    std::uint64_t first_end = ~std::uint64_t{0};
+    for (std::size_t at = 0; at < history.size(); ++at)
+        if ((done >> at & 1) == 0)
+            first_end = std::min(first_end, history[at].end);
+    for (std::size_t at = 0; at < history.size(); ++at) {
+        if ((done >> at & 1) != 0 || history[at].begin > first_end)
+            continue;
+        Sequential next = state;
+        if (next.apply(history[at]) == history[at].result &&
+            linear(history, done | std::uint32_t{1} << at, next, failed))
+            return true;
+    }
+    failed.insert(done);
+    return false;
+}
+
+bool linear(const std::vector<Call>& history) {
+    std::unordered_set<std::uint32_t> failed;
+    return linear(history, 0, {}, failed);
+}
+
+// Some calls of one thread, as its state allows them.
+class Player {
+  public:
+    Player(MemorySpace& space, std::size_t thread, std::uint64_t seed)
+        : space_(space), thread_(thread), random_(seed) {}
+
+    Call play(std::atomic<std::uint64_t>& clock) {
+        Call call;
+        call.thread = thread_;
+        call.size = 1 + random_.below(6);
+        call.kind = choose();
+        call.begin = clock.fetch_add(1);
+        dawdle();
+        call.result = perform(call);
+        dawdle();
+        call.end = clock.fetch_add(1);
+        return call;
+    }
+
+    void finish() {
+        reservation_.release();
+        space_.uncharge(charge_);
+    }
+
+  private:
+    using Kind = Call::Kind;
+
+    Kind choose() {
+        const std::uint64_t dice = random_.below(8);
+        if (dice == 0)
+            return Kind::look;
+        if (dice < 3)
+            return charge_ ? Kind::uncharge : Kind::charge;
+        if (!reservation_)
+            return Kind::reserve;
+        return dice < 5 ? Kind::release : dice < 7 ? Kind::grow : Kind::shrink;
+    }
+
+    // So that others come in between, on machines with few cores too.
+    void dawdle() {
+        if (random_.below(2) == 0)
+            std::this_thread::yield();
+    }
+
+    Bytes perform(const Call& call) {
+        switch (call.kind) {
+            case Kind::reserve: {
+                auto taken = space_.try_reserve(call.size);
+                if (taken)
+                    reservation_ = std::move(*taken);
+                return taken ? 1 : 0;
+            }
+            case Kind::release:
+                reservation_.release();
+                return 1;
+            case Kind::grow:
+                return reservation_.grow_by(call.size) ? 1 : 0;
+            case Kind::shrink:
+                return reservation_.shrink_to_fit();
+            case Kind::charge: {
+                auto taken = space_.charge(call.size);
+                if (taken)
+                    charge_ = *taken;
+                return taken ? 1 : 0;
+            }
+            case Kind::uncharge:
+                space_.uncharge(charge_);
+                return 1;
+            case Kind::look:
+                return space_.used();
+        }
+        return 0;
+    }
+
+    MemorySpace& space_;
+    std::size_t thread_;
+    Random random_;
+    MemoryReservation reservation_;
+    Charge charge_;
+};
+
+// Threads that live for all rounds: a round is what they do between two meetings.
+std::vector<std::vector<Call>> histories(std::size_t rounds, std::uint64_t seed) {
+    MemorySpace space(small_space({Tier::gpu, 0}, kCapacity, 0.75));
+    std::vector<std::vector<std::vector<Call>>> calls(kThreads,
+                                                      std::vector<std::vector<Call>>(rounds));
+    std::atomic<std::uint64_t> clock = 0;
+    std::atomic<std::size_t> arrived = 0;
+    const auto meet = [&arrived](std::size_t meeting) {
+        ++arrived;
+        while (arrived < meeting * kThreads)
+            std::this_thread::yield();
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t who = 0; who < kThreads; ++who)
+        threads.emplace_back([&, who] {
+            Random random(seed + who);
+            for (std::size_t round = 0; round < rounds; ++round) {
+                Player player(space, who, random.next());
+                meet(2 * round + 1);
+                for (std::size_t count = 1 + random.below(2); count < 4; ++count)
+                    if (calls[who][round].size() < (who < 2 ? 3U : 2U))
+                        calls[who][round].push_back(player.play(clock));
+                meet(2 * round + 2);
+                player.finish();
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    std::vector<std::vector<Call>> result(rounds);
+    for (std::size_t round = 0; round < rounds; ++round)
+        for (std::size_t who = 0; who < kThreads; ++who)
+            result[round].insert(result[round].end(), calls[who][round].begin(),
+                                 calls[who][round].end());
+    return result;
+}
+
+void check_histories(std::size_t rounds) {
+    std::size_t overlapping = 0;
+    for (const std::vector<Call>& history : histories(rounds, 7)) {
+        REQUIRE(history.size() <= 8);
+        REQUIRE(linear(history));
+        for (const Call& call : history)
+            for (const Call& other : history)
+                overlapping +=
+                    call.thread < other.thread && call.begin < other.end && other.begin < call.end
+                        ? 1
+                        : 0;
+    }
+    INFO(rounds << " histories, " << overlapping << " pairs of calls at the same time");
+    CHECK(overlapping > rounds / 10);
+}
+
+TEST_CASE("Calls of several threads on a space are linearizable", "[tiers][linear]") {
+    check_histories(1500);
+}
+
+TEST_CASE("Calls of several threads on a space are linearizable, for long",
+          "[tiers][linear][.long]") {
+    check_histories(200'000);
+}
+
+TEST_CASE("The search tells histories that no order explains", "[tiers][linear]") {
+    using Kind = Call::Kind;
+    // Two of 6 bytes at the same time, both granted, though only 9 may be reserved.
+    CHECK(!linear({{Kind::reserve, 6, 0, 1, 0, 3}, {Kind::reserve, 6, 1, 1, 1, 2}}));
+    CHECK(linear({{Kind::reserve, 6, 0, 1, 0, 3}, {Kind::reserve, 6, 1, 0, 1, 2}}));
+    CHECK(linear({{Kind::reserve, 6, 0, 0, 0, 3}, {Kind::reserve, 6, 1, 1, 1, 2}}));
+    // Neither granted.
+    CHECK(!linear({{Kind::reserve, 6, 0, 0, 0, 3}, {Kind::reserve, 6, 1, 0, 1, 2}}));
+    // One who looks after a release has ended sees nothing of it.
+    CHECK(!linear({{Kind::reserve, 6, 0, 1, 0, 1},
+                   {Kind::release, 0, 0, 1, 2, 3},
+                   {Kind::look, 0, 1, 6, 4, 5}}));
+    CHECK(linear({{Kind::reserve, 6, 0, 1, 0, 1},
+                  {Kind::release, 0, 0, 1, 2, 5},
+                  {Kind::look, 0, 1, 6, 3, 4}}));
+}
+
+// Threads that take from two spaces, wait for that and give back, on the real queue.
+struct Waiting {
+    static constexpr std::size_t kActors = 3;
+
+    model::Scenario scenario;
+    std::vector<std::vector<model::Seen>> seen;
+
+    explicit Waiting(Random& random) {
+        scenario.free = {3, 2};
+        scenario.bypass_limit = static_cast<std::uint32_t>(random.below(3));
+        for (std::size_t who = 0; who < kActors; ++who) {
+            const bool tries = random.below(4) == 0;
+            const int size = 1 + static_cast<int>(random.below(3));
+            scenario.actors.push_back({{{.kind = model::Step::Kind::take,
+                                         .size = size,
+                                         .spaces = size == 3 ? 1 : 1 + random.below(3),
+                                         .priority = static_cast<int>(random.below(2)),
+                                         .gives_up = tries},
+                                        {.kind = model::Step::Kind::give}}});
+        }
+        seen.assign(kActors, std::vector<model::Seen>(2));
+    }
+};
+
+class WaitingRound {
+  public:
+    WaitingRound(Waiting& waiting, std::atomic<std::uint64_t>& clock)
+        : waiting_(waiting),
+          clock_(clock),
+          queue_({.bypass_limit = waiting.scenario.bypass_limit}),
+          free_(waiting.scenario.free) {}
+
+    void play(std::size_t who, Random& random) {
+        const model::Step& step = waiting_.scenario.actors[who].program[0];
+        model::Seen& take = waiting_.seen[who][0];
+        model::Seen& give = waiting_.seen[who][1];
+        WaitRequest request{.spaces = step.spaces, .priority = step.priority};
+        if (step.gives_up)
+            request.timeout = std::chrono::nanoseconds(0);
+        take.begin = clock_.fetch_add(1);
+        queue_.wait(request, [&](SpaceMask open) { return attempt(step, open, take); });
+        take.end = clock_.fetch_add(1);
+        if (random.below(2) == 0)
+            std::this_thread::yield();
+        give.begin = clock_.fetch_add(1);
+        {
+            const std::lock_guard lock(mutex_);
+            if (take.space >= 0)
+                free_[static_cast<std::size_t>(take.space)] += step.size;
+        }
+        if (random.below(2) == 0)
+            std::this_thread::yield();
+        queue_.notify();
+        give.end = clock_.fetch_add(1);
+    }
+
+  private:
+    SpaceMask attempt(const model::Step& step, SpaceMask open, model::Seen& take) {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t space = 0; space < free_.size(); ++space) {
+            if ((open & space_bit(space)) == 0 || step.size > free_[space])
+                continue;
+            free_[space] -= step.size;
+            take.space = static_cast<int>(space);
+            return space_bit(space);
+        }
+        return 0;
+    }
+
+    Waiting& waiting_;
+    std::atomic<std::uint64_t>& clock_;
+    WaitQueue queue_;
+    std::mutex mutex_;
+    std::vector<int> free_;
+};
+
+std::vector<Waiting> play_waiting(std::size_t rounds, std::uint64_t seed) {
+    Random random(seed);
+    std::atomic<std::uint64_t> clock = 0;
+    std::vector<Waiting> played;
+    std::vector<std::unique_ptr<WaitingRound>> tables;
+    played.reserve(rounds);
+    for (std::size_t round = 0; round < rounds; ++round) {
+        played.emplace_back(random);
+        tables.push_back(std::make_unique<WaitingRound>(played.back(), clock));
+    }
+    std::atomic<std::size_t> arrived = 0;
+    std::vector<std::thread> threads;
+    for (std::size_t who = 0; who < Waiting::kActors; ++who)
+        threads.emplace_back([&, who] {
+            Random own(seed + 1 + who);
+            for (std::size_t round = 0; round < rounds; ++round) {
+                ++arrived;
+                while (arrived < (round + 1) * Waiting::kActors)
+                    std::this_thread::yield();
+                tables[round]->play(who, own);
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    return played;
+}
+
+void check_waiting(std::size_t rounds) {
+    for (const Waiting& waiting : play_waiting(rounds, 11))
+        REQUIRE(model::explains(waiting.scenario, waiting.seen));
+}
+
+TEST_CASE("Histories of threads that wait are the explored protocol's", "[tiers][linear]") {
+    check_waiting(200);
+}
+
+TEST_CASE("Histories of threads that wait are the explored protocol's, for long",
+          "[tiers][linear][.long]") {
+    check_waiting(50'000);
+}
+
+TEST_CASE("What the protocol cannot have done is told", "[tiers][linear]") {
+    const model::Step take{.kind = model::Step::Kind::take, .size = 1};
+    const model::Step give{.kind = model::Step::Kind::give};
+    // One waits for what the other gives back.
+    const model::Scenario scenario{{{{take, give}}, {{give}, false, {1}}}, {0}};
+    CHECK(model::explains(scenario, {{{0, 5, 0}, {6, 7}}, {{1, 4}}}));
+    CHECK(!model::explains(scenario, {{{0, 2, 0}, {6, 7}}, {{3, 4}}}));
+    CHECK(!model::explains(scenario, {{{0, 5, -1}, {6, 7}}, {{1, 4}}}));
+    // With room for one, two cannot have it at once.
+    const model::Scenario both{{{{take, give}}, {{take, give}}}, {1}};
+    CHECK(model::explains(both, {{{0, 2, 0}, {4, 6}}, {{1, 5, 0}, {7, 8}}}));
+    CHECK(!model::explains(both, {{{0, 2, 0}, {4, 6}}, {{1, 3, 0}, {5, 7}}}));
+}
+
+}  // namespace
