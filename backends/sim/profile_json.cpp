@@ -237,6 +237,9 @@ Result<CostProfile> parse_profile(std::string_view json, std::string_view where)
     } catch (const Json::parse_error& error) {
         return fail(ErrorCode::bad_input, fmt::format("not JSON: fault at byte {}", error.byte),
                     std::string{where}, "a device profile is expected");
+    } catch (const Json::exception&) {  // a number that no double holds
+        return fail(ErrorCode::bad_input, "not JSON: a number is out of range", std::string{where},
+                    "a device profile is expected");
     }
     ProfileReader reader(where);
     CostProfile profile;

@@ -245,6 +245,7 @@ TEST_CASE("a profile that lacks a field is refused with the name of the field") 
 
 TEST_CASE("what is no JSON object is refused") {
     CHECK(parse_profile("", "x").error().what.substr(0, 8) == "not JSON");
+    CHECK(parse_profile("{\"memory\": 1e999}", "x").error().what.substr(0, 8) == "not JSON");
     CHECK(parse_profile("{\"format\": ", "x").error().what.substr(0, 8) == "not JSON");
     CHECK(parse_profile("[1]", "x").error().what == "profile: expected an object");
     const std::string deep(100'000, '[');
