@@ -15,7 +15,7 @@ constexpr int kMostPassed = 3;  // victims that may stay, in a step; then none i
 constexpr int kRest = 8;        // in so many steps
 constexpr std::size_t kOrderDepth = 24;  // of those evicted last
 constexpr double kCreditKept = 0.95;     // at each fetch on demand
-constexpr double kWasteWeight = 2;       // of what came and went unused
+constexpr double kWasteWeight = 20;      // of what came and went unused
 constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
 
 }  // namespace

@@ -239,7 +239,7 @@ bool TierMemory::bring_in_ahead(BufferId id, std::uint64_t position, Bytes spare
     const Bytes wanted = known.size + spare;
     while (gpu.account.available() + payable(known.task, known.size) < wanted) {
         const auto victim = gpu.policy->victim();
-        if (!victim || stand_.forecast->next_use(*victim) == kUnknownUse ||
+        if (stand_.guesses || !victim || stand_.forecast->next_use(*victim) == kUnknownUse ||
             stand_.forecast->next_use(*victim) <= position || !leave(*victim, now))
             return false;
     }

@@ -68,7 +68,8 @@ class TierMemory {
     std::optional<Arrival> bring_in(BufferId id, bool reads, Nanoseconds now);
 
     // As bring_in before it is asked for, at `position` by the forecast. `spare` bytes of what is
-    // available are left alone; only buffers that are needed later than this one make room for it.
+    // available are left alone. Only buffers that are needed later than this one make room for it,
+    // and nobody does for a guess.
     bool bring_in_ahead(BufferId id, std::uint64_t position, Bytes spare, Nanoseconds now);
 
     // Lets a buffer lie below from its birth. False: no room there.
