@@ -102,15 +102,7 @@ const PolicyInfo* policy_of_assignment(std::string_view text) {
 
 std::string PolicySpec::text() const {
     TM_CHECK(policy != nullptr);
-    std::string text(policy->name);
-    char mark = ':';
-    for (const auto& [name, value] : options.all()) {
-        if (options.is_default(name))
-            continue;
-        text += fmt::format("{}{}={}", mark, name, value);
-        mark = ',';
-    }
-    return text;
+    return with_options(policy->name, options);
 }
 
 bool PolicySpec::keeps_limit() const {

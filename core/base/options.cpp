@@ -222,4 +222,16 @@ Result<Options> Options::parse(std::span<const OptionInfo> declared, std::string
     return options;
 }
 
+std::string with_options(std::string_view name, const Options& options) {
+    std::string text(name);
+    char mark = ':';
+    for (const auto& [option, value] : options.all()) {
+        if (options.is_default(option))
+            continue;
+        text += fmt::format("{}{}={}", mark, option, value);
+        mark = ',';
+    }
+    return text;
+}
+
 }  // namespace tidemark

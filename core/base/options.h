@@ -63,4 +63,7 @@ class Options {
     std::vector<std::pair<std::string, std::string>> values_;
 };
 
+// "name:key=value,key=value": `name` with those options that are not at their default.
+std::string with_options(std::string_view name, const Options& options);
+
 }  // namespace tidemark

@@ -17,7 +17,15 @@
 
 namespace tidemark {
 
-enum class ErrorCode : std::uint8_t { bad_option, bad_input, not_found, io, driver, unsupported };
+enum class ErrorCode : std::uint8_t {
+    bad_option,
+    bad_input,
+    not_found,
+    io,
+    driver,
+    unsupported,
+    no_space,  // a quota or a disk is used up: ordinary where space comes and goes
+};
 
 // What went wrong, where, and what to do. `where` is "snapshot.pickle:0x1f40" or "--policy"; `hint`
 // may be empty.

@@ -35,8 +35,10 @@ struct BufferFacts {
     Bytes size = 0;
     std::uint64_t now = 0;                 // operations of the program so far
     std::uint64_t next_use = kUnknownUse;  // the operation that is expected to use it, > now
+    std::uint64_t end = kUnknownUse;       // likewise the one that frees it; kNeverUsed: none does
     std::int32_t hint = 0;  // the program's wish: higher stays longer, negative leaves first
     bool dirty = true;      // leaving takes a copy; a clean one is dropped for free
+    bool empty = false;     // nothing was written to it yet: leaving and coming back are free
 };
 
 // The owner, as its policy sees it.

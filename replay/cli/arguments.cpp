@@ -18,9 +18,11 @@ bool is_named(const Argument& argument) {
 }
 
 template <class T>
-CLI::Option* add(CLI::App& app, const Argument& argument, T& target) {
+CLI::Option* add(CLI::App& app, const Argument& argument, const std::string& heading, T& target) {
     CLI::Option* option =
         app.add_option(std::string(argument.name), target, std::string(argument.summary));
+    if (is_named(argument))
+        option->group(heading);
     option->required(argument.required);
     if (is_named(argument))
         option->option_text(std::string(argument.value));
@@ -32,15 +34,16 @@ CLI::Option* add(CLI::App& app, const Argument& argument, T& target) {
 }  // namespace
 
 void Arguments::flag(const Argument& argument, bool& target) {
-    app_.add_flag(std::string(argument.name), target, std::string(argument.summary));
+    app_.add_flag(std::string(argument.name), target, std::string(argument.summary))
+        ->group(heading_);
 }
 
 void Arguments::text(const Argument& argument, std::string& target) {
-    add(app_, argument, target);
+    add(app_, argument, heading_, target);
 }
 
 void Arguments::list(const Argument& argument, std::vector<std::string>& target) {
-    CLI::Option* option = add(app_, argument, target);
+    CLI::Option* option = add(app_, argument, heading_, target);
     if (is_named(argument))
         option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
 }
@@ -49,7 +52,7 @@ Arguments::Pending& Arguments::pend(const Argument& argument) {
     pending_.push_back(std::make_unique<Pending>());
     Pending& pending = *pending_.back();
     pending.name = argument.name.substr(argument.name.rfind(',') + 1);
-    add(app_, argument, pending.text);
+    add(app_, argument, heading_, pending.text);
     return pending;
 }
 
@@ -70,6 +73,10 @@ void Arguments::choice(const Argument& argument, std::span<const std::string_vie
     Pending& pending = pend(argument);
     pending.choice = &target;
     pending.choices.assign(choices.begin(), choices.end());
+}
+
+bool Arguments::given(const std::string& name) const {
+    return app_.get_option(name)->count() > 0;
 }
 
 Result<void> Arguments::finish() const {

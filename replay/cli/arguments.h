@@ -32,6 +32,9 @@ class Arguments {
   public:
     explicit Arguments(CLI::App& app) : app_(app) {}
 
+    // What is declared from here on stands under this heading in --help.
+    void heading(std::string_view title) { heading_ = title; }
+
     void flag(const Argument& argument, bool& target);
     void text(const Argument& argument, std::string& target);
     void list(const Argument& argument, std::vector<std::string>& target);
@@ -44,6 +47,9 @@ class Arguments {
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
     // Errors (bad_option, where = the option's name): what is not one.
     Result<void> finish() const;
+
+    // Whether the user gave what is declared under that name ("--policy"). After parsing.
+    bool given(const std::string& name) const;
 
   private:
     struct Pending {
@@ -59,6 +65,7 @@ class Arguments {
     Pending& pend(const Argument& argument);
 
     CLI::App& app_;
+    std::string heading_ = "Options";
     std::vector<std::unique_ptr<Pending>> pending_;
 };
 

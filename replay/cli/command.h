@@ -57,6 +57,7 @@ struct CommandInfo {
     std::string_view summary;   // one line
     std::string_view examples;  // a line each, with what they do
     std::unique_ptr<Command> (*make)();
+    std::string_view also = {};  // another name of it
 };
 
 }  // namespace tidemark

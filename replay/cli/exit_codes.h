@@ -45,6 +45,7 @@ constexpr ExitCode exit_code_of(ErrorCode code) {
         case ErrorCode::bad_input:
         case ErrorCode::not_found:
         case ErrorCode::io:
+        case ErrorCode::no_space:
             return ExitCode::bad_input;
         case ErrorCode::driver:
         case ErrorCode::unsupported:

@@ -74,8 +74,10 @@ CommandInfo generate_command() {
         .examples =
             "  tidemark generate                           the generators and options\n"
             "  tidemark generate mix:seed=7 -o mix.tmk\n"
+            "  tidemark gen query:tasks=500,streams=8 -o q.tmk\n"
             "  tidemark replay generate:mix:seed=7         without a file between\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Generate>(); },
+        .also = "gen",
     };
 }
 

@@ -56,6 +56,8 @@ class MachineOptions {
         return name && name->real;
     }
 
+    double scale() const { return scale_; }
+
   private:
     std::string device_;
     Bytes memory_ = 0;

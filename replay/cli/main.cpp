@@ -75,6 +75,8 @@ std::vector<Entry> declare_commands(CLI::App& app) {
         Entry entry{&info, app.add_subcommand(std::string(info.name), std::string(info.summary)),
                     info.make(), nullptr};
         entry.app->group("Commands");
+        if (!info.also.empty())
+            entry.app->alias(std::string(info.also));
         entry.arguments = std::make_unique<Arguments>(*entry.app);
         entry.command->declare(*entry.arguments);
         entry.app->footer(
@@ -110,8 +112,11 @@ Error unknown_word(const CLI::App& app) {
             for (const std::string& name : known->get_lnames())
                 names.push_back("--" + name);
     } else if (&inside == &app) {
-        for (const CommandInfo& info : all_commands())
+        for (const CommandInfo& info : all_commands()) {
             names.emplace_back(info.name);
+            if (!info.also.empty())
+                names.emplace_back(info.also);
+        }
     }
     const std::vector<std::string_view> candidates(names.begin(), names.end());
     const std::string_view near = nearest(word.substr(0, word.find('=')), candidates);

@@ -1,18 +1,38 @@
-// tidemark replay: one trace under one policy, all measurements and a picture.
+// tidemark replay: one trace under one policy, all measurements and a picture; or over the tiers of
+// a machine under a victim policy.
 #include <array>
 #include <fstream>
 
+#include "backends/machines/machine_json.h"
 #include "replay/cli/machine_options.h"
+#include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
 #include "replay/report/json.h"
 #include "replay/report/picture.h"
 #include "replay/report/text.h"
+#include "replay/report/tier_report.h"
+#include "replay/report/tier_timeline_lines.h"
 
 namespace tidemark::commands {
 namespace {
 
 constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", "none"};
 constexpr unsigned kWidestPicture = 120;
+
+// What belongs to allocator policies.
+constexpr std::array<ForeignOption, 10> kForeign{{
+    {"--policy", "over tiers, --spill names the victim policy"},
+    {"--memory", "over tiers, --gpu-memory is the size"},
+    {"--limit", "over tiers, --gpu-memory is the size"},
+    {"--device", "over tiers, --machine names what to simulate"},
+    {"--profile", "over tiers, costs are those of the links of --machine"},
+    {"--decisions", "over tiers, --timeline FILE says what happened"},
+    {"--touch", "leave it out"},
+    {"--check", "leave it out"},
+    {"--until-fail", "leave it out: refusals are counted"},
+    {"--picture", "over tiers, --timeline FILE is for a picture"},
+}};
 
 class Replay final : public Command {
   public:
@@ -32,9 +52,16 @@ class Replay final : public Command {
                          picture_);
         arguments.flag({"--json", "", "print one JSON object"}, json_);
         input_.declare(arguments);
+        tiers_.declare(arguments, false);
+        arguments.text({"--timeline", "FILE",
+                        "write what happened, a span a line; - is standard "
+                        "output"},
+                       timeline_);
     }
 
     Result<ExitCode> run(Context& context) override {
+        if (tiers_.wanted() || !timeline_.empty())
+            return run_over_tiers(context);
         TM_ASSIGN(Scenario scenario, machine_.scenario(path_, policy_));
         scenario.stop_at_refusal = until_fail_;
         scenario.touch = touch_;
@@ -64,6 +91,42 @@ class Replay final : public Command {
     }
 
   private:
+    Result<ExitCode> run_over_tiers(Context& context) {
+        TM_TRY(tiers_.refuse(kForeign));
+        TM_TRY(allow_report(timeline_, json_));
+        TM_ASSIGN(const TierScenario scenario, tier_scenario());
+        TM_ASSIGN(const MachineSpec machine, tiers_.machine());
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
+        Progress progress(context.terminal(), "replaying " + trace_name(path_));
+        const auto tell = [&](std::uint64_t done) {
+            progress.show_events(done, program.steps.size());
+        };
+        TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, tell));
+        progress.clear();
+        run.machine_hash = machine_hash(machine);
+        if (!timeline_.empty()) {
+            TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(timeline_));
+            TM_TRY(write_timeline(run, trace->info(), context.provenance(), *file));
+            TM_TRY(file->commit());
+        }
+        if (timeline_ != "-")
+            context.print(json_ ? tier_run_json(run, program, context.provenance())
+                                : tier_run_text(trace_name(path_), run, program, trace->info()));
+        return run.out_of_memory > 0 ? ExitCode::out_of_memory : ExitCode::yes;
+    }
+
+    Result<TierScenario> tier_scenario() const {
+        TM_ASSIGN(TierScenario scenario, tiers_.scenario());
+        TM_ASSIGN(const auto memory, tiers_.memory());
+        TM_ASSIGN(scenario.spill, tiers_.policy());
+        scenario.trace = path_;
+        scenario.gpu_memory = memory.bytes;
+        scenario.gpu_fraction = memory.share;
+        scenario.timeline = !timeline_.empty();
+        return scenario;
+    }
+
     PictureStyle style(const Terminal& terminal) const {
         PictureStyle style;
         style.width = std::min(terminal.width, kWidestPicture);
@@ -83,6 +146,8 @@ class Replay final : public Command {
     std::string picture_ = "auto";
     bool json_ = false;
     TraceInput input_;
+    TierOptions tiers_;
+    std::string timeline_;
 };
 
 }  // namespace
@@ -90,7 +155,7 @@ class Replay final : public Command {
 CommandInfo replay_command() {
     return {
         .name = "replay",
-        .summary = "run a trace under one policy: all measurements and a picture",
+        .summary = "run a trace under one policy, or over GPU, host and disk",
         .examples =
             "  tidemark replay snapshot.pickle                   as it was recorded\n"
             "  tidemark replay snapshot.pickle --policy best-fit\n"
@@ -99,7 +164,10 @@ CommandInfo replay_command() {
             "  tidemark replay run.tmk -p vpmm --device cuda:0 --touch    on a real GPU\n"
             "  tidemark replay run.tmk --device cuda:0 --scale 0.5        on a smaller one\n"
             "  tidemark replay run.tmk --decisions sim.txt                to compare with diff\n"
-            "  tidemark replay run.tmk --profile my-card.json             see calibrate\n",
+            "  tidemark replay run.tmk --profile my-card.json             see calibrate\n"
+            "  tidemark replay uses.jsonl --gpu-memory 60% --spill s3fifo  what spilling costs\n"
+            "  tidemark replay q.tmk --machine my-node.json --over-reservation increase --json\n"
+            "  tidemark replay q.tmk --gpu-memory 8GiB --timeline spans.jsonl  for a viewer\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Replay>(); },
     };
 }

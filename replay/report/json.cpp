@@ -13,13 +13,6 @@ namespace {
 
 using namespace report;
 
-Json pairs(std::span<const std::pair<std::string, std::string>> values) {
-    Json object = Json::object();
-    for (const auto& [key, value] : values)
-        object[key] = value;
-    return object;
-}
-
 Json anomalies(const Anomalies& odd) {
     return {{"unknown_frees", odd.unknown_frees}, {"double_frees", odd.double_frees},
             {"reused_live", odd.reused_live},     {"zero_sizes", odd.zero_sizes},
@@ -173,23 +166,6 @@ Json total_of(const ComparisonTotal& total) {
             {"driver_ns", total.driver_time},
             {"stall_ns", total.stall_time},
             {"makespan_ns", total.makespan}};
-}
-
-Json option_of(const OptionInfo& option) {
-    Json object{{"name", option.name},       {"type", to_text(option.type)},
-                {"unit", option.unit},       {"default", option.default_value},
-                {"minimum", option.minimum}, {"maximum", option.maximum}};
-    object["choices"] = std::vector<std::string>(option.choices.begin(), option.choices.end());
-    object["summary"] = option.summary;
-    object["source"] = option.source;
-    return object;
-}
-
-Json options_of(std::span<const OptionInfo> options) {
-    Json list = Json::array();
-    for (const OptionInfo& option : options)
-        list.push_back(option_of(option));
-    return list;
 }
 
 Json mismatch_of(const Mismatch& mismatch) {

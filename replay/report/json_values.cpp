@@ -4,6 +4,19 @@
 #include <fmt/format.h>
 
 namespace tidemark::report {
+namespace {
+
+Json option_of(const OptionInfo& option) {
+    Json object{{"name", option.name},       {"type", to_text(option.type)},
+                {"unit", option.unit},       {"default", option.default_value},
+                {"minimum", option.minimum}, {"maximum", option.maximum}};
+    object["choices"] = std::vector<std::string>(option.choices.begin(), option.choices.end());
+    object["summary"] = option.summary;
+    object["source"] = option.source;
+    return object;
+}
+
+}  // namespace
 
 std::string text_of(const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -22,6 +35,20 @@ Json usage_of(const Usage& usage) {
             {"allocated_bytes", usage.allocated},
             {"active_bytes", usage.active},
             {"mapped_bytes", usage.mapped}};
+}
+
+Json pairs(std::span<const std::pair<std::string, std::string>> values) {
+    Json object = Json::object();
+    for (const auto& [key, value] : values)
+        object[key] = value;
+    return object;
+}
+
+Json options_of(std::span<const OptionInfo> options) {
+    Json list = Json::array();
+    for (const OptionInfo& option : options)
+        list.push_back(option_of(option));
+    return list;
 }
 
 }  // namespace tidemark::report

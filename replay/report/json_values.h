@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -22,5 +24,11 @@ std::string hash_text(std::uint64_t hash);
 
 Json provenance_of(const Provenance& provenance);
 Json usage_of(const Usage& usage);
+
+// An object of the pairs, in their order.
+Json pairs(std::span<const std::pair<std::string, std::string>> values);
+
+// What a catalogue says of options.
+Json options_of(std::span<const OptionInfo> options);
 
 }  // namespace tidemark::report

@@ -45,6 +45,9 @@ std::string policy_text(const PolicyInfo& policy);
 // `generate` without a name: the generators with their options.
 std::string generators_text(std::span<const GeneratorInfo> generators);
 
+// Options with type, unit, range, default and meaning; each begins with an empty line.
+std::string options_text(std::span<const OptionInfo> options);
+
 // `import`, `export`, `generate`: what was written where, and what was left out.
 std::string written_text(const WrittenFile& file);
 

@@ -121,6 +121,8 @@ std::string option_range(const OptionInfo& option) {
     return fmt::format("{}..{}", option.minimum, option.maximum);
 }
 
+}  // namespace
+
 std::string options_text(std::span<const OptionInfo> options) {
     std::string text;
     for (const OptionInfo& option : options) {
@@ -135,8 +137,6 @@ std::string options_text(std::span<const OptionInfo> options) {
     }
     return text;
 }
-
-}  // namespace
 
 std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
     std::string text;

@@ -72,6 +72,14 @@ TEST_CASE("the JSON of compare is as documented", "[cli][docs]") {
          {{"compare", kSample, kSample, "-p", "torch", "-p", "bump", "--limit", "1GiB"}}});
 }
 
+TEST_CASE("the JSON of replay and compare over tiers is as documented", "[cli][docs]") {
+    const std::string query = "generate:query:tasks=10,batch=1MiB";
+    check_section("replay --spill",
+                  {{{"replay", query, "--gpu-memory", "70%", "--spill", "gdsf"}}});
+    check_section("compare --spill", {{{"compare", query, query, "--gpu-memory", "50%"}}});
+    check_section("victims", {{{"victims"}}});
+}
+
 TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
     check_section("fit", {{{"fit", kSample, "--memory", "6GiB"}},
                           {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});

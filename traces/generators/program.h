@@ -1,9 +1,11 @@
 // Program: a made-up program at work. It hands out slots, lets time pass and writes down what
-// happens, so that a generator is only about what is allocated and when.
+// happens, so that a generator is only about what is allocated, used and when.
 // Memory O(live). Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,32 +17,86 @@
 
 namespace tidemark::generators {
 
+// Who lets time pass: the program, half a microsecond to two and a half after each event, or the
+// generator, with pass() and go_to(), between which everything happens at the same moment.
+enum class Pace : std::uint8_t { by_event, told };
+
+// What a kernel does to one allocation.
+struct Use {
+    std::uint32_t slot = kNoSlot;
+    std::uint8_t mode = kReads;  // kReads | kWrites
+};
+
 class Program {
   public:
     // `sink` must outlive the program.
-    Program(TraceSink& sink, std::uint64_t seed) : random_(seed), events_(sink) {}
+    Program(TraceSink& sink, std::uint64_t seed, Pace pace = Pace::by_event)
+        : random_(seed), events_(sink), pace_(pace) {}
 
     // Puts the slot of a new allocation into `slot`. Errors, here and below: those of the sink.
     Result<void> allocate(Bytes size, StreamId stream, std::uint32_t& slot) {
         slot = slots_.acquire();
         ++live_;
-        return add(EventKind::allocate, stream, slot, size);
+        return add({.size = size, .slot = slot, .stream = stream, .kind = EventKind::allocate});
     }
 
     Result<void> free(std::uint32_t slot, StreamId stream) {
         slots_.release(slot);
         --live_;
-        return add(EventKind::free, stream, slot);
+        return add({.slot = slot, .stream = stream, .kind = EventKind::free});
     }
 
     Result<void> record_use(std::uint32_t slot, StreamId stream) {
-        return add(EventKind::record_use, stream, slot);
+        return add({.slot = slot, .stream = stream, .kind = EventKind::record_use});
     }
+
+    // One kernel: its uses, which must be resident together, stand where it begins. It takes no
+    // time of its own: whoever knows how long it runs says so afterwards (pass).
+    Result<void> launch(std::span<const Use> uses, StreamId stream) {
+        ++kernel_;
+        for (const Use& use : uses)
+            TM_TRY(add({.slot = use.slot,
+                        .stream = stream,
+                        .aux = kernel_,
+                        .kind = EventKind::use,
+                        .flags = use.mode}));
+        return {};
+    }
+
+    // A task, which works on `stream` from now on, asks for a reservation; and gives it back, the
+    // same size.
+    Result<void> reserve(std::uint32_t task, Bytes size, StreamId stream) {
+        return add({.size = size, .stream = stream, .aux = task, .kind = EventKind::reserve});
+    }
+
+    Result<void> release(std::uint32_t task, Bytes size, StreamId stream) {
+        return add({.size = size, .stream = stream, .aux = task, .kind = EventKind::release});
+    }
+
+    // `stream` reaches the event of that number; `stream` waits until it was reached.
+    Result<void> record_event(std::uint32_t number, StreamId stream) {
+        return add({.stream = stream, .aux = number, .kind = EventKind::record_event});
+    }
+
+    Result<void> wait_event(std::uint32_t number, StreamId stream) {
+        return add({.stream = stream, .aux = number, .kind = EventKind::wait_event});
+    }
+
+    // A point of the program.
+    Result<void> mark(std::string_view name) { return named(EventKind::mark, name); }
 
     // A range of the program, as a profiler would show it.
     Result<void> begin(std::string_view name) { return named(EventKind::range_begin, name); }
 
     Result<void> end(std::string_view name) { return named(EventKind::range_end, name); }
+
+    // Time goes by.
+    void pass(Nanoseconds duration) { time_ += duration; }
+
+    // It is `time` now, unless that is past.
+    void go_to(Nanoseconds time) { time_ = std::max(time_, time); }
+
+    Nanoseconds now() const { return time_; }
 
     Random& random() { return random_; }
 
@@ -64,29 +120,25 @@ class Program {
     }
 
   private:
-    Result<void> add(EventKind kind, StreamId stream, std::uint32_t slot, Bytes size = 0,
-                     std::uint32_t aux = 0) {
-        TraceEvent event;
+    Result<void> add(TraceEvent event) {
         event.time = time_;
-        event.kind = kind;
-        event.stream = stream;
-        event.slot = slot;
-        event.size = size;
-        event.aux = aux;
-        time_ += 500 + static_cast<Nanoseconds>(random_.next() >> 53U);
+        if (pace_ == Pace::by_event)
+            time_ += 500 + static_cast<Nanoseconds>(random_.next() >> 53U);
         return events_.add(event);
     }
 
     Result<void> named(EventKind kind, std::string_view name) {
-        return add(kind, StreamId::default_stream, kNoSlot, 0, info_.strings.intern(name));
+        return add({.aux = info_.strings.intern(name), .kind = kind});
     }
 
     Random random_;
     EventBuffer events_;
     SlotPool slots_;
     TraceInfo info_;
+    Pace pace_;
     Nanoseconds time_ = 0;
     std::uint64_t live_ = 0;
+    std::uint32_t kernel_ = 0;
 };
 
 }  // namespace tidemark::generators

@@ -212,7 +212,9 @@ TEST_CASE("writing what was read from JSONL gives the same text", "[writer][json
 
 TEST_CASE("generated traces survive JSONL event by event", "[writer][jsonl]") {
     const std::string spec = GENERATE("mix:events=20000,streams=3", "steps:events=5000",
-                                      "serving:events=5000,growth=block");
+                                      "serving:events=5000,growth=block", "query:events=5000",
+                                      "training:events=5000,variable=true", "kv-cache:events=5000",
+                                      "adversarial:events=5000,pattern=gang");
     CheckingSink sink;
     const auto info = generate(spec, sink);
     REQUIRE(info);

@@ -1,0 +1,46 @@
+// PosixFiles: BlockFiles by the ordinary calls of Linux: pread and pwrite on a few threads of each
+// queue, past the page cache (O_DIRECT) where the file system has that.
+//
+// FileIds are file descriptors; all are closed on exec. A child that was forked and not exec'ed
+// keeps the locks for as long as it lives. Thread-safety and errors: as BlockFiles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tiers/block_files.h"
+
+namespace tidemark {
+
+// Whether transfers go past the page cache.
+enum class PageCache : std::uint8_t {
+    avoid,  // where the file system has direct transfers
+    use,    // always: what a file system without them gets
+};
+
+class PosixFiles : public BlockFiles {
+  public:
+    explicit PosixFiles(PageCache cache = PageCache::avoid) : cache_(cache) {}
+
+    std::string_view name() const override { return "posix"; }
+
+    std::uint64_t nonce() override;
+    FileResult<FileId> lock(const std::string& path) override;
+    FileResult<OpenFile> open(const std::string& path, FileAccess access) override;
+    FileResult<void> close(FileId file) override;
+    FileResult<Bytes> size(FileId file) override;
+    FileResult<void> allocate(FileId file, Bytes size) override;
+    FileResult<void> sync(FileId file) override;
+    FileResult<void> sync_directory(const std::string& path) override;
+    FileResult<void> remove(const std::string& path) override;
+    FileResult<std::vector<std::string>> list(const std::string& directory) override;
+    FileResult<Bytes> free_space(const std::string& directory) override;
+    std::unique_ptr<BlockQueue> make_queue(unsigned depth) override;
+
+  private:
+    PageCache cache_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,125 @@
+// ChunkedCopy: one copy of bytes between two places, cut into chunks of which several are in
+// flight.
+//
+// Between a GPU and host blocks a chunk is one batch of copies on the GPU's stream of that
+// direction; between host blocks and a disk one transfer of the disk store from or to the blocks
+// themselves. Where neither end is host memory a chunk passes through pinned blocks of a staging
+// pool: loaded, then stored, while others are loaded (read ahead, write behind). A *lane* bounds
+// what is in flight in one direction of a GPU or disk, over all copies: those that were begun first
+// come first.
+//
+// Whatever goes wrong, the copy has ended only when nothing of it is in flight: blocks and places
+// are its own until then (specs A4, defects 18 and 23). A disk buffer is there after the last step,
+// or not at all.
+//
+// Not thread-safe: one thread drives all copies of a lane. Addresses of host blocks are those of
+// this process. O(chunks in flight + pieces begun) a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/tiers/disk_store.h"
+#include "core/tiers/host_blocks.h"
+#include "core/tiers/transfer.h"
+
+namespace tidemark {
+
+struct Lane {
+    unsigned limit = 4;  // chunks in flight
+    unsigned in_flight = 0;
+};
+
+// Memory of a GPU, as seen by one direction.
+struct GpuEnd {
+    Device* device = nullptr;
+    StreamId stream = StreamId::default_stream;
+    Lane* lane = nullptr;
+    Address address = Address::null;
+};
+
+struct HostEnd {
+    const BlockRun* run = nullptr;
+};
+
+struct DiskEnd {
+    DiskStore* store = nullptr;
+    Lane* lane = nullptr;
+    BufferId id{};
+};
+
+using CopyPlace = std::variant<GpuEnd, HostEnd, DiskEnd>;
+
+// The pieces of `run` that hold bytes [offset, offset + size); neighbours joined.
+std::vector<Range> pieces_of(const BlockRun& run, Bytes offset, Bytes size);
+
+class ChunkedCopy {
+  public:
+    // Between places of `size` bytes at least. `chunk` is a multiple of the disk store's, if one
+    // end is a disk. `staging` may be null if one end is host memory.
+    ChunkedCopy(CopyPlace source, CopyPlace target, Bytes size, Bytes chunk, HostBlocks* staging);
+    ChunkedCopy(const ChunkedCopy&) = delete;
+    ChunkedCopy& operator=(const ChunkedCopy&) = delete;
+
+    // Nothing of it is in flight (TM_CHECK): it has ended.
+    ~ChunkedCopy();
+
+    // Goes on as far as that needs no waiting. True: it has ended.
+    bool advance();
+
+    // Begins no further chunk; what is in flight ends.
+    void stop() { stopped_ = true; }
+
+    // When it has ended: how.
+    CopyEnd end() const;
+
+    const Error& error() const { return *error_; }
+
+  private:
+    enum class Stage : std::uint8_t { loading, loaded, storing, done };
+
+    struct Chunk {
+        Bytes offset = 0;
+        Bytes size = 0;
+        Stage stage = Stage::loading;
+        std::vector<Range> memory;  // on the host: of a place, or staging
+        BlockRun staging;
+        std::optional<EventId> event;
+        std::optional<DiskTicket> ticket;
+    };
+
+    bool on_host(const CopyPlace& place) const { return std::holds_alternative<HostEnd>(place); }
+
+    void begin_chunks();
+    bool begin_chunk();
+    bool take_memory(Chunk& chunk);
+    void step(Chunk& chunk);
+    void load(Chunk& chunk);
+    void store(Chunk& chunk);
+    void queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host);
+    bool in_flight_over(Chunk& chunk, const CopyPlace& place);
+    bool has_credit(const CopyPlace& place) const;
+    Lane* lane_of(const CopyPlace& place) const;
+    void fail_with(Error error);
+    bool finish();
+
+    CopyPlace source_;
+    CopyPlace target_;
+    Bytes size_;
+    Bytes chunk_size_;
+    HostBlocks* staging_;
+    Bytes begun_ = 0;
+    std::vector<Chunk> chunks_;  // in flight, in order
+    bool stopped_ = false;
+    bool dropped_ = false;  // some of what was begun never got to the target
+    bool ended_ = false;
+    std::optional<Error> error_;
+    std::optional<DiskWriter> writer_;
+    std::optional<DiskTicket> commit_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,162 @@
+// DeviceTransfers: places, in the memory of GPUs, blocks of the host, and files.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backends/tiers/device_transfers.h"
+#include "core/base/check.h"
+
+namespace tidemark {
+
+DeviceTransfers::Record* DeviceTransfers::record_of(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    const auto found = records_.find(to_integer(place.id));
+    return found == records_.end() ? nullptr : found->second.get();
+}
+
+const DeviceTransfers::Record* DeviceTransfers::record_of(const Place& place) const {
+    return const_cast<DeviceTransfers*>(this)->record_of(place);
+}
+
+Place DeviceTransfers::enter(SpaceId space, Bytes size, Record record) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t id = next_place_++;
+    record.size = size;
+    records_.emplace(id, std::make_unique<Record>(std::move(record)));
+    return {space, PlaceId{id}, size};
+}
+
+std::unique_ptr<DeviceTransfers::Record> DeviceTransfers::remove(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    auto node = records_.extract(to_integer(place.id));
+    TM_CHECK(!node.empty());
+    return std::move(node.mapped());
+}
+
+Place DeviceTransfers::adopt(SpaceId space, Range range) {
+    TM_CHECK(gpu(space));
+    Record record;
+    record.memory.address = range.begin;
+    record.memory.size = range.size;
+    record.adopted = true;
+    return enter(space, range.size, std::move(record));
+}
+
+tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate(SpaceId space, Bytes size) {
+    if (Gpu* owner = gpu(space))
+        return allocate_gpu(*owner, size);
+    if (HostBlocks* owner = blocks(space))
+        return allocate_host(space, *owner, size);
+    TM_CHECK(disk(space));
+    // The store looks at its quota when the bytes come.
+    Record record;
+    {
+        const std::lock_guard lock(mutex_);
+        if (free_files_.empty())
+            free_files_.push_back(next_file_++);
+        record.file = BufferId{free_files_.back()};
+        free_files_.pop_back();
+    }
+    return enter(space, size, std::move(record));
+}
+
+tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate_gpu(Gpu& owner, Bytes size) {
+    Record record;
+    const std::string where = to_text(owner.space.space);
+    if (!owner.space.allocator) {
+        free_refused(owner);
+        const DeviceResult<Address> address = owner.space.device->malloc(size);
+        if (!address)
+            return tl::make_unexpected(
+                PlaceRefusal{address.error().status == DeviceStatus::out_of_memory,
+                             owner.space.device->explain(address.error())});
+        record.memory.address = *address;
+        return enter(owner.space.space, size, std::move(record));
+    }
+    const std::lock_guard lock(*owner.allocating);
+    const auto granted = owner.space.allocator->allocate(
+        {.size = size, .alignment = 512, .stream = owner.space.places});
+    if (!granted) {
+        const bool failed = granted.error().cause == OutOfMemory::Cause::device_error;
+        return tl::make_unexpected(
+            PlaceRefusal{!failed,
+                         {failed ? ErrorCode::driver : ErrorCode::no_space,
+                          "no memory: " + std::string(to_text(granted.error().cause)), where, ""}});
+    }
+    record.memory = *granted;
+    return enter(owner.space.space, size, std::move(record));
+}
+
+tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate_host(SpaceId space, HostBlocks& owner,
+                                                                 Bytes size) {
+    BlockResult<BlockRun> run = owner.allocate(size);
+    if (!run) {
+        Error error{ErrorCode::no_space, std::string(to_text(run.error())), to_text(space), ""};
+        if (const std::optional<Error> source = owner.source_error();
+            source && run.error() == BlockRefusal::source)
+            error.hint = to_text(*source);
+        return tl::make_unexpected(PlaceRefusal{true, std::move(error)});
+    }
+    Record record;
+    record.run = std::move(*run);
+    return enter(space, size, std::move(record));
+}
+
+void DeviceTransfers::free_gpu(Gpu& owner, const Record& record) {
+    if (record.adopted)
+        return;
+    if (owner.space.allocator) {
+        const std::lock_guard lock(*owner.allocating);
+        owner.space.allocator->deallocate(record.memory, owner.space.places);
+    } else if (!owner.space.device->free(record.memory.address)) {
+        given_up_ += record.size;
+        const std::lock_guard lock(*owner.allocating);
+        owner.unfreed.push_back({record.memory.address, record.size});
+    }
+}
+
+void DeviceTransfers::free_refused(Gpu& owner) {
+    const std::lock_guard lock(*owner.allocating);
+    std::erase_if(owner.unfreed, [&](const Range& range) {
+        const bool freed = owner.space.device->free(range.begin).has_value();
+        given_up_ -= freed ? range.size : 0;
+        return freed;
+    });
+}
+
+void DeviceTransfers::free(const Place& place) {
+    const std::unique_ptr<Record> record = remove(place);
+    if (Gpu* memory = gpu(place.space)) {
+        free_gpu(*memory, *record);
+    } else if (Disk* files = disk(place.space)) {
+        const Result<void> erased = files->space.store->erase(record->file);
+        if (!erased && erased.error().code != ErrorCode::not_found)
+            given_up_ += record->size;  // the store counts it, and tries again
+        const std::lock_guard lock(mutex_);
+        free_files_.push_back(static_cast<std::uint32_t>(record->file));
+    }
+}
+
+Place DeviceTransfers::trim(const Place& place, Bytes size) {
+    Record* record = record_of(place);
+    TM_CHECK(record && size <= place.size);
+    if (place.space.tier == Tier::gpu)
+        return place;
+    if (place.space.tier == Tier::host)
+        record->run.trim_to(size);
+    const std::lock_guard lock(mutex_);
+    record->size = size;
+    return {place.space, place.id, size};
+}
+
+std::vector<Range> DeviceTransfers::pieces(const Place& place) const {
+    const Record* record = record_of(place);
+    TM_CHECK(record);
+    if (place.space.tier == Tier::gpu)
+        return {{record->memory.address, place.size}};
+    if (place.space.tier == Tier::host)
+        return pieces_of(record->run, 0, place.size);
+    return {};
+}
+
+}  // namespace tidemark

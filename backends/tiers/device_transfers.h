@@ -1,0 +1,161 @@
+// DeviceTransfers: the real Transfers. Memory of GPUs by their allocators, host memory in pinned
+// blocks, disk buffers in disk stores; copies in chunks (chunked_copy.h) on streams of their own,
+// one for each direction of a GPU, so that both directions go at the same time.
+//
+// Everything is done by the thread that polls, which never waits but in the destructor and for a
+// device that failed. A copy begins when the program's work on its source has passed; it does not
+// hold up others for that. Works on every Device: on the simulator host blocks have to come from a
+// device whose host memory is the process's own.
+//
+// Thread-safety: as Transfers says, if the devices are thread-safe; allocators are called under a
+// lock, one call at a time per GPU.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "backends/tiers/chunked_copy.h"
+#include "core/allocator/allocator.h"
+#include "core/tiers/transfer.h"
+
+namespace tidemark {
+
+// Streams that nobody else uses, if the program numbers its own from 0.
+constexpr StreamId kCopyOutStream{0x7fff'0001};
+constexpr StreamId kCopyInStream{0x7fff'0002};
+
+struct GpuSpace {
+    SpaceId space;
+    Device* device = nullptr;
+    // Where its memory comes from; null: the device's own malloc, whose free waits for all its
+    // work. Used by nobody else, or thread-safe.
+    Allocator* allocator = nullptr;
+    // The one stream that the allocator hears of: what it gets back is free on all of them.
+    StreamId places = StreamId::default_stream;
+    StreamId out = kCopyOutStream;
+    StreamId in = kCopyInStream;
+};
+
+struct HostSpace {
+    SpaceId space;
+    HostBlocks* blocks = nullptr;
+};
+
+struct DiskSpace {
+    SpaceId space;
+    DiskStore* store = nullptr;
+};
+
+struct DeviceTransfersConfig {
+    std::vector<GpuSpace> gpus;
+    std::vector<HostSpace> hosts;  // a space's granularity is the size of its blocks
+    std::vector<DiskSpace> disks;
+    // Pinned blocks that chunks pass through between a GPU and a disk or another GPU, and around a
+    // Representation. Null: such copies fail. Blocks are multiples of 4096 bytes.
+    HostBlocks* staging = nullptr;
+    Bytes chunk = 32_MiB;         // rounded up to the chunks of the disk stores
+    unsigned in_flight = 4;       // chunks, per direction of a GPU
+    unsigned disk_in_flight = 4;  // and of a disk
+};
+
+class DeviceTransfers final : public Transfers {
+  public:
+    // All that the config names outlives the transfers.
+    explicit DeviceTransfers(DeviceTransfersConfig config);
+    ~DeviceTransfers() override;
+
+    // Memory of a GPU that the program owns, as a place: `free` only forgets it.
+    Place adopt(SpaceId space, Range range);
+
+    // Bytes of places that couldn't be freed, because a device or a file refused. Memory is tried
+    // again when more is wanted (no device frees while a graph is captured), files by their store.
+    Bytes given_up() const { return given_up_.load(); }
+
+    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
+    void free(const Place& place) override;
+    Place trim(const Place& place, Bytes size) override;
+    std::vector<Range> pieces(const Place& place) const override;
+    Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
+    Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
+    bool passed(const UsePoint& point) override;
+    CopyId start(CopyOrder order) override;
+    void cancel(CopyId copy) override;
+    void poll(std::vector<CopyDone>& ended) override;
+
+  private:
+    struct Gpu {
+        GpuSpace space;
+        Lane out;
+        Lane in;
+        std::unique_ptr<std::mutex> allocating;
+        std::vector<Range> unfreed = {};  // under that mutex
+    };
+
+    struct Disk {
+        DiskSpace space;
+        Lane reads;
+        Lane writes;
+    };
+
+    // What lies behind a place.
+    struct Record {
+        Allocation memory;
+        bool adopted = false;
+        BlockRun run;
+        BufferId file{};
+        Bytes size = 0;
+    };
+
+    // A copy, with a recoding on the way or without: then it has one leg.
+    struct Flight {
+        CopyOrder order;
+        std::unique_ptr<ChunkedCopy> leg;
+        bool begun = false;
+        bool cancelled = false;
+        bool recoded = false;  // the second leg, to the target
+        BlockRun scratch;      // what a leg brings, or takes
+        Bytes stored = 0;
+        std::optional<Error> error;
+    };
+
+    Gpu* gpu(SpaceId space);
+    Disk* disk(SpaceId space);
+    HostBlocks* blocks(SpaceId space);
+    Record* record_of(const Place& place);
+    const Record* record_of(const Place& place) const;
+    Place enter(SpaceId space, Bytes size, Record record);
+    std::unique_ptr<Record> remove(const Place& place);
+    tl::expected<Place, PlaceRefusal> allocate_gpu(Gpu& gpu, Bytes size);
+    tl::expected<Place, PlaceRefusal> allocate_host(SpaceId space, HostBlocks& blocks, Bytes size);
+    void free_gpu(Gpu& gpu, const Record& record);
+    void free_refused(Gpu& gpu);
+    CopyPlace end_of(const Place& place, bool source);
+    void begin_leg(Flight& flight, const CopyPlace& source, const CopyPlace& target, Bytes size);
+    void begin(Flight& flight);
+    bool advance(Flight& flight);
+    bool recode(Flight& flight);
+    Result<std::vector<std::byte>> recoded(const Flight& flight, const BlockRun& from) const;
+    const BlockRun* host_run(const Place& place) const;
+    CopyDone done(std::uint64_t id, Flight& flight);
+
+    DeviceTransfersConfig config_;
+    std::vector<Gpu> gpus_;    // fixed after construction
+    std::vector<Disk> disks_;  // likewise
+    std::atomic<Bytes> given_up_ = 0;
+
+    mutable std::mutex mutex_;  // of the table of places
+    std::map<std::uint64_t, std::unique_ptr<Record>> records_;
+    std::uint64_t next_place_ = 1;
+    std::uint32_t next_file_ = 0;
+    std::vector<std::uint32_t> free_files_;
+
+    std::map<std::uint64_t, Flight> flights_;  // of the polling thread, oldest first
+    std::uint64_t next_copy_ = 1;
+};
+
+}  // namespace tidemark

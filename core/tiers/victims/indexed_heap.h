@@ -1,0 +1,140 @@
+// IndexedHeap: buffers ordered by a key, least first, whose keys change all the time. A binary heap
+// with the place of each buffer in a table by id, so that nothing is allocated once the largest id
+// has been seen. Equal keys are ordered by id: what is first never depends on history.
+//
+// Key: a value with operator<. Every operation is O(log size) unless it says otherwise.
+// Thread-safety: none.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/tiers/victim_policy.h"
+
+namespace tidemark {
+
+template <class Key>
+class IndexedHeap {
+  public:
+    bool empty() const { return entries_.empty(); }
+
+    bool contains(BufferId id) const {
+        return to_integer(id) < places_.size() && places_[to_integer(id)] != kAbsent;
+    }
+
+    // Of a buffer that is in. O(1).
+    const Key& key(BufferId id) const { return entries_[place(id)].key; }
+
+    // The first one. O(1). The heap must not be empty.
+    BufferId first() const { return entries_.front().id; }
+
+    // Brings a buffer in, or gives it another key.
+    void put(BufferId id, const Key& key) {
+        if (to_integer(id) >= places_.size()) [[unlikely]]
+            places_.resize(to_integer(id) + 1, kAbsent);
+        if (places_[to_integer(id)] == kAbsent) {
+            entries_.push_back({key, id});
+            rise(entries_.size() - 1, {key, id});
+            return;
+        }
+        settle(place(id), {key, id});
+    }
+
+    void erase(BufferId id) {
+        TM_CHECK(contains(id));
+        const std::size_t hole = place(id);
+        places_[to_integer(id)] = kAbsent;
+        const Entry last = entries_.back();
+        entries_.pop_back();
+        if (hole < entries_.size())
+            settle(hole, last);
+    }
+
+    // The first one that `may_leave`, passing over others without moving them. O(passed over, each
+    // with the logarithm of their number).
+    template <class MayLeave>
+    std::optional<BufferId> first_where(const MayLeave& may_leave) {
+        if (empty())
+            return std::nullopt;
+        if (may_leave(first())) [[likely]]
+            return first();
+        // The places whose parents have all been passed over, as a heap: the first one on top.
+        const auto later = [this](std::size_t a, std::size_t b) {
+            return entries_[b].before(entries_[a]);
+        };
+        open_.assign(1, 0);
+        while (!open_.empty()) {
+            std::pop_heap(open_.begin(), open_.end(), later);
+            const std::size_t at = open_.back();
+            open_.pop_back();
+            if (may_leave(entries_[at].id))
+                return entries_[at].id;
+            for (std::size_t child = 2 * at + 1; child <= 2 * at + 2; ++child) {
+                if (child < entries_.size()) {
+                    open_.push_back(child);
+                    std::push_heap(open_.begin(), open_.end(), later);
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+  private:
+    static constexpr std::uint32_t kAbsent = ~std::uint32_t{0};
+
+    struct Entry {
+        Key key;
+        BufferId id;
+
+        bool before(const Entry& other) const {
+            return key < other.key || (!(other.key < key) && id < other.id);
+        }
+    };
+
+    std::size_t place(BufferId id) const { return places_[to_integer(id)]; }
+
+    void store(std::size_t at, const Entry& entry) {
+        entries_[at] = entry;
+        places_[to_integer(entry.id)] = static_cast<std::uint32_t>(at);
+    }
+
+    // Puts `entry` where it belongs, from the hole at `at` on.
+    void settle(std::size_t at, const Entry& entry) {
+        if (at > 0 && entry.before(entries_[(at - 1) / 2]))
+            rise(at, entry);
+        else
+            sink(at, entry);
+    }
+
+    void rise(std::size_t at, const Entry& entry) {
+        while (at > 0 && entry.before(entries_[(at - 1) / 2])) {
+            store(at, entries_[(at - 1) / 2]);
+            at = (at - 1) / 2;
+        }
+        store(at, entry);
+    }
+
+    void sink(std::size_t at, const Entry& entry) {
+        while (true) {
+            std::size_t child = 2 * at + 1;
+            if (child >= entries_.size())
+                break;
+            if (child + 1 < entries_.size() && entries_[child + 1].before(entries_[child]))
+                ++child;
+            if (!entries_[child].before(entry))
+                break;
+            store(at, entries_[child]);
+            at = child;
+        }
+        store(at, entry);
+    }
+
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> places_;  // by id, into entries_
+    std::vector<std::size_t> open_;      // first_where's
+};
+
+}  // namespace tidemark

@@ -1,0 +1,116 @@
+// NextUsePolicy: what belady, learned and cost share: given when each buffer is thought to be used
+// next, who should leave? Whoever gives back memory for the longest time for each nanosecond of
+// copying that it costs.
+//
+// Per byte, a clean buffer costs the way back, a dirty one the way out as well, a dirty one that is
+// not used again only the way out, and a clean one that is not used again nothing, nor an empty
+// one: these go first. The time that its memory is free for is the time until its next use, or its
+// end if that comes first. Where nobody knows either, a buffer is thought to stay unused for as
+// long as it has been, times a factor: what was idle for long tends to remain so. A next use that
+// did not come when it was due is unknown from then on.
+//
+// Sizes cancel out: twice the bytes cost twice the time and free twice the memory. Ties: by longest
+// unused, then by id. Insert, touch and erase are O(log residents).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/indexed_heap.h"
+
+namespace tidemark {
+
+// What is weighed against time, and what stands in for what nobody knows.
+struct NextUseWeights {
+    double clean = 1;         // cost of a byte that leaves and comes back
+    double dirty = 2;         // and of one that has to be copied out before
+    double dead = 1;          // and of one that is copied out and not used again
+    double unknown_idle = 1;  // idle time ahead per idle time past, next use unknown
+    double dead_idle = 3;     // the same for what is not used again, its end unknown
+    bool ends = true;         // whether ends are looked at when they are known
+
+    // By the bandwidth of the space's links; alike if they are not known.
+    static NextUseWeights of_links(const VictimContext& context);
+};
+
+class NextUsePolicy : public VictimPolicy {
+  public:
+    NextUsePolicy(const VictimContext& context, const NextUseWeights& weights);
+
+    void insert(BufferId id) override;
+    void touch(BufferId id) override;
+    void erase(BufferId id, Departure why) override;
+    void forget(BufferId id) override;
+    void revise(BufferId id) override;
+    std::optional<BufferId> victim() override;
+
+  protected:
+    // A position behind facts.now, kNeverUsed or kUnknownUse. O(1).
+    virtual std::uint64_t next_use(BufferId /*id*/, const BufferFacts& facts) const {
+        return facts.next_use;
+    }
+
+    // A buffer is used at `now`.
+    virtual void used(BufferId /*id*/, std::uint64_t /*now*/) {}
+
+    // A buffer's life has ended.
+    virtual void ended(BufferId /*id*/) {}
+
+  private:
+    // Buffers of a lane differ only in when they are due, or since when they are idle: its first is
+    // its best, so that the best of all is among the lanes' firsts, whatever time it is.
+    enum class Lane : std::uint8_t {
+        gone,        // costs nothing: longest idle first
+        due_clean,   // by when they are due, latest first
+        due_dirty,   //
+        due_dead,    // by their end
+        idle_clean,  // by since when they are idle, longest first
+        idle_dirty,  //
+        idle_dead,   //
+        none,
+    };
+    static constexpr std::size_t kLanes = 7;
+
+    struct Known {
+        std::uint64_t last_use = 0;  // or when its life began
+        std::uint64_t touched = 0;   // the count of all touches at its last one
+        std::uint64_t due = 0;       // what orders a due lane
+        Lane lane = Lane::none;
+        bool alive = false;  // known since its life began, resident or not
+    };
+
+    struct Key {
+        std::uint64_t order = 0;
+        std::uint64_t touched = 0;  // `order` is shared by all that one kernel uses
+
+        bool operator<(const Key& other) const {
+            return order != other.order ? order < other.order : touched < other.touched;
+        }
+    };
+
+    static bool is_due(Lane lane) { return lane >= Lane::due_clean && lane <= Lane::due_dead; }
+
+    Known& known(BufferId id) { return known_[to_integer(id)]; }
+
+    IndexedHeap<Key>& lane(Lane which) { return lanes_[static_cast<std::size_t>(which)]; }
+
+    Lane lane_of(BufferId id, const BufferFacts& facts, std::uint64_t& due) const;
+    bool place(BufferId id, const BufferFacts& facts);
+    void move(BufferId id, Lane to, std::uint64_t due);
+    void take_out(BufferId id);
+    void turn_overdue(std::uint64_t now);
+    double worth(Lane which, const Known& known, std::uint64_t now) const;
+    std::optional<BufferId> best(std::uint64_t now);
+
+    const Residents& residents_;
+    NextUseWeights weights_;
+    std::vector<Known> known_;  // by id
+    std::array<IndexedHeap<Key>, kLanes> lanes_;
+    IndexedHeap<Key> due_;  // all of the due lanes, soonest first
+    std::uint64_t touches_ = 0;
+};
+
+}  // namespace tidemark

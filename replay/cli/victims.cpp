@@ -1,0 +1,49 @@
+// tidemark victims: the catalogue of victim policies and their options.
+#include "core/tiers/victim_policy.h"
+#include "replay/cli/command.h"
+#include "replay/report/tier_report.h"
+
+namespace tidemark::commands {
+namespace {
+
+class Victims final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"NAME", "", "one policy, to show its options with units and sources"},
+                       name_);
+        arguments.flag({"--json", "", "print one JSON object"}, json_);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        std::span<const VictimPolicyInfo> shown = all_victim_policies();
+        if (!name_.empty()) {
+            TM_ASSIGN(const VictimSpec spec, parse_victim_policy(name_));
+            shown = {spec.policy, 1};
+        }
+        if (json_)
+            context.print(victims_json(shown, context.provenance()));
+        else
+            context.print(name_.empty() ? victims_text(shown) : victim_text(shown.front()));
+        return ExitCode::yes;
+    }
+
+  private:
+    std::string name_;
+    bool json_ = false;
+};
+
+}  // namespace
+
+CommandInfo victims_command() {
+    return {
+        .name = "victims",
+        .summary = "list the policies that choose what leaves the GPU, and their options",
+        .examples =
+            "  tidemark victims\n"
+            "  tidemark victims s3fifo\n"
+            "  tidemark victims --json\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Victims>(); },
+    };
+}
+
+}  // namespace tidemark::commands

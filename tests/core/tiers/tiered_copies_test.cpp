@@ -1,0 +1,285 @@
+// TieredStore: copies: clean ones, failed ones, those in flight, and other representations.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tiered_fixture.h"
+
+namespace tidemark {
+namespace {
+
+using namespace support;
+
+using Spaces = std::vector<SpaceId>;
+
+AccessSpec wish(SpaceId space, AccessMode mode) {
+    AccessSpec spec;
+    spec.space = space;
+    spec.mode = mode;
+    return spec;
+}
+
+TEST_CASE("a clean buffer leaves without a copy", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(400, kGpu, 1);
+    CHECK(f.settle(f.store->free_bytes(kGpu, 400)).freed == 400);
+    CHECK(f.reads(buffer, kGpu, 1));  // comes back
+    CHECK(f.store->where(buffer) == Spaces{kGpu, kHost});
+    CHECK(f.allocated(kHost) == 400);
+    const std::uint64_t copies = f.transfers.copies();
+
+    CHECK(f.settle(f.store->free_bytes(kGpu, 400)).freed == 400);
+    CHECK(f.transfers.copies() == copies);
+    CHECK(f.store->counters(kGpu).dropped_clean == 400);
+    CHECK(f.store->where(buffer) == Spaces{kHost});
+
+    // Written, it is dirty: the copy below is void, and leaving takes a new one.
+    f.write(buffer, kGpu, 2);
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu});
+    CHECK(f.allocated(kHost) == 0);
+    CHECK(f.settle(f.store->free_bytes(kGpu, 400)).freed == 400);
+    CHECK(f.reads(buffer, kHost, 2));
+    f.store->check();
+}
+
+TEST_CASE("without clean copies a fetched buffer is in one place", "[tiers][spill]") {
+    StoreOptions options;
+    options.spill.keep_clean = false;
+    TieredFixture f({}, options);
+    const BufferRef buffer = f.filled(400, kGpu, 1);
+    (void)f.settle(f.store->free_bytes(kGpu, 400));
+    CHECK(f.reads(buffer, kGpu, 1));
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu});
+    CHECK(f.allocated(kHost) == 0);
+}
+
+TEST_CASE("a space that needs room gives up clean copies first", "[tiers][spill]") {
+    TieredFixture f({.gpu = 1000, .host = 800});
+    const BufferRef clean = f.filled(400, kGpu, 1);
+    (void)f.settle(f.store->free_bytes(kGpu, 400));
+    const BufferRef cold = f.filled(400, kHost, 2);  // used later than the copy was made
+    CHECK(f.reads(clean, kGpu, 1));
+    CHECK(f.store->where(clean) == Spaces{kGpu, kHost});
+    const BufferRef more = f.filled(300, kHost, 3);
+    CHECK(f.store->where(clean) == Spaces{kGpu});
+    CHECK(f.store->where(cold) == Spaces{kHost});
+    CHECK(f.store->counters(kHost).dropped_clean == 400);
+    CHECK(f.reads(more, kHost, 3));
+}
+
+TEST_CASE("a failed copy leaves the buffer where it was, and the next victim goes",
+          "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef first = f.filled(400, kGpu, 1);
+    const BufferRef second = f.filled(400, kGpu, 2);
+    f.transfers.fail_next_copy();
+    const FreeReport report = f.settle(f.store->free_bytes(kGpu, 400));
+    CHECK(report.end == FreeEnd::enough);
+    CHECK(report.freed == 400);
+    CHECK(report.failed_copies == 1);
+    REQUIRE(report.last_failure);
+    CHECK(report.last_failure->code == ErrorCode::io);
+    f.calm();
+    CHECK(f.store->where(first) == Spaces{kGpu});
+    CHECK(f.store->where(second) == Spaces{kHost});
+    CHECK(f.allocated(kGpu) == 400);
+    CHECK(f.allocated(kHost) == 400);
+    CHECK(f.transfers.held(kHost) == 400);
+    CHECK(f.reads(first, kGpu, 1));
+    CHECK(f.store->counters(kHost).failed == 1);
+}
+
+TEST_CASE("when every copy fails the request gets an ordinary error", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef first = f.filled(400, kGpu, 1);
+    const BufferRef second = f.filled(400, kGpu, 2);
+    f.transfers.fail_next_copy(2);
+    BufferSpec more;
+    more.size = 400;
+    more.space = kGpu;
+    CHECK(f.settle(f.store->create(more)).error().fault == StoreFault::no_room);
+    f.calm();
+    CHECK(f.allocated(kGpu) == 800);
+    CHECK(f.allocated(kHost) == 0);
+    CHECK(f.reads(first, kGpu, 1));
+    CHECK(f.reads(second, kGpu, 2));
+    CHECK(f.settle(f.store->create(more)));  // whoever asks anew has them tried anew
+}
+
+TEST_CASE("a failed fetch is the error of who wanted it, and nothing else", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(400, kHost, 1);
+    f.transfers.fail_next_copy();
+    CHECK(f.settle(f.store->acquire(buffer, wish(kGpu, AccessMode::write))).error().fault ==
+          StoreFault::failed);
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kHost});
+    CHECK(f.allocated(kGpu) == 0);
+    CHECK(f.reads(buffer, kGpu, 1));
+}
+
+TEST_CASE("memory that is full for its own reasons is made room in", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef old = f.filled(300, kGpu, 1);
+    f.transfers.refuse_places(kGpu, 1);  // charged, but fragmented
+    const BufferRef made = f.filled(200, kGpu, 2);
+    CHECK(f.store->where(old) == Spaces{kHost});
+    CHECK(f.allocated(kGpu) == 200);
+    f.transfers.refuse_places(kGpu, 100);
+    BufferSpec more;
+    more.size = 200;
+    more.space = kGpu;
+    CHECK(f.settle(f.store->create(more)).error().fault == StoreFault::no_room);
+    f.calm();
+    f.transfers.refuse_places(kGpu, 0);
+    CHECK(f.reads(made, kGpu, 2));
+}
+
+TEST_CASE("readers are served where the buffer is while it leaves, and it stays",
+          "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(400, kGpu, 1);
+    const BufferRef other = f.filled(400, kGpu, 2);
+    auto freeing = f.store->free_bytes(kGpu, 400);
+    REQUIRE(f.transfers.in_flight() == 1);
+    auto reading = f.store->acquire(buffer, wish(kGpu, AccessMode::read));
+    REQUIRE(reading.ready());
+    reading.take()->release();
+    CHECK(f.settle(freeing).freed == 400);
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu, kHost});  // the copy was not in vain
+    CHECK(f.store->where(other) == Spaces{kHost});
+}
+
+TEST_CASE("a writer cancels the copy of what it wants, and waits for its end", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(400, kGpu, 1);
+    auto freeing = f.store->free_bytes(kGpu, 400);
+    REQUIRE(f.transfers.in_flight() == 1);
+    auto writing = f.store->acquire(buffer, wish(kGpu, AccessMode::write));
+    CHECK_FALSE(writing.ready());
+    f.transfers.finish_all();
+    f.store->pump();
+    REQUIRE(writing.ready());
+    fill_content(f.transfers.bytes(writing.take()->place()), 3);
+    CHECK(f.store->where(buffer) == Spaces{kGpu});
+    CHECK(f.allocated(kHost) == 0);
+    const FreeReport report = f.settle(freeing);  // there was nothing else
+    CHECK(report.end == FreeEnd::nothing_left);
+    CHECK(report.freed == 0);
+    CHECK(report.in_use == 400);
+    CHECK(f.reads(buffer, kHost, 3));
+}
+
+TEST_CASE("a place is freed when the work on it has passed, not before (A-T20)", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(400, kGpu, 1);
+    f.calm();
+    {
+        AccessSpec spec = wish(kGpu, AccessMode::read);
+        spec.stream = StreamId{7};
+        const Access reading = *f.settle(f.store->acquire(buffer, spec));
+    }
+    CHECK(f.transfers.points() == 1);
+    auto freeing = f.store->free_bytes(kGpu, 400);
+    f.transfers.finish_all();
+    f.store->pump();
+    // The copy is done, a kernel still reads: the bytes are in both places, and both are paid for.
+    CHECK(f.store->where(buffer) == Spaces{kHost});
+    CHECK_FALSE(freeing.ready());
+    CHECK(f.transfers.held(kGpu) == 400);
+    CHECK(f.allocated(kGpu) == 400);
+    f.transfers.pass_all();
+    f.store->pump();
+    REQUIRE(freeing.ready());
+    CHECK(freeing.take().freed == 400);
+    CHECK(f.transfers.held(kGpu) == 0);
+}
+
+TEST_CASE("while it is copied a buffer can't be written, and its old place lives (A-T20)",
+          "[tiers][spill]") {
+    TieredFixture f;
+    for (const SpaceId from : {kGpu, kHost}) {
+        const SpaceId to = from == kGpu ? kHost : kGpu;
+        const BufferRef buffer = f.filled(300, from, 5);
+        auto reading = f.store->acquire(buffer, wish(to, AccessMode::read));
+        REQUIRE(f.transfers.in_flight() == 1);
+        f.transfers.step_oldest();
+        auto writing = f.store->acquire(buffer, wish(from, AccessMode::write));
+        CHECK_FALSE(writing.ready());
+        CHECK(f.transfers.held(from) == 300);
+        f.transfers.finish_all();
+        f.store->pump();
+        Access access = *f.settle(reading);
+        CHECK(has_content(f.transfers.bytes(access.place()), 5));
+        CHECK_FALSE(writing.ready());
+        access.release();
+        CHECK(f.settle(writing));
+        f.calm();
+        REQUIRE(f.store->destroy(buffer));
+        f.calm();
+    }
+}
+
+TEST_CASE("a copy that fails in the middle keeps the old bytes (defect 23)", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(300, kGpu, 4);
+    f.transfers.fail_next_copy();
+    auto access = f.store->acquire(buffer, wish(kHost, AccessMode::write));
+    CHECK(f.transfers.held(kGpu) == 300);
+    CHECK(f.settle(access).error().fault == StoreFault::failed);
+    CHECK(f.store->where(buffer) == Spaces{kGpu});
+    CHECK(f.reads(buffer, kGpu, 4));
+    f.calm();
+    CHECK(f.transfers.held(kHost) == 0);
+}
+
+TEST_CASE("bytes move between two GPUs by their own devices (defect 24)", "[tiers][spill]") {
+    TieredFixture f({.gpu1 = 500});
+    const BufferRef buffer = f.filled(300, kGpu, 1);
+    CHECK(f.reads(buffer, kGpu1, 1));
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu1});  // no faster than where it was: no spare
+    CHECK(f.allocated(kGpu) == 0);
+    CHECK(f.allocated(kGpu1) == 300);
+    f.write(buffer, kGpu, 2);
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu});
+    CHECK(f.reads(buffer, kGpu, 2));
+}
+
+TEST_CASE("a representation is what is stored and paid for below", "[tiers][spill]") {
+    for (const Tier from : {Tier::host, Tier::disk}) {
+        TieredFixture f({.gpu = 1000, .host = 2500});
+        BufferSpec spec;
+        spec.size = 1000;
+        spec.space = kGpu;
+        spec.representation = run_lengths();
+        spec.stored_from = from;
+        const BufferRef buffer = *f.settle(f.store->create(spec));
+        {
+            const Access access = f.access(buffer, kGpu, AccessMode::write);
+            fill_content(f.transfers.bytes(access.place()), 1, true);
+        }
+        CHECK(f.settle(f.store->free_bytes(kGpu, 1000)).freed == 1000);
+        f.calm();
+        CHECK(f.allocated(kHost) == (from == Tier::host ? 8 : 1000));
+        CHECK(f.store->reclaimable(buffer, kHost) == f.allocated(kHost));
+        const Bytes stored = f.allocated(kHost);
+        CHECK(f.settle(f.store->free_bytes(kHost, 1)).freed == stored);
+        f.calm();
+        CHECK(f.allocated(kDisk) == 8);
+        CHECK(f.settle(f.store->acquire(buffer, wish(kDisk, AccessMode::read))).error().fault ==
+              StoreFault::unsupported);
+        const Access access = f.access(buffer, kGpu, AccessMode::read);
+        CHECK(has_content(f.transfers.bytes(access.place()), 1, true));
+    }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,272 @@
+// See manual_transfers.h.
+#include "tests/support/manual_transfers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tidemark::support {
+
+ManualTransfers::~ManualTransfers() {
+    TM_CHECK(flights_.empty() && places_.empty());
+}
+
+void ManualTransfers::set_automatic(bool automatic) {
+    const std::lock_guard lock(mutex_);
+    automatic_ = automatic;
+    if (automatic)
+        points_.clear();
+}
+
+void ManualTransfers::set_faults(const Faults& faults) {
+    const std::lock_guard lock(mutex_);
+    faults_ = faults;
+}
+
+void ManualTransfers::fail_next_copy(std::uint32_t copies) {
+    const std::lock_guard lock(mutex_);
+    failing_ = copies;
+}
+
+void ManualTransfers::refuse_places(SpaceId space, std::uint32_t times) {
+    const std::lock_guard lock(mutex_);
+    refusing_[space] = times;
+}
+
+bool ManualTransfers::chance(std::uint64_t one_in) {
+    return one_in != 0 && random_.below(one_in) == 0;
+}
+
+bool ManualTransfers::step() {
+    const std::lock_guard lock(mutex_);
+    if (flights_.empty())
+        return false;
+    auto flight = flights_.begin();
+    std::advance(flight, static_cast<std::ptrdiff_t>(random_.below(flights_.size())));
+    go_on(flight->first);
+    return true;
+}
+
+bool ManualTransfers::step_oldest() {
+    const std::lock_guard lock(mutex_);
+    if (flights_.empty())
+        return false;
+    go_on(flights_.begin()->first);
+    return true;
+}
+
+void ManualTransfers::finish_all() {
+    const std::lock_guard lock(mutex_);
+    while (!flights_.empty())
+        go_on(flights_.begin()->first);
+}
+
+void ManualTransfers::pass_one() {
+    const std::lock_guard lock(mutex_);
+    if (points_.empty())
+        return;
+    auto point = points_.begin();
+    std::advance(point, static_cast<std::ptrdiff_t>(random_.below(points_.size())));
+    points_.erase(point);
+}
+
+void ManualTransfers::pass_all() {
+    const std::lock_guard lock(mutex_);
+    points_.clear();
+}
+
+std::span<std::byte> ManualTransfers::bytes(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    const auto found = places_.find(to_integer(place.id));
+    TM_CHECK(found != places_.end());
+    return found->second;
+}
+
+std::size_t ManualTransfers::in_flight() const {
+    const std::lock_guard lock(mutex_);
+    return flights_.size();
+}
+
+std::size_t ManualTransfers::points() const {
+    const std::lock_guard lock(mutex_);
+    return points_.size();
+}
+
+std::size_t ManualTransfers::places() const {
+    const std::lock_guard lock(mutex_);
+    return places_.size();
+}
+
+Bytes ManualTransfers::held(SpaceId space) const {
+    const std::lock_guard lock(mutex_);
+    Bytes bytes = 0;
+    for (const auto& [id, content] : places_)
+        if (where_.at(id) == space)
+            bytes += content.size();
+    return bytes;
+}
+
+std::uint64_t ManualTransfers::copies() const {
+    const std::lock_guard lock(mutex_);
+    return copies_;
+}
+
+std::uint64_t ManualTransfers::ordered() const {
+    const std::lock_guard lock(mutex_);
+    return ordered_;
+}
+
+tl::expected<Place, PlaceRefusal> ManualTransfers::allocate(SpaceId space, Bytes size) {
+    const std::lock_guard lock(mutex_);
+    TM_CHECK(size != 0);
+    std::uint32_t& refusing = refusing_[space];
+    if (refusing != 0 || chance(faults_.no_place)) {
+        refusing -= refusing != 0;
+        return tl::make_unexpected(
+            PlaceRefusal{true, {ErrorCode::no_space, "fragmented", to_text(space), ""}});
+    }
+    if (chance(faults_.place_fails))
+        return tl::make_unexpected(
+            PlaceRefusal{false, {ErrorCode::driver, "injected", to_text(space), ""}});
+    const std::uint64_t id = next_++;
+    places_.emplace(id, std::vector<std::byte>(size, std::byte{0xa5}));
+    where_.emplace(id, space);
+    return Place{space, PlaceId{id}, size};
+}
+
+void ManualTransfers::free(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, flight] : flights_)
+        TM_CHECK(flight.order.source.id != place.id && flight.order.target.id != place.id);
+    TM_CHECK(places_.erase(to_integer(place.id)) == 1);
+    where_.erase(to_integer(place.id));
+}
+
+Place ManualTransfers::trim(const Place& place, Bytes size) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::byte>& content = places_.at(to_integer(place.id));
+    TM_CHECK(size <= content.size());
+    content.resize(std::max<Bytes>(size, 1));
+    return {place.space, place.id, content.size()};
+}
+
+std::vector<Range> ManualTransfers::pieces(const Place& place) const {
+    const std::lock_guard lock(mutex_);
+    const std::vector<std::byte>& content = places_.at(to_integer(place.id));
+    return {{Address{reinterpret_cast<std::uintptr_t>(content.data())}, content.size()}};
+}
+
+Result<UsePoint> ManualTransfers::record(SpaceId space, StreamId stream, bool wrote) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t event = next_++;
+    if (!automatic_)
+        points_.insert(event);
+    return UsePoint{space, stream, EventId{event}, wrote};
+}
+
+Result<void> ManualTransfers::order(SpaceId space, StreamId /*stream*/,
+                                    std::span<const UsePoint> points) {
+    const std::lock_guard lock(mutex_);
+    TM_CHECK(!points.empty());
+    if (chance(faults_.order_fails))
+        return fail(ErrorCode::driver, "injected", to_text(space));
+    ++ordered_;
+    return {};
+}
+
+bool ManualTransfers::passed(const UsePoint& point) {
+    const std::lock_guard lock(mutex_);
+    return !points_.contains(to_integer(point.event));
+}
+
+CopyId ManualTransfers::start(CopyOrder order) {
+    const std::lock_guard lock(mutex_);
+    TM_CHECK(places_.at(to_integer(order.source.id)).size() >= order.size);
+    TM_CHECK(order.source.id != order.target.id);
+    const std::uint64_t id = next_++;
+    Flight flight;
+    flight.fails = failing_ != 0;
+    failing_ -= failing_ != 0;
+    flight.order = std::move(order);
+    flights_.emplace(id, std::move(flight));
+    ++copies_;
+    return CopyId{id};
+}
+
+void ManualTransfers::cancel(CopyId copy) {
+    const std::lock_guard lock(mutex_);
+    const auto found = flights_.find(to_integer(copy));
+    if (found != flights_.end())
+        found->second.cancelled = true;
+}
+
+void ManualTransfers::end(std::uint64_t id, CopyEnd how, Bytes stored) {
+    Error error;
+    if (how == CopyEnd::failed)
+        error = {ErrorCode::io, "injected", "copy", ""};
+    ended_.push_back({CopyId{id}, how, stored, std::move(error)});
+    flights_.erase(id);
+}
+
+void ManualTransfers::recode(const CopyOrder& order, Bytes& stored, bool& failed) {
+    const std::vector<std::byte>& source = places_.at(to_integer(order.source.id));
+    std::vector<std::byte>& target = places_.at(to_integer(order.target.id));
+    if (order.recoding == Recoding::encode) {
+        const Result<Bytes> size =
+            order.representation->encode(std::span(source).first(order.size), target);
+        failed = !size;
+        stored = size.value_or(0);
+    } else {
+        failed = !order.representation->decode(std::span(source).first(order.size), target);
+        stored = target.size();
+    }
+}
+
+void ManualTransfers::go_on(std::uint64_t id) {
+    Flight& flight = flights_.at(id);
+    const CopyOrder& order = flight.order;
+    // Work that has to come before it passes first: the device sees to that.
+    for (const UsePoint& point : order.after)
+        points_.erase(to_integer(point.event));
+    if (flight.cancelled && chance(2)) {
+        end(id, CopyEnd::cancelled, 0);
+        return;
+    }
+    if (flight.fails || chance(faults_.copy_fails)) {
+        end(id, CopyEnd::failed, 0);
+        return;
+    }
+    if (order.recoding != Recoding::none) {
+        Bytes stored = 0;
+        bool failed = false;
+        recode(order, stored, failed);
+        end(id, failed ? CopyEnd::failed : CopyEnd::done, stored);
+        return;
+    }
+    const std::vector<std::byte>& source = places_.at(to_integer(order.source.id));
+    std::vector<std::byte>& target = places_.at(to_integer(order.target.id));
+    const Bytes part = std::min(chunk_, order.size - flight.done);
+    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(flight.done), part,
+                target.begin() + static_cast<std::ptrdiff_t>(flight.done));
+    flight.done += part;
+    if (flight.done == order.size)
+        end(id, CopyEnd::done, order.size);
+}
+
+void ManualTransfers::poll(std::vector<CopyDone>& ended) {
+    const std::lock_guard lock(mutex_);
+    if (automatic_) {
+        std::vector<std::uint64_t> ids;
+        for (const auto& [id, flight] : flights_)
+            ids.push_back(id);
+        for (const std::uint64_t id : ids)
+            go_on(id);
+    }
+    for (CopyDone& done : ended_)
+        ended.push_back(std::move(done));
+    ended_.clear();
+}
+
+}  // namespace tidemark::support

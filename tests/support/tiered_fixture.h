@@ -1,0 +1,85 @@
+// A small machine with a TieredStore on ManualTransfers, and content that tells buffers apart.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/tiers/memory_space.h"
+#include "core/tiers/tiered_store.h"
+#include "tests/support/manual_transfers.h"
+
+namespace tidemark::support {
+
+constexpr SpaceId kGpu{Tier::gpu, 0};
+constexpr SpaceId kGpu1{Tier::gpu, 1};
+constexpr SpaceId kHost{Tier::host, 0};
+constexpr SpaceId kDisk{Tier::disk, 0};
+
+struct TieredSizes {
+    Bytes gpu = 1000;
+    Bytes host = 2000;
+    Bytes disk = 100'000;  // 0: there is none
+    Bytes gpu1 = 0;
+    double spill_start = 1;
+    double spill_stop = 1;
+};
+
+// Every two spaces have a link; the GPU's to the host is the fastest.
+MachineSpec tiered_machine(const TieredSizes& sizes);
+
+struct TieredFixture {
+    explicit TieredFixture(const TieredSizes& sizes = {}, StoreOptions options = {},
+                           const std::string& policy = "lru");
+
+    // What is in flight ends by itself from here on.
+    ~TieredFixture() { transfers.set_automatic(true); }
+
+    MemorySpace& space(SpaceId id);
+
+    // Without waiting: the answer must be there, or come by pumping and finishing copies.
+    BufferRef create(Bytes size, SpaceId space);
+    Access access(BufferRef buffer, SpaceId space, AccessMode mode);
+
+    // What a request became, with copies carried out and points passed as far as it needs.
+    template <class T>
+    T settle(Pending<T> pending) {
+        for (int i = 0; i < 1000 && !pending.ready(); ++i) {
+            store->pump();
+            transfers.step();
+            if (transfers.in_flight() == 0)
+                transfers.pass_all();
+        }
+        TM_CHECK(pending.ready());
+        return pending.take();
+    }
+
+    // Nothing is in flight, nothing waits for the device.
+    void calm();
+
+    // A buffer with content `seed`, as by a writing access.
+    BufferRef filled(Bytes size, SpaceId space, std::uint64_t seed);
+    void write(BufferRef buffer, SpaceId space, std::uint64_t seed);
+
+    // Whether its bytes, read in `space`, are those of `seed`.
+    bool reads(BufferRef buffer, SpaceId space, std::uint64_t seed);
+
+    Bytes allocated(SpaceId id);
+
+    MachineSpec machine;
+    std::vector<std::unique_ptr<MemorySpace>> spaces;
+    ManualTransfers transfers;
+    std::unique_ptr<TieredStore> store;
+};
+
+// Bytes that only `seed` has; of one value all over if `flat`.
+void fill_content(std::span<std::byte> bytes, std::uint64_t seed, bool flat = false);
+bool has_content(std::span<const std::byte> bytes, std::uint64_t seed, bool flat = false);
+
+// Run lengths: a representation whose size depends on the content.
+std::shared_ptr<const Representation> run_lengths();
+
+}  // namespace tidemark::support

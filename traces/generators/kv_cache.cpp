@@ -1,0 +1,316 @@
+// kv-cache: a language model answers in conversations that are mostly idle. Each conversation keeps
+// a cache of keys and values in blocks, one buffer for each block and layer, which grows as it goes
+// on. Now and then one of them has a new turn: its prompt is read (prefill), then an answer is
+// produced step by step (decode), and all its blocks are read in each step, together with those of
+// the others at work and the layer's weights. Which conversation is next follows Zipf's law, so
+// some come back soon and most of what lives isn't needed for long. One that has grown to its end
+// is closed, and another begins in its place.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "traces/generators/alias_table.h"
+#include "traces/generators/generators.h"
+#include "traces/generators/kernel_time.h"
+#include "traces/generators/popularity.h"
+#include "traces/generators/program.h"
+
+namespace tidemark::generators {
+namespace {
+
+constexpr std::array kOptions{
+    OptionInfo{.name = "events",
+               .type = OptionType::count,
+               .default_value = "100000",
+               .minimum = "1",
+               .maximum = "1000000000000",
+               .summary = "No turn begins that would go past so many events; all end whole."},
+    OptionInfo{.name = "seed",
+               .type = OptionType::count,
+               .default_value = "1",
+               .summary = "Another seed, other conversations."},
+    OptionInfo{.name = "sessions",
+               .type = OptionType::count,
+               .default_value = "200",
+               .minimum = "1",
+               .maximum = "100000",
+               .summary = "Conversations that are open, most of them idle."},
+    OptionInfo{.name = "active",
+               .type = OptionType::count,
+               .default_value = "8",
+               .minimum = "1",
+               .maximum = "1024",
+               .summary = "Conversations that are answered at the same time, at most."},
+    OptionInfo{.name = "blocks",
+               .type = OptionType::count,
+               .default_value = "32",
+               .minimum = "2",
+               .maximum = "10000",
+               .summary = "Blocks in a layer at which a conversation is closed."},
+    OptionInfo{.name = "block",
+               .type = OptionType::bytes,
+               .unit = "bytes",
+               .default_value = "2MiB",
+               .minimum = "1",
+               .maximum = "16GiB",
+               .summary = "Size of a block of one layer."},
+    OptionInfo{.name = "block_tokens",
+               .type = OptionType::count,
+               .default_value = "64",
+               .minimum = "1",
+               .maximum = "65536",
+               .summary = "Tokens that a block holds."},
+    OptionInfo{.name = "stride",
+               .type = OptionType::count,
+               .default_value = "16",
+               .minimum = "1",
+               .maximum = "4096",
+               .summary = "Tokens that a step adds to an answer: more make a shorter trace."},
+    OptionInfo{.name = "layers",
+               .type = OptionType::count,
+               .default_value = "2",
+               .minimum = "1",
+               .maximum = "200",
+               .summary = "Layers, each with weights and blocks of its own."},
+    OptionInfo{.name = "weights",
+               .type = OptionType::bytes,
+               .unit = "bytes",
+               .default_value = "512MiB",
+               .minimum = "1",
+               .maximum = "64GiB",
+               .summary = "Weights of a layer, read in every step."},
+    OptionInfo{.name = "skew",
+               .type = OptionType::count,
+               .default_value = "1",
+               .minimum = "0",
+               .maximum = "3",
+               .summary = "Who comes back: 0 all alike, else in proportion to 1/rank^skew."},
+    OptionInfo{.name = "think",
+               .type = OptionType::count,
+               .unit = "ms",
+               .default_value = "1000",
+               .minimum = "0",
+               .maximum = "100000000",
+               .summary = "Time from one turn of a conversation to its next, on average."},
+    OptionInfo{.name = "tflops",
+               .type = OptionType::count,
+               .unit = "TFLOP/s",
+               .default_value = "400",
+               .minimum = "1",
+               .maximum = "100000",
+               .summary = "What kernels compute in a time: how long prompts take."},
+    OptionInfo{.name = "rate",
+               .type = OptionType::count,
+               .unit = "GB/s",
+               .default_value = "3000",
+               .minimum = "1",
+               .maximum = "1000000",
+               .summary = "Bytes that kernels move in a time: how long steps take."},
+};
+
+struct Session {
+    std::uint64_t tokens = 0;           // in the cache
+    std::uint64_t prompt = 0;           // that are still to be read
+    std::uint64_t steps = 0;            // that its answer still takes
+    std::vector<std::uint32_t> blocks;  // block by block, in each all layers
+};
+
+class KvCache {
+  public:
+    KvCache(const Options& options, TraceSink& sink)
+        : program_(sink, options.count("seed"), Pace::told),
+          sessions_(options.count("sessions")),
+          who_(rank_weights(sessions_.size(), options.count("skew"))),
+          events_(options.count("events")),
+          most_active_(options.count("active")),
+          most_blocks_(options.count("blocks")),
+          block_(options.bytes("block")),
+          block_tokens_(options.count("block_tokens")),
+          stride_(options.count("stride")),
+          layers_(options.count("layers")),
+          weights_(options.bytes("weights")),
+          think_(options.count("think") * 1'000'000 / sessions_.size()),
+          rates_{.bytes_per_ns = options.count("rate"),
+                 .flops_per_ns = options.count("tflops") * 1000} {}
+
+    Result<TraceInfo> run() {
+        TM_TRY(load());
+        next_turn_ = program_.now();
+        for (;;) {
+            admit();
+            if (active_.empty() && full_)
+                break;
+            if (active_.empty())
+                program_.go_to(next_turn_);
+            else
+                TM_TRY(step());
+        }
+        for (Session& session : sessions_)
+            TM_TRY(close(session));
+        for (const std::uint32_t slot : weight_slots_)
+            TM_TRY(program_.free(slot, kStream));
+        TM_TRY(program_.free(state_, kStream));
+        return program_.finish(1);
+    }
+
+  private:
+    static constexpr StreamId kStream = StreamId::default_stream;
+    static constexpr Bytes kState = Bytes{1} << 20U;  // what flows from layer to layer
+
+    Result<void> load() {
+        TM_TRY(program_.allocate(kState, kStream, state_));
+        for (std::uint64_t layer = 0; layer < layers_; ++layer) {
+            TM_TRY(program_.allocate(weights_, kStream, weight_slots_.emplace_back()));
+            TM_TRY(program_.launch(std::array{Use{weight_slots_.back(), kWrites}}, kStream));
+            program_.pass(kernel_time(rates_, weights_));
+        }
+        return {};
+    }
+
+    // Lets the turns begin whose time has come, while there is room for them.
+    void admit() {
+        while (!full_ && next_turn_ <= program_.now() && active_.size() < most_active_) {
+            Random& random = program_.random();
+            const std::uint32_t who = who_.pick(random.next());
+            const std::uint64_t prompt = 1 + random.below(2 * block_tokens_);
+            const std::uint64_t steps = 1 + random.below(16);
+            next_turn_ += static_cast<Nanoseconds>(think_ > 0 ? 1 + random.below(2 * think_) : 0);
+            Session& session = sessions_[who];
+            if (session.steps != 0 && think_ == 0)
+                return;  // nobody thinks and this one is at work: somebody in a later step
+            if (session.steps != 0)
+                continue;
+            session.prompt = prompt;
+            session.steps = steps;
+            active_.push_back(who);
+            full_ = begun_ && program_.event_count() + events_left() > events_;
+            begun_ = true;
+            if (!full_)
+                continue;
+            session.prompt = session.steps = 0;  // it comes too late
+            active_.pop_back();
+        }
+    }
+
+    std::uint64_t blocks_of(std::uint64_t tokens) const {
+        return (tokens + block_tokens_ - 1) / block_tokens_;
+    }
+
+    // Events until all who are at work are done and everything is freed, at most.
+    std::uint64_t events_left() const {
+        std::uint64_t events = program_.live_count();
+        for (const std::uint32_t who : active_) {
+            const Session& session = sessions_[who];
+            const std::uint64_t end = session.tokens + session.prompt + session.steps * stride_;
+            const std::uint64_t kernels = session.steps + (session.prompt > 0 ? 1 : 0);
+            events += layers_ * (kernels * (blocks_of(end) + 2) + 2 * blocks_of(end)) -
+                      2 * session.blocks.size();
+        }
+        return events;
+    }
+
+    // One step of everyone at work; who has just come has its prompt read first.
+    Result<void> step() {
+        TM_TRY(program_.mark("step"));
+        for (const std::uint32_t who : active_) {
+            Session& session = sessions_[who];
+            if (session.prompt == 0)
+                continue;
+            const std::uint64_t prompt = session.prompt;
+            session.prompt = 0;
+            TM_TRY(extend({&who, 1}, prompt));
+        }
+        TM_TRY(extend(active_, stride_));
+        for (std::size_t i = 0; i < active_.size();) {
+            Session& session = sessions_[active_[i]];
+            if (--session.steps > 0) {
+                ++i;
+                continue;
+            }
+            if (blocks_of(session.tokens) >= most_blocks_)
+                TM_TRY(close(session));
+            active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        return {};
+    }
+
+    // Adds so many tokens to each of these conversations: a kernel for each layer, which reads all
+    // that is there and writes what is new.
+    Result<void> extend(std::span<const std::uint32_t> whom, std::uint64_t tokens) {
+        for (const std::uint32_t who : whom) {
+            Session& session = sessions_[who];
+            const std::uint64_t wanted = blocks_of(session.tokens + tokens) * layers_;
+            while (session.blocks.size() < wanted)
+                TM_TRY(program_.allocate(block_, kStream, session.blocks.emplace_back()));
+        }
+        for (std::uint64_t layer = 0; layer < layers_; ++layer) {
+            uses_.assign({{state_, written_ ? kBoth : kWrites}, {weight_slots_[layer], kReads}});
+            written_ = true;
+            for (const std::uint32_t who : whom)
+                add_uses(sessions_[who], layer);
+            TM_TRY(program_.launch(uses_, kStream));
+            program_.pass(kernel_time(rates_, weights_ + (uses_.size() - 2) * block_,
+                                      whom.size() * tokens * weights_));
+        }
+        for (const std::uint32_t who : whom)
+            sessions_[who].tokens += tokens;
+        return {};
+    }
+
+    // The blocks of one layer: full ones are read, the last is filled up, new ones are written.
+    void add_uses(const Session& session, std::uint64_t layer) {
+        for (std::uint64_t i = 0; i * layers_ < session.blocks.size(); ++i) {
+            std::uint8_t mode = kReads;
+            if (i * block_tokens_ >= session.tokens)
+                mode = kWrites;
+            else if ((i + 1) * block_tokens_ > session.tokens)
+                mode = kBoth;
+            uses_.push_back({session.blocks[i * layers_ + layer], mode});
+        }
+    }
+
+    Result<void> close(Session& session) {
+        for (const std::uint32_t slot : session.blocks)
+            TM_TRY(program_.free(slot, kStream));
+        session.blocks.clear();
+        session.tokens = 0;
+        return {};
+    }
+
+    static constexpr std::uint8_t kBoth = kReads | kWrites;
+
+    Program program_;
+    std::vector<Session> sessions_;
+    AliasTable who_;
+    std::uint64_t events_;
+    std::uint64_t most_active_;
+    std::uint64_t most_blocks_;
+    Bytes block_;
+    std::uint64_t block_tokens_;
+    std::uint64_t stride_;
+    std::uint64_t layers_;
+    Bytes weights_;
+    std::uint64_t think_;  // ns from turn to turn, of all together
+    KernelRates rates_;
+    std::uint32_t state_ = kNoSlot;
+    std::vector<std::uint32_t> weight_slots_;  // by layer
+    std::vector<std::uint32_t> active_;        // sessions at work
+    std::vector<Use> uses_;                    // of one kernel
+    Nanoseconds next_turn_ = 0;
+    bool written_ = false;  // the state
+    bool begun_ = false;
+    bool full_ = false;
+};
+
+Result<TraceInfo> run_kv_cache(const Options& options, TraceSink& sink) {
+    return KvCache(options, sink).run();
+}
+
+}  // namespace
+
+GeneratorInfo kv_cache() {
+    return {"kv-cache", "a language model's conversations, most of them idle: caches in blocks",
+            kOptions, run_kv_cache};
+}
+
+}  // namespace tidemark::generators

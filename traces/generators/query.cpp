@@ -1,0 +1,371 @@
+// query: a query engine. Tables stand in memory in chunks, loaded once; tasks come one at a time on
+// each stream. A task joins and sorts: it reserves what it thinks it needs, builds a hash table
+// from some chunks of one table, probes it with all chunks of another, sorts what was found, and
+// gives its memory and its reservation back. Some tasks find more rows than were expected: their
+// hash table is built anew, twice as large, and goes beyond what was reserved.
+//
+// Time: a task's operations follow each other; streams run side by side. Waiting for a reservation
+// takes no time here: that is for a replay to find out.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "traces/generators/alias_table.h"
+#include "traces/generators/generators.h"
+#include "traces/generators/popularity.h"
+#include "traces/generators/program.h"
+#include "traces/generators/query_plan.h"
+
+namespace tidemark::generators {
+namespace {
+
+constexpr std::array kOptions{
+    OptionInfo{.name = "events",
+               .type = OptionType::count,
+               .default_value = "100000",
+               .minimum = "1",
+               .maximum = "1000000000000",
+               .summary = "At most so many events, in whole tasks; always at least one task."},
+    OptionInfo{.name = "seed",
+               .type = OptionType::count,
+               .default_value = "1",
+               .summary = "Another seed, other tasks."},
+    OptionInfo{.name = "tasks",
+               .type = OptionType::count,
+               .default_value = "0",
+               .minimum = "0",
+               .maximum = "4000000000",
+               .summary = "At most so many tasks; 0: as many as fit into the events."},
+    OptionInfo{.name = "streams",
+               .type = OptionType::count,
+               .default_value = "4",
+               .minimum = "1",
+               .maximum = "1024",
+               .summary = "Streams, each with one task at a time."},
+    OptionInfo{.name = "tables",
+               .type = OptionType::count,
+               .default_value = "4",
+               .minimum = "1",
+               .maximum = "1000",
+               .summary = "Tables that stand in memory throughout."},
+    OptionInfo{.name = "chunks",
+               .type = OptionType::count,
+               .default_value = "16",
+               .minimum = "1",
+               .maximum = "10000",
+               .summary = "Chunks of a table; a task probes with all chunks of one."},
+    OptionInfo{.name = "batch",
+               .type = OptionType::bytes,
+               .unit = "bytes",
+               .default_value = "32MiB",
+               .minimum = "1KiB",
+               .maximum = "16GiB",
+               .summary = "Size of a chunk, and of the batch that is decoded from it."},
+    OptionInfo{.name = "skew",
+               .type = OptionType::count,
+               .default_value = "1",
+               .minimum = "0",
+               .maximum = "3",
+               .summary = "Which tables are read: 0 all alike, else in proportion to 1/rank^skew."},
+    OptionInfo{.name = "heavy",
+               .type = OptionType::count,
+               .unit = "%",
+               .default_value = "10",
+               .minimum = "0",
+               .maximum = "100",
+               .summary = "Tasks whose hash table is four times as large as others'."},
+    OptionInfo{.name = "accuracy",
+               .type = OptionType::count,
+               .unit = "%",
+               .default_value = "80",
+               .minimum = "1",
+               .maximum = "100",
+               .summary =
+                   "A task reserves from its need up to need / accuracy; one that overshoots "
+                   "only from need * accuracy to just below its need."},
+    OptionInfo{.name = "overshoot",
+               .type = OptionType::count,
+               .unit = "%",
+               .default_value = "15",
+               .minimum = "0",
+               .maximum = "100",
+               .summary = "Tasks that need more than they reserved."},
+    OptionInfo{.name = "think",
+               .type = OptionType::count,
+               .unit = "us",
+               .default_value = "2000",
+               .minimum = "0",
+               .maximum = "1000000000",
+               .summary = "Time between the tasks of a stream, on average."},
+    OptionInfo{.name = "rate",
+               .type = OptionType::count,
+               .unit = "GB/s",
+               .default_value = "400",
+               .minimum = "1",
+               .maximum = "1000000",
+               .summary = "Bytes that an operator moves in a time."},
+};
+
+// What is drawn for a task.
+struct Work {
+    std::uint64_t build_table = 0;
+    std::uint64_t probe_table = 0;
+    std::uint64_t build_chunks = 0;
+    Bytes hash_size = 0;
+    Bytes output_size = 0;  // what one probed chunk gives
+    bool overshoots = false;
+};
+
+// A stream and its task.
+struct Lane {
+    Nanoseconds ready = 0;  // when it goes on
+    bool running = false;
+    std::uint32_t task = 0;
+    Bytes reserved = 0;
+    std::vector<Step> steps;
+    std::size_t next = 0;              // of the steps
+    std::vector<std::uint32_t> slots;  // by the task's own buffers
+};
+
+class Query {
+  public:
+    Query(const Options& options, TraceSink& sink)
+        : program_(sink, options.count("seed"), Pace::told),
+          tables_(options.count("tables")),
+          chunks_(options.count("chunks")),
+          popularity_(rank_weights(tables_, options.count("skew"))),
+          lanes_(options.count("streams")),
+          events_(options.count("events")),
+          tasks_(options.count("tasks")),
+          batch_(options.bytes("batch")),
+          heavy_(options.count("heavy")),
+          accuracy_(options.count("accuracy")),
+          overshoot_(options.count("overshoot")),
+          think_(options.count("think") * 1000),
+          rates_{.bytes_per_ns = options.count("rate")} {}
+
+    Result<TraceInfo> run() {
+        TM_TRY(load_tables());
+        for (Lane& lane : lanes_)
+            lane.ready = program_.now() + think();
+        while (Lane* const lane = next_lane()) {
+            program_.go_to(lane->ready);
+            const StreamId stream{static_cast<std::uint32_t>(lane - lanes_.data())};
+            TM_TRY(lane->running ? advance(*lane, stream) : start(*lane, stream));
+        }
+        TM_TRY(drop_tables());
+        return program_.finish(lanes_.size());
+    }
+
+  private:
+    static constexpr std::uint32_t kLoaded = 1;  // the event after which tables may be read
+
+    // The first to go on; of those, the one on the first stream. Null when all is done.
+    Lane* next_lane() {
+        const bool may_start = !full_ && (tasks_ == 0 || started_ < tasks_);
+        Lane* first = nullptr;
+        for (Lane& lane : lanes_) {
+            if ((lane.running || may_start) && (first == nullptr || lane.ready < first->ready))
+                first = &lane;
+        }
+        return first;
+    }
+
+    Result<void> load_tables() {
+        constexpr StreamId kStream = StreamId::default_stream;
+        for (std::uint64_t i = 0; i < tables_ * chunks_; ++i) {
+            TM_TRY(program_.allocate(batch_, kStream, table_slots_.emplace_back()));
+            TM_TRY(program_.launch(std::array{Use{table_slots_.back(), kWrites}}, kStream));
+            program_.pass(kernel_time(rates_, batch_));
+        }
+        TM_TRY(program_.record_event(kLoaded, kStream));
+        for (std::uint32_t i = 1; i < lanes_.size(); ++i)
+            TM_TRY(program_.wait_event(kLoaded, StreamId{i}));
+        return {};
+    }
+
+    // When all streams are done with them.
+    Result<void> drop_tables() {
+        for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
+            TM_TRY(program_.record_event(kLoaded + i, StreamId{i}));
+            TM_TRY(program_.wait_event(kLoaded + i, StreamId::default_stream));
+        }
+        for (const std::uint32_t slot : table_slots_)
+            TM_TRY(program_.free(slot, StreamId::default_stream));
+        return {};
+    }
+
+    // Events of that.
+    std::uint64_t closing_events() const { return table_slots_.size() + 2 * lanes_.size(); }
+
+    Nanoseconds think() {
+        return think_ == 0 ? 0 : static_cast<Nanoseconds>(program_.random().below(2 * think_));
+    }
+
+    Work draw() {
+        Random& random = program_.random();
+        Work work;
+        work.build_table = popularity_.pick(random.next());
+        work.probe_table = popularity_.pick(random.next());
+        work.build_chunks = 1 + random.below(std::max<std::uint64_t>(1, chunks_ / 4));
+        work.hash_size = work.build_chunks * (batch_ / 2 + random.below(batch_ / 2));
+        if (random.below(100) < heavy_)
+            work.hash_size *= 4;
+        work.output_size = batch_ / 16 + 1 + random.below(batch_ / 4);
+        work.overshoots = random.below(100) < overshoot_;
+        return work;
+    }
+
+    // Decodes a chunk of a table into a batch.
+    std::uint32_t scan(Plan& plan, std::uint64_t table, std::uint64_t chunk) const {
+        const std::uint32_t batch = plan.allocate(batch_);
+        plan.kernel({{table * chunks_ + chunk, kReads, true}, {batch, kWrites}}, 2 * batch_);
+        return batch;
+    }
+
+    std::uint32_t build(Plan& plan, const Work& work) const {
+        std::uint32_t hash = plan.allocate(work.hash_size);
+        plan.kernel({{hash, kWrites}}, work.hash_size);
+        for (std::uint64_t i = 0; i < work.build_chunks; ++i) {
+            const std::uint32_t batch = scan(plan, work.build_table, i);
+            plan.kernel({{batch, kReads}, {hash, kReads | kWrites}}, 3 * batch_);
+            plan.free(batch);
+        }
+        if (!work.overshoots)
+            return hash;
+        const std::uint32_t larger = plan.allocate(2 * work.hash_size);
+        plan.kernel({{hash, kReads}, {larger, kWrites}}, 3 * work.hash_size);
+        plan.free(hash);
+        return larger;
+    }
+
+    std::vector<std::uint32_t> probe(Plan& plan, const Work& work, std::uint32_t hash) const {
+        std::vector<std::uint32_t> outputs;
+        for (std::uint64_t i = 0; i < chunks_; ++i) {
+            const std::uint32_t batch = scan(plan, work.probe_table, i);
+            outputs.push_back(plan.allocate(work.output_size));
+            plan.kernel({{batch, kReads}, {hash, kReads}, {outputs.back(), kWrites}},
+                        2 * batch_ + work.output_size);
+            plan.free(batch);
+        }
+        plan.free(hash);
+        return outputs;
+    }
+
+    // Puts the outputs into one buffer, and sorts that with another.
+    void sort(Plan& plan, const Work& work, const std::vector<std::uint32_t>& outputs) const {
+        const Bytes size = work.output_size * chunks_;
+        const std::uint32_t rows = plan.allocate(size);
+        std::uint8_t mode = kWrites;
+        for (const std::uint32_t output : outputs) {
+            plan.kernel({{output, kReads}, {rows, mode}}, 2 * work.output_size);
+            plan.free(output);
+            mode = kReads | kWrites;  // the rows before it stay
+        }
+        const std::uint32_t sorted = plan.allocate(size);
+        constexpr int kPasses = 4;  // of a radix sort
+        for (int pass = 0; pass < kPasses; ++pass) {
+            const bool forth = pass % 2 == 0;
+            plan.kernel({{forth ? rows : sorted, kReads}, {forth ? sorted : rows, kWrites}},
+                        2 * size);
+        }
+        plan.free(sorted);
+        plan.kernel({{rows, kReads}}, size);  // the answer is sent
+        plan.free(rows);
+    }
+
+    // What a task that will need `need` bytes reserves.
+    Bytes estimate(Bytes need, bool overshoots) {
+        Random& random = program_.random();
+        const Bytes hundredth = need / 100;
+        if (overshoots) {
+            const Bytes most = hundredth * (100 - accuracy_);  // that it is short of
+            return std::max<Bytes>(1, need - 1 - random.below(most + 1));
+        }
+        return need + random.below(hundredth * (100 - accuracy_) * 100 / accuracy_ + 1);
+    }
+
+    // Begins a task, or notices that there is no room for its events.
+    Result<void> start(Lane& lane, StreamId stream) {
+        const Work work = draw();
+        Plan plan(rates_);
+        sort(plan, work, probe(plan, work, build(plan, work)));
+        const std::uint64_t events = plan.events() + 2;
+        full_ = started_ > 0 &&
+                program_.event_count() + promised_ + events + closing_events() > events_;
+        if (full_)
+            return {};
+        promised_ += events;
+        lane.running = true;
+        lane.task = static_cast<std::uint32_t>(++started_);
+        lane.reserved = estimate(plan.need(), work.overshoots);
+        lane.slots.assign(plan.count(), kNoSlot);
+        lane.steps = plan.take_steps();
+        lane.next = 0;
+        --promised_;
+        return program_.reserve(lane.task, lane.reserved, stream);
+    }
+
+    // The task's steps up to its next kernel; after the last, its end.
+    Result<void> advance(Lane& lane, StreamId stream) {
+        while (lane.next < lane.steps.size()) {
+            const Step& step = lane.steps[lane.next++];
+            if (step.kind == EventKind::allocate) {
+                TM_TRY(program_.allocate(step.size, stream, lane.slots[step.buffer]));
+            } else if (step.kind == EventKind::free) {
+                TM_TRY(program_.free(lane.slots[step.buffer], stream));
+            } else {
+                TM_TRY(launch(lane, step, stream));
+                lane.ready = program_.now() + step.duration;
+                promised_ -= step.operands.size();
+                return {};
+            }
+            --promised_;
+        }
+        lane.running = false;
+        lane.ready = program_.now() + think();
+        --promised_;
+        return program_.release(lane.task, lane.reserved, stream);
+    }
+
+    Result<void> launch(const Lane& lane, const Step& step, StreamId stream) {
+        std::array<Use, 4> uses{};
+        std::size_t count = 0;
+        for (const Operand& operand : step.operands)
+            uses[count++] = {
+                operand.is_chunk ? table_slots_[operand.index] : lane.slots[operand.index],
+                operand.mode};
+        return program_.launch(std::span(uses).first(count), stream);
+    }
+
+    Program program_;
+    std::uint64_t tables_;
+    std::uint64_t chunks_;
+    AliasTable popularity_;
+    std::vector<Lane> lanes_;  // by stream
+    std::uint64_t events_;
+    std::uint64_t tasks_;  // 0: as many as fit
+    Bytes batch_;
+    std::uint64_t heavy_;
+    std::uint64_t accuracy_;
+    std::uint64_t overshoot_;
+    std::uint64_t think_;
+    KernelRates rates_;
+    std::vector<std::uint32_t> table_slots_;  // table by table
+    std::uint64_t started_ = 0;
+    std::uint64_t promised_ = 0;  // events that running tasks will still take
+    bool full_ = false;
+};
+
+Result<TraceInfo> run_query(const Options& options, TraceSink& sink) {
+    return Query(options, sink).run();
+}
+
+}  // namespace
+
+GeneratorInfo query() {
+    return {"query", "a query engine's tasks: reservations, joins and sorts on several streams",
+            kOptions, run_query};
+}
+
+}  // namespace tidemark::generators
