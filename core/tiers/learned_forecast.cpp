@@ -13,6 +13,8 @@ constexpr std::uint32_t kStrike = 4;        // for each difference; each likenes
 constexpr std::uint32_t kMostStrikes = 32;  // beyond it the place is lost
 constexpr std::uint32_t kSkipped = 8;       // operations that may be left out at once
 constexpr std::size_t kSureWindow = 2;      // from this window on a place is trusted
+constexpr double kTrustStep = 1.0 / 256;    // the weight of each operation in what is trusted
+constexpr double kTrusted = 0.7;            // below it nothing is told
 constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further one
 constexpr std::size_t kTableBits = 12;      // of a window's table at first; it grows with the past
 
@@ -146,7 +148,9 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
             living_[buffer].model = kNone;
         return;
     }
-    if (past_[cursor_].token == operation.token) {
+    const bool right = past_[cursor_].token == operation.token;
+    trust_ += kTrustStep * ((right ? 1.0 : 0.0) - trust_);
+    if (right) {
         ++score_.right;
         strikes_ -= strikes_ > 0 ? 1U : 0U;
     } else {
@@ -265,7 +269,7 @@ void LearnedForecast::cast_back(std::uint32_t at) {
 }
 
 Bytes LearnedForecast::growth_until(std::uint64_t position) const {
-    if (cursor_ == kNone || cursor_ == 0 || position <= now())
+    if (!trusted() || cursor_ == 0 || position <= now())
         return 0;
     const Bytes then = lived_[cursor_ - 1];
     const std::uint64_t ahead = std::min<std::uint64_t>(position - now(), kLongestPast);
@@ -275,8 +279,12 @@ Bytes LearnedForecast::growth_until(std::uint64_t position) const {
     return static_cast<Bytes>(static_cast<double>(peak - then) * sizes_now_ / sizes_then_);
 }
 
+bool LearnedForecast::trusted() const {
+    return cursor_ != kNone && trust_ >= kTrusted;
+}
+
 std::uint64_t LearnedForecast::next_use(BufferId id) const {
-    if (cursor_ == kNone || to_integer(id) >= living_.size())
+    if (!trusted() || to_integer(id) >= living_.size())
         return kUnknownUse;
     const std::uint32_t model = living_[to_integer(id)].model;
     if (model == kNone || past_[model].next == kNone)
@@ -297,7 +305,7 @@ std::uint64_t LearnedForecast::end_of(BufferId id) const {
 
 ExpectedUse LearnedForecast::expected(std::uint64_t position) const {
     ExpectedUse answer;
-    if (cursor_ == kNone || position <= now())
+    if (!trusted() || position <= now())
         return answer;
     const std::uint64_t index = cursor_ + (position - now() - 1);
     if (index >= past_.size())

@@ -6,8 +6,10 @@
 // looks for the latest place in the past where the last operations were the same: the longest of
 // several windows that is found, by rolling hashes. While the program goes on as it did from there,
 // the past tells the future: each buffer plays the part of the one in its place last time. When an
-// operation differs, the forecast is wrong, says so (`score`), falls silent, and looks for a place
-// again. Prediction by longest matching context, as in PPM compressors (Cleary and Witten, 1984).
+// operation differs, the forecast is wrong and says so (`score`). A few differences it steps over,
+// as what was done once more, not at all, or otherwise this time; when too many differ it looks for
+// a place again. While too few of the last operations came as expected, it tells nothing.
+// Prediction by longest matching context, as in PPM compressors (Cleary and Witten, 1984).
 //
 // Deterministic. Memory: 32 bytes an operation, O(operations); at kLongestPast operations the past
 // is forgotten and learning begins anew.
@@ -86,6 +88,7 @@ class LearnedForecast final : public Forecast {
     void remember();
     void find_place();
     void cast_back(std::uint32_t at);
+    bool trusted() const;
     bool step_over(const Operation& operation);
     void pair(std::uint32_t model, std::uint32_t buffer);
     void forget_all();
@@ -100,6 +103,7 @@ class LearnedForecast final : public Forecast {
     std::uint32_t cursor_ = kNone;  // the past's operation that the next one should be alike to
     double sizes_now_ = 1;          // of allocations followed lately, and of those in their places:
     double sizes_then_ = 1;         // a larger batch makes everything larger
+    double trust_ = 1;              // the part of the last operations that came as expected
     std::uint32_t strikes_ = 0;     // how much went wrong lately
     Bytes live_ = 0;
     LiveRecord lived_;  // bytes after each operation of the past

@@ -61,7 +61,7 @@ bool LookAhead::must_leave(BufferId id, Bytes live) const {
     const SpaceAccount& account = memory_.account(home_);
     const std::uint64_t next = forecast_.next_use(id);
     if (next == kUnknownUse)
-        return account.available() < account.capacity() / kKeptFree;
+        return memory_.dirty(id) && account.available() < account.capacity() / kKeptFree;
     const std::uint64_t until = std::min({next, forecast_.end_of(id), forecast_.now() + kFarthest});
     const Bytes peak = live + forecast_.growth_until(until);
     const Bytes away = live - std::min(live, account.allocated());
