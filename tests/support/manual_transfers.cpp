@@ -118,6 +118,11 @@ std::uint64_t ManualTransfers::ordered() const {
     return ordered_;
 }
 
+std::size_t ManualTransfers::awaited() const {
+    const std::lock_guard lock(mutex_);
+    return awaited_;
+}
+
 tl::expected<Place, PlaceRefusal> ManualTransfers::allocate(SpaceId space, Bytes size) {
     const std::lock_guard lock(mutex_);
     TM_CHECK(size != 0);
@@ -189,6 +194,7 @@ CopyId ManualTransfers::start(CopyOrder order) {
     Flight flight;
     flight.fails = failing_ != 0;
     failing_ -= failing_ != 0;
+    awaited_ = order.after.size();
     flight.order = std::move(order);
     flights_.emplace(id, std::move(flight));
     ++copies_;

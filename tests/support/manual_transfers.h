@@ -52,6 +52,7 @@ class ManualTransfers final : public Transfers {
     Bytes held(SpaceId space) const;
     std::uint64_t copies() const;   // ever begun
     std::uint64_t ordered() const;  // streams told to wait
+    std::size_t awaited() const;    // points that the last copy comes after
 
     tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
     void free(const Place& place) override;
@@ -87,6 +88,7 @@ class ManualTransfers final : public Transfers {
     std::uint64_t next_ = 1;
     std::uint64_t copies_ = 0;
     std::uint64_t ordered_ = 0;
+    std::size_t awaited_ = 0;
     std::map<std::uint64_t, std::vector<std::byte>> places_;
     std::map<std::uint64_t, SpaceId> where_;
     std::map<std::uint64_t, Flight> flights_;

@@ -28,7 +28,8 @@ MachineSpec tiered_machine(const TieredSizes& sizes) {
     }
     for (const SpaceSpec& source : machine.spaces) {
         for (const SpaceSpec& target : machine.spaces) {
-            if (source.id == target.id)
+            const bool gpus = source.id.tier == Tier::gpu && target.id.tier == Tier::gpu;
+            if (source.id == target.id || (gpus && !sizes.peers))
                 continue;
             LinkSpec link;
             link.source = source.id;

@@ -26,6 +26,7 @@ struct TieredSizes {
     Bytes gpu1 = 0;
     double spill_start = 1;
     double spill_stop = 1;
+    bool peers = true;  // the GPUs have a link
 };
 
 // Every two spaces have a link; the GPU's to the host is the fastest.

@@ -201,6 +201,24 @@ TEST_CASE("a place is freed when the work on it has passed, not before (A-T20)",
     CHECK(f.transfers.held(kGpu) == 0);
 }
 
+TEST_CASE("a copy comes after what was written, and not after what was read", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(300, kGpu, 1);  // a point that has not passed
+    f.access(buffer, kGpu, AccessMode::pin).release();
+    AccessSpec reading = wish(kGpu, AccessMode::read);
+    reading.stream = StreamId{5};
+    f.settle(f.store->acquire(buffer, reading))->release();
+    auto freeing = f.store->free_bytes(kGpu, 300);
+    CHECK(f.transfers.awaited() == 1);
+    CHECK(f.settle(freeing).freed == 300);
+
+    // Where it comes back to, nothing of that is left to wait for.
+    const std::uint64_t before = f.transfers.ordered();
+    reading.stream = StreamId{6};
+    f.settle(f.store->acquire(buffer, reading))->release();
+    CHECK(f.transfers.ordered() == before);
+}
+
 TEST_CASE("while it is copied a buffer can't be written, and its old place lives (A-T20)",
           "[tiers][spill]") {
     TieredFixture f;

@@ -305,6 +305,7 @@ const Setting kSettings[] = {
     {"cost", {.gpu = 800, .host = 800, .disk = 0}, false, false, true},
     {"hint", {.gpu1 = 600, .spill_start = 0.9, .spill_stop = 0.6}, true, true, false},
     {"gdsf", {.host = 400, .disk = 2000, .gpu1 = 500}, false, true, false},
+    {"sieve", {.host = 900, .gpu1 = 700, .peers = false}, true, false, true},
 };
 
 // Runs `operations` in programs of a few thousand.

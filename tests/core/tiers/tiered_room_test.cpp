@@ -85,6 +85,44 @@ TEST_CASE("two requests to free bytes don't count the same ones", "[tiers][spill
     CHECK(f.allocated(kGpu) == 200);
 }
 
+TEST_CASE("bytes that are about to come free for one request are not another's", "[tiers][spill]") {
+    TieredFixture f;
+    (void)f.filled(300, kGpu, 1);
+    (void)f.filled(300, kGpu, 2);
+    f.calm();
+    auto first = f.store->free_bytes(kGpu, 300);
+    f.transfers.finish_all();
+    f.store->pump();
+    auto second = f.store->free_bytes(kGpu, 300);
+    CHECK(f.settle(first).freed == 300);
+    CHECK(f.settle(second).freed == 300);
+    CHECK(f.allocated(kGpu) == 0);
+
+    // The same while a kernel has yet to end: nothing else is there to be freed.
+    const BufferRef last = f.filled(300, kGpu, 3);
+    f.transfers.finish_all();
+    auto third = f.store->free_bytes(kGpu, 300);
+    f.transfers.finish_all();
+    f.store->pump();
+    CHECK_FALSE(third.ready());
+    auto fourth = f.store->free_bytes(kGpu, 300);
+    REQUIRE(fourth.ready());
+    CHECK(fourth.take().freed == 0);
+    CHECK(f.settle(third).freed == 300);
+    CHECK(f.store->where(last) == Spaces{kHost});
+}
+
+TEST_CASE("a buffer that may no longer leave stays, though its copy was begun", "[tiers][spill]") {
+    TieredFixture f;
+    const BufferRef buffer = f.filled(300, kGpu, 1);
+    auto freeing = f.store->free_bytes(kGpu, 300);
+    CHECK(f.transfers.in_flight() == 1);
+    REQUIRE(f.store->set_may_spill(buffer, false));
+    CHECK(f.settle(freeing).freed == 0);
+    f.calm();
+    CHECK(f.store->where(buffer) == Spaces{kGpu, kHost});
+}
+
 TEST_CASE("reclaimable bytes are those that come free (defect 27)", "[tiers][spill]") {
     TieredFixture f;
     // Memory that the program owns: leaving would free none of it.
@@ -207,6 +245,13 @@ TEST_CASE("spilling begins above one threshold and ends at the other", "[tiers][
     buffers.push_back(f.filled(300, kGpu, 9));
     f.calm();
     CHECK(f.allocated(kGpu) == 701);  // and it begins anew only above the first
+    for (std::uint64_t i = 10; i < 13; ++i)
+        buffers.push_back(f.filled(i == 12 ? 99 : 100, kGpu, i));
+    f.calm();
+    CHECK(f.allocated(kGpu) == 500);  // the end, to the byte
+    buffers.push_back(f.filled(100, kGpu, 13));
+    f.calm();
+    CHECK(f.allocated(kGpu) == 600);
 }
 
 TEST_CASE("spilling in the background has a bounded number of bytes in flight", "[tiers][spill]") {
