@@ -39,7 +39,7 @@ def commands(options, folder):
         yield "model", [programs / "tier_proof", "--memory", options.memory, *spills,
                         *(options.trace or GENERATED)]
     if "spill" in options.only:
-        yield "spill", [programs / "spill_bench", "--device", "cuda:0", "--directory", folder]
+        yield "spill", [programs / "spill_bench", "--device", "cuda:0", "--disk", folder]
     if "disk" in options.only:
         yield "disk", [programs / "disk_bench", folder]
 
