@@ -66,7 +66,8 @@ class Access {
     Address address() const;
 
     // Ends it. The program's work on the buffer is what has been queued on the access's stream so
-    // far; nothing waits for it here. A released access is of nothing.
+    // far; nothing waits for it here. (On the host it has been done: a device that still copies
+    // from or to these blocks is the program's to wait for.) A released access is of nothing.
     void release();
 
   private:

@@ -333,7 +333,8 @@ void random_walk(std::uint64_t seed, int operations) {
                 known.emplace_back(*made, seed + static_cast<std::uint64_t>(i));
             continue;
         }
-        auto& [buffer, content] = known[random.below(known.size())];
+        const std::size_t which = random.below(known.size());
+        auto& [buffer, content] = known[which];
         const std::uint64_t dice = random.below(10);
         if (dice < 4) {
             const Outcome<Access> access = f.acquire(buffer, where, AccessMode::read);
@@ -349,9 +350,7 @@ void random_walk(std::uint64_t seed, int operations) {
             (void)f.store->prefetch(buffer, random.below(2) == 0 ? kDisk : where, true);
         } else {
             REQUIRE(f.store->destroy(buffer));
-            std::swap(known[random.below(known.size())], known.back());
-            std::erase_if(known,
-                          [&](const auto& entry) { return f.store->where(entry.first).empty(); });
+            known.erase(known.begin() + static_cast<std::ptrdiff_t>(which));
         }
     }
     f.device.set_plan({});

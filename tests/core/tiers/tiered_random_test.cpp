@@ -262,7 +262,8 @@ class RandomProgram {
     // False: it can't be read while others take the room.
     bool read_and_end(Key buffer, const Known& known) {
         AccessSpec spec;
-        spec.space = known.flat ? kGpu : fixture_.store->where(ref(buffer)).at(0);
+        const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
+        spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
         if (known.defined) {
             const Outcome<Access> access =
                 fixture_.settle(fixture_.store->acquire(ref(buffer), spec));

@@ -49,9 +49,14 @@ void use_one(TieredFixture& f, Shared& shared, Random& random, Tally& tally) {
     }
 }
 
-void use(TieredFixture& f, std::vector<Shared>& all, std::uint64_t seed, Tally& tally) {
-    Random random(seed);
-    for (int i = 0; i < 150; ++i) {
+struct Walk {
+    std::uint64_t seed = 0;
+    int steps = 150;
+};
+
+void use(TieredFixture& f, std::vector<Shared>& all, const Walk& walk, Tally& tally) {
+    Random random(walk.seed);
+    for (int i = 0; i < walk.steps; ++i) {
         const std::uint64_t dice = random.below(10);
         Shared& shared = all[random.below(all.size())];
         if (dice < 7) {
@@ -71,7 +76,7 @@ void use(TieredFixture& f, std::vector<Shared>& all, std::uint64_t seed, Tally& 
     }
 }
 
-void run_threads(bool worker) {
+void run_threads(bool worker, int steps = 150) {
     StoreOptions options;
     options.spill.upgrade = true;
     TieredFixture f({.gpu = 1000, .host = 1500, .spill_start = 0.9, .spill_stop = 0.6}, options,
@@ -86,7 +91,7 @@ void run_threads(bool worker) {
     Tally tally;
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i < 4; ++i)
-        threads.emplace_back([&, i] { use(f, all, i, tally); });
+        threads.emplace_back([&, i] { use(f, all, {i, steps}, tally); });
     for (std::thread& thread : threads)
         thread.join();
     f.store->close();
@@ -103,6 +108,11 @@ TEST_CASE("threads that drive the store themselves lose nothing", "[tiers][spill
 
 TEST_CASE("threads with a worker lose nothing", "[tiers][spill][threads]") {
     run_threads(true);
+}
+
+TEST_CASE("threads lose nothing in a long run either", "[.long][tiers][spill]") {
+    run_threads(false, 20'000);
+    run_threads(true, 20'000);
 }
 
 }  // namespace
