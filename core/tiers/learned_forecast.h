@@ -11,7 +11,7 @@
 // a place again. While too few of the last operations came as expected, it tells nothing.
 // Prediction by longest matching context, as in PPM compressors (Cleary and Witten, 1984).
 //
-// Deterministic. Memory: 32 bytes an operation, O(operations); at kLongestPast operations the past
+// Deterministic. Memory: 28 bytes an operation, O(operations); at kLongestPast operations the past
 // is forgotten and learning begins anew.
 #pragma once
 

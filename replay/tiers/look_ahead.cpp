@@ -51,21 +51,26 @@ void LookAhead::send_away(Bytes live, Nanoseconds now) {
 
 // Whether anything may have to leave at all, as far as can be seen.
 bool LookAhead::pressing(Bytes live) const {
-    const SpaceAccount& account = memory_.account(home_);
-    const Bytes away = live - std::min(live, account.allocated());
-    return account.available() < account.capacity() / kKeptFree ||
-           live + forecast_.growth_until(forecast_.now() + kFarthest) > account.capacity() + away;
+    return short_of_room() || overflows(live, forecast_.now() + kFarthest);
 }
 
 bool LookAhead::must_leave(BufferId id, Bytes live) const {
-    const SpaceAccount& account = memory_.account(home_);
     const std::uint64_t next = forecast_.next_use(id);
     if (next == kUnknownUse)
-        return memory_.dirty(id) && account.available() < account.capacity() / kKeptFree;
-    const std::uint64_t until = std::min({next, forecast_.end_of(id), forecast_.now() + kFarthest});
-    const Bytes peak = live + forecast_.growth_until(until);
+        return memory_.dirty(id) && short_of_room();
+    return overflows(live, std::min({next, forecast_.end_of(id), forecast_.now() + kFarthest}));
+}
+
+bool LookAhead::short_of_room() const {
+    const SpaceAccount& account = memory_.account(home_);
+    return account.available() < account.capacity() / kKeptFree;
+}
+
+// Whether until `position` more will live at once than fits beside what is away already.
+bool LookAhead::overflows(Bytes live, std::uint64_t position) const {
+    const SpaceAccount& account = memory_.account(home_);
     const Bytes away = live - std::min(live, account.allocated());
-    return peak > account.capacity() + away;
+    return live + forecast_.growth_until(position) > account.capacity() + away;
 }
 
 void LookAhead::bring_back(Nanoseconds now) {

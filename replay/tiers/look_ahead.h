@@ -30,6 +30,8 @@ class LookAhead {
   private:
     void send_away(Bytes live, Nanoseconds now);
     bool pressing(Bytes live) const;
+    bool short_of_room() const;
+    bool overflows(Bytes live, std::uint64_t position) const;
     bool must_leave(BufferId id, Bytes live) const;
     void bring_back(Nanoseconds now);
     void refill(Nanoseconds now);

@@ -9,8 +9,7 @@ OracleForecast::OracleForecast(const TierProgram& program)
     : program_(program),
       next_(program.buffers, kNoUse),
       ends_(program.uses.size(), kNoUse),
-      last_(program.buffers, kNoUse),
-      alive_(program.buffers) {
+      last_(program.buffers, kNoUse) {
     std::vector<Bytes> sizes(program.buffers);
     std::vector<Bytes> record(program.uses.size());
     Bytes live = 0;
@@ -39,7 +38,6 @@ OracleForecast::OracleForecast(const TierProgram& program)
 
 void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_use) {
     next_[to_integer(id)] = first_use;
-    alive_[to_integer(id)] = true;
     last_[to_integer(id)] = kNoUse;
 }
 
@@ -51,7 +49,6 @@ void OracleForecast::used(const HappenedUse& use) {
 
 void OracleForecast::freed(BufferId id) {
     next_[to_integer(id)] = kNoUse;
-    alive_[to_integer(id)] = false;
 }
 
 std::uint64_t OracleForecast::next_use(BufferId id) const {

@@ -38,8 +38,7 @@ class OracleForecast final : public Forecast {
     std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
     std::vector<std::uint32_t> ends_;  // by use, if it is the last: uses before the free
     std::vector<std::uint32_t> last_;  // by buffer: its latest use
-    std::vector<bool> alive_;
-    std::uint64_t now_ = 0;  // uses so far
+    std::uint64_t now_ = 0;            // uses so far
 };
 
 }  // namespace tidemark

@@ -324,14 +324,6 @@ std::optional<BufferId> TierMemory::next_victim(SpaceId home, Nanoseconds now) {
     return gpus_[gpu_of(home)]->policy->victim();
 }
 
-Bytes TierMemory::evict_next(SpaceId home, Nanoseconds now) {
-    const auto victim = next_victim(home, now);
-    if (!victim)
-        return 0;
-    const Bytes size = buffer(*victim).size;
-    return leave(*victim, now) ? size : 0;
-}
-
 bool TierMemory::reserve(std::uint32_t task, Bytes size, SpaceId home, Nanoseconds now) {
     if (task >= tasks_.size())
         tasks_.resize(task + 1);

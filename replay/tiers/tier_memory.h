@@ -111,9 +111,6 @@ class TierMemory {
     // What the policy of `home` would evict next, if anything may leave.
     std::optional<BufferId> next_victim(SpaceId home, Nanoseconds now);
 
-    // Evicts what its policy would evict next in `home`, if anything may leave. The bytes gone.
-    Bytes evict_next(SpaceId home, Nanoseconds now);
-
     // Reservations, each under a number of its own. `reserve` makes room by evicting what nobody
     // reserved; false: it does not fit now.
     bool reserve(std::uint32_t task, Bytes size, SpaceId home, Nanoseconds now);
@@ -129,8 +126,6 @@ class TierMemory {
     const SpaceAccount& account(SpaceId home) const;
 
     bool dirty(BufferId id) const { return buffer(id).content && !below_.holds(id); }
-
-    bool has_content(BufferId id) const { return buffer(id).content; }
 
     bool may_leave(BufferId id) const;
 

@@ -172,8 +172,10 @@ void TierPlayer::spill_ahead(const Actor& actor, std::uint32_t device) {
     const SpaceId home = home_of(device);
     if (memory_.account(home).used() <= thresholds_.spill_start)
         return;
-    while (memory_.account(home).used() > thresholds_.spill_stop &&
-           memory_.evict_next(home, actor.clock) > 0) {
+    while (memory_.account(home).used() > thresholds_.spill_stop) {
+        const auto victim = memory_.next_victim(home, actor.clock);
+        if (!victim || !memory_.evict(*victim, actor.clock))
+            return;
     }
 }
 
