@@ -32,6 +32,16 @@ struct TieredSizes {
 // Every two spaces have a link; the GPU's to the host is the fastest.
 MachineSpec tiered_machine(const TieredSizes& sizes);
 
+using Spaces = std::vector<SpaceId>;
+
+// An access to be asked for in `space`, all else as it comes.
+inline AccessSpec wish(SpaceId space, AccessMode mode) {
+    AccessSpec spec;
+    spec.space = space;
+    spec.mode = mode;
+    return spec;
+}
+
 struct TieredFixture {
     explicit TieredFixture(const TieredSizes& sizes = {}, StoreOptions options = {},
                            const std::string& policy = "lru");

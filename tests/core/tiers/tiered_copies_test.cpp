@@ -13,15 +13,6 @@ namespace {
 
 using namespace support;
 
-using Spaces = std::vector<SpaceId>;
-
-AccessSpec wish(SpaceId space, AccessMode mode) {
-    AccessSpec spec;
-    spec.space = space;
-    spec.mode = mode;
-    return spec;
-}
-
 TEST_CASE("a clean buffer leaves without a copy", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef buffer = f.filled(400, kGpu, 1);

@@ -13,15 +13,6 @@ namespace {
 
 using namespace support;
 
-using Spaces = std::vector<SpaceId>;
-
-AccessSpec wish(SpaceId space, AccessMode mode) {
-    AccessSpec spec;
-    spec.space = space;
-    spec.mode = mode;
-    return spec;
-}
-
 TEST_CASE("a space that is full spills the policy's victims to make room", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef first = f.filled(400, kGpu, 1);

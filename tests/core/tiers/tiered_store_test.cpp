@@ -13,15 +13,6 @@ namespace {
 
 using namespace support;
 
-using Spaces = std::vector<SpaceId>;
-
-AccessSpec wish(SpaceId space, AccessMode mode) {
-    AccessSpec spec;
-    spec.space = space;
-    spec.mode = mode;
-    return spec;
-}
-
 TEST_CASE("a buffer is there to write and read, and its end gives all back", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef buffer = f.filled(300, kGpu, 1);
