@@ -24,7 +24,8 @@ enum class ErrorCode : std::uint8_t {
     io,
     driver,
     unsupported,
-    no_space,  // a quota or a disk is used up: ordinary where space comes and goes
+    no_space,   // a quota or a disk is used up: ordinary where space comes and goes
+    cancelled,  // as the caller asked
 };
 
 // What went wrong, where, and what to do. `where` is "snapshot.pickle:0x1f40" or "--policy"; `hint`

@@ -1,0 +1,42 @@
+// MemoryObserver: hears what an allocator does while it does it: grants, frees, refusals, and the
+// memory that comes from and goes back to the device. What records a living program listens here.
+//
+// Called by the thread that made the call, after it took effect, inside whatever lock the caller
+// holds around the allocator: so frees are told after their allocations, and a grant of bytes after
+// the free of whoever had them. It may not call the allocator or the device, must not block, and
+// has no way to fail.
+#pragma once
+
+#include <cstdint>
+
+#include "core/allocator/allocator.h"
+
+namespace tidemark {
+
+enum class SegmentChange : std::uint8_t {
+    segment_alloc,  // memory from the device, with its addresses
+    segment_free,
+    reserve,  // addresses without memory
+    unreserve,
+    map,  // memory behind a part of a reservation
+    unmap,
+};
+
+class MemoryObserver {
+  public:
+    virtual ~MemoryObserver() = default;
+
+    virtual void on_allocate(const Request& request, const Allocation& allocation) = 0;
+    virtual void on_refused(const Request& request, const OutOfMemory& why) = 0;
+
+    // `stream` is the caller's. The device may still be at work with the bytes.
+    virtual void on_deallocate(const Allocation& allocation, StreamId stream) = 0;
+
+    virtual void on_record_use(const Allocation& allocation, StreamId stream) = 0;
+    virtual void on_trim() = 0;
+
+    // `size` of a segment_free is 0 where the device isn't told it.
+    virtual void on_segment(SegmentChange change, Range range, StreamId stream) = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,141 @@
+// MappedColumn: an array of plain values in a mapped file, which grows at its end while others read
+// what has been published. Its elements never move, so pointers into it stay valid.
+//
+// One writer, any number of readers: the writer pushes, fills, and publishes; readers look only
+// below size(). What is beyond the page cache's wish lives on the disk, not in memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/result.h"
+
+namespace tidemark {
+
+// The bytes behind a column: a file that grows in steps under one mapping.
+class MappedBytes {
+  public:
+    // A new file `path`, or for "" one without a name that goes with the process, in $TMPDIR or
+    // /tmp. Errors: io (no room, no right).
+    static Result<std::unique_ptr<MappedBytes>> create(const std::string& path);
+
+    // An existing file, read-only. Errors: io.
+    static Result<std::unique_ptr<MappedBytes>> open(const std::string& path);
+
+    MappedBytes(const MappedBytes&) = delete;
+    MappedBytes& operator=(const MappedBytes&) = delete;
+    ~MappedBytes();
+
+    std::byte* data() const { return data_; }
+
+    std::size_t capacity() const { return capacity_; }  // bytes that may be touched
+
+    // Makes at least `bytes` touchable, zeroed where they are new. O(1) amortised. Errors: io, when
+    // the disk is full: what was there stays.
+    Result<void> grow(std::size_t bytes);
+
+    // Cuts the file to `bytes`, for good. Errors: io.
+    Result<void> finish(std::size_t bytes);
+
+  private:
+    MappedBytes() = default;
+
+    int file_ = -1;
+    std::byte* data_ = nullptr;
+    std::size_t capacity_ = 0;
+    std::size_t address_space_ = 0;
+};
+
+template <class T>
+class MappedColumn {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    MappedColumn() = default;
+
+    static Result<MappedColumn> create(const std::string& path) {
+        TM_ASSIGN(auto bytes, MappedBytes::create(path));
+        return MappedColumn(std::move(bytes), 0);
+    }
+
+    // `count` elements of a file. Errors: io; bad_input: the file is shorter.
+    static Result<MappedColumn> open(const std::string& path, std::size_t count) {
+        TM_ASSIGN(auto bytes, MappedBytes::open(path));
+        if (bytes->capacity() / sizeof(T) < count)
+            return fail(ErrorCode::bad_input, "is shorter than it should be", path);
+        return MappedColumn(std::move(bytes), count);
+    }
+
+    MappedColumn(MappedColumn&& other) noexcept
+        : bytes_(std::move(other.bytes_)),
+          data_(other.data_),
+          count_(other.count_),
+          room_(other.room_),
+          published_(other.published_.load(std::memory_order_relaxed)) {}
+
+    MappedColumn& operator=(MappedColumn&& other) noexcept {
+        bytes_ = std::move(other.bytes_);
+        data_ = other.data_;
+        count_ = other.count_;
+        room_ = other.room_;
+        published_.store(other.published_.load(std::memory_order_relaxed));
+        return *this;
+    }
+
+    // The writer's. Errors: io, when the disk is full; nothing was added then.
+    Result<void> push(const T& value) {
+        if (count_ == room_) [[unlikely]] {
+            TM_TRY(bytes_->grow((count_ + 1) * sizeof(T)));
+            data_ = reinterpret_cast<T*>(bytes_->data());
+            room_ = bytes_->capacity() / sizeof(T);
+        }
+        data_[count_++] = value;
+        return {};
+    }
+
+    // The writer's: elements pushed so far, published or not; and the element itself.
+    std::size_t pushed() const { return count_; }
+
+    T& at(std::size_t index) { return data_[index]; }
+
+    const T& at(std::size_t index) const { return data_[index]; }
+
+    // From now on readers may look at all that was pushed.
+    void publish() { published_.store(count_, std::memory_order_release); }
+
+    // What readers may look at.
+    std::size_t size() const { return published_.load(std::memory_order_acquire); }
+
+    const T& operator[](std::size_t index) const { return data()[index]; }
+
+    std::span<const T> all() const { return {data(), size()}; }
+
+    // Cuts the file to what was pushed. Errors: io.
+    Result<void> finish() {
+        publish();
+        return bytes_->finish(count_ * sizeof(T));
+    }
+
+  private:
+    MappedColumn(std::unique_ptr<MappedBytes> bytes, std::size_t count)
+        : bytes_(std::move(bytes)), count_(count), published_(count) {
+        data_ = reinterpret_cast<T*>(bytes_->data());
+        room_ = bytes_->capacity() / sizeof(T);
+    }
+
+    const T* data() const { return data_; }
+
+    std::unique_ptr<MappedBytes> bytes_;
+    T* data_ = nullptr;
+    std::size_t count_ = 0;
+    std::size_t room_ = 0;
+    std::atomic<std::size_t> published_ = 0;
+};
+
+}  // namespace tidemark

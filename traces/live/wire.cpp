@@ -1,0 +1,2 @@
+// The wire format of living programs.
+#include <cstdint>

@@ -1,0 +1,4 @@
+// tidemark-view: the program.
+int main() {
+    return 0;
+}

@@ -1,0 +1,2 @@
+// Canvas: see the header.
+#include "viz/draw/canvas.h"

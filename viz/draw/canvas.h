@@ -1,0 +1,90 @@
+// Canvas: what views draw with: colours by meaning, fonts, and the few shapes that curves, maps and
+// axes are made of. The only header through which views reach ImGui's draw lists.
+//
+// Coordinates are pixels of the window, x to the right, y down. Fills are opaque where they can be
+// (a blended pixel costs a software renderer ten times an opaque one): mix colours, don't blend.
+// Screen's thread only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <imgui.h>
+
+#include "replay/timeline/history.h"
+#include "viz/draw/picture.h"
+#include "viz/draw/theme.h"
+
+namespace tidemark::viz {
+
+// A rectangle: [left, right) x [top, bottom).
+struct Box {
+    float left = 0;
+    float top = 0;
+    float right = 0;
+    float bottom = 0;
+
+    float width() const { return right - left; }
+
+    float height() const { return bottom - top; }
+
+    bool contains(ImVec2 point) const {
+        return point.x >= left && point.x < right && point.y >= top && point.y < bottom;
+    }
+
+    Box inset(float by) const { return {left + by, top + by, right - by, bottom - by}; }
+};
+
+enum class Align : std::uint8_t { left, centre, right };
+
+class Canvas {
+  public:
+    // `list` is the draw list of the window at hand.
+    Canvas(ImDrawList* list, const Theme& theme, float scale)
+        : list_(list), theme_(&theme), scale_(scale) {}
+
+    const Theme& theme() const { return *theme_; }
+
+    // Pixels of a length that is `points` at the usual density.
+    float px(float points) const { return points * scale_; }
+
+    ImDrawList* list() const { return list_; }
+
+    void fill(const Box& box, Colour colour);
+    void outline(const Box& box, Colour colour, float thickness = 1);
+    void line(ImVec2 from, ImVec2 to, Colour colour, float thickness = 1);
+    void vertical(float x, float top, float bottom, Colour colour);    // one pixel wide, crisp
+    void horizontal(float y, float left, float right, Colour colour);  // one pixel high
+    void dashed_horizontal(float y, float left, float right, Colour colour);
+    void hatch(const Box& box, Colour ground, Colour stripes, float step = 6);  // 45 degrees
+    void triangle(ImVec2 a, ImVec2 b, ImVec2 c, Colour colour);
+
+    // Draws `text` with its top at `at.y`, aligned about `at.x`, and returns its width.
+    float text(ImVec2 at, std::string_view text, Colour colour, Align align = Align::left);
+
+    // The same within a width: what doesn't fit is cut off with an ellipsis; nothing at all is
+    // drawn where not even two letters fit.
+    float text_within(const Box& box, std::string_view text, Colour colour,
+                      Align align = Align::left);
+
+    // Text on a ground of its own, so that it can be read over anything.
+    void label(ImVec2 at, std::string_view text, Colour colour, Align align = Align::left);
+
+    float text_width(std::string_view text) const;
+    float line_height() const;
+
+    // What is drawn until unclip() stays inside.
+    void clip(const Box& box);
+    void unclip();
+
+    // Pixels, row by row from the top, stretched over `box` without smoothing. `pixels` must live
+    // until the frame has been rendered.
+    void image(const Box& box, const Picture& picture);
+
+  private:
+    ImDrawList* list_;
+    const Theme* theme_;
+    float scale_;
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,19 @@
+// Frame: everything that a view may see and change while it draws.
+#pragma once
+
+#include "viz/draw/canvas.h"
+#include "viz/model/camera.h"
+#include "viz/model/session.h"
+
+namespace tidemark::viz {
+
+struct Frame {
+    const Session& session;
+    Camera& camera;
+    Selection& selection;
+    Canvas canvas;       // theme, fonts and scale; drawing into the window at hand
+    Box area;            // where to draw, in pixels
+    bool still = false;  // a picture for a file: no mouse, nothing animated, jobs are waited for
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,59 @@
+// Theme: colours by meaning, dark and light. From the palette of Okabe and Ito, which people with
+// the common kinds of colour blindness can tell apart; where a difference matters, shape or pattern
+// says it as well.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tidemark::viz {
+
+// 0xAABBGGRR, as ImGui's draw lists take it.
+using Colour = std::uint32_t;
+
+constexpr Colour rgb(std::uint32_t hex) {
+    return 0xff000000U | (hex & 0xffU) << 16 | (hex & 0xff00U) | hex >> 16;
+}
+
+// `share` of `b` in `a`, 0 to 1, opaque.
+Colour mix(Colour a, Colour b, double share);
+
+struct Theme {
+    bool dark = true;
+    Colour ground;  // of the window
+    Colour panel;   // of panels and tables
+    Colour plot;    // behind curves and maps
+    Colour grid;    // lines of axes
+    Colour border;
+    Colour text;
+    Colour faint_text;  // units, hints; still 4.5 : 1
+    Colour accent;      // what can be clicked
+    Colour reserved;
+    Colour allocated;
+    Colour active;  // waiting for the device
+    Colour requested;
+    Colour cached;         // the gap between reserved and active
+    Colour fragmentation;  // of that gap, what no request could get
+    Colour rounding;       // the gap between requested and allocated
+    Colour free;           // in a map: reserved, holding nothing
+    Colour hole;           // in a map: addresses without memory
+    Colour host;
+    Colour disk;
+    Colour warning;
+    Colour problem;
+    Colour selection;
+    Colour cursor;
+    Colour better;  // of differences, with a sign beside it
+    Colour worse;
+};
+
+const Theme& dark_theme();
+const Theme& light_theme();
+
+// The i-th colour of a row that never ends: eight hues, then the same at other lightnesses.
+Colour category(const Theme& theme, std::size_t index);
+
+// A ramp from dark blue over grey to yellow that is even to the eye: `share` 0 to 1.
+Colour ramp(double share);
+
+}  // namespace tidemark::viz

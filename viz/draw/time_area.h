@@ -1,0 +1,55 @@
+// TimeArea: the part of a view that lies over the shared time axis: one mapping from positions to
+// pixels for all views, and one behaviour under the mouse: wheel zooms about the pointer, dragging
+// pans, shift-drag measures, a click puts the cursor. And what every such view shows alike: grid,
+// cursor, hovered position, measured stretch.
+#pragma once
+
+#include <cstddef>
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+class TimeArea {
+  public:
+    // Takes the mouse over `box` (of `frame`), moves camera and selection by what it does. `id`
+    // tells areas of one window apart.
+    TimeArea(Frame& frame, const Box& box, const char* id);
+
+    const Box& box() const { return box_; }
+
+    std::size_t columns() const;  // whole pixels of width; at least 1
+
+    float to_x(Position position) const;
+    Position to_position(float x) const;
+
+    bool hovered() const { return hovered_; }
+
+    // The left button was pressed and let go here without dragging; twice.
+    bool clicked() const { return clicked_; }
+
+    bool double_clicked() const { return double_clicked_; }
+
+    // Lines of the axis behind what a view draws; labels of the axis below `box`, in a strip of
+    // axis_height().
+    void draw_grid() const;
+    void draw_axis() const;
+
+    // Cursor, hover line and measured stretch, over what a view has drawn.
+    void draw_cursors() const;
+
+    static float axis_height(const Canvas& canvas);
+
+  private:
+    Frame& frame_;
+    Box box_;
+    bool hovered_ = false;
+    bool clicked_ = false;
+    bool double_clicked_ = false;
+};
+
+// Where plots begin and end in every view over the time axis, so that the same moment stands in one
+// vertical line: room for the vertical axis' labels at the left, a margin at the right.
+Box plot_box(const Canvas& canvas, const Box& area);
+
+}  // namespace tidemark::viz

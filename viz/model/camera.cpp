@@ -1,0 +1,2 @@
+// Camera: see the header.
+#include "viz/model/camera.h"

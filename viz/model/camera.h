@@ -1,0 +1,104 @@
+// Camera: which part of the runs is seen, and the way back. All views share one: the same time axis
+// for curves, maps and lanes. Pure; positions as in replay/timeline/history.h, int64 throughout, so
+// that zooming in and out again ends exactly where it began.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "replay/timeline/history.h"
+
+namespace tidemark::viz {
+
+// A stretch of the axis: [begin, end), never empty.
+struct Window {
+    Position begin = 0;
+    Position end = 1;
+
+    Position length() const { return end - begin; }
+
+    friend bool operator==(const Window&, const Window&) = default;
+};
+
+// What part of the address axis is seen, as shares of all of it: 0 is the bottom, 1 the top.
+struct AddressWindow {
+    double begin = 0;
+    double end = 1;
+
+    friend bool operator==(const AddressWindow&, const AddressWindow&) = default;
+};
+
+class Camera {
+  public:
+    // What can be seen at all is [0, end). A growing run calls it again and again: the window stays
+    // unless it follows.
+    void set_extent(AxisUnit unit, Position end);
+
+    AxisUnit unit() const { return unit_; }
+
+    Position extent() const { return extent_; }
+
+    const Window& window() const { return window_; }
+
+    const AddressWindow& addresses() const { return addresses_; }
+
+    // Another unit: the caller says what the same stretch is called there.
+    void set_unit(AxisUnit unit, Position extent, Window window);
+
+    // Makes the window `factor` times as long about `about`, which keeps its place on the screen:
+    // < 1 is closer. It stays within the extent and above kShortest.
+    void zoom(double factor, Position about);
+
+    // By a share of the window's length; stops at the ends of the extent.
+    void pan(double share);
+
+    // Exactly this, as far as it lies within the extent.
+    void show(Window window);
+    void show_addresses(AddressWindow window);
+    void zoom_addresses(double factor, double about);
+    void pan_addresses(double share);
+
+    // All there is.
+    void fit();
+
+    // While it follows, the window's end stays at the extent's end as that grows. Panning or
+    // zooming away from the end stops it.
+    bool follows() const { return follows_; }
+
+    void follow(bool on);
+
+    // Navigation can be undone. `settle` notes where the camera is, if that has changed: call it
+    // when a movement has come to rest. O(1); the last kSteps are kept.
+    void settle();
+    bool undo();
+    bool redo();
+
+    // Where on a screen `width` pixels wide a position lies, and back. O(1).
+    double to_x(Position position, double width) const;
+    Position to_position(double x, double width) const;
+
+    static constexpr Position kShortest = 16;
+    static constexpr std::size_t kSteps = 256;
+
+  private:
+    struct Place {
+        Window window;
+        AddressWindow addresses;
+        AxisUnit unit = AxisUnit::time;
+
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+
+    Place here() const { return {window_, addresses_, unit_}; }
+
+    AxisUnit unit_ = AxisUnit::time;
+    Position extent_ = 1;
+    Window window_;
+    AddressWindow addresses_;
+    bool follows_ = false;
+    std::vector<Place> places_;
+    std::size_t place_ = 0;
+};
+
+}  // namespace tidemark::viz
