@@ -11,6 +11,8 @@
 namespace tidemark {
 namespace {
 
+constexpr std::size_t kSlabFrames = 4096;
+
 std::uint64_t hash_of(std::span<const Frame> frames) {
     std::uint64_t hash = 0x9e3779b97f4a7c15U + frames.size();
     const auto mix = [&hash](std::uint64_t value) {
@@ -44,9 +46,35 @@ std::uint32_t StringTable::intern(std::string_view text) {
         return found->second;
     TM_CHECK(strings_.size() < std::numeric_limits<std::uint32_t>::max());
     const std::uint32_t index = size();
-    strings_.emplace_back(text);
-    index_.emplace(strings_.back(), index);
+    strings_.push_back(std::string(text));
+    index_.emplace(strings_[index], index);
     return index;
+}
+
+StackTable::StackTable(const StackTable& other) : StackTable() {
+    for (std::uint32_t i = 1; i < other.size(); ++i)
+        intern(other[i]);
+}
+
+StackTable& StackTable::operator=(const StackTable& other) {
+    if (this != &other)
+        *this = StackTable(other);
+    return *this;
+}
+
+// A copy at the end of the last slab, or in a new one.
+const Frame* StackTable::keep(std::span<const Frame> frames) {
+    if (slab_size_ - slab_used_ < frames.size()) {
+        slab_size_ = std::max(kSlabFrames, frames.size());
+        slab_used_ = 0;
+        slabs_.push_back(std::make_unique<Frame[]>(slab_size_));
+    }
+    if (slabs_.empty())
+        return nullptr;
+    Frame* const kept = slabs_.back().get() + slab_used_;
+    std::ranges::copy(frames, kept);
+    slab_used_ += frames.size();
+    return kept;
 }
 
 std::uint32_t StackTable::intern(std::span<const Frame> frames) {
@@ -56,10 +84,9 @@ std::uint32_t StackTable::intern(std::span<const Frame> frames) {
         if (std::ranges::equal((*this)[candidate->second], frames))
             return candidate->second;
     }
-    TM_CHECK(begins_.size() < std::numeric_limits<std::uint32_t>::max());
+    TM_CHECK(stacks_.size() < std::numeric_limits<std::uint32_t>::max());
     const std::uint32_t index = size();
-    frames_.insert(frames_.end(), frames.begin(), frames.end());
-    begins_.push_back(frames_.size());
+    stacks_.push_back({keep(frames), frames.size()});
     index_.emplace(hash, index);
     return index;
 }

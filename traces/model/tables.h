@@ -1,15 +1,17 @@
 // Tables: the strings and call stacks of a trace, each stored once and known by a dense index.
-// Index 0 is always the empty string, the empty stack. Single-threaded while it grows; reading a
-// finished table is safe from any thread.
+// Index 0 is always the empty string, the empty stack. One thread adds; any number may read what
+// they have been told the index of, while the table grows.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "traces/model/steady_array.h"
 
 namespace tidemark {
 
@@ -31,7 +33,7 @@ class StringTable {
     std::uint32_t size() const { return static_cast<std::uint32_t>(strings_.size()); }
 
   private:
-    std::deque<std::string> strings_;  // a deque: views into it stay valid
+    SteadyArray<std::string> strings_;  // views into it stay valid
     std::unordered_map<std::string_view, std::uint32_t> index_;
 };
 
@@ -48,18 +50,34 @@ class StackTable {
   public:
     StackTable() { intern({}); }
 
+    StackTable(const StackTable& other);
+    StackTable& operator=(const StackTable& other);
+    StackTable(StackTable&&) = default;
+    StackTable& operator=(StackTable&&) = default;
+
     // The index of this stack (innermost frame first), added if new. Amortised O(frames).
     std::uint32_t intern(std::span<const Frame> frames);
 
     std::span<const Frame> operator[](std::uint32_t index) const {
-        return {frames_.data() + begins_[index], begins_[index + 1] - begins_[index]};
+        const Stack& stack = stacks_[index];
+        return {stack.frames, stack.count};
     }
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(begins_.size() - 1); }
+    std::uint32_t size() const { return static_cast<std::uint32_t>(stacks_.size()); }
 
   private:
-    std::vector<Frame> frames_;
-    std::vector<std::uint64_t> begins_{0};
+    // Of frames that never move.
+    struct Stack {
+        const Frame* frames = nullptr;
+        std::size_t count = 0;
+    };
+
+    const Frame* keep(std::span<const Frame> frames);
+
+    SteadyArray<Stack> stacks_;
+    std::vector<std::unique_ptr<Frame[]>> slabs_;  // the last one has room
+    std::size_t slab_size_ = 0;
+    std::size_t slab_used_ = 0;
     std::unordered_multimap<std::uint64_t, std::uint32_t> index_;  // hash of frames -> stack
 };
 
