@@ -1,10 +1,10 @@
 // MemoryObserver: hears what an allocator does while it does it: grants, frees, refusals, and the
 // memory that comes from and goes back to the device. What records a living program listens here.
 //
-// Called by the thread that made the call, after it took effect, inside whatever lock the caller
-// holds around the allocator: so frees are told after their allocations, and a grant of bytes after
-// the free of whoever had them. It may not call the allocator or the device, must not block, and
-// has no way to fail.
+// Called by the thread that made the call (frees and trims just before they take effect, all else
+// just after), inside whatever lock the caller holds around the allocator: so frees are told after
+// their allocations, and a grant of bytes after the free of whoever had them. It may not call the
+// allocator or the device, must not block, and has no way to fail.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,370 @@
+// Following living programs: what a follower shows is what the whole recording tells, however it
+// was attached, paused, or cut off by the program's death.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "core/base/random.h"
+#include "tests/support/live_child.h"
+#include "tests/support/live_folder.h"
+#include "tests/support/property.h"
+#include "traces/live/publisher.h"
+#include "traces/live/remainder.h"
+#include "traces/open.h"
+#include "viz/live/attach.h"
+#include "viz/live/live_feed.h"
+
+namespace tidemark {
+namespace {
+
+// Of a child that nobody kills.
+constexpr std::uint64_t kMostPublished = 20'000'000;
+
+using live::Publisher;
+using live::Record;
+using live::RecordKind;
+using support::LiveChild;
+using support::LiveFolder;
+using viz::Follower;
+
+// What a history says of its blocks, comparable.
+struct Life {
+    std::uint64_t address = 0;
+    Bytes size = 0;
+    Bytes requested = 0;
+    std::string tag;
+    bool ended = false;
+
+    friend auto operator<=>(const Life&, const Life&) = default;
+};
+
+std::vector<Life> lives_of(const History& history) {
+    std::vector<Life> lives;
+    for (BlockIndex i = 0; i < history.counts().blocks; ++i) {
+        const Block block = history.block(i);
+        lives.push_back({to_integer(block.address), block.size, block.requested,
+                         std::string(history.strings()[history.site(block.site).tag]),
+                         block.freed != kNever});
+    }
+    return lives;
+}
+
+// The same of a trace.
+std::vector<Life> lives_of(const std::string& path) {
+    const auto trace = open_trace(path);
+    REQUIRE(trace);
+    std::vector<Life> lives;
+    std::vector<std::size_t> of_slot((*trace)->info().slot_count);
+    const auto cursor = (*trace)->cursor();
+    for (auto batch = cursor->next(); batch && batch->count != 0; batch = cursor->next()) {
+        for (std::size_t i = 0; i < batch->count; ++i) {
+            const TraceEvent event = (*batch)[i];
+            if (event.kind == EventKind::allocate) {
+                of_slot[event.slot] = lives.size();
+                lives.push_back({event.address, 2 * event.size, event.size,
+                                 std::string((*trace)->info().strings[event.tag]), false});
+            } else if (event.kind == EventKind::free && event.slot != kNoSlot) {
+                lives[of_slot[event.slot]].ended = true;
+            }
+        }
+    }
+    return lives;
+}
+
+// Allocates and frees at random, every block twice as large as asked for.
+class Worker {
+  public:
+    explicit Worker(Publisher& publisher) : observer_(publisher.observer()) {}
+
+    void work(int events) {
+        for (int i = 0; i < events; ++i) {
+            const std::uint64_t address = 1 + random_.below(300);
+            Bytes& size = sizes_[address];
+            if (size != 0) {
+                observer_.on_deallocate({.address = Address{address}, .size = size}, StreamId{});
+                size = 0;
+            } else {
+                const LiveScope scope(address < 100 ? "low" : "high");
+                size = 2 * (1 + random_.below(100));
+                observer_.on_allocate({.size = size / 2},
+                                      {.address = Address{address}, .size = size});
+            }
+        }
+    }
+
+  private:
+    MemoryObserver& observer_;
+    Random random_{3};
+    std::map<std::uint64_t, Bytes> sizes_;
+};
+
+std::unique_ptr<Follower> must_attach(std::string_view text, viz::FollowOptions options = {}) {
+    auto follower = viz::attach(text, options);
+    if (!follower)
+        FAIL(to_text(follower.error()));
+    return std::move(*follower);
+}
+
+// Polls until the program's end was seen.
+viz::ViewedRun follow_to_end(Follower& follower) {
+    viz::ViewedRun run = follower.new_run();
+    while (!follower.over()) {
+        follower.wait();
+        follower.poll(run);
+        std::this_thread::yield();
+    }
+    follower.poll(run);
+    return run;
+}
+
+}  // namespace
+
+TEST_CASE("a follower shows the past, then what comes, then the end", "[live][viz]") {
+    const LiveFolder folder;
+    auto publisher = Publisher::start({.name = "worker", .recording = folder.file("a.tml")});
+    REQUIRE(publisher);
+    Worker worker(**publisher);
+    worker.work(10'000);
+    (*publisher)->observer().on_refused({.size = 77}, {});
+
+    viz::Session session;
+    viz::LiveRuns runs(session);
+    REQUIRE(runs.attach("worker"));
+    CHECK(runs.attach("worker").value() == 0);  // it is there already
+    REQUIRE(session.runs.size() == 1);
+    worker.work(10'000);
+    (*publisher)->observer().on_segment(SegmentChange::segment_alloc, {Address{1}, 4096}, {});
+    std::size_t before = 0;
+    while (before < 20'002) {
+        runs.wait();
+        before = session.runs[0].history->counts().events;
+    }
+    CHECK(session.runs[0].live->alive);
+    CHECK(runs.following());
+    CHECK(session.runs[0].state.phase == viz::LoadState::Phase::ready);
+    worker.work(5'000);
+    REQUIRE((*publisher)->close());
+    while (!session.runs[0].history->complete())
+        runs.wait();
+    runs.poll();
+
+    const History& history = *session.runs[0].history;
+    CHECK_FALSE(session.runs[0].live->alive);
+    CHECK(session.runs[0].live->dropped == 0);
+    CHECK(session.runs[0].live->unknown_frees == 0);
+    CHECK_FALSE(runs.following());
+    CHECK(history.counts().events == 25'002);
+    CHECK(history.counts().segments == 1);
+    REQUIRE(history.counts().marks == 1);
+    CHECK(history.mark(0).kind == MarkKind::out_of_memory);
+    CHECK(history.mark(0).event == 10'000);
+    CHECK(history.mark(0).size == 77);
+    CHECK(history.values(25'001)[Series::reserved] == 4096);
+    CHECK(lives_of(history) == lives_of(folder.file("a.tml")));
+}
+
+TEST_CASE("a follower of a killed program shows all that it had published", "[live][viz]") {
+    const LiveFolder folder;
+    for (const bool recovers : {true, false}) {
+        LiveChild child([&](LiveChild::Shared& shared) {
+            auto publisher =
+                Publisher::start({.name = "victim", .recording = folder.file("a.tml")});
+            for (std::uint64_t i = 1; publisher && i < kMostPublished; ++i) {
+                (*publisher)->observer().on_allocate({.size = i}, {Address{i}, i});
+                shared.published = i;
+            }
+        });
+        child.await(5000);
+        const auto first = must_attach("victim");
+        viz::ViewedRun gone = first->new_run();
+        while (gone.history->counts().events == 0)
+            first->wait();
+        first->detach();
+        first->poll(gone);
+        CHECK_FALSE(gone.live);
+        CHECK(gone.history->counts().events > 0);
+
+        const auto again = must_attach(std::to_string(child.id()), {.recovers = recovers});
+        const auto other = must_attach("victim", {.recovers = recovers});
+        child.await(50'000);
+        child.kill();
+        for (const auto& follower : {again.get(), other.get()}) {
+            const viz::ViewedRun run = follow_to_end(*follower);
+            CHECK(run.state.phase == viz::LoadState::Phase::ready);
+            REQUIRE(run.live);
+            CHECK_FALSE(run.live->alive);
+            CHECK(run.history->complete());
+            CHECK(run.history->counts().blocks + run.live->dropped >= child.published());
+            CHECK(run.history->counts().blocks + run.live->dropped <= child.published() + 1);
+        }
+        CHECK(live::list_programs().size() == (recovers ? 0 : 1));
+        if (!recovers)
+            CHECK(live::recover(live::list_programs().front()));
+    }
+}
+
+TEST_CASE("several programs are followed at once", "[live][viz]") {
+    const LiveFolder folder;
+    const auto work = [&](const std::string& name, std::uint64_t events) {
+        return [&folder, name, events](LiveChild::Shared& shared) {
+            auto publisher =
+                Publisher::start({.name = name, .recording = folder.file(name + ".tml")});
+            for (std::uint64_t i = 1; i <= events; ++i)
+                (*publisher)->observer().on_allocate({.size = i}, {Address{i}, i});
+            shared.published = events;
+            while (!shared.go_on)
+                ::usleep(100);
+        };
+    };
+    LiveChild a(work("a", 1000));
+    LiveChild b(work("b", 2000));
+    a.await(1000);
+    b.await(2000);
+    viz::Session session;
+    viz::LiveRuns runs(session);
+    REQUIRE(runs.attach("a"));
+    REQUIRE(runs.attach("b"));
+    CHECK(viz::attachable_programs().size() == 2);
+    const auto unknown = runs.attach("c");
+    REQUIRE_FALSE(unknown);
+    CHECK(unknown.error().hint.find("(a)") != std::string::npos);
+    a.go_on();
+    b.go_on();
+    a.join();
+    b.join();
+    while (!session.runs[0].history->complete() || !session.runs[1].history->complete())
+        runs.wait();
+    CHECK(session.runs[0].history->counts().events == 1000);
+    CHECK(session.runs[1].history->counts().events == 2000);
+    CHECK(session.runs[1].label.starts_with("b ("));
+}
+
+TEST_CASE("who comes late or was paused goes on from what lives", "[live][viz]") {
+    const LiveFolder folder;
+    auto publisher = Publisher::start(
+        {.name = "long", .recording = folder.file("a.tml"), .history_limit = 1_MiB});
+    REQUIRE(publisher);
+    Worker worker(**publisher);
+    const auto work = [&] {
+        for (int i = 0; i < 20; ++i) {
+            worker.work(2500);
+            while (live::read_program((*publisher)->shared_path())->counters.fullest_ring > 0.3)
+                std::this_thread::yield();
+        }
+    };
+    const bool paused = GENERATE(false, true);
+    std::unique_ptr<Follower> follower;
+    if (paused) {
+        follower = must_attach("long");
+        follower->wait();
+        follower->pause(true);
+        work();
+        viz::ViewedRun run = follower->new_run();
+        follower->poll(run);
+        CHECK(run.live->paused);
+        CHECK(run.live->alive);
+        CHECK(run.history->counts().events < 50'000);
+    } else {
+        work();
+        follower = must_attach("long");
+    }
+    follower->pause(false);
+    follower->wait();
+    worker.work(3000);
+    REQUIRE((*publisher)->close());
+    const viz::ViewedRun run = follow_to_end(*follower);
+
+    CHECK(run.state.phase == viz::LoadState::Phase::ready);
+    CHECK(run.live->dropped > 0);  // what was forgotten
+    CHECK(run.live->unknown_frees == 0);
+    REQUIRE(run.history->counts().marks > 0);
+    CHECK(run.history->mark(0).kind == MarkKind::lost);
+    // What lives at the end is what the last piece of the recording says.
+    std::vector<std::string> pieces;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        if (entry.is_regular_file())
+            pieces.push_back(entry.path().string());
+    }
+    const auto alive = [](std::vector<Life> lives) {
+        std::erase_if(lives, [](const Life& life) { return life.ended; });
+        std::sort(lives.begin(), lives.end());
+        return lives;
+    };
+    CHECK(alive(lives_of(*run.history)) ==
+          alive(lives_of(*std::max_element(pieces.begin(), pieces.end()))));
+}
+
+TEST_CASE("a history that is full is begun anew with what lives", "[live][viz][property]") {
+    const auto holds = [] {
+        live::Header header;
+        header.devices = 1;
+        const auto feed = viz::LiveFeed::create(header, 1024);
+        RC_ASSERT(feed.has_value());
+        std::map<std::uint64_t, Bytes> naive;
+        std::uint64_t sequence = 0;
+        const auto pieces = *rc::gen::inRange(1, 40);
+        for (int piece = 0; piece < pieces; ++piece) {
+            live::ChainPiece next{.found = true};
+            const auto count = *rc::gen::inRange<std::size_t>(0, 100);
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto address = *rc::gen::inRange<std::uint64_t>(1, 60);
+                Record record{.sequence = sequence, .time = 10 * sequence, .address = address};
+                ++sequence;
+                if (naive.erase(address) != 0) {
+                    record.kind = RecordKind::free;
+                } else {
+                    record.kind = RecordKind::allocate;
+                    record.size = sequence;
+                    record.extra = sequence;
+                    naive[address] = sequence;
+                }
+                next.records.push_back(record);
+            }
+            RC_ASSERT((*feed)->add(next).has_value());
+        }
+        const auto history = (*feed)->history();
+        RC_ASSERT(history->counts().events <= 1024U);
+        std::map<std::uint64_t, Bytes> alive;
+        if (history->counts().events != 0)
+            history->for_each_live(
+                static_cast<EventIndex>(history->counts().events - 1), [&](BlockIndex block) {
+                    alive[to_integer(history->block(block).address)] = history->block(block).size;
+                });
+        RC_ASSERT(alive == naive);
+        RC_ASSERT((*feed)->counts().unknown_frees == 0U);
+        RC_ASSERT((*feed)->counts().records == sequence);
+    };
+    CHECK(support::counterexample(support::effort(10), holds) == "");
+}
+
+TEST_CASE("a feed counts what it cannot know and goes on", "[live][viz]") {
+    live::Header header;
+    header.devices = 1;
+    const auto feed = viz::LiveFeed::create(header, 1 << 20);
+    REQUIRE(feed);
+    const auto word = [](RecordKind kind, std::uint64_t address, std::uint64_t size) {
+        return Record{.address = address, .size = size, .extra = size, .kind = kind};
+    };
+    REQUIRE((*feed)->add(
+        {.found = true,
+         .records = {word(RecordKind::free, 5, 1), word(RecordKind::allocate, 5, 10),
+                     word(RecordKind::lost, 0, 3), word(RecordKind::allocate, 5, 20),
+                     word(static_cast<RecordKind>(200), 0, 0), word(RecordKind::segment_free, 9, 0),
+                     word(RecordKind::unmap, 9, 64)}}));
+
+    CHECK((*feed)->counts().unknown_frees == 1);
+    CHECK((*feed)->counts().lost == 3);
+    const auto history = (*feed)->history();
+    REQUIRE(history->counts().blocks == 2);
+    CHECK(history->block(0).freed == 2);  // somebody else has its place
+    CHECK(history->block(1).freed == kNever);
+    REQUIRE(history->counts().marks == 1);
+    CHECK(history->mark(0).kind == MarkKind::lost);
+    CHECK(history->mark(0).event == 2);
+    CHECK(history->mark(0).size == 3);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,113 @@
+// Follows allocations, segments and ranges.
+#include "traces/live/live_set.h"
+
+#include <algorithm>
+
+namespace tidemark::live {
+
+void LiveSet::add(std::span<const Record> slots) {
+    for (std::size_t at = 0; at < slots.size();) {
+        const Record& record = slots[at];
+        const std::size_t length = 1 + static_cast<std::size_t>(payload_slots(record));
+        if (is_name(record.kind))
+            names_.insert(names_.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
+                          slots.begin() + static_cast<std::ptrdiff_t>(at + length));
+        else
+            add_event(record);
+        at += length;
+    }
+}
+
+void LiveSet::add_event(const Record& record) {
+    switch (record.kind) {
+        case RecordKind::allocate:
+            return allocate(record);
+        case RecordKind::free:
+            return free(record);
+        case RecordKind::segment_alloc:
+        case RecordKind::segment_free:
+        case RecordKind::map:
+        case RecordKind::unmap:
+            return change_segment(record);
+        case RecordKind::range_begin:
+            ranges_.push_back(record);
+            return;
+        case RecordKind::range_end: {
+            const auto same = [&](const Record& range) { return range.extra == record.extra; };
+            const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(), same);
+            if (found != ranges_.rend())
+                ranges_.erase(std::next(found).base());
+            return;
+        }
+        default:
+            return;
+    }
+}
+
+void LiveSet::allocate(const Record& record) {
+    const std::uint32_t slot = slots_.acquire();
+    if (slot == blocks_.size())
+        blocks_.emplace_back();
+    blocks_[slot] = record;
+    // A free was lost if somebody is there already.
+    const std::uint32_t before = places_.exchange(key(record), slot);
+    if (before != kNoSlot) {
+        blocks_[before].kind = RecordKind::none;
+        slots_.release(before);
+    }
+}
+
+void LiveSet::free(const Record& record) {
+    const std::uint32_t slot = places_.erase(key(record));
+    if (slot == kNoSlot)
+        return;
+    blocks_[slot].kind = RecordKind::none;
+    slots_.release(slot);
+}
+
+void LiveSet::change_segment(const Record& record) {
+    const std::pair place{record.device, record.address};
+    switch (record.kind) {
+        case RecordKind::segment_alloc:
+            segments_[place] = record;
+            return;
+        case RecordKind::segment_free:
+            segments_.erase(place);
+            return;
+        case RecordKind::map:
+            mappings_[place] = record;
+            return;
+        default: {
+            // An unmapping may take several mappings at once.
+            const auto begin = mappings_.lower_bound(place);
+            const auto end = mappings_.lower_bound(
+                {record.device, record.address + std::max<std::uint64_t>(record.size, 1)});
+            mappings_.erase(begin, end);
+            return;
+        }
+    }
+}
+
+std::vector<Record> LiveSet::snapshot() const {
+    std::vector<Record> all = names_;
+    const auto put = [&all](Record record, RecordKind kind) {
+        record.kind = kind;
+        all.push_back(record);
+    };
+    for (const auto& [place, record] : segments_)
+        put(record, RecordKind::live_segment);
+    for (const auto& [place, record] : mappings_)
+        put(record, RecordKind::live_mapping);
+    std::vector<Record> blocks;
+    std::copy_if(blocks_.begin(), blocks_.end(), std::back_inserter(blocks),
+                 [](const Record& block) { return block.kind != RecordKind::none; });
+    std::sort(blocks.begin(), blocks.end(),
+              [](const Record& a, const Record& b) { return a.sequence < b.sequence; });
+    for (const Record& block : blocks)
+        put(block, RecordKind::live_block);
+    for (const Record& range : ranges_)
+        put(range, RecordKind::live_range);
+    return all;
+}
+
+}  // namespace tidemark::live

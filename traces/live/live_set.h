@@ -1,0 +1,44 @@
+// LiveSet: what is alive in a program after the records seen so far, and every name: what stands at
+// the begin of each segment of a recording, so that a reader may begin there. Memory O(live +
+// names). Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "traces/live/wire.h"
+#include "traces/model/lifetimes.h"
+
+namespace tidemark::live {
+
+class LiveSet {
+  public:
+    // `slots`: records in order, with their payloads. O(slots).
+    void add(std::span<const Record> slots);
+
+    // Names first, then segments, blocks and ranges, as the records of a snapshot.
+    std::vector<Record> snapshot() const;
+
+  private:
+    void add_event(const Record& record);
+    void allocate(const Record& record);
+    void free(const Record& record);
+    void change_segment(const Record& record);
+
+    static std::uint64_t key(const Record& record) {
+        return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
+    }
+
+    std::vector<Record> names_;  // with payloads
+    LiveMap places_;             // of blocks_, by key
+    SlotPool slots_;
+    std::vector<Record> blocks_;                                         // kind none: vacant
+    std::map<std::pair<std::uint8_t, std::uint64_t>, Record> segments_;  // by device and address
+    std::map<std::pair<std::uint8_t, std::uint64_t>, Record> mappings_;
+    std::vector<Record> ranges_;  // open ones, in order of begin
+};
+
+}  // namespace tidemark::live

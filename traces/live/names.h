@@ -1,0 +1,61 @@
+// NameTables: what the ids in records stand for: strings, stacks, sites and streams of all rings of
+// a program, put into the tables of a trace or a history. Ids that were never defined stand for
+// nothing: their definition was lost. Memory O(names). Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/live/wire.h"
+#include "traces/model/tables.h"
+
+namespace tidemark::live {
+
+// Who allocates, in the dense numbers of the tables.
+struct Named {
+    std::uint32_t tag = 0;    // of the strings
+    std::uint32_t stack = 0;  // of the stacks
+    std::uint32_t pool = 0;   // of pools()
+};
+
+class NameTables {
+  public:
+    // Both outlive it.
+    NameTables(StringTable& strings, StackTable& stacks) : strings_(strings), stacks_(stacks) {}
+
+    // Takes in a name with its payload: `slots` begins with its record. O(length).
+    void define(std::span<const Record> slots);
+
+    std::uint32_t string(std::uint64_t id) const;
+
+    Named site(std::uint32_t id) const;
+
+    // The dense number of the stream of a record: 0 is the default stream.
+    std::uint32_t stream(const Record& record) const;
+
+    // The program's handles by dense number.
+    const std::vector<std::uint64_t>& streams() const { return streams_; }
+
+    // The program's pools by dense number; [0] is the default pool.
+    const std::vector<std::uint32_t>& pools() const { return pools_; }
+
+  private:
+    using Ids = std::unordered_map<std::uint64_t, std::uint32_t>;
+
+    void define_stack(std::span<const Record> slots);
+
+    StringTable& strings_;
+    StackTable& stacks_;
+    Ids string_ids_;
+    Ids stack_ids_;
+    std::unordered_map<std::uint32_t, Named> sites_;
+    Ids stream_ids_;  // ring << 16 | number
+    Ids stream_handles_;
+    Ids pool_numbers_;
+    std::vector<std::uint64_t> streams_{0};
+    std::vector<std::uint32_t> pools_{0};
+};
+
+}  // namespace tidemark::live

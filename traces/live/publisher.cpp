@@ -1,0 +1,358 @@
+// The process has one publisher; each thread keeps its ring and the number of the publisher that it
+// had it from, so that one comparison says whether it is still good.
+#include "traces/live/publisher.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "core/base/check.h"
+#include "traces/live/publisher_state.h"
+#include "traces/live/runtime_folder.h"
+
+namespace tidemark::live {
+namespace {
+
+// The publisher there is; null: none, or this is a child made by fork().
+std::atomic<Publisher::State*> the_state = nullptr;
+// Its number; changes when it goes. 0: there never was one.
+std::atomic<std::uint64_t> the_generation = 0;
+// Held where a publisher goes and where a thread ends.
+std::mutex the_end;
+
+struct ThreadRing {
+    std::uint64_t generation = 0;
+    RingLease* lease = nullptr;
+};
+
+constinit thread_local ThreadRing thread_ring;
+
+// Gives the ring back when the thread ends.
+struct ThreadEnd {
+    bool armed = false;
+
+    ~ThreadEnd() {
+        if (!armed || thread_ring.generation != the_generation.load(std::memory_order_relaxed))
+            return;
+        const std::lock_guard lock(the_end);
+        Publisher::State* const state = the_state.load();
+        if (state != nullptr && state->generation == thread_ring.generation &&
+            thread_ring.lease != nullptr)
+            state->leases.give_back(*thread_ring.lease);
+        thread_ring = {};
+    }
+};
+
+thread_local ThreadEnd thread_end;
+
+// In a child made by fork() the rings belong to the parent.
+void leave_to_parent() {
+    the_state.store(nullptr);
+    the_generation.fetch_add(1);
+}
+
+RingLease* find_lease(Publisher::State& state) {
+    if (the_state.load(std::memory_order_acquire) != &state)
+        return nullptr;
+    thread_ring = {state.generation, state.leases.lease()};
+    thread_end.armed = true;
+    return thread_ring.lease;
+}
+
+std::uint64_t new_session(Nanoseconds unix_time) {
+    const auto seed = static_cast<std::uint64_t>(unix_time) ^
+                      (static_cast<std::uint64_t>(::getpid()) << 44U) ^
+                      (the_generation.load() << 60U);
+    return seed * 0x9e3779b97f4a7c15U | 1U;
+}
+
+Header make_header(const PublishOptions& options) {
+    Header header;
+    header.magic = kSharedMagic;
+    const bool steady = has_steady_counter();
+    const ClockPair clock = ClockPair::now(steady);
+    header.flags = steady ? kSteadyTicks : 0;
+    header.unix_time = unix_now();
+    header.start_time = clock.time;
+    header.start_ticks = clock.ticks;
+    header.session = new_session(header.unix_time);
+    header.process = static_cast<std::uint32_t>(::getpid());
+    header.process_start = process_start(header.process);
+    header.rings = options.rings;
+    header.ring_slots = options.ring_slots;
+    header.devices = static_cast<std::uint32_t>(options.devices.size());
+    put_text(header.name, options.name.empty() ? program_name() : options.name);
+    for (std::size_t i = 0; i < options.devices.size(); ++i) {
+        header.device[i].capacity = options.devices[i].capacity;
+        put_text(header.device[i].name, options.devices[i].name);
+    }
+    return header;
+}
+
+Result<void> check(const PublishOptions& options) {
+    if (options.devices.empty() || options.devices.size() > kMostDevices)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("a program publishes 1 to {} devices", kMostDevices), "devices");
+    if (options.rings == 0 || options.rings >= kMostRings)
+        return fail(ErrorCode::bad_option, fmt::format("expected 1 to {}", kMostRings - 1),
+                    "rings");
+    if (!std::has_single_bit(options.ring_slots) || options.ring_slots < 2048 ||
+        options.ring_slots > 1U << 24U)
+        return fail(ErrorCode::bad_option, "expected a power of two from 2048 to 2^24",
+                    "ring_slots");
+    if (options.recording.size() >= std::tuple_size_v<decltype(Header::recording)>)
+        return fail(ErrorCode::bad_option, "the path is too long", options.recording);
+    return {};
+}
+
+// Where the recording goes; sets the header's part of it. Returns the limit.
+Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
+    Bytes limit = options.history_limit;
+    std::string path = options.recording;
+    if (path.empty()) {
+        const std::string folder = recordings_folder();
+        TM_TRY(make_private_folder(folder));
+        path = fmt::format("{}/{}-{}-{:08x}.tml", folder, text_of(header.name), header.process,
+                           header.session >> 32U);
+        limit = limit == 0 ? kUsualHistoryLimit : limit;
+    }
+    if (path.front() != '/') {
+        std::array<char, 4096> folder{};
+        if (::getcwd(folder.data(), folder.size()) != nullptr)
+            path = fmt::format("{}/{}", folder.data(), path);
+    }
+    if (path.size() >= header.recording.size())
+        return fail(ErrorCode::bad_option, "the path is too long", path);
+    header.flags |= limit == 0 ? 0 : kSegmented;
+    put_text(header.recording, path);
+    return limit;
+}
+
+}  // namespace
+
+void DeviceVoice::on_allocate(const Request& request, const Allocation& allocation) {
+    tell({RecordKind::allocate, allocation.address, request.size, allocation.size, request.stream,
+          request.pool});
+}
+
+void DeviceVoice::on_refused(const Request& request, const OutOfMemory& why) {
+    tell({RecordKind::refused, Address::null, request.size, static_cast<std::uint64_t>(why.cause),
+          request.stream, request.pool});
+}
+
+void DeviceVoice::on_deallocate(const Allocation& allocation, StreamId stream) {
+    tell({RecordKind::free, allocation.address, allocation.size, 0, stream, {}});
+}
+
+void DeviceVoice::on_record_use(const Allocation& allocation, StreamId stream) {
+    tell({RecordKind::record_use, allocation.address, allocation.size, 0, stream, {}});
+}
+
+void DeviceVoice::on_trim() {
+    tell({RecordKind::trim, {}, 0, 0, {}, {}});
+}
+
+void DeviceVoice::on_segment(SegmentChange change, Range range, StreamId stream) {
+    const auto kind =
+        static_cast<std::uint8_t>(RecordKind::segment_alloc) + static_cast<std::uint8_t>(change);
+    tell({static_cast<RecordKind>(kind), range.begin, range.size, 0, stream, {}});
+}
+
+void DeviceVoice::tell(const Told& told) {
+    RingLease* const lease = state_.lease_or_count();
+    if (lease == nullptr) [[unlikely]]
+        return;
+    lease->writer.put({.address = to_integer(told.address),
+                       .size = told.size,
+                       .extra = told.extra,
+                       .site = lease->site_of(told.pool),
+                       .stream = lease->stream_of(told.stream),
+                       .kind = told.kind,
+                       .device = device_});
+}
+
+Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> new_file,
+                        Bytes history_limit)
+    : header(new_header),
+      recording(text_of(new_header.recording)),
+      file(std::move(new_file)),
+      leases(*file, header),
+      recorder(*file, leases, header, history_limit) {
+    for (std::uint32_t device = 0; device < header.devices; ++device)
+        voices.emplace_back(*this, static_cast<std::uint8_t>(device));
+}
+
+RingLease* Publisher::State::lease() {
+    if (thread_ring.generation == the_generation.load(std::memory_order_relaxed)) [[likely]]
+        return thread_ring.lease;
+    return find_lease(*this);
+}
+
+RingLease* Publisher::State::lease_or_count() {
+    RingLease* const found = lease();
+    if (found == nullptr && the_state.load(std::memory_order_relaxed) == this) [[unlikely]] {
+        file->counters().without_ring.fetch_add(1, std::memory_order_relaxed);
+        // Perhaps a ring has become free by the next time.
+        thread_ring.generation = 0;
+    }
+    return found;
+}
+
+Publisher::Publisher(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Publisher>> Publisher::start(const PublishOptions& options) {
+    static const int registered = ::pthread_atfork(nullptr, nullptr, leave_to_parent);
+    static_cast<void>(registered);
+    if (the_state.load() != nullptr)
+        return fail(ErrorCode::unsupported, "this process publishes already", "live",
+                    "one publisher serves all its allocators: see Publisher::observer");
+    TM_TRY(check(options));
+    Header header = make_header(options);
+    TM_ASSIGN(const Bytes limit, choose_recording(options, header));
+    const std::string folder =
+        options.runtime_folder.empty() ? runtime_folders().front() : options.runtime_folder;
+    TM_TRY(make_private_folder(folder));
+    put_text(header.shared_file, fmt::format("{}-{:016x}.live", header.process, header.session));
+    seal(header);
+    TM_ASSIGN(auto file, SharedFile::create(folder + "/" + text_of(header.shared_file), header));
+    auto state = std::make_unique<State>(header, std::move(file), limit);
+    if (const Result<void> opened = state->recorder.open(); !opened) {
+        static_cast<void>(state->file->remove());
+        return tl::make_unexpected(opened.error());
+    }
+    state->leases.keep_one_ready();
+    state->process = ::getpid();
+    state->records = options.records;
+    state->open = true;
+    state->generation = the_generation.fetch_add(1) + 1;
+    State* nobody = nullptr;
+    if (!the_state.compare_exchange_strong(nobody, state.get())) {
+        static_cast<void>(state->file->remove());
+        return fail(ErrorCode::unsupported, "this process publishes already", "live");
+    }
+    if (options.records)
+        state->recorder.start();
+    return std::unique_ptr<Publisher>(new Publisher(std::move(state)));
+}
+
+Publisher::~Publisher() {
+    static_cast<void>(close());
+    // The recorder's thread belongs to the parent: nothing here can be taken apart.
+    if (state_->process != ::getpid())
+        static_cast<void>(state_.release());
+}
+
+Result<void> Publisher::close() {
+    if (!std::exchange(state_->open, false) || state_->process != ::getpid())
+        return {};
+    {
+        const std::lock_guard lock(the_end);
+        the_state.store(nullptr);
+        the_generation.fetch_add(1);
+    }
+    const Result<void> recorded = state_->recorder.stop();
+    state_->file->counters().closed.store(1, std::memory_order_release);
+    TM_TRY(state_->file->remove());
+    return recorded;
+}
+
+MemoryObserver& Publisher::observer(std::uint16_t device) {
+    TM_CHECK(device < state_->voices.size());
+    return state_->voices[device];
+}
+
+void Publisher::mark(std::string_view text) {
+    RingLease* const lease = state_->lease_or_count();
+    if (lease != nullptr)
+        lease->writer.put({.extra = lease->names.string(text),
+                           .site = lease->site_of(PoolId::default_pool),
+                           .kind = RecordKind::mark});
+}
+
+PublisherCounts Publisher::counts() const {
+    const Counters& counters = state_->file->counters();
+    PublisherCounts counts;
+    counts.published = counters.sequence.load(std::memory_order_relaxed);
+    counts.dropped = counters.without_ring.load(std::memory_order_relaxed);
+    const std::uint32_t used = counters.rings_used.load(std::memory_order_acquire);
+    for (std::uint32_t ring = 0; ring < used; ++ring)
+        counts.dropped += state_->file->control(ring).dropped.load(std::memory_order_relaxed);
+    return counts;
+}
+
+Result<void> Publisher::empty_rings() {
+    TM_CHECK(!state_->records);
+    TM_TRY(state_->recorder.drain());
+    return {};
+}
+
+const std::string& Publisher::recording() const {
+    return state_->recording;
+}
+
+const std::string& Publisher::shared_path() const {
+    return state_->file->path();
+}
+
+// The calling thread's ring in the process's publisher; null if there is none.
+static RingLease* lease_here() {
+    if (thread_ring.generation == the_generation.load(std::memory_order_relaxed)) [[likely]]
+        return thread_ring.lease;
+    Publisher::State* const state = the_state.load(std::memory_order_acquire);
+    return state == nullptr ? nullptr : state->lease();
+}
+
+// The same, for who wants to tell an event.
+static RingLease* lease_or_count_here() {
+    Publisher::State* const state = the_state.load(std::memory_order_acquire);
+    return state == nullptr ? nullptr : state->lease_or_count();
+}
+
+}  // namespace tidemark::live
+
+namespace tidemark {
+
+LiveScope::LiveScope(std::string_view tag, std::span<const live::LiveFrame> stack) {
+    live::RingLease* const lease = live::lease_here();
+    if (lease == nullptr)
+        return;
+    generation_ = live::thread_ring.generation;
+    outer_tag_ = lease->tag;
+    outer_stack_ = lease->stack;
+    lease->enter(lease->names.string(tag),
+                 stack.empty() ? outer_stack_ : lease->names.stack(stack));
+}
+
+LiveScope::~LiveScope() {
+    // Only into the ring that it came from.
+    if (generation_ != 0 && live::thread_ring.generation == generation_ &&
+        generation_ == live::the_generation.load(std::memory_order_relaxed))
+        live::thread_ring.lease->enter(outer_tag_, outer_stack_);
+}
+
+LiveRange::LiveRange(std::string_view name) {
+    live::RingLease* const lease = live::lease_or_count_here();
+    if (lease == nullptr)
+        return;
+    generation_ = live::thread_ring.generation;
+    name_ = lease->names.string(name);
+    lease->writer.put({.extra = name_,
+                       .site = lease->site_of(PoolId::default_pool),
+                       .kind = live::RecordKind::range_begin});
+}
+
+LiveRange::~LiveRange() {
+    if (generation_ == 0 || live::thread_ring.generation != generation_ ||
+        generation_ != live::the_generation.load(std::memory_order_relaxed))
+        return;
+    live::RingLease& lease = *live::thread_ring.lease;
+    lease.writer.put({.extra = name_,
+                      .site = lease.site_of(PoolId::default_pool),
+                      .kind = live::RecordKind::range_end});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,128 @@
+// Publisher: the program's side of the live view. It hears what the program's allocators do, writes
+// it into a ring of the thread that did it, and records it into a file; whoever wants to look maps
+// nothing and stops nobody, but reads these files.
+//
+// An event costs its thread some 15 to 25 ns, takes no lock and never waits: where a ring is full
+// it is dropped and counted. Events of allocators are told inside the allocator's lock, and take
+// their place in the order of all threads there.
+//
+// One per process. A child made by fork() publishes nothing. Whoever ends the publisher sees to it
+// that no thread is inside one of its functions then; threads may end before or after.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/allocator/memory_observer.h"
+#include "core/base/result.h"
+#include "traces/live/ring_names.h"
+#include "traces/live/wire.h"
+
+namespace tidemark::live {
+
+struct LiveDevice {
+    std::string name;
+    Bytes capacity = 0;  // 0 = unknown
+};
+
+struct PublishOptions {
+    std::string name = {};       // as the viewer lists it; "" = the program's file name
+    std::string recording = {};  // a path; "" = one of its own in the folder of recordings
+    // Bytes of the recording; beyond them the oldest part is forgotten, and the recording is
+    // several files NAME-000001.tml. 0 = all is kept.
+    Bytes history_limit = 0;
+    std::vector<LiveDevice> devices{{}};  // at most kMostDevices
+    std::uint32_t rings = 64;             // threads that can publish at the same time
+    std::uint32_t ring_slots = 1U << 17;  // of 48 bytes, a power of two; from 2048 on
+    std::string runtime_folder = {};      // "" = runtime_folder()
+    bool records = true;                  // false: only empty_rings() and close() empty the rings
+};
+
+// What a recording without a path may take on the disk.
+constexpr Bytes kUsualHistoryLimit = Bytes{1} << 30;
+
+struct PublisherCounts {
+    std::uint64_t published = 0;  // records of all kinds that found room
+    std::uint64_t dropped = 0;    // and those that didn't
+};
+
+class Publisher {
+  public:
+    // Begins to publish and to record. Errors: io; bad_option; unsupported: the process has a
+    // publisher already.
+    static Result<std::unique_ptr<Publisher>> start(const PublishOptions& options = {});
+
+    Publisher(const Publisher&) = delete;
+    Publisher& operator=(const Publisher&) = delete;
+    ~Publisher();  // close()
+
+    // Records what is left, ends the recording and takes the program off the list. Errors: io, of
+    // the recording. Once; afterwards nothing is published.
+    Result<void> close();
+
+    // What the allocator and the Device of `device` (its place in PublishOptions::devices) are to
+    // tell. O(1).
+    MemoryObserver& observer(std::uint16_t device = 0);
+
+    // A point of the program that has a name. From any thread.
+    void mark(std::string_view text);
+
+    PublisherCounts counts() const;
+
+    // Records what is in the rings now, for who started without a recorder's thread. Errors: io.
+    Result<void> empty_rings();
+
+    // Where the recording is: a path, or with a history limit that of its first piece's name
+    // without the number.
+    const std::string& recording() const;
+
+    // The file in shared memory.
+    const std::string& shared_path() const;
+
+    struct State;  // publisher_state.h
+
+  private:
+    explicit Publisher(std::unique_ptr<State> state);
+
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tidemark::live
+
+namespace tidemark {
+
+// What this thread allocates while the scope lives carries the tag, and the stack if there is one.
+// Scopes nest, the innermost counts; a scope without a stack keeps the outer one's. Does nothing in
+// a program without a publisher. Some 30 ns for a tag that the thread has used before.
+class LiveScope {
+  public:
+    explicit LiveScope(std::string_view tag, std::span<const live::LiveFrame> stack = {});
+    ~LiveScope();
+    LiveScope(const LiveScope&) = delete;
+    LiveScope& operator=(const LiveScope&) = delete;
+
+  private:
+    std::uint64_t generation_ = 0;  // 0: there was no publisher
+    std::uint32_t outer_tag_ = 0;
+    std::uint32_t outer_stack_ = 0;
+};
+
+// A stretch of the program that has a name: a step, a layer.
+class LiveRange {
+  public:
+    explicit LiveRange(std::string_view name);
+    ~LiveRange();
+    LiveRange(const LiveRange&) = delete;
+    LiveRange& operator=(const LiveRange&) = delete;
+
+  private:
+    std::uint64_t generation_ = 0;
+    std::uint32_t name_ = 0;
+};
+
+}  // namespace tidemark

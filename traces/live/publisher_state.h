@@ -1,0 +1,65 @@
+// What a Publisher consists of, and how a thread finds its ring in a few nanoseconds.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "traces/live/publisher.h"
+#include "traces/live/recorder.h"
+#include "traces/live/ring_leases.h"
+#include "traces/live/shared_file.h"
+
+namespace tidemark::live {
+
+// Speaks for one device.
+class DeviceVoice final : public MemoryObserver {
+  public:
+    DeviceVoice(Publisher::State& state, std::uint8_t device) : state_(state), device_(device) {}
+
+    void on_allocate(const Request& request, const Allocation& allocation) override;
+    void on_refused(const Request& request, const OutOfMemory& why) override;
+    void on_deallocate(const Allocation& allocation, StreamId stream) override;
+    void on_record_use(const Allocation& allocation, StreamId stream) override;
+    void on_trim() override;
+    void on_segment(SegmentChange change, Range range, StreamId stream) override;
+
+  private:
+    struct Told {
+        RecordKind kind = RecordKind::none;
+        Address address = Address::null;
+        Bytes size = 0;
+        std::uint64_t extra = 0;
+        StreamId stream = StreamId::default_stream;
+        PoolId pool = PoolId::default_pool;
+    };
+
+    void tell(const Told& told);
+
+    Publisher::State& state_;
+    const std::uint8_t device_;
+};
+
+struct Publisher::State {
+    State(const Header& new_header, std::unique_ptr<SharedFile> new_file, Bytes history_limit);
+
+    // The calling thread's ring: null if there is none for it, or nothing is published any more.
+    RingLease* lease();
+
+    // As lease(); counts what the caller wanted to tell where there is no ring.
+    RingLease* lease_or_count();
+
+    Header header;
+    std::string recording;
+    std::unique_ptr<SharedFile> file;
+    RingLeases leases;
+    Recorder recorder;
+    std::vector<DeviceVoice> voices;
+    std::uint64_t generation = 0;  // of all publishers of this process
+    int process = 0;
+    bool records = true;
+    bool open = false;
+};
+
+}  // namespace tidemark::live

@@ -1,0 +1,193 @@
+// Look, merge, write, give back.
+#include "traces/live/recorder.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tidemark::live {
+namespace {
+
+// Slots of a chunk: small enough to stay in a processor's cache between merging and writing.
+constexpr std::size_t kChunkSlots = 8192;
+
+// How long a record may be on its way into a ring before it is given up: its thread may have been
+// stopped by a debugger between taking a number and writing.
+constexpr Nanoseconds kLongestGap = 2'000'000'000;
+
+// Two readings of the clocks that are closer than that tell little about their ratio.
+constexpr Nanoseconds kClockStep = 1'000'000;
+
+constexpr auto kShortRest = std::chrono::milliseconds(1);
+constexpr auto kLongRest = std::chrono::milliseconds(4);
+
+// The names among `slots`, with their payloads.
+std::vector<Record> names_in(std::span<const Record> slots) {
+    std::vector<Record> names;
+    for (std::size_t at = 0; at < slots.size();) {
+        const auto length = 1 + static_cast<std::size_t>(payload_slots(slots[at]));
+        if (is_name(slots[at].kind))
+            names.insert(names.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
+                         slots.begin() + static_cast<std::ptrdiff_t>(at + length));
+        at += length;
+    }
+    return names;
+}
+
+}  // namespace
+
+Recorder::Recorder(SharedFile& file, RingLeases& leases, const Header& header, Bytes history_limit)
+    : file_(file),
+      leases_(leases),
+      header_(header),
+      keeps_live_set_(history_limit != 0),
+      segments_(header, history_limit) {
+    last_clock_ = {header.start_ticks, header.start_time};
+}
+
+Result<void> Recorder::open() {
+    TM_TRY(segments_.begin_segment(0, {}));
+    tell();
+    return {};
+}
+
+void Recorder::start() {
+    thread_ = std::thread([this] { run(); });
+}
+
+void Recorder::run() {
+    auto rest = kShortRest;
+    for (;;) {
+        leases_.keep_one_ready();
+        const Result<bool> found = drain();
+        rest = found && !*found ? kLongRest : kShortRest;
+        std::unique_lock lock(mutex_);
+        if (wake_.wait_for(lock, rest, [this] { return stopping_; }))
+            return;
+    }
+}
+
+Result<void> Recorder::stop() {
+    if (thread_.joinable()) {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        wake_.notify_one();
+        thread_.join();
+    }
+    TM_TRY(drain());
+    leases_.report_dropped();
+    TM_TRY(drain());
+    const std::uint64_t first = merger_.next();
+    const Nanoseconds now = monotonic_now() - header_.start_time;
+    records_ = {
+        {.sequence = first, .time = static_cast<std::uint64_t>(now), .kind = RecordKind::end}};
+    merger_.begin_at(first + 1);
+    return write(first);
+}
+
+// Notes what is in the rings now; returns how much.
+std::size_t Recorder::look() {
+    spans_.clear();
+    std::size_t found = 0;
+    const std::uint32_t used = file_.counters().rings_used.load(std::memory_order_acquire);
+    for (std::uint32_t ring = 0; ring < used; ++ring) {
+        RingControl& control = file_.control(ring);
+        const std::uint64_t head = control.head.load(std::memory_order_acquire);
+        const std::uint64_t tail = control.tail.load(std::memory_order_relaxed);
+        spans_.push_back({file_.slots(ring), header_.ring_slots - 1U, tail, head});
+        found += head - tail;
+    }
+    return found;
+}
+
+Result<bool> Recorder::drain() {
+    if (look() == 0)
+        return false;
+    const ClockPair now = ClockPair::now((header_.flags & kSteadyTicks) != 0);
+    const TickScale scale(last_clock_, now, header_.start_time);
+    Result<bool> result = true;
+    for (;;) {
+        const std::uint64_t first = merger_.next();
+        records_.clear();
+        const bool gap = merger_.merge(spans_, scale, kChunkSlots, records_);
+        if (!records_.empty()) {
+            if (const Result<void> written = write(first); !written)
+                result = tl::make_unexpected(written.error());
+            give_back();
+        }
+        if (gap)
+            wait_at_gap();
+        if (gap || records_.size() < kChunkSlots)
+            break;
+    }
+    if (now.time - last_clock_.time > kClockStep)
+        last_clock_ = now;
+    SharedClock& shared = file_.counters().clocks[clock_turn_++ % 2];
+    shared.ticks.store(now.ticks, std::memory_order_relaxed);
+    shared.time.store(now.time, std::memory_order_relaxed);
+    return result;
+}
+
+// A record that doesn't come is given up after a while: then it is missing, and others go on.
+void Recorder::wait_at_gap() {
+    const Nanoseconds now = monotonic_now();
+    if (gap_since_ < 0 || gap_ != merger_.next()) {
+        gap_ = merger_.next();
+        gap_since_ = now;
+    } else if (now - gap_since_ > kLongestGap) {
+        merger_.skip_gap(spans_);
+        gap_since_ = -1;
+    }
+}
+
+Result<void> Recorder::write(std::uint64_t first) {
+    if (keeps_live_set_)
+        live_.add(records_);
+    // What is missing and no ring tells of: it has the number of what follows.
+    const std::uint64_t lost = losses();
+    if (lost != told_) {
+        const Record word{.sequence = first,
+                          .time = records_.front().time,
+                          .size = lost - told_,
+                          .kind = RecordKind::lost};
+        records_.insert(records_.begin(), word);
+    }
+    records_.insert(records_.begin(), owed_names_.begin(), owed_names_.end());
+    Result<void> written = segments_.append(first, merger_.next(), records_);
+    if (written) {
+        told_ = lost;
+        owed_names_.clear();
+    } else {
+        unwritten_ += merger_.next() - first;
+        owed_names_ = names_in(records_);
+        file_.counters().failures.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (written && segments_.full())
+        written = segments_.begin_segment(merger_.next(), live_.snapshot());
+    tell();
+    return written;
+}
+
+// Records that are in no ring's own count.
+std::uint64_t Recorder::losses() const {
+    return file_.counters().without_ring.load(std::memory_order_relaxed) + unwritten_ +
+           merger_.missing();
+}
+
+void Recorder::give_back() {
+    for (std::uint32_t ring = 0; ring < spans_.size(); ++ring)
+        file_.control(ring).tail.store(spans_[ring].begin, std::memory_order_release);
+}
+
+void Recorder::tell() {
+    Counters& counters = file_.counters();
+    counters.lost.store(unwritten_ + merger_.missing(), std::memory_order_relaxed);
+    counters.told.store(told_, std::memory_order_relaxed);
+    counters.forgotten.store(segments_.forgotten(), std::memory_order_relaxed);
+    counters.first_segment.store(segments_.first_segment(), std::memory_order_release);
+    counters.last_segment.store(segments_.last_segment(), std::memory_order_release);
+    counters.written.store(merger_.next(), std::memory_order_release);
+}
+
+}  // namespace tidemark::live

@@ -1,0 +1,76 @@
+// Recorder: a thread in the program that empties the rings, puts their records into order and
+// appends them to the recording. A ring's slots are given back only when their records are in the
+// file, so that nothing is lost if the program is killed at any moment: it is in the file or still
+// in the rings.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/live/live_set.h"
+#include "traces/live/merge.h"
+#include "traces/live/ring_leases.h"
+#include "traces/live/segment_files.h"
+
+namespace tidemark::live {
+
+class Recorder {
+  public:
+    // `file` and `leases` outlive it.
+    Recorder(SharedFile& file, RingLeases& leases, const Header& header, Bytes history_limit);
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+
+    // Makes the recording's first file. Errors: io.
+    Result<void> open();
+
+    // The thread, which then owns everything here until stop().
+    void start();
+
+    // Ends the thread, and records what is left: nobody may publish any more. Errors: io.
+    Result<void> stop();
+
+    // The thread of a parent process isn't there in a child made by fork().
+    void forget_thread() { thread_.detach(); }
+
+    // Empties the rings once; for programs that have no thread to give, and for tests. Returns
+    // whether it found anything. Errors: io; what was found is then counted as lost.
+    Result<bool> drain();
+
+  private:
+    void run();
+    std::size_t look();
+    Result<void> write(std::uint64_t first);
+    std::uint64_t losses() const;
+    void give_back();
+    void wait_at_gap();
+    void tell();
+
+    SharedFile& file_;
+    RingLeases& leases_;
+    const Header header_;
+    const bool keeps_live_set_;
+    SegmentFiles segments_;
+    Merger merger_;
+    LiveSet live_;
+    ClockPair last_clock_;
+    unsigned clock_turn_ = 0;
+    std::vector<RingSpan> spans_;
+    std::vector<Record> records_;     // of the chunk at hand
+    std::vector<Record> owed_names_;  // of chunks that could not be written
+    std::uint64_t unwritten_ = 0;     // records in those
+    std::uint64_t told_ = 0;          // of losses(), by records in the recording
+    std::uint64_t gap_ = 0;           // the number that was waited for last, and since when
+    Nanoseconds gap_since_ = -1;
+
+    std::thread thread_;
+    std::mutex mutex_;  // guards stopping_
+    std::condition_variable wake_;
+    bool stopping_ = false;
+};
+
+}  // namespace tidemark::live

@@ -1,0 +1,48 @@
+// A recording as its readers see it: a header, then chunks, of which the last may not be whole: it
+// is being written, or its program died. RecordingFile reads them from a file that may grow, by
+// plain reads, so that a file that is cut short meanwhile harms nobody. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/live/wire.h"
+
+namespace tidemark::live {
+
+class RecordingFile {
+  public:
+    // Errors: io; those of parse_header.
+    static Result<RecordingFile> open(const std::string& path);
+
+    RecordingFile(RecordingFile&& other) noexcept;
+    RecordingFile& operator=(RecordingFile&& other) noexcept;
+    ~RecordingFile();
+
+    const Header& header() const { return header_; }
+
+    const std::string& path() const { return path_; }
+
+    // The next whole chunk; not `whole` if there is none yet. Its slots are valid until the next
+    // call. Errors: io; bad_input: what follows is no chunk.
+    Result<FoundChunk> next();
+
+    // Where the next chunk begins, or would.
+    std::uint64_t offset() const { return offset_; }
+
+  private:
+    RecordingFile() = default;
+
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> target) const;
+
+    std::string path_;
+    int file_ = -1;
+    Header header_;
+    std::uint64_t offset_ = 0;
+    std::vector<std::byte> bytes_;
+};
+
+}  // namespace tidemark::live

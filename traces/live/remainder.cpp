@@ -1,0 +1,228 @@
+// Rings without a writer, merged to their ends.
+#include "traces/live/remainder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/live/merge.h"
+#include "traces/live/recording_file.h"
+
+namespace tidemark::live {
+namespace {
+
+class Descriptor {
+  public:
+    Descriptor(const std::string& path, int flags) : file_(::open(path.c_str(), flags)) {}
+
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    ~Descriptor() {
+        if (file_ >= 0)
+            ::close(file_);
+    }
+
+    int get() const { return file_; }
+
+  private:
+    int file_;
+};
+
+tl::unexpected<Error> refused(std::string_view what, const std::string& path) {
+    return fail(ErrorCode::io, std::string(what) + ": " + std::generic_category().message(errno),
+                path);
+}
+
+template <class T>
+T word(std::span<const std::byte> bytes, std::uint64_t offset) {
+    T value{};
+    if (offset <= bytes.size() && bytes.size() - offset >= sizeof value)
+        std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+// The rings of a shared file, their slots copied to where they are aligned.
+struct Rings {
+    std::vector<std::vector<Record>> slots;
+    std::vector<RingSpan> spans;
+};
+
+Rings rings_of(std::span<const std::byte> shared, const LiveProgram& program) {
+    Rings rings;
+    const Header& header = program.header;
+    rings.slots.resize(program.counters.rings_used);
+    for (std::uint32_t ring = 0; ring < program.counters.rings_used; ++ring) {
+        const std::uint64_t at = ring_offset(header, ring);
+        const std::uint64_t size = header.ring_slots * sizeof(Record);
+        if (shared.size() < at || shared.size() - at < sizeof(RingControl) + size)
+            break;
+        const auto head = word<std::uint64_t>(shared, at + offsetof(RingControl, head));
+        const auto tail = word<std::uint64_t>(shared, at + offsetof(RingControl, tail));
+        rings.slots[ring].resize(header.ring_slots);
+        std::memcpy(rings.slots[ring].data(), shared.data() + at + sizeof(RingControl), size);
+        const RingSpan span{rings.slots[ring].data(), header.ring_slots - 1U, tail, head};
+        if (span.sound())
+            rings.spans.push_back(span);
+    }
+    return rings;
+}
+
+TickScale scale_of(const LiveProgram& program) {
+    const Header& header = program.header;
+    const ClockPair start{header.start_ticks, header.start_time};
+    const ClockPair& last = program.counters.clock;
+    return {start, last.ticks > start.ticks ? last : start, header.start_time};
+}
+
+std::uint64_t count_events(std::span<const Record> records) {
+    std::uint64_t count = 0;
+    for (std::size_t at = 0; at < records.size();) {
+        if (!is_name(records[at].kind) && records[at].kind != RecordKind::lost)
+            ++count;
+        at += 1 + static_cast<std::size_t>(payload_slots(records[at]));
+    }
+    return count;
+}
+
+Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
+    const Descriptor file(end.path, O_WRONLY | O_CLOEXEC);
+    if (file.get() < 0 || ::ftruncate(file.get(), static_cast<off_t>(end.offset)) != 0 ||
+        ::lseek(file.get(), 0, SEEK_END) < 0)
+        return refused("cannot be written", end.path);
+    const auto put = [&](const void* data, std::size_t size) {
+        return ::write(file.get(), data, size) == static_cast<ssize_t>(size);
+    };
+    std::span<const Record> left = rest.records;
+    while (!left.empty()) {
+        const std::span<const Record> piece = left.first(whole_records(left));
+        left = left.subspan(piece.size());
+        Chunk chunk{.first_sequence = piece.front().sequence,
+                    .next_sequence = left.empty() ? rest.next_sequence : left.front().sequence};
+        seal(chunk, piece);
+        if (!put(&chunk, sizeof chunk) || !put(piece.data(), piece.size_bytes()))
+            return refused("cannot be written", end.path);
+    }
+    return {};
+}
+
+}  // namespace
+
+Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& program,
+                         std::uint64_t next, Nanoseconds latest) {
+    Rings rings = rings_of(shared, program);
+    const TickScale scale = scale_of(program);
+    Merger merger;
+    merger.begin_at(next);
+    merger.not_before(latest);
+    Remainder rest;
+    rest.first_sequence = next;
+    std::uint64_t missing = 0;
+    for (;;) {
+        constexpr std::size_t kNoEnd = ~std::size_t{0};
+        const bool gap = merger.merge(rings.spans, scale, kNoEnd, rest.records);
+        if (!gap)
+            break;
+        const std::uint64_t before = merger.next();
+        merger.skip_gap(rings.spans);
+        if (merger.next() == before)
+            break;
+        // Numbers that no record has: their threads died between taking and writing.
+        rest.records.push_back({.sequence = before,
+                                .time = merger.latest(),
+                                .size = merger.missing() - missing,
+                                .kind = RecordKind::lost});
+        missing = merger.missing();
+    }
+    const std::uint64_t untold = program.counters.untold;
+    rest.events = count_events(rest.records);
+    rest.lost = missing + untold;
+    if (untold != 0)
+        rest.records.push_back({.sequence = merger.next(),
+                                .time = merger.latest(),
+                                .size = untold,
+                                .kind = RecordKind::lost});
+    rest.records.push_back(
+        {.sequence = merger.next(), .time = merger.latest(), .extra = 1, .kind = RecordKind::end});
+    rest.next_sequence = merger.next() + 1;
+    return rest;
+}
+
+Result<RecordedEnd> find_end(const LiveProgram& program) {
+    RecordedEnd end;
+    end.path = segment_path(program.header, std::max(program.counters.last_segment, 1U));
+    TM_ASSIGN(RecordingFile file, RecordingFile::open(end.path));
+    if (file.header().session != program.header.session)
+        return fail(ErrorCode::bad_input, "is the recording of another program", end.path);
+    end.next = file.header().first_sequence;
+    for (;;) {
+        const Result<FoundChunk> chunk = file.next();
+        if (!chunk || !chunk->whole)
+            break;  // what is broken at the end is written anew
+        if ((chunk->chunk.flags & kSnapshot) == 0)
+            end.next = chunk->chunk.next_sequence;
+        for (std::size_t at = 0; at < chunk->chunk.slots;) {
+            const Record record = slot_at(chunk->slots, at);
+            end.ended = end.ended || record.kind == RecordKind::end;
+            if ((chunk->chunk.flags & kSnapshot) == 0)
+                end.latest = static_cast<Nanoseconds>(record.time);
+            at += 1 + static_cast<std::size_t>(
+                          std::min<std::uint64_t>(payload_slots(record), kMostChunkSlots));
+        }
+    }
+    end.offset = file.offset();
+    return end;
+}
+
+Result<Remainder> recover(const LiveProgram& program) {
+    if (is_alive(program.header))
+        return fail(ErrorCode::unsupported, "the program lives: nothing is to be recovered",
+                    program.path);
+    const Descriptor lock(program.path, O_RDONLY | O_CLOEXEC);
+
+    struct stat status {};
+
+    if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+        ::fstat(lock.get(), &status) != 0 || status.st_nlink == 0)
+        return fail(ErrorCode::not_found, "is being recovered by somebody else, or has been",
+                    program.path);
+    TM_ASSIGN(const RecordedEnd end, find_end(program));
+    Remainder rest;
+    if (!end.ended) {
+        TM_ASSIGN(const std::vector<std::byte> shared, read_whole_file(program.path));
+        rest = read_remainder(shared, program, end.next, end.latest);
+        TM_TRY(write_remainder(end, rest));
+    }
+    if (::unlink(program.path.c_str()) != 0)
+        return refused("cannot be removed", program.path);
+    return rest;
+}
+
+Result<std::vector<std::byte>> read_whole_file(const std::string& path) {
+    const Descriptor file(path, O_RDONLY | O_CLOEXEC);
+
+    struct stat status {};
+
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
+        return refused("cannot be opened", path);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t count = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+        if (count < 0 && errno != EINTR)
+            return refused("cannot be read", path);
+        if (count == 0)
+            break;
+        done += count < 0 ? 0 : static_cast<std::size_t>(count);
+    }
+    bytes.resize(done);
+    return bytes;
+}
+
+}  // namespace tidemark::live

@@ -1,0 +1,89 @@
+// RingLeases: which thread writes into which ring. A thread takes a ring with its first event and
+// gives it back when it ends; the next one goes on where it stopped, names included.
+//
+// lease() and give_back() may be called from any thread, take no lock, and are rare.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "traces/live/ring_names.h"
+#include "traces/live/ring_writer.h"
+#include "traces/live/shared_file.h"
+
+namespace tidemark::live {
+
+// What a thread has in hand: its ring, and the site of its next event.
+struct RingLease {
+    RingLease(SharedFile& file, const Header& header, std::uint32_t index);
+
+    // The site for events of `pool` under the current scope.
+    std::uint32_t site_of(PoolId pool) {
+        if (pool == site_pool && site != 0) [[likely]]
+            return site;
+        return new_site(pool);
+    }
+
+    std::uint16_t stream_of(StreamId stream) {
+        if (stream != last_stream) [[unlikely]] {
+            last_number = names.stream(stream);
+            // What couldn't be named now is tried again.
+            last_stream = last_number == 0 ? StreamId::default_stream : stream;
+        }
+        return last_number;
+    }
+
+    void enter(std::uint32_t new_tag, std::uint32_t new_stack) {
+        tag = new_tag;
+        stack = new_stack;
+        site = 0;
+    }
+
+    std::uint32_t new_site(PoolId pool);
+
+    const std::uint32_t ring;
+    RingWriter writer;
+    RingNames names;
+    std::uint32_t tag;
+    std::uint32_t stack;
+    std::uint32_t site = 0;  // of site_pool; 0: to be found
+    PoolId site_pool = PoolId::default_pool;
+    StreamId last_stream = StreamId::default_stream;
+    std::uint16_t last_number = 0;
+};
+
+class RingLeases {
+  public:
+    // `file` outlives it.
+    RingLeases(SharedFile& file, const Header& header);
+
+    // A ring for the calling thread; null if none is left, or no memory for it.
+    RingLease* lease();
+
+    void give_back(RingLease& lease);
+
+    // Makes a ring ready before a thread asks for one, if none is. For the recorder's thread.
+    void keep_one_ready();
+
+    // The last words of all rings; no other thread may publish any more.
+    void report_dropped();
+
+  private:
+    enum class State : std::uint32_t { untouched, preparing, ready, leased };
+
+    // False: it is in another state, somebody was quicker.
+    bool change(std::uint32_t ring, State from, State to);
+    bool prepare(std::uint32_t ring);
+    RingLease* take(std::uint32_t ring);
+
+    SharedFile& file_;
+    const Header& header_;
+    std::vector<std::unique_ptr<RingLease>> leases_;  // by ring; made by whoever leases first
+    std::vector<std::atomic<State>> states_;  // not in the file, whose pages aren't all there
+    std::atomic<bool> out_of_memory_ = false;
+};
+
+}  // namespace tidemark::live

@@ -1,0 +1,109 @@
+// RingWriter: the program's end of one ring, for one thread at a time. Writing takes a sequence
+// number, the time and a slot, and never waits: a record that finds the ring full is dropped and
+// counted, and a `lost` record says so as soon as there is room again.
+//
+// A record takes its number only when its slot is sure, so that numbers have no gaps but those of
+// a thread that died between the two.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "traces/live/clock.h"
+#include "traces/live/wire.h"
+
+namespace tidemark::live {
+
+class RingWriter {
+  public:
+    // What is kept free of events for the names that later ones need.
+    static constexpr std::uint64_t kRoomForNames = 512;
+
+    // `slots` is a power of two, at least twice kRoomForNames. Everything outlives the writer.
+    RingWriter(RingControl& control, Record* data, std::uint32_t slots,
+               std::atomic<std::uint64_t>& sequence, bool steady_ticks)
+        : control_(control),
+          data_(data),
+          mask_(slots - 1),
+          capacity_(slots),
+          sequence_(sequence),
+          steady_ticks_(steady_ticks) {}
+
+    // Writes `record` (sequence and time are set here), or drops and counts it. False: dropped.
+    bool put(Record record) {
+        if (head_ - tail_ + 2 > capacity_ - kRoomForNames) [[unlikely]] {
+            if (!has_room(2 + kRoomForNames)) {
+                control_.dropped.store(++dropped_, std::memory_order_relaxed);
+                return false;
+            }
+        }
+        if (dropped_ != reported_) [[unlikely]]
+            report();
+        write(record);
+        publish();
+        return true;
+    }
+
+    // Writes a name and its payload, or nothing. False: nothing.
+    bool put_name(Record record, std::span<const std::byte> payload) {
+        const std::uint64_t slots = (payload.size() + sizeof(Record) - 1) / sizeof(Record);
+        if (!has_room(1 + slots))
+            return false;
+        write(record);
+        for (std::size_t at = 0; at < payload.size(); at += sizeof(Record)) {
+            Record& slot = data_[head_++ & mask_];
+            slot = Record{};
+            std::memcpy(&slot, payload.data() + at, std::min(sizeof(Record), payload.size() - at));
+        }
+        publish();
+        return true;
+    }
+
+    // Tells of what was dropped, if there is room. For the last words of a ring.
+    void report_dropped() {
+        if (dropped_ != reported_ && has_room(1)) {
+            report();
+            publish();
+        }
+    }
+
+    std::uint64_t dropped() const { return dropped_; }
+
+  private:
+    bool has_room(std::uint64_t slots) {
+        if (head_ - tail_ + slots <= capacity_)
+            return true;
+        tail_ = control_.tail.load(std::memory_order_acquire);
+        return head_ - tail_ + slots <= capacity_;
+    }
+
+    void write(const Record& record) {
+        Record& slot = data_[head_++ & mask_];
+        slot = record;
+        slot.sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
+        slot.time = ticks_now(steady_ticks_);
+    }
+
+    void publish() { control_.head.store(head_, std::memory_order_release); }
+
+    void report() {
+        write({.size = dropped_ - reported_, .kind = RecordKind::lost});
+        reported_ = dropped_;
+        control_.reported.store(reported_, std::memory_order_relaxed);
+    }
+
+    RingControl& control_;
+    Record* const data_;
+    const std::uint64_t mask_;
+    const std::uint64_t capacity_;
+    std::atomic<std::uint64_t>& sequence_;
+    const bool steady_ticks_;
+    std::uint64_t head_ = 0;
+    std::uint64_t tail_ = 0;  // as last seen
+    std::uint64_t dropped_ = 0;
+    std::uint64_t reported_ = 0;
+};
+
+}  // namespace tidemark::live

@@ -1,0 +1,71 @@
+// SegmentFiles: the files of a recording as its writer sees them. Chunks are appended to the last
+// one by plain large writes; where there is a limit, a full file is followed by a new one that
+// begins with what lives, and the oldest are removed.
+//
+// A chunk that couldn't be written whole is written again over its own beginnings, so that a file
+// always consists of whole chunks and at most one broken one at its end. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+
+#include "core/base/result.h"
+#include "traces/live/wire.h"
+
+namespace tidemark::live {
+
+class SegmentFiles {
+  public:
+    // `limit` as in PublishOptions.
+    SegmentFiles(const Header& header, Bytes limit);
+    SegmentFiles(const SegmentFiles&) = delete;
+    SegmentFiles& operator=(const SegmentFiles&) = delete;
+    ~SegmentFiles();
+
+    // Opens the next file, with a header and `snapshot`, and forgets the oldest if the limit says
+    // so. `next` is the first sequence of what follows. Errors: io; then the last file stays.
+    Result<void> begin_segment(std::uint64_t next, std::span<const Record> snapshot);
+
+    // Appends `slots` as a chunk of the sequences [first, next). Errors: io; then it is as before.
+    Result<void> append(std::uint64_t first, std::uint64_t next, std::span<const Record> slots);
+
+    // The last file has had its share of the limit.
+    bool full() const { return limit_ != 0 && size_ - begun_ >= limit_ / kPieces; }
+
+    std::uint32_t first_segment() const { return static_cast<std::uint32_t>(last_ - past_.size()); }
+
+    std::uint32_t last_segment() const { return last_; }
+
+    std::uint64_t forgotten() const { return forgotten_; }  // sequences in files that are gone
+
+  private:
+    // A limit is kept by so many files, the one being written included.
+    static constexpr std::uint64_t kPieces = 4;
+
+    struct Past {
+        std::uint64_t size = 0;
+        std::uint64_t sequences = 0;
+    };
+
+    Result<void> write_chunks(std::uint64_t next, std::span<const Record> snapshot);
+    bool may_grow();
+    Result<void> put(Chunk chunk, std::span<const Record> slots);
+    void forget_oldest();
+
+    Header header_;
+    Bytes limit_;
+    int file_ = -1;
+    std::uint32_t last_ = 0;
+    std::uint64_t size_ = 0;       // of the last file
+    std::uint64_t begun_ = 0;      // of it, what the header and the snapshot took
+    std::uint64_t next_look_ = 0;  // at the disk's room, at this size
+    bool room_ = true;             // as it was then
+    std::uint64_t first_sequence_ = 0;
+    std::uint64_t next_sequence_ = 0;
+    std::uint64_t forgotten_ = 0;
+    std::deque<Past> past_;  // the files before the last that are still there
+};
+
+}  // namespace tidemark::live

@@ -1,0 +1,91 @@
+// A sparse file in memory, mapped by its program.
+#include "traces/live/shared_file.h"
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace tidemark::live {
+namespace {
+
+std::string reason(int code) {
+    return std::generic_category().message(code);
+}
+
+tl::unexpected<Error> refused(std::string_view what, const std::string& path) {
+    return fail(ErrorCode::io, std::string(what) + ": " + reason(errno), path,
+                "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
+                                                       const Header& header) {
+    std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
+    shared->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (shared->file_ < 0)
+        return refused("cannot be created", path);
+    shared->size_ = ring_offset(header, header.rings);
+    const auto first = static_cast<off_t>(sizeof(Header) + sizeof(Counters));
+    if (::ftruncate(shared->file_, static_cast<off_t>(shared->size_)) != 0 ||
+        ::posix_fallocate(shared->file_, 0, first) != 0) {
+        ::unlink(path.c_str());
+        return refused("there is no room for it", path);
+    }
+    void* data =
+        ::mmap(nullptr, shared->size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared->file_, 0);
+    if (data == MAP_FAILED) {
+        ::unlink(path.c_str());
+        return refused("cannot be mapped", path);
+    }
+    shared->data_ = static_cast<std::byte*>(data);
+    new (shared->data_ + sizeof(Header)) Counters;
+    // The header is written last: until then nobody takes this for a program.
+    std::memcpy(shared->data_, &header, sizeof header);
+    return shared;
+}
+
+SharedFile::~SharedFile() {
+    if (data_ != nullptr)
+        ::munmap(data_, size_);
+    if (file_ >= 0)
+        ::close(file_);
+}
+
+Counters& SharedFile::counters() const {
+    return *std::launder(reinterpret_cast<Counters*>(data_ + sizeof(Header)));
+}
+
+RingControl& SharedFile::control(std::uint32_t ring) const {
+    return *std::launder(reinterpret_cast<RingControl*>(data_ + ring_offset(header_, ring)));
+}
+
+Record* SharedFile::slots(std::uint32_t ring) const {
+    return std::launder(
+        reinterpret_cast<Record*>(data_ + ring_offset(header_, ring) + sizeof(RingControl)));
+}
+
+bool SharedFile::prepare(std::uint32_t ring) const {
+    const std::uint64_t begin = ring_offset(header_, ring);
+    const std::uint64_t size = ring_offset(header_, ring + 1) - begin;
+    // Taken first: touching what the system doesn't have would kill the program.
+    if (::posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(size)) != 0)
+        return false;
+    for (std::uint64_t at = 0; at < size; at += 4096) {
+        volatile std::byte* const page = data_ + begin + at;
+        *page = *page;
+    }
+    return true;
+}
+
+Result<void> SharedFile::remove() {
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
+        return refused("cannot be removed", path_);
+    return {};
+}
+
+}  // namespace tidemark::live

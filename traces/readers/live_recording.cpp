@@ -1,0 +1,417 @@
+// live-recording: what a living program recorded of itself (.tml, docs/format-live.md). All is
+// kept: allocations with their addresses, tags and stacks; memory from the device as truth; steps
+// and marks. A piece that doesn't begin with the program begins with what lived then, as preamble.
+//
+// A recording in several pieces is read from the given one to the last. If the program died, what
+// its recorder had not yet written is read from the shared memory that it left behind.
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/live/names.h"
+#include "traces/live/recording_chain.h"
+#include "traces/live/remainder.h"
+#include "traces/live/runtime_folder.h"
+#include "traces/live/wire.h"
+#include "traces/model/event_buffer.h"
+#include "traces/model/lifetimes.h"
+#include "traces/readers/format.h"
+
+namespace tidemark::formats {
+namespace {
+
+using live::Record;
+using live::RecordKind;
+
+class LiveRecording {
+  public:
+    LiveRecording(ByteSource& source, TraceSink& sink, const ReadOptions& options)
+        : source_(source), options_(options), events_(sink), names_(info_.strings, info_.stacks) {}
+
+    Result<TraceInfo> read();
+
+  private:
+    Result<void> read_header();
+    Result<bool> read_chunk();
+    Result<void> read_following();
+    Result<void> read_left_behind();
+    Result<void> take(std::span<const Record> records);
+    Result<void> apply(const Record& record);
+    Result<void> apply_word(const Record& record, TraceEvent event);
+    Result<void> allocate(const Record& record, TraceEvent event);
+    Result<void> free(const Record& record, TraceEvent event);
+    Result<void> segment(const Record& record, TraceEvent event);
+    TraceEvent event_of(const Record& record);
+    Nanoseconds elapsed(const Record& record);
+    void conclude();
+
+    std::string place() const { return fmt::format("{}:{:#x}", source_.name(), source_.offset()); }
+
+    static std::uint64_t key(const Record& record) {
+        return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
+    }
+
+    // Counts an oddity, or refuses it when told to be strict.
+    Result<void> odd(std::uint64_t& counter, std::string_view what) {
+        ++counter;
+        if (options_.strict)
+            return fail(ErrorCode::bad_input, std::string(what), place(),
+                        "without --strict it is counted and the reading goes on");
+        return {};
+    }
+
+    ByteSource& source_;
+    const ReadOptions& options_;
+    EventBuffer events_;
+    TraceInfo info_;
+    live::NameTables names_;
+    live::Header header_;
+    LiveMap places_;
+    SlotPool slots_;
+    std::optional<std::uint64_t> first_time_;  // of an event that is no preamble
+    std::uint64_t latest_ = 0;
+    std::uint64_t next_sequence_ = 0;
+    std::uint64_t lost_ = 0;
+    bool ended_ = false;
+    bool died_ = false;
+};
+
+Result<void> LiveRecording::read_header() {
+    TM_TRY(source_.need(sizeof(live::Header)));
+    TM_ASSIGN(header_,
+              live::parse_header(source_.window(), live::HeaderKind::recording, source_.name()));
+    source_.consume(sizeof(live::Header));
+    next_sequence_ = header_.first_sequence;
+    info_.format = "live-recording";
+    info_.source = live::text_of(header_.name);
+    info_.begins_inside = header_.first_sequence != 0;
+    for (std::uint32_t i = 0; i < header_.devices; ++i)
+        info_.devices.push_back(
+            {live::text_of(header_.device[i].name), header_.device[i].capacity});
+    if (info_.devices.empty())
+        info_.devices.emplace_back();
+    info_.metadata.emplace_back("process", fmt::format("{}", header_.process));
+    return {};
+}
+
+Result<TraceInfo> LiveRecording::read() {
+    TM_TRY(read_header());
+    for (;;) {
+        TM_ASSIGN(const bool more, read_chunk());
+        if (!more)
+            break;
+        if (options_.progress)
+            options_.progress(source_.raw_done());
+    }
+    if (!ended_)
+        TM_TRY(read_following());
+    if (!ended_)
+        TM_TRY(read_left_behind());
+    TM_TRY(events_.flush());
+    conclude();
+    return std::move(info_);
+}
+
+// False at the end: of the file, or of what is whole.
+Result<bool> LiveRecording::read_chunk() {
+    TM_TRY(source_.need(sizeof(live::Chunk)));
+    if (source_.window().empty())
+        return false;
+    live::FoundChunk found = live::find_chunk(source_.window());
+    if (found.needed > source_.window().size()) {
+        TM_TRY(source_.need(found.needed));
+        found = live::find_chunk(source_.window());
+    }
+    if (found.whole) {
+        TM_TRY(take(live::records_of(found.slots)));
+        next_sequence_ = found.chunk.next_sequence;
+        source_.consume(found.needed);
+        return true;
+    }
+    // What isn't whole at the end was being written; anywhere else it is damage.
+    if (found.needed == 0 || found.needed < source_.window().size()) {
+        if (!options_.lenient)
+            return fail(ErrorCode::bad_input, "a damaged chunk", place(),
+                        "--lenient reads what is before it");
+        ++info_.anomalies.bad_records;
+    }
+    info_.cut_off = true;
+    return false;
+}
+
+// The other pieces of the recording, where this one lies in a folder with them.
+Result<void> LiveRecording::read_following() {
+    const std::string ending = fmt::format("-{:06}.tml", header_.segment);
+    const std::string& name = source_.name();
+    if ((header_.flags & live::kSegmented) == 0 || !name.ends_with(ending))
+        return {};
+    live::put_text(header_.recording, name.substr(0, name.size() - ending.size()) + ".tml");
+    auto chain = live::RecordingChain::after(header_, next_sequence_);
+    for (;;) {
+        TM_ASSIGN(const live::ChainPiece piece, chain.next(0));
+        if (!piece.found)
+            break;
+        TM_TRY(take(piece.records));
+        next_sequence_ = piece.next_sequence;
+    }
+    header_.segment = chain.header().segment;
+    return {};
+}
+
+// What a dead program's recorder left in its rings; this is the last piece then.
+Result<void> LiveRecording::read_left_behind() {
+    const std::string name = live::text_of(header_.shared_file);
+    if (name.empty() || name.find('/') != std::string::npos ||
+        !std::filesystem::exists(source_.name()))
+        return {};
+    for (const std::string& folder : live::runtime_folders()) {
+        const auto program = live::read_program(folder + "/" + name);
+        if (!program || program->header.session != header_.session)
+            continue;
+        if (program->alive) {
+            info_.warnings.push_back(
+                fmt::format("the program {} is still running; this is what it had recorded so far",
+                            header_.process));
+            continue;
+        }
+        TM_ASSIGN(const std::vector<std::byte> shared, live::read_whole_file(program->path));
+        const live::Remainder rest = live::read_remainder(shared, *program, next_sequence_,
+                                                          static_cast<Nanoseconds>(latest_));
+        info_.cut_off = false;  // what the last chunk lacks is here
+        return take(rest.records);
+    }
+    return {};
+}
+
+Result<void> LiveRecording::take(std::span<const Record> records) {
+    for (std::size_t at = 0; at < records.size();) {
+        const auto length = 1 + static_cast<std::size_t>(live::payload_slots(records[at]));
+        if (live::is_name(records[at].kind))
+            names_.define(records.subspan(at, length));
+        else
+            TM_TRY(apply(records[at]));
+        at += length;
+    }
+    return {};
+}
+
+// Since the first event of the trace; what lived before has the time 0.
+Nanoseconds LiveRecording::elapsed(const Record& record) {
+    if (record.kind == RecordKind::live_block || record.kind == RecordKind::live_segment ||
+        record.kind == RecordKind::live_mapping)
+        return 0;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
+    latest_ = std::max(latest_, std::min(record.time, kMost));
+    if (!first_time_)
+        first_time_ = latest_;
+    return static_cast<Nanoseconds>(latest_ - *first_time_);
+}
+
+TraceEvent LiveRecording::event_of(const Record& record) {
+    const live::Named site = names_.site(record.site);
+    TraceEvent event;
+    event.time = std::max(elapsed(record), events_.last_time());
+    event.stream = StreamId{names_.stream(record)};
+    event.stack = site.stack;
+    event.tag = site.tag;
+    event.device = record.device;
+    return event;
+}
+
+Result<void> LiveRecording::apply(const Record& record) {
+    if (record.device >= info_.devices.size())
+        return odd(info_.anomalies.unknown_actions,
+                   fmt::format("a record of device {}, which isn't there", record.device));
+    if (record.kind == RecordKind::end) {
+        ended_ = true;
+        died_ = record.extra != 0;
+        return {};
+    }
+    const TraceEvent event = event_of(record);
+    switch (record.kind) {
+        case RecordKind::live_block:
+        case RecordKind::allocate:
+            return allocate(record, event);
+        case RecordKind::free:
+        case RecordKind::record_use:
+            return free(record, event);
+        case RecordKind::live_segment:
+        case RecordKind::live_mapping:
+        case RecordKind::segment_alloc:
+        case RecordKind::segment_free:
+        case RecordKind::map:
+        case RecordKind::unmap:
+            return segment(record, event);
+        case RecordKind::reserve:
+        case RecordKind::unreserve:
+            return {};  // addresses without memory: no event of a trace
+        default:
+            return apply_word(record, event);
+    }
+}
+
+// Events about no memory.
+Result<void> LiveRecording::apply_word(const Record& record, TraceEvent event) {
+    event.aux = names_.string(record.extra);
+    switch (record.kind) {
+        case RecordKind::refused:
+            event.kind = EventKind::out_of_memory;
+            event.size = record.size;
+            event.aux = 0;
+            break;
+        case RecordKind::trim:
+            event.kind = EventKind::trim;
+            event.aux = 0;
+            break;
+        case RecordKind::range_begin:
+        case RecordKind::live_range:
+            event.kind = EventKind::range_begin;
+            break;
+        case RecordKind::range_end:
+            event.kind = EventKind::range_end;
+            break;
+        case RecordKind::mark:
+            event.kind = EventKind::mark;
+            break;
+        case RecordKind::lost:
+            lost_ += record.size;
+            event.kind = EventKind::mark;
+            event.aux = info_.strings.intern(fmt::format("{} events are missing", record.size));
+            break;
+        default:
+            return odd(
+                info_.anomalies.unknown_actions,
+                fmt::format("a record of the unknown kind {}", static_cast<unsigned>(record.kind)));
+    }
+    return events_.add(event);
+}
+
+Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
+    if (record.size == 0)
+        TM_TRY(odd(info_.anomalies.zero_sizes, "an allocation of 0 bytes"));
+    if (record.size >= kLargestRequest)
+        TM_TRY(odd(info_.anomalies.giant_sizes, "an allocation of 2^60 bytes or more"));
+    event.size = record.size;
+    event.address = record.address;
+    event.aux = names_.site(record.site).pool;
+    const bool is_preamble =
+        record.kind == RecordKind::live_block && info_.preamble_count == events_.count();
+    if (is_preamble && record.extra != record.size) {
+        TraceEvent block = event;
+        block.kind = EventKind::block;
+        block.size = record.extra;
+        block.flags = kPreamble;
+        block.aux = 0;
+        TM_TRY(events_.add(block));
+        ++info_.preamble_count;
+    }
+    const std::uint32_t before = places_.erase(key(record));
+    if (before != kNoSlot) {
+        TM_TRY(odd(info_.anomalies.reused_live,
+                   fmt::format("{:#x} is allocated while it is still live", record.address)));
+        TraceEvent end = event;
+        end.kind = EventKind::free;
+        end.slot = before;
+        end.size = 0;
+        end.aux = 0;
+        TM_TRY(events_.add(end));
+        slots_.release(before);
+    }
+    event.slot = slots_.acquire();
+    places_.insert(key(record), event.slot);
+    if (is_preamble && before == kNoSlot) {
+        event.flags = kPreamble;
+        ++info_.preamble_count;
+    }
+    event.kind = EventKind::allocate;
+    return events_.add(event);
+}
+
+// And record_use: both speak of what lives at an address.
+Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
+    event.address = record.address;
+    event.kind = record.kind == RecordKind::free ? EventKind::free : EventKind::record_use;
+    const bool ends = event.kind == EventKind::free;
+    event.slot = ends ? places_.erase(key(record)) : places_.find(key(record));
+    if (event.slot == kNoSlot)
+        TM_TRY(odd(info_.anomalies.unknown_frees,
+                   fmt::format("{:#x} is freed or used but was never allocated", record.address)));
+    else if (ends)
+        slots_.release(event.slot);
+    return events_.add(event);
+}
+
+Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
+    event.address = record.address;
+    event.size = record.size;
+    switch (record.kind) {
+        case RecordKind::segment_free:
+            event.kind = EventKind::segment_free;
+            break;
+        case RecordKind::map:
+        case RecordKind::live_mapping:
+            event.kind = EventKind::segment_map;
+            event.flags = kExpandable;
+            break;
+        case RecordKind::unmap:
+            event.kind = EventKind::segment_unmap;
+            event.flags = kExpandable;
+            break;
+        default:
+            event.kind = EventKind::segment_alloc;
+            break;
+    }
+    if ((record.kind == RecordKind::live_segment || record.kind == RecordKind::live_mapping) &&
+        info_.preamble_count == events_.count()) {
+        event.flags = static_cast<std::uint8_t>(event.flags | kPreamble);
+        ++info_.preamble_count;
+    }
+    return events_.add(event);
+}
+
+void LiveRecording::conclude() {
+    info_.event_count = events_.count();
+    info_.slot_count = slots_.count();
+    info_.duration = events_.last_time();
+    const auto first = static_cast<Nanoseconds>(first_time_.value_or(0));
+    constexpr Nanoseconds kSoon = std::int64_t{1} << 62;
+    if (header_.unix_time > 0 && header_.unix_time < kSoon)
+        info_.start_time = header_.unix_time + first;
+    info_.streams = names_.streams();
+    for (const std::uint32_t pool : names_.pools())
+        info_.pools.push_back(pool == 0 ? "default" : fmt::format("pool {}", pool));
+    if (header_.forgotten != 0)
+        info_.warnings.push_back(
+            fmt::format("{} earlier records are forgotten: the program kept a limited history",
+                        header_.forgotten));
+    if (lost_ != 0)
+        info_.warnings.push_back(
+            fmt::format("{} events are missing: the program was faster than its recorder", lost_));
+    if (died_)
+        info_.warnings.emplace_back("the program died; all that it had published is here");
+}
+
+bool recognises_recording(std::span<const std::byte> head) {
+    return head.size() >= live::kRecordingMagic.size() &&
+           std::memcmp(head.data(), live::kRecordingMagic.data(), live::kRecordingMagic.size()) ==
+               0;
+}
+
+Result<TraceInfo> read_recording(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+    return LiveRecording(source, sink, options).read();
+}
+
+}  // namespace
+
+FormatInfo live_recording() {
+    return {.name = "live-recording",
+            .summary = "what a living program recorded of itself (.tml)",
+            .recognises = recognises_recording,
+            .read = read_recording};
+}
+
+}  // namespace tidemark::formats

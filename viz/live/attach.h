@@ -1,0 +1,61 @@
+// Attaching: the living programs that a session shows, and those that it could.
+//
+// The screen's thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/live/programs.h"
+#include "viz/live/follower.h"
+#include "viz/model/session.h"
+
+namespace tidemark::viz {
+
+// Follows the program that `text` names: a process id, a name or its begin. Errors: those of
+// find_program, with a list of the programs that can be attached; io.
+Result<std::unique_ptr<Follower>> attach(std::string_view text, const FollowOptions& options = {});
+
+// The living programs of a session: each has a run there.
+class LiveRuns {
+  public:
+    // `session` outlives it.
+    explicit LiveRuns(Session& session) : session_(session) {}
+
+    // Adds a run that follows the program. A program that is shown already is attached anew in its
+    // place if it was detached. Returns the run's index. Errors: those of attach().
+    Result<std::size_t> attach(std::string_view text, const FollowOptions& options = {});
+
+    // Brings what is new into the session; true if there was anything.
+    bool poll();
+
+    void pause(bool paused);
+
+    // Stops following the program of a run; it stays as it is.
+    void detach(std::size_t run);
+
+    // Waits until all that is recorded now is in the session: for pictures.
+    void wait();
+
+    bool empty() const { return followers_.empty(); }
+
+    // Any of the programs is alive and followed: draw again now and then.
+    bool following() const;
+
+  private:
+    struct Followed {
+        std::size_t run = 0;
+        std::unique_ptr<Follower> follower;
+    };
+
+    Session& session_;
+    std::vector<Followed> followers_;
+};
+
+// The programs that live now and could be attached, by process.
+std::vector<live::LiveProgram> attachable_programs();
+
+}  // namespace tidemark::viz

@@ -1,0 +1,298 @@
+// A thread that reads and feeds; a screen that asks how far it is.
+#include "viz/live/follower.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/stopwatch.h"
+#include "core/base/text.h"
+#include "traces/live/recording_chain.h"
+#include "traces/live/remainder.h"
+#include "viz/live/live_feed.h"
+
+namespace tidemark::viz {
+namespace {
+
+// How long the reader rests when there is nothing to read: half a frame of a 60 Hz screen.
+constexpr auto kRest = std::chrono::milliseconds(8);
+// The rate that is shown is of the last half second or more.
+constexpr Nanoseconds kRateSpan = 500'000'000;
+
+}  // namespace
+
+// The reader's thread owns chain, feed and what they need; the screen sees what `mutex` guards.
+struct Follower::State {
+    State(const live::LiveProgram& attached, const FollowOptions& chosen)
+        : program(attached),
+          options(chosen),
+          chain(attached.header, std::max(attached.counters.first_segment, 1U)) {}
+
+    void work();
+    Result<bool> read_some();
+    Result<bool> read_end();
+    void share();
+    void fail_with(const Error& error);
+
+    // Waits for `mutex`'s condition; false: to stop.
+    bool rest(bool idle);
+
+    const live::LiveProgram program;  // as it was when it was attached
+    const FollowOptions options;
+    live::RecordingChain chain;
+    std::unique_ptr<LiveFeed> feed;
+    std::uint64_t next_sequence = 0;
+    std::thread thread;
+
+    std::mutex mutex;  // guards what follows
+    std::condition_variable changed;
+    bool stopping = false;
+    bool paused = false;
+    bool idle = false;        // there was nothing more to read the last time
+    bool over = false;        // and nothing will come
+    std::uint64_t turns = 0;  // of the reader
+    std::uint64_t read = 0;   // sequences below are in the history
+    std::shared_ptr<const History> history;
+    FeedCounts counts;
+    Error error;
+    bool failed = false;
+
+    // The screen's.
+    Stopwatch watch;
+    live::ProgramCounters counters;
+    bool alive = true;
+    Nanoseconds rate_since = 0;
+    std::uint64_t rate_from = 0;
+    double rate = 0;
+    FeedCounts shown;
+    bool detached = false;
+    bool was_over = false;
+};
+
+void Follower::State::share() {
+    const std::lock_guard lock(mutex);
+    history = feed->history();
+    counts = feed->counts();
+    read = next_sequence;
+    changed.notify_all();
+}
+
+void Follower::State::fail_with(const Error& problem) {
+    const std::lock_guard lock(mutex);
+    error = problem;
+    failed = true;
+    over = true;
+    changed.notify_all();
+}
+
+bool Follower::State::rest(bool found_nothing) {
+    std::unique_lock lock(mutex);
+    ++turns;
+    idle = found_nothing;
+    if (found_nothing)
+        changed.notify_all();
+    if (paused)
+        changed.wait(lock, [this] { return stopping || !paused; });
+    else if (found_nothing)
+        changed.wait_for(lock, kRest, [this] { return stopping; });
+    return !stopping;
+}
+
+// One piece of the recording; false if there is none now.
+Result<bool> Follower::State::read_some() {
+    const auto now = live::read_program(program.path);
+    TM_ASSIGN(const live::ChainPiece piece, chain.next(now ? now->counters.last_segment : 0));
+    if (!piece.found)
+        return false;
+    next_sequence = piece.next_sequence;
+    TM_TRY(feed->add(piece));
+    share();
+    return true;
+}
+
+// Nothing was found: because the program has ended? True when all of it is here.
+Result<bool> Follower::State::read_end() {
+    if (feed->counts().ended)
+        return true;
+    const auto now = live::read_program(program.path);
+    const bool same = now && now->header.session == program.header.session;
+    if (same && now->alive)
+        return false;
+    // Between the two looks the last words may have been written.
+    TM_ASSIGN(const bool more, read_some());
+    if (more || feed->counts().ended)
+        return feed->counts().ended;
+    if (!same)
+        return true;  // somebody removed what it had left
+    if (options.recovers) {
+        const auto recovered = live::recover(*now);
+        // The end is in the recording now, or will be as soon as somebody else is done.
+        if (recovered || recovered.error().code == ErrorCode::not_found)
+            return false;
+    }
+    TM_ASSIGN(const std::vector<std::byte> shared, live::read_whole_file(now->path));
+    live::Remainder left = live::read_remainder(shared, *now, next_sequence, 0);
+    TM_TRY(feed->add({.found = true, .records = std::move(left.records)}));
+    share();
+    return true;
+}
+
+void Follower::State::work() {
+    for (;;) {
+        Result<bool> found = read_some();
+        if (found && !*found) {
+            Result<bool> ended = read_end();
+            if (ended && *ended) {
+                const Result<void> finished = feed->finish();
+                share();
+                if (!finished)
+                    return fail_with(finished.error());
+                const std::lock_guard lock(mutex);
+                over = true;
+                idle = true;
+                changed.notify_all();
+                return;
+            }
+            if (!ended)
+                found = tl::make_unexpected(ended.error());
+        }
+        if (!found)
+            return fail_with(found.error());
+        if (!rest(!*found))
+            return;
+    }
+}
+
+Follower::Follower(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Follower::~Follower() {
+    detach();
+}
+
+Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& program,
+                                                  const FollowOptions& options) {
+    auto state = std::make_unique<State>(program, options);
+    TM_ASSIGN(state->feed, LiveFeed::create(program.header, options.most_events));
+    state->history = state->feed->history();
+    state->counters = program.counters;
+    state->alive = program.alive;
+    state->rate_from = program.counters.sequence;
+    State* const work = state.get();
+    state->thread = std::thread([work] { work->work(); });
+    return std::unique_ptr<Follower>(new Follower(std::move(state)));
+}
+
+ViewedRun Follower::new_run() const {
+    ViewedRun run;
+    const live::LiveProgram& program = state_->program;
+    run.label = fmt::format("{} ({})", program.name(), program.process());
+    run.trace_name = program.name();
+    run.policy = "live";
+    run.state.phase = LoadState::Phase::loading;
+    run.state.doing = fmt::format("reading what {} recorded", program.name());
+    run.live = LiveState{.process = program.process()};
+    const std::lock_guard lock(state_->mutex);
+    run.history = state_->history;
+    return run;
+}
+
+bool Follower::poll(ViewedRun& run) {
+    State& state = *state_;
+    FeedCounts counts;
+    bool over = false;
+    bool idle = false;
+    {
+        const std::lock_guard lock(state.mutex);
+        run.history = state.history;
+        counts = state.counts;
+        over = state.over;
+        idle = state.idle;
+        run.live = LiveState{.paused = state.paused, .process = state.program.process()};
+        if (state.failed) {
+            run.state.phase = LoadState::Phase::failed;
+            run.state.error = state.error;
+        }
+    }
+    if (run.state.phase == LoadState::Phase::loading && (idle || over || counts.records > 0)) {
+        run.state.phase = LoadState::Phase::ready;
+        run.state.share = 1;
+    }
+    if (!over) {
+        // A program that isn't there any more keeps its last figures.
+        const auto now = live::read_program(state.program.path);
+        state.alive = now && now->alive && now->header.session == state.program.header.session;
+        if (state.alive)
+            state.counters = now->counters;
+    }
+    const Nanoseconds elapsed = state.watch.elapsed();
+    if (elapsed - state.rate_since >= kRateSpan) {
+        state.rate = static_cast<double>(state.counters.sequence - state.rate_from) * 1e9 /
+                     static_cast<double>(elapsed - state.rate_since);
+        state.rate_since = elapsed;
+        state.rate_from = state.counters.sequence;
+    }
+    run.live->alive = state.alive && !over;
+    run.live->events_per_second = run.live->alive ? state.rate : 0;
+    run.live->ring_share = run.live->alive ? state.counters.fullest_ring : 0;
+    run.live->dropped = std::max(state.counters.dropped, counts.lost) + counts.forgotten;
+    run.live->unknown_frees = counts.unknown_frees;
+    const bool changed = counts.records != state.shown.records || over != state.was_over;
+    state.shown = counts;
+    state.was_over = over;
+    if (state.detached)
+        run.live.reset();  // what was read stays, as of any recording
+    return changed;
+}
+
+void Follower::pause(bool paused) {
+    const std::lock_guard lock(state_->mutex);
+    state_->paused = paused;
+    state_->changed.notify_all();
+}
+
+void Follower::detach() {
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->stopping = true;
+        state_->changed.notify_all();
+    }
+    if (state_->thread.joinable())
+        state_->thread.join();
+    const std::lock_guard lock(state_->mutex);
+    state_->detached = !state_->over;
+    state_->over = true;
+}
+
+bool Follower::caught_up() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->over || state_->idle;
+}
+
+bool Follower::over() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->over;
+}
+
+void Follower::wait() {
+    const auto now = live::read_program(state_->program.path);
+    std::unique_lock lock(state_->mutex);
+    // What was in no recording by now may go on for ever; of a program that is gone all is there.
+    const std::uint64_t wanted = now ? now->counters.written : 0;
+    const std::uint64_t turn = state_->turns + 2;
+    state_->changed.wait(lock, [&] {
+        const bool read_all = now ? state_->read >= wanted : state_->turns >= turn && state_->idle;
+        return state_->over || state_->paused || read_all;
+    });
+}
+
+const live::LiveProgram& Follower::program() const {
+    return state_->program;
+}
+
+}  // namespace tidemark::viz

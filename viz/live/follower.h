@@ -1,0 +1,71 @@
+// Follower: looks at a living program: reads its recording from the oldest piece that is there, and
+// then what is added, on a thread of its own, and makes a history of it that all views can show
+// while it grows. The program isn't paused and doesn't know.
+//
+// When the program ends or dies, all that it had published is shown and stays. If what it recorded
+// is forgotten before it was read (the follower was paused, or is too slow), that is marked as lost
+// and the view goes on from what lives.
+//
+// The screen's thread only; the thread inside owns what it reads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "traces/live/programs.h"
+#include "viz/model/session.h"
+
+namespace tidemark::viz {
+
+struct FollowOptions {
+    // Events of a history; with more it is begun anew with what lives. Some 30 bytes each, on disk.
+    std::uint64_t most_events = 200'000'000;
+    // Finish what a dead program left: append it to its recording and take it off the list.
+    bool recovers = true;
+};
+
+class Follower {
+  public:
+    // Begins to read at once. Errors: io.
+    static Result<std::unique_ptr<Follower>> start(const live::LiveProgram& program,
+                                                   const FollowOptions& options = {});
+
+    Follower(const Follower&) = delete;
+    Follower& operator=(const Follower&) = delete;
+    ~Follower();  // detach()
+
+    // The run as it is shown first: label, names, state.
+    ViewedRun new_run() const;
+
+    // Brings what is known now into `run`; true if something changed. O(rings), some 20 us.
+    bool poll(ViewedRun& run);
+
+    // While paused nothing is read. What comes meanwhile is there afterwards, unless it has been
+    // forgotten.
+    void pause(bool paused);
+
+    // Stops reading for good; the history stays. Another follower may attach to the program.
+    void detach();
+
+    // There was nothing more to read a moment ago, or nothing more will come.
+    bool caught_up() const;
+
+    // Nothing will be read any more: the program has ended, the reading failed, or detach().
+    bool over() const;
+
+    // Waits until all that is recorded now is in the history, or nothing will come.
+    void wait();
+
+    const live::LiveProgram& program() const;
+
+  private:
+    struct State;
+
+    explicit Follower(std::unique_ptr<State> state);
+
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,391 @@
+// Records become events; what lives is kept, to begin anew with, and to compare snapshots with.
+#include "viz/live/live_feed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tidemark::viz {
+
+using live::Record;
+using live::RecordKind;
+
+Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
+                                                   std::uint64_t most_events) {
+    std::unique_ptr<LiveFeed> feed(new LiveFeed(header, most_events));
+    TM_TRY(feed->begin_history());
+    return feed;
+}
+
+Result<void> LiveFeed::begin_history() {
+    TM_ASSIGN(builder_, HistoryBuilder::create());
+    names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
+    streams_told_ = 0;
+    pools_told_ = 0;
+    reserved_ = 0;
+    tell_names();
+    return {};
+}
+
+// A new history, which begins with what lives.
+Result<void> LiveFeed::begin_anew() {
+    TM_TRY(builder_->finish());
+    TM_TRY(begin_history());
+    for (std::size_t at = 0; at < definitions_.size();) {
+        const auto length = 1 + static_cast<std::size_t>(payload_slots(definitions_[at]));
+        names_->define(std::span(definitions_).subspan(at, length));
+        at += length;
+    }
+    TM_TRY(builder_->make_room(blocks_.size() + segments_.size() + mappings_.size() +
+                               reservations_.size() + ranges_.size()));
+    for (const auto& [place, held] : reservations_)
+        put_memory(held.record, SegmentChange::reserve);
+    for (const auto& [place, held] : segments_)
+        put_memory(held.record, SegmentChange::segment_alloc);
+    for (const auto& [place, held] : mappings_)
+        put_memory(held.record, SegmentChange::map);
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
+        if (blocks_[slot].record.kind != RecordKind::none)
+            order.push_back(slot);
+    }
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return blocks_[a].record.sequence < blocks_[b].record.sequence;
+    });
+    for (const std::uint32_t slot : order)
+        put_block(slot);
+    for (const Held& range : ranges_)
+        put_event(range.record, EventKind::range_begin, kNoBlock,
+                  names_->string(range.record.extra));
+    return {};
+}
+
+Result<void> LiveFeed::add(const live::ChainPiece& piece) {
+    // An allocation may end a block that is in its place; a snapshot ends what it doesn't know.
+    const std::size_t held = blocks_.size() + segments_.size() + mappings_.size() +
+                             reservations_.size() + ranges_.size();
+    const std::size_t most =
+        piece.records.size() * 2 + (piece.snapshot || in_snapshot_ || piece.jumped ? held : 0);
+    if (builder_->next_event() + most > most_events_ && builder_->next_event() > held * 2)
+        TM_TRY(begin_anew());
+    TM_TRY(builder_->make_room(most));
+    if (piece.jumped)
+        begin_snapshot(piece.forgotten);
+    if (in_snapshot_ && !piece.snapshot)
+        end_snapshot();
+    take(piece.records);
+    tell_names();
+    return builder_->publish();
+}
+
+void LiveFeed::take(std::span<const Record> records) {
+    for (std::size_t at = 0; at < records.size();) {
+        const auto length = 1 + static_cast<std::size_t>(payload_slots(records[at]));
+        const std::span<const Record> slots = records.subspan(at, length);
+        if (is_name(slots.front().kind)) {
+            names_->define(slots);
+            definitions_.insert(definitions_.end(), slots.begin(), slots.end());
+        } else {
+            apply(slots.front());
+        }
+        at += length;
+    }
+}
+
+void LiveFeed::begin_snapshot(std::uint64_t forgotten) {
+    in_snapshot_ = true;
+    counts_.forgotten += forgotten;
+    pending_lost_ += forgotten;
+    definitions_.clear();  // the snapshot has them all
+    for (std::vector<Held>* held : {&blocks_, &ranges_}) {
+        for (Held& one : *held)
+            one.seen = false;
+    }
+    for (HeldRanges* held : {&segments_, &mappings_, &reservations_}) {
+        for (auto& [place, one] : *held)
+            one.seen = false;
+    }
+}
+
+// What the snapshot didn't name ended while nobody looked.
+void LiveFeed::end_snapshot() {
+    in_snapshot_ = false;
+    for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
+        if (blocks_[slot].record.kind != RecordKind::none && !blocks_[slot].seen) {
+            places_.erase(key(blocks_[slot].record));
+            release(slot, latest_);
+        }
+    }
+    end_unseen(segments_, SegmentChange::segment_free);
+    end_unseen(mappings_, SegmentChange::unmap);
+    for (std::size_t i = ranges_.size(); i-- > 0;) {
+        if (!ranges_[i].seen) {
+            Record end = ranges_[i].record;
+            end.time = latest_;
+            end_range(end);
+        }
+    }
+}
+
+void LiveFeed::apply(const Record& record) {
+    if (record.device >= std::max(header_.devices, 1U))
+        return;
+    ++counts_.records;
+    latest_ = std::max(latest_, record.time);
+    switch (record.kind) {
+        case RecordKind::allocate:
+            return allocate(record);
+        case RecordKind::live_block:
+            return restore(record);
+        case RecordKind::free:
+            return free(record);
+        case RecordKind::record_use: {
+            const std::uint32_t slot = places_.find(key(record));
+            return put_event(record, EventKind::record_use,
+                             slot == kNoSlot ? kNoBlock : blocks_[slot].block);
+        }
+        case RecordKind::range_begin:
+        case RecordKind::live_range:
+            return begin_range(record);
+        case RecordKind::range_end:
+            return end_range(record);
+        case RecordKind::refused:
+        case RecordKind::trim:
+        case RecordKind::mark:
+        case RecordKind::lost:
+        case RecordKind::end:
+            return apply_word(record);
+        default:
+            return change_memory(record);
+    }
+}
+
+// Events about no memory.
+void LiveFeed::apply_word(const Record& record) {
+    switch (record.kind) {
+        case RecordKind::refused:
+            put_event(record, EventKind::out_of_memory);
+            builder_->add_mark({.event = builder_->next_event() - 1,
+                                .kind = MarkKind::out_of_memory,
+                                .size = record.size});
+            return;
+        case RecordKind::trim:
+            return put_event(record, EventKind::trim);
+        case RecordKind::mark:
+            return put_event(record, EventKind::mark, kNoBlock, names_->string(record.extra));
+        case RecordKind::lost:
+            counts_.lost += record.size;
+            pending_lost_ += record.size;
+            return;
+        default:
+            counts_.ended = true;
+            counts_.died = record.extra != 0;
+            if (pending_lost_ != 0)
+                put_event(record, EventKind::mark, kNoBlock, builder_->strings().intern("end"));
+            return;
+    }
+}
+
+void LiveFeed::allocate(const Record& record) {
+    const std::uint32_t before = places_.find(key(record));
+    if (before != kNoSlot) {
+        places_.erase(key(record));
+        release(before, record.time);
+    }
+    const std::uint32_t slot = slots_.acquire();
+    if (slot == blocks_.size())
+        blocks_.emplace_back();
+    blocks_[slot] = {record, kNoBlock, true};
+    blocks_[slot].record.kind = RecordKind::allocate;
+    places_.insert(key(record), slot);
+    put_block(slot);
+}
+
+// A block of a snapshot: the one that is known, or one whose begin was missed.
+void LiveFeed::restore(Record record) {
+    const std::uint32_t slot = places_.find(key(record));
+    if (slot != kNoSlot && blocks_[slot].record.sequence == record.sequence) {
+        blocks_[slot].seen = true;
+        return;
+    }
+    allocate(record);
+}
+
+void LiveFeed::free(const Record& record) {
+    const std::uint32_t slot = places_.erase(key(record));
+    if (slot == kNoSlot) {
+        ++counts_.unknown_frees;
+        return put_event(record, EventKind::free);
+    }
+    release(slot, record.time);
+}
+
+void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
+    Held& held = blocks_[slot];
+    Record end = held.record;
+    end.time = time;
+    held.record.kind = RecordKind::none;
+    slots_.release(slot);
+    put_event(end, EventKind::free, held.block);
+}
+
+void LiveFeed::begin_range(const Record& record) {
+    const auto same = [&](const Held& range) {
+        return range.record.extra == record.extra && range.record.sequence == record.sequence;
+    };
+    const auto known = std::find_if(ranges_.begin(), ranges_.end(), same);
+    if (known != ranges_.end()) {
+        known->seen = true;
+        return;
+    }
+    ranges_.push_back({record, kNoBlock, true});
+    put_event(record, EventKind::range_begin, kNoBlock, names_->string(record.extra));
+}
+
+void LiveFeed::end_range(const Record& record) {
+    const auto same = [&](const Held& range) { return range.record.extra == record.extra; };
+    const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(), same);
+    if (found != ranges_.rend())
+        ranges_.erase(std::next(found).base());
+    put_event(record, EventKind::range_end, kNoBlock, names_->string(record.extra));
+}
+
+void LiveFeed::change_memory(const Record& record) {
+    switch (record.kind) {
+        case RecordKind::segment_alloc:
+        case RecordKind::live_segment:
+            return begin_memory(segments_, record, SegmentChange::segment_alloc);
+        case RecordKind::segment_free:
+            return end_memory(segments_, record, SegmentChange::segment_free);
+        case RecordKind::map:
+        case RecordKind::live_mapping:
+            return begin_memory(mappings_, record, SegmentChange::map);
+        case RecordKind::unmap:
+            return end_memory(mappings_, record, SegmentChange::unmap);
+        case RecordKind::reserve:
+            return begin_memory(reservations_, record, SegmentChange::reserve);
+        case RecordKind::unreserve:
+            return end_memory(reservations_, record, SegmentChange::unreserve);
+        default:
+            return;  // of a later minor version: nothing that is known depends on it
+    }
+}
+
+void LiveFeed::begin_memory(HeldRanges& held, const Record& record, SegmentChange change) {
+    const auto [place, is_new] = held.try_emplace({record.device, record.address});
+    const bool known = !is_new && place->second.record.sequence == record.sequence;
+    place->second.seen = true;
+    if (known)
+        return;
+    place->second.record = record;
+    put_memory(record, change);
+}
+
+// An unmapping may end several mappings; of a segment the device isn't always told the size.
+void LiveFeed::end_memory(HeldRanges& held, const Record& record, SegmentChange change) {
+    auto at = held.lower_bound({record.device, record.address});
+    const std::uint64_t end = record.address + std::max<Bytes>(record.size, 1);
+    while (at != held.end() && at->first.first == record.device && at->first.second < end) {
+        Record gone = at->second.record;
+        gone.time = record.time;
+        at = held.erase(at);
+        put_memory(gone, change);
+    }
+}
+
+void LiveFeed::end_unseen(HeldRanges& held, SegmentChange change) {
+    for (auto at = held.begin(); at != held.end();) {
+        if (at->second.seen) {
+            ++at;
+            continue;
+        }
+        Record gone = at->second.record;
+        gone.time = latest_;
+        at = held.erase(at);
+        put_memory(gone, change);
+    }
+}
+
+void LiveFeed::put_memory(const Record& record, SegmentChange change) {
+    EventKind kind = EventKind::segment_alloc;
+    switch (change) {
+        case SegmentChange::segment_alloc:
+            reserved_ += record.size;
+            break;
+        case SegmentChange::segment_free:
+            reserved_ -= record.size;
+            kind = EventKind::segment_free;
+            break;
+        case SegmentChange::map:
+            reserved_ += record.size;
+            kind = EventKind::segment_map;
+            break;
+        case SegmentChange::unmap:
+            reserved_ -= record.size;
+            kind = EventKind::segment_unmap;
+            break;
+        case SegmentChange::reserve:
+        case SegmentChange::unreserve:
+            kind = EventKind::snapshot;  // no event of a trace: it happens with the last one
+            break;
+    }
+    builder_->set_reserved(reserved_);
+    if (kind != EventKind::snapshot || builder_->next_event() == 0)
+        put_event(record, kind);
+    builder_->change_segment(record.device, change, {Address{record.address}, record.size},
+                             StreamId{names_->stream(record)}, builder_->next_event() - 1);
+}
+
+void LiveFeed::put_block(std::uint32_t slot) {
+    const Record& record = blocks_[slot].record;
+    const live::Named named = names_->site(record.site);
+    put_pending_mark();
+    blocks_[slot].block =
+        builder_->allocate(static_cast<Nanoseconds>(record.time),
+                           {.address = Address{record.address},
+                            .size = record.extra,
+                            .requested = record.size,
+                            .site = builder_->site({.stream = StreamId{names_->stream(record)},
+                                                    .pool = PoolId{named.pool},
+                                                    .stack = named.stack,
+                                                    .tag = named.tag,
+                                                    .device = record.device})});
+}
+
+void LiveFeed::put_event(const Record& record, EventKind kind, BlockIndex block,
+                         std::uint32_t name) {
+    put_pending_mark();
+    builder_->add({.time = static_cast<Nanoseconds>(record.time),
+                   .kind = kind,
+                   .block = block,
+                   .name = name});
+}
+
+// At the first event behind what is missing.
+void LiveFeed::put_pending_mark() {
+    if (pending_lost_ == 0) [[likely]]
+        return;
+    builder_->add_mark(
+        {.event = builder_->next_event(), .kind = MarkKind::lost, .size = pending_lost_});
+    pending_lost_ = 0;
+}
+
+void LiveFeed::tell_names() {
+    if (names_->streams().size() == streams_told_ && names_->pools().size() == pools_told_)
+        return;
+    streams_told_ = names_->streams().size();
+    pools_told_ = names_->pools().size();
+    HistoryNames told;
+    told.streams = names_->streams();
+    told.pools.clear();
+    for (const std::uint32_t pool : names_->pools())
+        told.pools.push_back(pool == 0 ? "default" : fmt::format("pool {}", pool));
+    told.devices.clear();
+    for (std::uint32_t device = 0; device < std::max(header_.devices, 1U); ++device) {
+        told.devices.push_back(live::text_of(header_.device[device].name));
+        told.capacity += header_.device[device].capacity;
+    }
+    builder_->set_names(std::move(told));
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,116 @@
+// LiveFeed: makes a History of a living program's records, as they come. What was lost on the way
+// doesn't end it: frees of what nobody has heard of are counted, an address that is granted while
+// somebody seems to have it ends that block.
+//
+// When the history has as many events as wanted it is begun anew with what lives: the old one stays
+// readable for who holds it. One thread at a time; the histories may be read by any meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/timeline/history_builder.h"
+#include "traces/live/names.h"
+#include "traces/live/recording_chain.h"
+#include "traces/live/wire.h"
+#include "traces/model/lifetimes.h"
+
+namespace tidemark::viz {
+
+struct FeedCounts {
+    std::uint64_t records = 0;        // that were taken in
+    std::uint64_t unknown_frees = 0;  // of blocks that lived before what is known, or were lost
+    std::uint64_t lost = 0;           // as the recording says
+    std::uint64_t forgotten = 0;      // left out: they were gone before they were read
+    bool ended = false;               // the recording has an end
+    bool died = false;                // and its program didn't close it
+};
+
+class LiveFeed {
+  public:
+    // `most_events` of one history, at least 1024. Errors: io.
+    static Result<std::unique_ptr<LiveFeed>> create(const live::Header& header,
+                                                    std::uint64_t most_events);
+
+    // Takes in the next piece and publishes it. Errors: io, when there is no room for the history.
+    Result<void> add(const live::ChainPiece& piece);
+
+    std::shared_ptr<const History> history() const { return builder_->history(); }
+
+    const FeedCounts& counts() const { return counts_; }
+
+    // Nothing follows. Errors: io.
+    Result<void> finish() { return builder_->finish(); }
+
+  private:
+    // A block, or a range of addresses.
+    struct Held {
+        live::Record record;  // kind none: vacant
+        BlockIndex block = kNoBlock;
+        bool seen = false;  // in the snapshot at hand
+    };
+
+    // By device and address.
+    using HeldRanges = std::map<std::pair<std::uint8_t, std::uint64_t>, Held>;
+
+    LiveFeed(const live::Header& header, std::uint64_t most_events)
+        : header_(header), most_events_(most_events) {}
+
+    Result<void> begin_history();
+    Result<void> begin_anew();
+    void begin_snapshot(std::uint64_t forgotten);
+    void end_snapshot();
+    void take(std::span<const live::Record> records);
+    void apply(const live::Record& record);
+    void apply_word(const live::Record& record);
+    void allocate(const live::Record& record);
+    void restore(live::Record record);
+    void free(const live::Record& record);
+    void release(std::uint32_t slot, std::uint64_t time);
+    void begin_range(const live::Record& record);
+    void end_range(const live::Record& record);
+    void begin_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
+    void end_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
+    void end_unseen(HeldRanges& held, SegmentChange change);
+    void change_memory(const live::Record& record);
+    void put_memory(const live::Record& record, SegmentChange change);
+    void put_block(std::uint32_t slot);
+    void put_event(const live::Record& record, EventKind kind, BlockIndex block = kNoBlock,
+                   std::uint32_t name = 0);
+    void put_pending_mark();
+    void tell_names();
+
+    static std::uint64_t key(const live::Record& record) {
+        return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
+    }
+
+    live::Header header_;
+    std::uint64_t most_events_;
+    std::unique_ptr<HistoryBuilder> builder_;
+    std::unique_ptr<live::NameTables> names_;
+    std::vector<live::Record> definitions_;  // all names, with payloads
+    FeedCounts counts_;
+    std::uint64_t latest_ = 0;  // time of the last record
+    Bytes reserved_ = 0;
+    bool in_snapshot_ = false;
+
+    std::uint64_t pending_lost_ = 0;  // to be marked at the next event
+
+    LiveMap places_;
+    SlotPool slots_;
+    std::vector<Held> blocks_;
+    HeldRanges segments_;
+    HeldRanges mappings_;
+    HeldRanges reservations_;
+    std::vector<Held> ranges_;  // of the program: open ones, in order of begin
+    std::size_t streams_told_ = 0;
+    std::size_t pools_told_ = 0;
+};
+
+}  // namespace tidemark::viz
