@@ -311,6 +311,8 @@ void Replay::slice(const EventBatch& events) {
 
 Result<ReplaySummary> Replay::run(TraceCursor& cursor) {
     const Stopwatch total;
+    if (limits_.begun)
+        limits_.begun(summary_.events);
     while (!stop_) {
         TM_ASSIGN(const EventBatch batch, cursor.next());
         if (batch.count == 0)

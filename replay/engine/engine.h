@@ -49,6 +49,9 @@ struct ReplayLimits {
     // Before each event, with its index: for a checker that names the events which clash. May be
     // empty, as it should be for speed.
     std::function<void(std::uint64_t event)> before_event = {};
+    // Once, before the first event: from then on `event` is the index of the one at hand, as long
+    // as the run goes on. For whoever is called by an allocator or a device. May be empty.
+    std::function<void(const std::uint64_t& event)> begun = {};
 };
 
 class ReplayEngine {

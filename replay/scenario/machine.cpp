@@ -68,6 +68,8 @@ Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
 Device& Machine::Stand::face() {
     if (decided)
         return *decided;
+    if (observed)
+        return *observed;
     return checked ? static_cast<Device&>(*checked) : bare();
 }
 
@@ -124,6 +126,8 @@ Result<void> Machine::equip(Stand& stand, std::size_t number, const Scenario& sc
         stand.checker = std::make_unique<Checker>();
         stand.checked = std::make_unique<CheckedDevice>(stand.bare(), *stand.checker);
     }
+    if (MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr)
+        stand.observed = std::make_unique<ObservedDevice>(stand.face(), *observer);
     if (setup.decisions != nullptr)
         stand.decided = std::make_unique<DecisionDevice>(
             stand.face(), static_cast<std::uint16_t>(number), *setup.decisions);
@@ -276,6 +280,7 @@ void Machine::finish(Run& run) {
         run.device_memory->total += stand.untouched.total;
         run.device_memory->peak += fallen(stand.free_before, stand.cuda->lowest_free());
         stand.decided.reset();
+        stand.observed.reset();
         stand.checked.reset();
         stand.cuda.reset();
         run.device_memory->leak += fallen(stand.untouched.free, stand.witness->memory().free);

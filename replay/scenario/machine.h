@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
 #include "backends/wrap/closing.h"
+#include "backends/wrap/observed_device.h"
 #include "backends/wrap/touching.h"
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
@@ -35,6 +37,8 @@ struct MachineSetup {
     PolicySpec policy = {};
     const CostProfile* profile = nullptr;  // of simulated devices; must outlive the machine
     DecisionLog* decisions = nullptr;      // null: nobody wants them; must outlive the machine
+    // Who hears of a device's memory; null or empty: nobody. They must outlive the machine.
+    std::function<MemoryObserver*(std::size_t device)> memory = {};
 };
 
 class Machine {
@@ -73,6 +77,7 @@ class Machine {
         Bytes free_before = 0;                // when the allocator got it
         std::unique_ptr<Checker> checker;
         std::unique_ptr<CheckedDevice> checked;
+        std::unique_ptr<ObservedDevice> observed;
         std::unique_ptr<DecisionDevice> decided;
         ClosingAllocator* closing = nullptr;    // within `allocator`, with `cuda`
         TouchingAllocator* touching = nullptr;  // within `allocator`

@@ -17,7 +17,8 @@ struct RecordHistoryOptions {
     // that cannot be written, nothing is kept, and that is a warning. Only .tmk files have a place.
     bool keep = true;
     // Given the history as soon as there is one, empty and growing: for who wants to look before it
-    // is complete. Called from the caller's thread.
+    // is complete. Called from the caller's thread; once more if the disk beside the trace turns
+    // out to be full, with one that is made elsewhere instead.
     std::function<void(std::shared_ptr<const History>)> begun = {};
     std::function<void(std::uint64_t events_done)> progress = {};
     const std::atomic<bool>* cancel = nullptr;  // set: it ends with ErrorCode::cancelled soon

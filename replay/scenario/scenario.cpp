@@ -40,13 +40,15 @@ class RefusalLog final : public Observer {
 // Everybody who watches a run.
 class Watchers {
   public:
-    explicit Watchers(const TraceInfo& info) {
+    Watchers(const TraceInfo& info, Observer* guest) {
         for (const MetricInfo& metric : all_metrics())
             metrics_.push_back(metric.make(info));
         for (const auto& metric : metrics_)
             observers_.push_back(metric.get());
         observers_.push_back(&timeline_);
         observers_.push_back(&refusals_);
+        if (guest != nullptr)
+            observers_.push_back(guest);
     }
 
     std::span<Observer* const> observers() const { return observers_; }
@@ -123,6 +125,39 @@ Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
     return parts;
 }
 
+// A cursor that asks before each batch whether the run goes on.
+class WatchedCursor final : public TraceCursor {
+  public:
+    WatchedCursor(std::unique_ptr<TraceCursor> inner, const std::function<Result<void>()>& proceed)
+        : inner_(std::move(inner)), proceed_(proceed) {}
+
+    Result<EventBatch> next() override {
+        if (proceed_)
+            TM_TRY(proceed_());
+        return inner_->next();
+    }
+
+  private:
+    std::unique_ptr<TraceCursor> inner_;
+    const std::function<Result<void>()>& proceed_;
+};
+
+// What the engine tells before each event, if anybody listens: the machine, and on
+// a real device, which may need a minute for what the engine does between two tellings of
+// progress, that too.
+std::function<void(std::uint64_t)> before_events(Machine& machine, const RunListeners& listeners,
+                                                 bool real) {
+    const bool tells = real && listeners.progress;
+    if (!machine.follows_events() && !tells)
+        return {};
+    return [&machine, &listeners, tells](std::uint64_t event) {
+        if (machine.follows_events())
+            machine.set_event(event);
+        if (tells && event % kEventsPerProgress == 0)
+            listeners.progress(event);
+    };
+}
+
 // What the engine and the machine found out, once the replay has ended.
 void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& parts) {
     if (run.summary.retired > 0)
@@ -163,24 +198,22 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     MachineSetup setup{.device = parts.device, .policy = parts.policy, .profile = &parts.profile};
     if (listeners.decisions)
         setup.decisions = &decisions;
+    setup.memory = listeners.memory;
     TM_ASSIGN(Machine machine, Machine::build(info, result.scenario, setup));
     if (parts.policy.policy->plans_pools)
         TM_TRY(plan_pools(replayed, machine.lanes()));
 
-    Watchers watchers(info);
+    Watchers watchers(info, listeners.observer);
     ReplayEngine engine(machine.lanes(), watchers.observers());
-    const std::unique_ptr<TraceCursor> cursor = replayed.cursor();
-    ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
-                        .progress = listeners.progress};
-    // A real device may need a minute for what the engine does between two tellings of progress.
-    const bool tells = parts.device.real && listeners.progress;
-    if (machine.follows_events() || tells)
-        limits.before_event = [&machine, &listeners, tells](std::uint64_t event) {
-            machine.set_event(event);
-            if (tells && event % kEventsPerProgress == 0)
-                listeners.progress(event);
-        };
-    TM_ASSIGN(result.summary, engine.run(info, *cursor, limits));
+    WatchedCursor cursor(replayed.cursor(), listeners.proceed);
+    const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
+                              .progress = listeners.progress,
+                              .before_event = before_events(machine, listeners, parts.device.real),
+                              .begun = [&](const std::uint64_t& event) {
+                                  if (listeners.begun)
+                                      listeners.begun(machine.lanes(), event);
+                              }};
+    TM_ASSIGN(result.summary, engine.run(info, cursor, limits));
     if (listeners.decisions) {
         decisions.end();
         result.decisions = DecisionDigest{decisions.count(), decisions.hash()};

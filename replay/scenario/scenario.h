@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backends/wrap/touching.h"
+#include "core/allocator/memory_observer.h"
 #include "core/allocator/spec.h"
+#include "replay/engine/engine.h"
 #include "replay/metrics/metric.h"
 #include "replay/timeline/timeline.h"
 #include "traces/model/trace.h"
@@ -83,6 +86,15 @@ struct RunListeners {
     // Every decision, a line each (replay/scenario/decisions.h). Without it nothing is written down
     // and Run::decisions is empty.
     std::function<void(std::string_view lines)> decisions = {};
+    Observer* observer = nullptr;  // sees what the metrics see
+    // Asked once for each device of the trace: who hears of the memory that its allocator takes and
+    // gives back. Null: nobody.
+    std::function<MemoryObserver*(std::size_t device)> memory = {};
+    // Once, before the first event: the devices with their allocators, and where the index of the
+    // event at hand can be read from then on, as long as the run goes on.
+    std::function<void(std::span<const Lane> lanes, const std::uint64_t& event)> begun = {};
+    // Some ten thousand events apart; an Error ends the run, which returns it.
+    std::function<Result<void>()> proceed = {};
 };
 
 // Replays `trace` (already open) under `scenario`. Thread-safe: compare calls it from many

@@ -67,7 +67,7 @@ struct Site {
     friend bool operator==(const Site&, const Site&) = default;
 };
 
-struct Block {
+struct BlockLife {
     Address address = Address::null;
     Bytes size = 0;       // granted, after rounding
     Bytes requested = 0;  // as the program asked
@@ -77,6 +77,9 @@ struct Block {
                                  // was not done with them
     std::uint32_t site = 0;      // of History::site()
 };
+
+// By its short name; the allocators have a Block of their own (core/regions).
+using Block = BlockLife;
 
 enum class SegmentKind : std::uint8_t {
     segment,      // a piece of memory from the device

@@ -21,9 +21,10 @@ namespace tidemark {
 // The bytes behind a column: a file that grows in steps under one mapping.
 class MappedBytes {
   public:
-    // A new file `path`, or for "" one without a name that goes with the process, in $TMPDIR or
-    // /tmp. Errors: io (no room, no right).
-    static Result<std::unique_ptr<MappedBytes>> create(const std::string& path);
+    // A new file `path`, or for "" one without a name that goes with the process: in memory while
+    // it is small, then in $TMPDIR or /tmp; it may grow to `most` bytes, for which addresses are
+    // set aside now, or fewer where there are none. Errors: io (no room, no right).
+    static Result<std::unique_ptr<MappedBytes>> create(const std::string& path, std::size_t most);
 
     // An existing file, read-only. Errors: io.
     static Result<std::unique_ptr<MappedBytes>> open(const std::string& path);
@@ -37,7 +38,7 @@ class MappedBytes {
     std::size_t capacity() const { return capacity_; }  // bytes that may be touched
 
     // Makes at least `bytes` touchable, zeroed where they are new. O(1) amortised. Errors: io, when
-    // the disk is full: what was there stays.
+    // the disk or the addresses are used up: what was there stays.
     Result<void> grow(std::size_t bytes);
 
     // Cuts the file to `bytes`, for good. Errors: io.
@@ -46,7 +47,10 @@ class MappedBytes {
   private:
     MappedBytes() = default;
 
-    int file_ = -1;
+    Result<void> move_to_file();
+
+    int file_ = -1;  // none: all of it is in memory
+    std::string path_;
     std::byte* data_ = nullptr;
     std::size_t capacity_ = 0;
     std::size_t address_space_ = 0;
@@ -59,8 +63,9 @@ class MappedColumn {
   public:
     MappedColumn() = default;
 
-    static Result<MappedColumn> create(const std::string& path) {
-        TM_ASSIGN(auto bytes, MappedBytes::create(path));
+    // Room for `most` elements at most. Errors: io.
+    static Result<MappedColumn> create(const std::string& path, std::size_t most) {
+        TM_ASSIGN(auto bytes, MappedBytes::create(path, most * sizeof(T)));
         return MappedColumn(std::move(bytes), 0);
     }
 
@@ -88,14 +93,23 @@ class MappedColumn {
         return *this;
     }
 
-    // The writer's. Errors: io, when the disk is full; nothing was added then.
+    // The writer's: makes sure that `more` elements can be added. Errors: io, when the disk is
+    // full.
+    Result<void> make_room(std::size_t more) {
+        if (room_ - count_ >= more) [[likely]]
+            return {};
+        TM_TRY(bytes_->grow((count_ + more) * sizeof(T)));
+        room_ = bytes_->capacity() / sizeof(T);
+        return {};
+    }
+
+    // The writer's; there must be room.
+    void add(const T& value) { data_[count_++] = value; }
+
+    // Both at once. Errors: io; nothing was added then.
     Result<void> push(const T& value) {
-        if (count_ == room_) [[unlikely]] {
-            TM_TRY(bytes_->grow((count_ + 1) * sizeof(T)));
-            data_ = reinterpret_cast<T*>(bytes_->data());
-            room_ = bytes_->capacity() / sizeof(T);
-        }
-        data_[count_++] = value;
+        TM_TRY(make_room(1));
+        add(value);
         return {};
     }
 
@@ -112,9 +126,9 @@ class MappedColumn {
     // What readers may look at.
     std::size_t size() const { return published_.load(std::memory_order_acquire); }
 
-    const T& operator[](std::size_t index) const { return data()[index]; }
+    const T& operator[](std::size_t index) const { return data_[index]; }
 
-    std::span<const T> all() const { return {data(), size()}; }
+    std::span<const T> all() const { return {data_, size()}; }
 
     // Cuts the file to what was pushed. Errors: io.
     Result<void> finish() {
@@ -129,10 +143,8 @@ class MappedColumn {
         room_ = bytes_->capacity() / sizeof(T);
     }
 
-    const T* data() const { return data_; }
-
     std::unique_ptr<MappedBytes> bytes_;
-    T* data_ = nullptr;
+    T* data_ = nullptr;  // never changes: readers use it
     std::size_t count_ = 0;
     std::size_t room_ = 0;
     std::atomic<std::size_t> published_ = 0;

@@ -1,5 +1,5 @@
-// What nearly every test includes, compiled once (tests/CMakeLists.txt). Tests include what they use
-// all the same.
+// What nearly every test includes, compiled once (tests/CMakeLists.txt). Tests include what they
+// use all the same.
 #pragma once
 
 #include <algorithm>

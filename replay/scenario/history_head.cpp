@@ -1,0 +1,171 @@
+// history_head: numbers and texts, with a checksum over all of them in front.
+#include "replay/scenario/history_head.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "replay/scenario/kept_run.h"
+#include "replay/timeline/history_columns.h"
+#include "traces/tmk/wire.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kMagic{'t', 'm', 'k', '-', 'h', 'i', 's', 't'};
+constexpr std::size_t kChecked = std::size_t{1} << 18U;  // bytes at each end of a column
+
+template <class T>
+std::uint64_t checksum(const MappedColumn<T>& column) {
+    const std::span<const std::byte> bytes = std::as_bytes(column.all());
+    if (bytes.size() <= 2 * kChecked)
+        return tmk::hash_bytes(bytes);
+    return tmk::hash_bytes(bytes.first(kChecked)) ^ ~tmk::hash_bytes(bytes.last(kChecked));
+}
+
+void put_names(tmk::ByteWriter& writer, const History::Columns& columns) {
+    const HistoryNames& names = *columns.names.load();
+    const auto list = [&writer](const auto& texts, auto&& put) {
+        writer.put(std::uint64_t{texts.size()});
+        for (const auto& name : texts)
+            put(name);
+    };
+    const auto text = [&writer](const std::string& name) { writer.put_text(name); };
+    list(names.streams, [&writer](std::uint64_t stream) { writer.put(stream); });
+    list(names.pools, text);
+    list(names.devices, text);
+    writer.put(names.capacity);
+    writer.put(names.limit);
+    writer.put(std::uint64_t{columns.strings.size()});
+    for (std::uint32_t i = 1; i < columns.strings.size(); ++i)
+        writer.put_text(columns.strings[i]);
+    writer.put(std::uint64_t{columns.stacks.size()});
+    for (std::uint32_t i = 1; i < columns.stacks.size(); ++i) {
+        const std::span<const Frame> frames = columns.stacks[i];
+        writer.put(std::uint64_t{frames.size()});
+        writer.put_bytes(std::as_bytes(frames));
+    }
+}
+
+void get_stacks(tmk::ByteReader& reader, StackTable& stacks) {
+    const auto count = reader.get<std::uint64_t>();
+    std::vector<Frame> frames;
+    for (std::uint64_t i = 1; i < count && reader.ok(); ++i) {
+        const auto length = reader.get<std::uint64_t>();
+        if (length > reader.left() / sizeof(Frame))
+            return;
+        frames.resize(static_cast<std::size_t>(length));
+        for (Frame& frame : frames)
+            frame = reader.get<Frame>();
+        stacks.intern(frames);
+    }
+}
+
+void get_names(tmk::ByteReader& reader, History::Columns& columns) {
+    HistoryNames names;
+    const auto list = [&reader](auto& into, auto&& get) {
+        into.clear();
+        const auto count = reader.get<std::uint64_t>();
+        for (std::uint64_t i = 0; i < count && reader.ok(); ++i)
+            into.push_back(get());
+    };
+    const auto text = [&reader] { return std::string(reader.get_text()); };
+    list(names.streams, [&reader] { return reader.get<std::uint64_t>(); });
+    list(names.pools, text);
+    list(names.devices, text);
+    names.capacity = reader.get<Bytes>();
+    names.limit = reader.get<Bytes>();
+    columns.set_names(std::move(names));
+    const auto strings = reader.get<std::uint64_t>();
+    for (std::uint64_t i = 1; i < strings && reader.ok(); ++i)
+        columns.strings.intern(reader.get_text());
+    get_stacks(reader, columns.stacks);
+}
+
+HistoryCounts get_counts(tmk::ByteReader& reader) {
+    HistoryCounts counts;
+    for (std::size_t* const count : {&counts.events, &counts.blocks, &counts.segments,
+                                     &counts.annotations, &counts.marks, &counts.sites})
+        *count = static_cast<std::size_t>(reader.get<std::uint64_t>());
+    return counts;
+}
+
+// What stands behind the checksum; nothing if that is wrong.
+std::optional<tmk::ByteReader> checked(std::span<const std::byte> head) {
+    tmk::ByteReader reader(head);
+    const auto magic = reader.get_bytes(kMagic.size());
+    const auto sum = reader.get<std::uint64_t>();
+    if (!reader.ok() ||
+        !std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin()))
+        return std::nullopt;
+    if (tmk::hash_bytes(head.last(reader.left())) != sum ||
+        reader.get<std::uint32_t>() != kHistoryFormat)
+        return std::nullopt;
+    return reader;
+}
+
+}  // namespace
+
+std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run) {
+    tmk::ByteWriter writer;
+    writer.put(kHistoryFormat);
+    writer.put(key.trace_hash);
+    writer.put_text(key.scenario);
+    put_run(writer, run);
+    put_names(writer, columns);
+    const HistoryCounts counts = columns.counts.get();
+    for (const std::size_t count : {counts.events, counts.blocks, counts.segments,
+                                    counts.annotations, counts.marks, counts.sites})
+        writer.put(std::uint64_t{count});
+    static_cast<void>(columns.for_each(
+        [&writer](const char* /*name*/, const auto& column, std::size_t) -> Result<void> {
+            writer.put(std::uint64_t{column.size()});
+            writer.put(checksum(column));
+            return {};
+        }));
+    tmk::ByteWriter head;
+    head.put_bytes(std::as_bytes(std::span(kMagic)));
+    head.put(tmk::hash_bytes(writer.bytes()));
+    head.put_bytes(writer.bytes());
+    const std::span<const std::byte> bytes = head.bytes();
+    return {bytes.begin(), bytes.end()};
+}
+
+bool read_history(std::span<const std::byte> head, const std::string& folder, const HistoryKey& key,
+                  History::Columns& columns, Run& run) {
+    std::optional<tmk::ByteReader> reader = checked(head);
+    if (!reader || reader->get<std::uint64_t>() != key.trace_hash ||
+        reader->get_text() != key.scenario)
+        return false;
+    run = get_run(*reader);
+    get_names(*reader, columns);
+    const HistoryCounts counts = get_counts(*reader);
+    if (!columns.for_each([&](const char* name, auto& column, std::size_t most) -> Result<void> {
+            using Column = std::remove_reference_t<decltype(column)>;
+            const auto count = reader->get<std::uint64_t>();
+            const auto sum = reader->get<std::uint64_t>();
+            if (!reader->ok() || count > most)
+                return fail(ErrorCode::bad_input, "is damaged", folder);
+            TM_ASSIGN(column, Column::open(folder + "/" + name, count));
+            if (checksum(column) != sum)
+                return fail(ErrorCode::bad_input, "is damaged", folder);
+            return {};
+        }))
+        return false;
+    columns.counts.set(counts);
+    columns.complete = true;
+    return reader->ok() && reader->left() == 0 && counts.events == columns.kinds.size() &&
+           counts.blocks == columns.blocks.size() && counts.segments == columns.segments.size() &&
+           counts.annotations == columns.annotations.size() &&
+           counts.marks == columns.marks.size() && counts.sites == columns.sites.size();
+}
+
+std::optional<std::uint64_t> trace_of_head(std::span<const std::byte> head) {
+    std::optional<tmk::ByteReader> reader = checked(head);
+    if (!reader)
+        return std::nullopt;
+    return reader->get<std::uint64_t>();
+}
+
+}  // namespace tidemark

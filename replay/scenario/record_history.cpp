@@ -1,0 +1,253 @@
+// record_history: a run with a history's observer beside the metrics, or what was kept of one.
+#include "replay/scenario/record_history.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/sim/costs.h"
+#include "core/allocator/spec.h"
+#include "replay/scenario/device_name.h"
+#include "replay/scenario/history_store.h"
+#include "replay/scenario/machine.h"
+#include "replay/scenario/recorded_policy.h"
+#include "replay/timeline/history_builder.h"
+#include "replay/timeline/history_observer.h"
+#include "replay/timeline/history_relay.h"
+
+namespace tidemark {
+namespace {
+
+// Everybody who listens to a run for its history.
+class Recorder final : public Observer {
+  public:
+    Recorder(HistoryBuilder& builder, const TraceInfo& info, const RecordHistoryOptions& options)
+        : observer_(builder, info), relay_(observer_), options_(options) {
+        for (std::size_t i = 0; i < std::max<std::size_t>(info.devices.size(), 1); ++i)
+            devices_.push_back(
+                std::make_unique<DeviceListener>(*this, static_cast<std::uint16_t>(i)));
+    }
+
+    RunListeners listeners() {
+        return {.progress = options_.progress,
+                .observer = this,
+                .memory = [this](std::size_t device) { return devices_[device].get(); },
+                .begun =
+                    [this](std::span<const Lane> lanes, const std::uint64_t& event) {
+                        lanes_ = lanes;
+                        event_ = &event;
+                    },
+                .proceed = [this] { return proceed(); }};
+    }
+
+    void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
+        look_for_retries();
+        relay_.on_events(events, outcomes);
+    }
+
+    void on_refusal(const Refusal& refusal) override {
+        at_event(refusal.event);
+        look_for_retries();
+        relay_.on_refusal(refusal);
+    }
+
+    Result<void> proceed() const {
+        if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
+            return fail(ErrorCode::cancelled, "the run was cancelled");
+        if (relay_.failed())
+            return fail(ErrorCode::io, "the history cannot be written");
+        return {};
+    }
+
+    // All has been told. Errors: what the builder failed with, whatever became of the run.
+    Result<void> finish() {
+        relay_.finish();
+        if (observer_.error())
+            return tl::make_unexpected(*observer_.error());
+        return {};
+    }
+
+  private:
+    // Hears of one device's memory.
+    class DeviceListener final : public MemoryObserver {
+      public:
+        DeviceListener(Recorder& recorder, std::uint16_t device)
+            : recorder_(recorder), device_(device) {}
+
+        void on_segment(SegmentChange change, Range range, StreamId stream) override {
+            recorder_.change(device_, change, range, stream);
+        }
+
+        void on_allocate(const Request& /*request*/, const Allocation& /*granted*/) override {}
+
+        void on_refused(const Request& /*request*/, const OutOfMemory& /*why*/) override {}
+
+        void on_deallocate(const Allocation& /*freed*/, StreamId /*stream*/) override {}
+
+        void on_record_use(const Allocation& /*used*/, StreamId /*stream*/) override {}
+
+        void on_trim() override {}
+
+      private:
+        Recorder& recorder_;
+        std::uint16_t device_;
+    };
+
+    void change(std::uint16_t device, SegmentChange change, Range range, StreamId stream) {
+        at_event(event_ != nullptr ? *event_ : 0);
+        relay_.on_segment({changed_, range, stream, device, change});
+    }
+
+    void at_event(std::uint64_t event) {
+        if (event != changed_)
+            look_for_retries();
+        changed_ = event;
+    }
+
+    // An allocator that empties its caches changes a device's memory or refuses after all: so what
+    // has been counted since was at the event of the last of either.
+    void look_for_retries() {
+        std::uint64_t retries = 0;
+        for (const Lane& lane : lanes_)
+            retries += lane.allocator->stats().retries;
+        if (retries != std::exchange(retries_, retries))
+            relay_.on_retry(changed_);
+    }
+
+    HistoryObserver observer_;
+    HistoryRelay relay_;
+    const RecordHistoryOptions& options_;
+    std::vector<std::unique_ptr<DeviceListener>> devices_;
+    std::span<const Lane> lanes_;
+    const std::uint64_t* event_ = nullptr;  // the one at hand
+    std::uint64_t changed_ = 0;             // the event at which memory came or went last
+    std::uint64_t retries_ = 0;
+};
+
+// The names that a history of this scenario has; capacity as far as it is known beforehand.
+Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario) {
+    HistoryNames names;
+    if (!info.streams.empty())
+        names.streams = info.streams;
+    if (!info.pools.empty())
+        names.pools = info.pools;
+    const std::size_t devices = std::max<std::size_t>(info.devices.size(), 1);
+    names.devices.resize(devices);
+    names.limit = scenario.limit;
+    TM_ASSIGN(const DeviceName device, parse_device_name(scenario.device));
+    if (device.real)
+        return names;
+    TM_ASSIGN(const CostProfile profile,
+              load_profile(device.profile.empty() ? scenario.profile : device.profile));
+    for (std::size_t i = 0; i < devices; ++i) {
+        const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
+        names.devices[i] = recorded.name;
+        names.capacity += simulated_memory(scenario, recorded, profile);
+    }
+    return names;
+}
+
+// A trace of a system that no policy models is looked at under one that many programs use.
+Scenario with_policy(const TraceInfo& info, Scenario scenario, std::vector<std::string>& warnings) {
+    if (!scenario.policy.empty() || recorded_policy(info))
+        return scenario;
+    scenario.policy = "torch";
+    warnings.push_back(
+        "the trace names no allocator that Tidemark has: it is shown under the policy torch");
+    return scenario;
+}
+
+// What two scenarios have in common only if they come to the same; nothing where a run is worth a
+// run: on real hardware, and for what is checked on the way.
+Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& scenario) {
+    TM_ASSIGN(const DeviceName device, parse_device_name(scenario.device));
+    if (device.real || scenario.check || scenario.touch)
+        return std::optional<HistoryKey>();
+    std::string policy = scenario.policy;
+    if (policy.empty()) {
+        TM_ASSIGN(RecordedPolicy recorded, recorded_policy(trace.info()));
+        policy = std::move(recorded.text);
+    }
+    TM_ASSIGN(const PolicySpec plain, parse_policy(policy));
+    TM_ASSIGN(const PolicySpec spec, plain.with_limit(scenario.limit));
+    TM_ASSIGN(const CostProfile profile,
+              load_profile(device.profile.empty() ? scenario.profile : device.profile));
+    HistoryKey key;
+    key.trace_hash = trace.hash();
+    key.scenario = fmt::format("{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
+                               spec.text(), scenario.policy.empty(), profile.hash(), scenario.scale,
+                               scenario.memory, scenario.limit,
+                               scenario.stop_at_refusal ? "to the first refusal" : "to the end");
+    return std::optional(std::move(key));
+}
+
+// Bytes of files that a history may need, generously.
+Bytes room_for(const TraceInfo& info) {
+    return info.event_count * 40 + (Bytes{16} << 20U);
+}
+
+// One attempt: a run, with the columns in the draft's folder or in files without names.
+Result<RecordedRun> record(const Trace& trace, const Scenario& scenario,
+                           const RecordHistoryOptions& options, HistoryDraft* draft,
+                           const HistoryKey& key, std::vector<std::string> warnings) {
+    RecordedRun recorded;
+    TM_ASSIGN(HistoryNames names, names_of(trace.info(), scenario));
+    TM_ASSIGN(const std::unique_ptr<HistoryBuilder> builder,
+              HistoryBuilder::create(draft != nullptr ? draft->folder() : ""));
+    Recorder recorder(*builder, trace.info(), options);
+    builder->set_names(std::move(names));
+    recorded.history = builder->history();
+    if (options.begun)
+        options.begun(recorded.history);
+    Result<Run> done = run(trace, scenario, recorder.listeners());
+    TM_TRY(recorder.finish());
+    TM_ASSIGN(recorded.run, std::move(done));
+    TM_TRY(builder->finish());
+    std::vector<std::string>& all = recorded.run.warnings;
+    if (draft != nullptr) {
+        if (const Result<void> kept = draft->keep(key, builder->columns(), recorded.run); !kept)
+            warnings.push_back("the history is not kept: " + to_text(kept.error()));
+    }
+    all.insert(all.end(), warnings.begin(), warnings.end());
+    return recorded;
+}
+
+}  // namespace
+
+Result<RecordedRun> record_history(const Trace& trace, const Scenario& scenario,
+                                   const RecordHistoryOptions& options) {
+    std::vector<std::string> warnings;
+    const Scenario chosen = with_policy(trace.info(), scenario, warnings);
+    std::optional<HistoryKey> key;
+    std::unique_ptr<HistoryDraft> draft;
+    if (const auto store = HistoryStore::of(scenario.trace); options.keep && store) {
+        TM_ASSIGN(key, key_of(trace, chosen));
+        if (auto kept = key ? store->open(*key) : std::nullopt) {
+            kept->run.warnings.insert(kept->run.warnings.end(), warnings.begin(), warnings.end());
+            kept->run.scenario.trace = scenario.trace;
+            if (options.begun)
+                options.begun(kept->history);
+            return RecordedRun{std::move(kept->history), std::move(kept->run), true};
+        }
+        if (key) {
+            auto begun = store->begin(*key, room_for(trace.info()));
+            if (begun)
+                draft = std::move(*begun);
+            else
+                warnings.push_back("the history is not kept: " + to_text(begun.error()));
+        }
+    }
+    if (draft) {
+        Result<RecordedRun> recorded = record(trace, chosen, options, draft.get(), *key, warnings);
+        if (recorded || recorded.error().code != ErrorCode::io)
+            return recorded;
+        warnings.push_back("the history is not kept: " + to_text(recorded.error()));
+        draft.reset();  // its disk is full: there may be room elsewhere
+    }
+    return record(trace, chosen, options, nullptr, {}, warnings);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,224 @@
+// Which classes there are: found from a sample of the blocks, weighed by bytes x events.
+#include "replay/timeline/block_classes.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kSample = 1U << 20U;
+
+// "conv2d (model.py:12)".
+std::string innermost(const History& history, std::uint32_t stack) {
+    const std::span<const Frame> frames = history.stacks()[stack];
+    if (frames.empty())
+        return {};
+    const StringTable& strings = history.strings();
+    const std::string_view path = strings[frames[0].file];
+    const std::size_t slash = path.rfind('/');
+    const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+    if (file.empty())
+        return std::string(strings[frames[0].name]);
+    return fmt::format("{} ({}:{})", strings[frames[0].name], file, frames[0].line);
+}
+
+std::string site_name(const History& history, BlockTrait trait, const Site& site,
+                      const StackNames& stack_name) {
+    switch (trait) {
+        case BlockTrait::tag:
+            return std::string(history.strings()[site.tag]);
+        case BlockTrait::stack:
+            return stack_name ? stack_name(site.stack) : innermost(history, site.stack);
+        default:
+            break;
+    }
+    return fmt::format("stream {}", to_integer(site.stream));
+}
+
+std::uint32_t site_value(BlockTrait trait, const Site& site) {
+    switch (trait) {
+        case BlockTrait::tag:
+            return site.tag;
+        case BlockTrait::stack:
+            return site.stack;
+        default:
+            return to_integer(site.stream);
+    }
+}
+
+}  // namespace
+
+std::string_view to_text(BlockTrait trait) {
+    switch (trait) {
+        case BlockTrait::tag:
+            return "tag";
+        case BlockTrait::stream:
+            return "stream";
+        case BlockTrait::stack:
+            return "stack";
+        case BlockTrait::size:
+            return "size";
+        case BlockTrait::life:
+            return "life";
+    }
+    return "unknown";
+}
+
+unsigned BlockClasses::power(const Block& block) const {
+    if (trait_ == BlockTrait::size)
+        return static_cast<unsigned>(std::bit_width(block.size));
+    if (block.reused == kNever)
+        return kForever;
+    return static_cast<unsigned>(std::bit_width(block.reused - block.born));
+}
+
+std::uint8_t BlockClasses::of(const Block& block) const {
+    if (trait_ == BlockTrait::size || trait_ == BlockTrait::life)
+        return of_power_[power(block)];
+    return block.site < of_site_.size() ? of_site_[block.site] : rest_;
+}
+
+BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::size_t most,
+                              const StackNames& stack_name, const std::atomic<bool>* cancel) {
+    BlockClasses result;
+    result.trait_ = trait;
+    most = std::clamp<std::size_t>(most, 2, 64);
+    const HistoryCounts counts = history.counts();
+    const bool by_site = trait != BlockTrait::size && trait != BlockTrait::life;
+    Weights weights(by_site ? counts.sites : kPowers, 0.0);
+    double all = 0;
+    const std::size_t step = counts.blocks / kSample + 1;
+    for (std::size_t i = 0; i < counts.blocks; i += step) {
+        if (cancel != nullptr && i % 1024 == 0 && cancel->load(std::memory_order_relaxed))
+            break;
+        const Block block = history.block(static_cast<BlockIndex>(i));
+        const std::size_t end = std::min<std::size_t>(block.reused, counts.events);
+        const double life = static_cast<double>(end > block.born ? end - block.born : 0) + 0.01;
+        const double weight = life * (static_cast<double>(block.size) + 0.01);
+        const std::size_t at = by_site ? block.site : result.power(block);
+        if (at < weights.size())
+            weights[at] += weight;
+        all += weight;
+    }
+    for (double& weight : weights)
+        weight /= std::max(all, 1e-300);
+    if (by_site)
+        result.name_sites(history, weights, most, stack_name);
+    else if (trait == BlockTrait::size)
+        result.name_sizes(weights, most);
+    else
+        result.name_lives(weights, most);
+    return result;
+}
+
+void BlockClasses::name_sites(const History& history, const Weights& of_site, std::size_t most,
+                              const StackNames& stack_name) {
+    struct Group {
+        double weight = 0;
+        std::uint32_t value = 0;
+        std::vector<std::size_t> sites;
+    };
+
+    std::map<std::uint32_t, std::string> names;  // each asked for once
+    std::map<std::string, Group> groups;
+    for (std::size_t i = 0; i < of_site.size(); ++i) {
+        const Site& site = history.site(static_cast<std::uint32_t>(i));
+        const std::uint32_t value = site_value(trait_, site);
+        auto name = names.find(value);
+        if (name == names.end())
+            name = names.emplace(value, site_name(history, trait_, site, stack_name)).first;
+        Group& group = groups[name->second];
+        group.weight += of_site[i];
+        group.value = value;
+        group.sites.push_back(i);
+    }
+    std::vector<std::pair<const std::string, Group>*> order;
+    for (auto& entry : groups)
+        order.push_back(&entry);
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+        return a->second.weight > b->second.weight;
+    });
+    const std::size_t own = order.size() <= most ? order.size() : most - 1;
+    of_site_.resize(of_site.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const Group& group = order[i]->second;
+        if (i < own) {
+            BlockClass one{order[i]->first, group.weight, false, order[i]->first.empty(),
+                           group.value};
+            if (one.blank)
+                one.name = fmt::format("no {}", to_text(trait_));
+            classes_.push_back(std::move(one));
+        } else if (i == own) {
+            classes_.push_back({fmt::format("{} others", order.size() - own), 0, true, false, 0});
+        }
+        classes_[std::min(i, own)].weight += i < own ? 0 : group.weight;
+        for (const std::size_t site : group.sites)
+            of_site_[site] = static_cast<std::uint8_t>(std::min(i, own));
+    }
+    if (classes_.empty())
+        classes_.push_back({fmt::format("no {}", to_text(trait_)), 0, false, true, 0});
+    rest_ = static_cast<std::uint8_t>(classes_.size() - 1);
+}
+
+// Powers of two from the smallest to the largest that occur, a few to a class if they are many.
+void BlockClasses::name_sizes(const Weights& of_power, std::size_t most) {
+    unsigned lowest = kPowers;
+    unsigned highest = 0;
+    for (unsigned i = 0; i < kPowers; ++i)
+        if (of_power[i] > 0) {
+            lowest = std::min(lowest, i);
+            highest = i;
+        }
+    lowest = std::min(lowest, highest);
+    const auto step = static_cast<unsigned>((highest - lowest) / most + 1);
+    for (unsigned i = 0; i < kPowers; ++i) {
+        const unsigned at = std::clamp(i, lowest, highest) - lowest;
+        of_power_[i] = static_cast<std::uint8_t>(at / step);
+    }
+    for (unsigned at = lowest; at <= highest; at += step) {
+        const unsigned end = std::min(at + step - 1, 63U);  // sizes below 2^end
+        BlockClass one;
+        one.name = at == lowest ? fmt::format("below {}", format_bytes(Bytes{1} << end))
+                                : fmt::format("{} to {}", format_bytes(Bytes{1} << (at - 1)),
+                                              format_bytes(Bytes{1} << end));
+        for (unsigned i = at; i < std::min(at + step, kPowers); ++i)
+            one.weight += of_power[i];
+        classes_.push_back(std::move(one));
+    }
+}
+
+// Steps of sixteen, and what is never freed.
+void BlockClasses::name_lives(const Weights& of_power, std::size_t most) {
+    constexpr unsigned kStep = 4;
+    unsigned highest = 0;
+    for (unsigned i = 0; i < kForever; ++i)
+        if (of_power[i] > 0)
+            highest = i;
+    const auto lives = static_cast<unsigned>(std::min<std::size_t>(highest / kStep + 1, most - 1));
+    for (unsigned i = 0; i < kForever; ++i)
+        of_power_[i] = static_cast<std::uint8_t>(std::min(i / kStep, lives - 1));
+    of_power_[kForever] = static_cast<std::uint8_t>(lives);
+    for (unsigned i = 0; i < lives; ++i) {
+        const std::uint64_t least = i == 0 ? 0 : std::uint64_t{1} << (i * kStep - 1);
+        const std::uint64_t beyond = std::uint64_t{1} << ((i + 1) * kStep - 1);
+        BlockClass one;
+        one.name = i + 1 == lives && i > 0
+                       ? fmt::format("{} events and more", format_count(least))
+                       : fmt::format("{} to {} events", format_count(least), format_count(beyond));
+        for (unsigned k = i * kStep; k < (i + 1 == lives ? kForever : (i + 1) * kStep); ++k)
+            one.weight += of_power[k];
+        classes_.push_back(std::move(one));
+    }
+    BlockClass forever;
+    forever.name = "never freed";
+    forever.weight = of_power[kForever];
+    classes_.push_back(std::move(forever));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,323 @@
+// history_builder: adding events, and what follows from each: the series, the tree of blocks, the
+// ranges of the program.
+#include "replay/timeline/history_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+namespace {
+
+constexpr Bytes kMost = std::numeric_limits<Bytes>::max();
+// One event may complete a node of each level of a tree.
+constexpr std::size_t kTreeLevels = 16;
+
+constexpr SeriesNode kEmptyNode{{{kMost, kMost, kMost, kMost}}, {}};
+
+void join(SeriesNode& node, const SeriesNode& child) {
+    for (std::size_t s = 0; s < kSeriesCount; ++s) {
+        node.min.value[s] = std::min(node.min.value[s], child.min.value[s]);
+        node.max.value[s] = std::max(node.max.value[s], child.max.value[s]);
+    }
+}
+
+std::uint64_t hash_of(const Site& site) {
+    std::uint64_t hash = to_integer(site.stream);
+    for (const std::uint64_t part :
+         {std::uint64_t{to_integer(site.pool)}, std::uint64_t{site.stack}, std::uint64_t{site.tag},
+          std::uint64_t{site.device}})
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15U + (hash >> 29U);
+    return hash;
+}
+
+}  // namespace
+
+HistoryBuilder::HistoryBuilder()
+    : history_(std::make_shared<History>(std::make_unique<History::Columns>())),
+      columns_(history_->columns()),
+      levels_(1, {kEmptyNode, 0}) {}
+
+Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(const std::string& folder) {
+    std::unique_ptr<HistoryBuilder> builder(new HistoryBuilder);
+    TM_TRY(builder->columns_.for_each(
+        [&folder](const char* name, auto& column, std::size_t most) -> Result<void> {
+            using Column = std::remove_reference_t<decltype(column)>;
+            TM_ASSIGN(column, Column::create(folder.empty() ? "" : folder + "/" + name, most));
+            return {};
+        }));
+    return builder;
+}
+
+void HistoryBuilder::note(Result<void> result) {
+    if (!result && !error_)
+        error_ = std::move(result).error();
+}
+
+std::uint32_t HistoryBuilder::site(const Site& site) {
+    std::vector<std::uint32_t>& same = sites_[hash_of(site)];
+    for (const std::uint32_t index : same) {
+        if (columns_.sites.at(index) == site)
+            return index;
+    }
+    const auto index = static_cast<std::uint32_t>(columns_.sites.pushed());
+    push(columns_.sites, site);
+    if (columns_.sites.pushed() == index)
+        return 0;  // the disk is full, which make_room() will tell
+    same.push_back(index);
+    return index;
+}
+
+Result<void> HistoryBuilder::make_room(std::size_t events) {
+    if (error_)
+        return tl::make_unexpected(*error_);
+    if (columns_.kinds.pushed() + events >= kMostEvents)
+        return fail(ErrorCode::unsupported, "a history has fewer than 2^32 - 1 events");
+    TM_TRY(columns_.for_each(
+        [events](const char* /*name*/, auto& column, std::size_t /*most*/) -> Result<void> {
+            using Element = std::remove_reference_t<decltype(column.at(0))>;
+            if constexpr (std::is_same_v<Element, Segment> || std::is_same_v<Element, Annotation> ||
+                          std::is_same_v<Element, Mark> || std::is_same_v<Element, Site>)
+                return {};
+            else
+                return column.make_room(events + kTreeLevels);
+        }));
+    room_ = events;
+    return {};
+}
+
+void HistoryBuilder::push_time(Nanoseconds time) {
+    const std::size_t event = columns_.times.pushed();
+    last_time_ = event == 0 ? time : std::max(last_time_, time);
+    if (event % kLeaf == 0) {
+        time_base_ = last_time_;
+        columns_.time_bases.add(time_base_);
+    }
+    const std::uint64_t delta =
+        static_cast<std::uint64_t>(last_time_) - static_cast<std::uint64_t>(time_base_);
+    if (delta < kWideTime) [[likely]] {
+        columns_.times.add(static_cast<std::uint32_t>(delta));
+        return;
+    }
+    columns_.times.add(kWideTime);
+    columns_.wide_times.add({event, last_time_});
+}
+
+void HistoryBuilder::push_event(Nanoseconds time, EventKind kind, BlockIndex block) {
+    TM_CHECK(room_ > 0);
+    --room_;
+    push_time(time);
+    columns_.blocks_of_events.add(block);
+    columns_.kinds.add(kind);
+}
+
+void HistoryBuilder::correct(std::size_t series, Bytes value, EventIndex event) {
+    applied_.value[series] = value;
+    columns_.corrections[series].add({event, value});
+}
+
+// The series after `event`, whose effect is in base_ already.
+inline void HistoryBuilder::follow(const SeriesValues* exact, EventIndex event) {
+    SeriesNode& leaf = levels_[0].node;
+    for (std::size_t s = 0; s < kSeriesCount; ++s) {
+        const Bytes value = exact != nullptr ? exact->value[s] : base_.value[s] + offset_.value[s];
+        if (value - base_.value[s] != applied_.value[s]) [[unlikely]]
+            correct(s, value - base_.value[s], event);
+        values_.value[s] = value;
+        leaf.min.value[s] = std::min(leaf.min.value[s], value);
+        leaf.max.value[s] = std::max(leaf.max.value[s], value);
+    }
+    if ((event + 1) % kLeaf == 0)
+        close_leaf();
+}
+
+void HistoryBuilder::close_leaf() {
+    columns_.last_values.add(values_);
+    for (std::size_t level = 0;; ++level) {
+        const SeriesNode done = levels_[level].node;
+        columns_.series.add(done);
+        levels_[level] = {kEmptyNode, 0};
+        if (level + 1 == levels_.size())
+            levels_.push_back({kEmptyNode, 0});
+        Level& above = levels_[level + 1];
+        join(above.node, done);
+        if (++above.children < TreeOrder::kFanOut)
+            return;
+    }
+}
+
+BlockIndex HistoryBuilder::allocate(Nanoseconds time, const NewBlock& block,
+                                    const SeriesValues* values) {
+    const EventIndex event = next_event();
+    const auto index = static_cast<BlockIndex>(columns_.blocks.pushed());
+    push_event(time, EventKind::allocate, index);
+    const Bytes slack = block.size - block.requested;
+    const bool wide = slack >= kWideSlack;
+    columns_.blocks.add({block.address, block.requested,
+                         wide ? kWideSlack : static_cast<std::uint32_t>(slack), event, kNever,
+                         block.site});
+    if (wide)
+        columns_.wide_slacks.add({index, slack});
+    live_.born(columns_.block_nodes, index, block.address, block.size);
+    base_[Series::allocated] += block.size;
+    base_[Series::active] += block.size;
+    base_[Series::requested] += block.requested;
+    follow(values, event);
+    return index;
+}
+
+// Is it the end of a block that has ended already, or of none?
+bool HistoryBuilder::about_nothing(EventKind kind, BlockIndex block) const {
+    if (block >= columns_.blocks.pushed() || kind == EventKind::allocate)
+        return true;
+    if (kind == EventKind::free || kind == EventKind::retire)
+        return columns_.blocks.at(block).freed != kNever;
+    return kind == EventKind::finish && columns_.reused_so_far(block) != kNever;
+}
+
+void HistoryBuilder::add(const NewEvent& what) {
+    const EventIndex event = next_event();
+    if (what.kind == EventKind::free && !what.deferred && end_at_once(what, event)) [[likely]]
+        return;
+    const BlockIndex block = about_nothing(what.kind, what.block) ? kNoBlock : what.block;
+    push_event(what.time, what.kind, block);
+    if (what.kind == EventKind::free || what.kind == EventKind::retire ||
+        what.kind == EventKind::finish) {
+        if (block != kNoBlock)
+            end(what, event);
+    } else if (what.kind != EventKind::use) {
+        annotate(what, event);
+    }
+    follow(what.values, event);
+}
+
+// Half of all events: the same as end(), with one look at the block. False if it isn't that simple.
+inline bool HistoryBuilder::end_at_once(const NewEvent& what, EventIndex event) {
+    if (what.block >= columns_.blocks.pushed())
+        return false;
+    BlockRecord& record = columns_.blocks.at(what.block);
+    if (record.freed != kNever || record.slack == kWideSlack)
+        return false;
+    push_event(what.time, what.kind, what.block);
+    set_shared(record.freed, event);
+    live_.over(columns_.block_nodes, what.block, event);
+    const Bytes size = record.requested + record.slack;
+    base_[Series::allocated] -= size;
+    base_[Series::active] -= size;
+    base_[Series::requested] -= record.requested;
+    follow(what.values, event);
+    return true;
+}
+
+// An event by which the program lets go of a block, or the device is done with it.
+void HistoryBuilder::end(const NewEvent& what, EventIndex event) {
+    const BlockIndex block = what.block;
+    if (columns_.blocks.at(block).freed == kNever)
+        let_go(block, event, what.kind == EventKind::retire || what.deferred);
+    else
+        give_back(block, event);
+    columns_.apply(what.kind, block, event, base_);
+    if (what.deferred)
+        offset_[Series::active] += columns_.granted(block);
+}
+
+void HistoryBuilder::let_go(BlockIndex block, EventIndex event, bool awaited) {
+    BlockRecord& record = columns_.blocks.at(block);
+    if (awaited) {
+        columns_.waits.add({event, kNever});
+        set_shared(record.site, record.site | kWaited);
+    } else {
+        live_.over(columns_.block_nodes, block, event);
+    }
+    set_shared(record.freed, event);
+}
+
+void HistoryBuilder::give_back(BlockIndex block, EventIndex event) {
+    if (Wait* const wait = columns_.wait_of(block); wait != nullptr && wait->reused == kNever) {
+        set_shared(wait->reused, event);
+        live_.over(columns_.block_nodes, block, event);
+    }
+}
+
+void HistoryBuilder::reuse(BlockIndex block) {
+    TM_CHECK(next_event() > 0 && block < columns_.blocks.pushed());
+    const EventIndex event = next_event() - 1;
+    const Bytes size = columns_.granted(block);
+    const EventIndex freed = columns_.blocks.at(block).freed;
+    if (freed == kNever) {
+        let_go(block, event, false);
+        offset_[Series::allocated] -= size;
+        offset_[Series::active] -= size;
+        offset_[Series::requested] -= columns_.blocks.at(block).requested;
+    } else if (columns_.reused_so_far(block) == kNever) {
+        give_back(block, event);
+        offset_[Series::active] -= size;
+    }
+}
+
+// Ranges end from the innermost one of their name on; what never began doesn't end.
+void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
+    if (what.kind == EventKind::range_begin) {
+        const auto depth = static_cast<std::uint32_t>(open_annotations_.size());
+        const std::size_t index = columns_.annotations.pushed();
+        push(columns_.annotations, {event, kNever, what.name, depth});
+        if (columns_.annotations.pushed() > index)
+            open_annotations_.push_back(index);
+    } else if (what.kind == EventKind::range_end) {
+        const auto found = std::find_if(
+            open_annotations_.rbegin(), open_annotations_.rend(),
+            [&](std::size_t index) { return columns_.annotations.at(index).name == what.name; });
+        if (found == open_annotations_.rend())
+            return;
+        set_shared(columns_.annotations.at(*found).end, event);
+        open_annotations_.erase(std::next(found).base());
+    } else if (what.kind == EventKind::mark) {
+        add_mark({.event = event, .kind = MarkKind::point, .name = what.name});
+    } else if (what.kind == EventKind::trim) {
+        add_mark({.event = event, .kind = MarkKind::trim});
+    }
+}
+
+void HistoryBuilder::change_segment(std::uint16_t device, SegmentChange change, Range range,
+                                    StreamId stream, EventIndex event) {
+    Segment segment{.begin = range.begin, .size = range.size, .born = event, .device = device};
+    segment.stream = to_integer(stream);
+    const bool begins = change == SegmentChange::segment_alloc ||
+                        change == SegmentChange::reserve || change == SegmentChange::map;
+    if (change == SegmentChange::reserve || change == SegmentChange::unreserve)
+        segment.kind = SegmentKind::reservation;
+    else if (change == SegmentChange::map || change == SegmentChange::unmap)
+        segment.kind = SegmentKind::mapping;
+    note(segments_.change(columns_.segments, segment, begins));
+}
+
+void HistoryBuilder::add_mark(const Mark& mark) {
+    push(columns_.marks, mark);
+}
+
+Result<void> HistoryBuilder::publish() {
+    note(columns_.for_each([](const char* /*name*/, auto& column, std::size_t) -> Result<void> {
+        column.publish();
+        return {};
+    }));
+    columns_.counts.set({columns_.kinds.pushed(), columns_.blocks.pushed(),
+                         columns_.segments.pushed(), columns_.annotations.pushed(),
+                         columns_.marks.pushed(), columns_.sites.pushed()});
+    if (error_)
+        return tl::make_unexpected(*error_);
+    return {};
+}
+
+Result<void> HistoryBuilder::finish() {
+    TM_TRY(publish());
+    room_ = 0;
+    TM_TRY(columns_.for_each([](const char* /*name*/, auto& column, std::size_t) -> Result<void> {
+        return column.finish();
+    }));
+    columns_.complete.store(true, std::memory_order_release);
+    return {};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,160 @@
+// HistoryBuilder: makes a History, event by event, while others may look at it already.
+//
+// Two feed it: a replay, which knows every series after every event, and the follower of a living
+// program, which knows only what was told. Calls come from one thread; what was added is seen by
+// readers from the next publish() on. A full disk is no business of every event: make_room() asks
+// for as many as come next, and whatever else fails is told by the next make_room() or publish().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/allocator/memory_observer.h"
+#include "core/base/result.h"
+#include "replay/timeline/block_tree.h"
+#include "replay/timeline/history.h"
+#include "replay/timeline/history_columns.h"
+#include "replay/timeline/open_segments.h"
+
+namespace tidemark {
+
+struct NewBlock {
+    Address address = Address::null;
+    Bytes size = 0;  // granted
+    Bytes requested = 0;
+    std::uint32_t site = 0;  // as HistoryBuilder::site() gave it
+};
+
+struct NewEvent {
+    Nanoseconds time = 0;  // one before the last event's is taken for that one
+    EventKind kind = EventKind::use;
+    // Of free, retire and finish: who ends; of others what they are about. A free ends the life and
+    // the bytes are free at once; after retire the bytes are awaited until finish.
+    BlockIndex block = kNoBlock;
+    std::uint32_t name = 0;  // of strings(): of range_begin, range_end and mark
+    bool deferred = false;   // of free: the bytes are not free yet; reuse() tells when
+    // All series after the event, for who knows them. Otherwise they follow from the blocks and
+    // from set_reserved().
+    const SeriesValues* values = nullptr;
+};
+
+class HistoryBuilder {
+  public:
+    // The columns become files in `folder`, or for "" files without names. Errors: io.
+    static Result<std::unique_ptr<HistoryBuilder>> create(const std::string& folder = {});
+
+    // Of what has been published. It may outlive the builder.
+    std::shared_ptr<const History> history() const { return history_; }
+
+    // --- names, which may grow at any time ------------------------------------------------------
+
+    StringTable& strings() { return columns_.strings; }
+
+    StackTable& stacks() { return columns_.stacks; }
+
+    // Streams, pools and devices, capacity and limit. O(names).
+    void set_names(HistoryNames names) { columns_.set_names(std::move(names)); }
+
+    // The number of `site`, added if new.
+    std::uint32_t site(const Site& site);
+
+    // --- events ---------------------------------------------------------------------------------
+
+    // So many events may be added now. Errors: io, also of what was added before; unsupported: more
+    // than a history can have.
+    Result<void> make_room(std::size_t events);
+
+    // Adds an `allocate` of `block`; returns its index.
+    BlockIndex allocate(Nanoseconds time, const NewBlock& block,
+                        const SeriesValues* values = nullptr);
+
+    // Adds any other event. range_begin and range_end make an Annotation, mark and trim a Mark.
+    // Amortised O(1).
+    void add(const NewEvent& event);
+
+    // The bytes of a block that was let go in a deferred free can be granted again from the last
+    // event on. Also ends a block that no event of its own lets go.
+    void reuse(BlockIndex block);
+
+    // The next event's index.
+    EventIndex next_event() const { return static_cast<EventIndex>(columns_.kinds.pushed()); }
+
+    // Memory held from the devices, from the next event on.
+    void set_reserved(Bytes reserved) { offset_[Series::reserved] = reserved; }
+
+    // All that was added, published or not.
+    History::Columns& columns() { return columns_; }
+
+    // After the last event.
+    const SeriesValues& values() const { return values_; }
+
+    // --- the rest -------------------------------------------------------------------------------
+
+    // Memory came from `device` or went back to it, at `event`: the last one, or one since the last
+    // publish(). O(log segments).
+    void change_segment(std::uint16_t device, SegmentChange change, Range range, StreamId stream,
+                        EventIndex event);
+
+    // Marks come in the order of their events.
+    void add_mark(const Mark& mark);
+
+    // Readers see all of it from now on. Errors: io, of what was added since the last time.
+    Result<void> publish();
+
+    // The last publish(); cuts the files to their lengths. Nothing can be added afterwards. Errors:
+    // io.
+    Result<void> finish();
+
+  private:
+    // What the series did since the last node of a level was complete.
+    struct Level {
+        SeriesNode node;
+        std::size_t children = 0;
+    };
+
+    HistoryBuilder();
+
+    void push_event(Nanoseconds time, EventKind kind, BlockIndex block);
+    void push_time(Nanoseconds time);
+    void follow(const SeriesValues* exact, EventIndex event);
+    void correct(std::size_t series, Bytes value, EventIndex event);
+    void close_leaf();
+    bool about_nothing(EventKind kind, BlockIndex block) const;
+    bool end_at_once(const NewEvent& what, EventIndex event);
+    void end(const NewEvent& what, EventIndex event);
+    void let_go(BlockIndex block, EventIndex event, bool awaited);
+    void give_back(BlockIndex block, EventIndex event);
+    void annotate(const NewEvent& what, EventIndex event);
+    void note(Result<void> result);
+
+    template <class T>
+    void push(MappedColumn<T>& column, const T& value) {
+        note(column.push(value));
+    }
+
+    std::shared_ptr<History> history_;
+    History::Columns& columns_;
+    std::optional<Error> error_;
+    std::size_t room_ = 0;  // events that may be added
+
+    Nanoseconds last_time_ = 0;
+    Nanoseconds time_base_ = 0;
+    SeriesValues base_;     // as the events say of their blocks
+    SeriesValues offset_;   // the rest of it, as far as it was told
+    SeriesValues applied_;  // the last corrections
+    SeriesValues values_;   // after the last event
+    std::vector<Level> levels_;
+    BlockTree live_;
+
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;  // by hash
+    std::vector<std::size_t> open_annotations_;
+    OpenSegments segments_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,164 @@
+// history_columns: reading what is not stored from what is.
+#include "replay/timeline/history_columns.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+void count_block(SeriesValues& values, Bytes granted, Bytes requested, bool awaited) {
+    if (!awaited)
+        values[Series::allocated] -= granted;
+    values[Series::active] -= granted;
+    values[Series::requested] -= requested;
+}
+
+}  // namespace
+
+void SharedCounts::set(const HistoryCounts& counts) {
+    const std::uint64_t version = version_.load(std::memory_order_relaxed);
+    version_.store(version + 1, std::memory_order_relaxed);
+    const std::array<std::size_t, kFields> values{counts.events,   counts.blocks,
+                                                  counts.segments, counts.annotations,
+                                                  counts.marks,    counts.sites};
+    for (std::size_t i = 0; i < kFields; ++i)
+        fields_[i].store(values[i], std::memory_order_release);
+    version_.store(version + 2, std::memory_order_release);
+}
+
+HistoryCounts SharedCounts::get() const {
+    for (;;) {
+        const std::uint64_t before = version_.load(std::memory_order_acquire);
+        std::array<std::size_t, kFields> values{};
+        for (std::size_t i = 0; i < kFields; ++i)
+            values[i] = fields_[i].load(std::memory_order_acquire);
+        if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before)
+            return {values[0], values[1], values[2], values[3], values[4], values[5]};
+    }
+}
+
+void History::Columns::set_names(HistoryNames next) {
+    all_names.push_back(std::make_unique<const HistoryNames>(std::move(next)));
+    names.store(all_names.back().get(), std::memory_order_release);
+}
+
+Bytes History::Columns::granted(BlockIndex block) const {
+    const BlockRecord& record = blocks[block];
+    if (record.slack != kWideSlack) [[likely]]
+        return record.requested + record.slack;
+    const auto wide = wide_slacks.all();
+    const auto found = std::partition_point(
+        wide.begin(), wide.end(), [block](const WideSlack& slack) { return slack.block < block; });
+    return record.requested + found->slack;
+}
+
+void History::Columns::apply(EventKind kind, BlockIndex block, EventIndex event,
+                             SeriesValues& values) const {
+    if (block == kNoBlock)
+        return;
+    const Bytes requested = blocks[block].requested;
+    if (kind == EventKind::allocate) {
+        const Bytes size = granted(block);
+        values[Series::allocated] += size;
+        values[Series::active] += size;
+        values[Series::requested] += requested;
+    } else if (kind == EventKind::free) {
+        count_block(values, granted(block), requested, false);
+    } else if (kind == EventKind::retire) {
+        values[Series::allocated] -= granted(block);
+    } else if (kind == EventKind::finish) {
+        count_block(values, granted(block), requested, get_shared(blocks[block].freed) != event);
+    }
+}
+
+std::size_t History::Columns::decode(std::size_t bucket, std::size_t events,
+                                     std::array<SeriesValues, kLeaf>& values) const {
+    const std::size_t begin = bucket * kLeaf;
+    const std::size_t count = std::min(events - begin, kLeaf);
+    const EventKind* const kind = &kinds[begin];
+    const BlockIndex* const block = &blocks_of_events[begin];
+    // The blocks lie anywhere: all are sent for before the first is needed.
+    for (std::size_t i = 0; i < count; ++i) {
+        if (block[i] != kNoBlock)
+            __builtin_prefetch(&blocks[block[i]]);
+    }
+    SeriesValues now = bucket > 0 ? last_values[bucket - 1] : SeriesValues{};
+    for (std::size_t i = 0; i < count; ++i) {
+        if (kind[i] <= EventKind::free && block[i] != kNoBlock) [[likely]] {
+            // Without a branch: nobody can guess what comes next.
+            const Bytes sign = Bytes{0} - static_cast<Bytes>(kind[i]);
+            const Bytes size = granted(block[i]);
+            now[Series::allocated] += (size ^ sign) - sign;
+            now[Series::active] += (size ^ sign) - sign;
+            now[Series::requested] += (blocks[block[i]].requested ^ sign) - sign;
+        } else {
+            apply(kind[i], block[i], static_cast<EventIndex>(begin + i), now);
+        }
+        values[i] = now;
+    }
+    correct(begin, {values.data(), count});
+    return count;
+}
+
+void History::Columns::correct(std::size_t begin, std::span<SeriesValues> values) const {
+    for (std::size_t s = 0; s < kSeriesCount; ++s) {
+        const std::span<const Correction> list = corrections[s].all();
+        auto next =
+            std::partition_point(list.begin(), list.end(),
+                                 [begin](const Correction& entry) { return entry.event < begin; });
+        const Bytes before = next == list.begin() ? 0 : std::prev(next)->value;
+        Bytes extra = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (next != list.end() && next->event == begin + i)
+                extra = next++->value - before;
+            else if (extra == 0 && (next == list.end() || next->event >= begin + values.size()))
+                break;
+            values[i].value[s] += extra;
+        }
+    }
+}
+
+Nanoseconds History::Columns::time(EventIndex event) const {
+    if (times[event] != kWideTime) [[likely]]
+        return time_bases[event / kLeaf] + times[event];
+    const auto wide = wide_times.all();
+    return std::partition_point(wide.begin(), wide.end(),
+                                [event](const WideTime& entry) { return entry.event < event; })
+        ->time;
+}
+
+Wait* History::Columns::wait_of(BlockIndex block) {
+    const BlockRecord& record = blocks.at(block);
+    if ((record.site & kWaited) == 0)
+        return nullptr;
+    std::size_t begin = 0;
+    for (std::size_t end = waits.pushed(); begin < end;) {
+        const std::size_t middle = begin + (end - begin) / 2;
+        if (waits.at(middle).freed < record.freed)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return &waits.at(begin);
+}
+
+EventIndex History::Columns::reused_so_far(BlockIndex block) {
+    const Wait* const wait = wait_of(block);
+    return wait == nullptr ? blocks.at(block).freed : wait->reused;
+}
+
+EventIndex History::Columns::reused(BlockIndex block, EventIndex freed, std::size_t events) const {
+    if (freed == kNever || (get_shared(blocks[block].site) & kWaited) == 0) [[likely]]
+        return freed;
+    const auto all = waits.all();
+    const auto found = std::partition_point(
+        all.begin(), all.end(), [freed](const Wait& wait) { return wait.freed < freed; });
+    if (found == all.end() || found->freed != freed)
+        return kNever;
+    const EventIndex reused = get_shared(found->reused);
+    return reused < events ? reused : kNever;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,201 @@
+// History::Columns: what a history consists of, as it lies in its files. The builder fills them,
+// the store names them, the queries read them; nobody else should look.
+//
+// Little is stored that can be computed from what is near. Values between two nodes of the series
+// tree come from the blocks that the events in between are about, and where that isn't the whole
+// truth (memory from the device, frees that wait) from short lists of corrections.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/timeline/history.h"
+#include "replay/timeline/mapped_column.h"
+#include "replay/timeline/tree_order.h"
+
+namespace tidemark {
+
+// Events and blocks by so many make a leaf of their trees.
+constexpr std::size_t kLeaf = 64;
+
+// A time is the base of its 64 events and this; or, where it doesn't fit, in a list by event.
+constexpr std::uint32_t kWideTime = 0xffffffffU;
+
+struct WideTime {
+    std::uint64_t event = 0;
+    Nanoseconds time = 0;
+};
+
+// From `event` on a series is what its blocks say, and this (which may be negative: it wraps).
+struct Correction {
+    std::uint64_t event = 0;
+    Bytes value = 0;
+};
+
+// What the series did over the events of a node: a cache line.
+struct SeriesNode {
+    SeriesValues min;
+    SeriesValues max;
+};
+
+// Granted bytes are those requested and this many; or, where it doesn't fit, in a list by block.
+constexpr std::uint32_t kWideSlack = 0xffffffffU;
+
+// Of BlockRecord::site: the block waited for its device; `waits` knows how long.
+constexpr std::uint32_t kWaited = 0x80000000U;
+
+// A block. `freed` and `site` change while others read: use the functions.
+struct BlockRecord {
+    Address address = Address::null;
+    Bytes requested = 0;
+    std::uint32_t slack = 0;
+    EventIndex born = 0;
+    EventIndex freed = kNever;
+    std::uint32_t site = 0;
+};
+
+struct WideSlack {
+    std::uint64_t block = 0;
+    Bytes slack = 0;
+};
+
+// A block that was let go at `freed` and could be granted again from `reused` on. In the order of
+// `freed`, which no two have in common.
+struct Wait {
+    EventIndex freed = 0;
+    EventIndex reused = kNever;
+};
+
+// 64 blocks, or 16 such nodes.
+struct BlockNode {
+    std::uint64_t lowest = ~std::uint64_t{0};  // address
+    std::uint64_t highest = 0;                 // last byte; none if below `lowest`
+    EventIndex end = kNever;                   // when the last of them was reused
+    std::uint32_t reserved = 0;                // zero
+};
+
+// A number that one thread changes while others read it; what it says is ordered by what is
+// published afterwards.
+inline void set_shared(std::uint32_t& place, std::uint32_t value) {
+    std::atomic_ref(place).store(value, std::memory_order_relaxed);
+}
+
+inline std::uint32_t get_shared(const std::uint32_t& place) {
+    return std::atomic_ref(const_cast<std::uint32_t&>(place)).load(std::memory_order_relaxed);
+}
+
+// Counts that change together.
+class SharedCounts {
+  public:
+    void set(const HistoryCounts& counts);
+    HistoryCounts get() const;
+
+  private:
+    static constexpr std::size_t kFields = 6;
+
+    std::atomic<std::uint64_t> version_ = 0;  // odd while they change
+    std::array<std::atomic<std::size_t>, kFields> fields_ = {};
+};
+
+struct HistoryNames {
+    std::vector<std::uint64_t> streams = {0};
+    std::vector<std::string> pools = {"default"};
+    std::vector<std::string> devices = {""};
+    Bytes capacity = 0;
+    Bytes limit = 0;
+};
+
+struct History::Columns {
+    // By event.
+    MappedColumn<EventKind> kinds;  // published last: its size is that of the history
+    MappedColumn<BlockIndex> blocks_of_events;
+    MappedColumn<std::uint32_t> times;
+    MappedColumn<Nanoseconds> time_bases;  // by 64 events
+    MappedColumn<WideTime> wide_times;
+    MappedColumn<SeriesNode> series;         // in TreeOrder
+    MappedColumn<SeriesValues> last_values;  // by 64 events: after the last of them
+    std::array<MappedColumn<Correction>, kSeriesCount> corrections;
+    // By block.
+    MappedColumn<BlockRecord> blocks;
+    MappedColumn<WideSlack> wide_slacks;
+    MappedColumn<Wait> waits;
+    MappedColumn<BlockNode> block_nodes;  // in TreeOrder
+    MappedColumn<Site> sites;
+
+    MappedColumn<Segment> segments;
+    MappedColumn<Annotation> annotations;
+    MappedColumn<Mark> marks;
+
+    StringTable strings;
+    StackTable stacks;
+    std::atomic<const HistoryNames*> names = nullptr;            // the last of `all_names`
+    std::vector<std::unique_ptr<const HistoryNames>> all_names;  // nobody knows who reads them
+    SharedCounts counts;
+    std::atomic<bool> complete = false;
+
+    Columns() { set_names({}); }
+
+    // The builder's.
+    void set_names(HistoryNames next);
+
+    // Calls `visit(name, column, most)` for each column, `kinds` last; `most` is what it may ever
+    // hold. Ends with the first Error that `visit` returns.
+    template <class Visit>
+    Result<void> for_each(Visit&& visit);
+
+    // The series after each of the 64 events that begin at `bucket` * 64, up to `events` of the
+    // history; returns how many those are. O(64).
+    std::size_t decode(std::size_t bucket, std::size_t events,
+                       std::array<SeriesValues, kLeaf>& values) const;
+
+    // Adds to `values` of events from `begin` on what the blocks don't tell.
+    void correct(std::size_t begin, std::span<SeriesValues> values) const;
+
+    // What an event does to the series as far as its block tells.
+    void apply(EventKind kind, BlockIndex block, EventIndex event, SeriesValues& values) const;
+
+    Nanoseconds time(EventIndex event) const;
+    Bytes granted(BlockIndex block) const;
+
+    // The builder's: the wait of a block that was let go; null if it didn't wait.
+    Wait* wait_of(BlockIndex block);
+
+    // The builder's: when the block's bytes came back; kNever if they have not.
+    EventIndex reused_so_far(BlockIndex block);
+
+    // kNever if that is at `events` or later. `freed` is the block's.
+    EventIndex reused(BlockIndex block, EventIndex freed, std::size_t events) const;
+};
+
+template <class Visit>
+Result<void> History::Columns::for_each(Visit&& visit) {
+    constexpr std::size_t kEvents = kMostEvents;
+    constexpr std::size_t kRare = std::size_t{1} << 28U;
+    TM_TRY(visit("event-blocks", blocks_of_events, kEvents));
+    TM_TRY(visit("times", times, kEvents));
+    TM_TRY(visit("time-bases", time_bases, kEvents / kLeaf + 1));
+    TM_TRY(visit("wide-times", wide_times, kRare));
+    TM_TRY(visit("series", series, kEvents / (kLeaf - 4)));
+    TM_TRY(visit("last-values", last_values, kEvents / kLeaf + 1));
+    TM_TRY(visit("corrections-reserved", corrections[0], kRare * 4));
+    TM_TRY(visit("corrections-allocated", corrections[1], kRare * 4));
+    TM_TRY(visit("corrections-active", corrections[2], kRare * 4));
+    TM_TRY(visit("corrections-requested", corrections[3], kRare * 4));
+    TM_TRY(visit("blocks", blocks, kEvents / 2));
+    TM_TRY(visit("wide-slacks", wide_slacks, kRare));
+    TM_TRY(visit("waits", waits, kEvents / 4));
+    TM_TRY(visit("block-nodes", block_nodes, kEvents / 2 / (kLeaf - 4)));
+    TM_TRY(visit("sites", sites, kRare));
+    TM_TRY(visit("segments", segments, kRare));
+    TM_TRY(visit("annotations", annotations, kRare));
+    TM_TRY(visit("marks", marks, kRare));
+    return visit("kinds", kinds, kEvents);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,300 @@
+// A replay's history says what the run's figures say, and is kept beside its trace.
+#include "replay/scenario/record_history.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/vector_trace.h"
+#include "traces/open.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+using support::TraceBuilder;
+
+// A folder that is gone with the test.
+class Folder {
+  public:
+    Folder() {
+        std::string path = (fs::temp_directory_path() / "tidemark-history-XXXXXX").string();
+        REQUIRE(::mkdtemp(path.data()) != nullptr);
+        path_ = path;
+    }
+
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    ~Folder() { fs::remove_all(path_); }
+
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  private:
+    std::string path_;
+};
+
+RecordedRun record(const std::string& path, const RecordHistoryOptions& options = {},
+                   const std::string& policy = "torch") {
+    const auto trace = open_trace(path);
+    REQUIRE(trace);
+    auto recorded = record_history(**trace, {.trace = path, .policy = policy}, options);
+    INFO((recorded ? "" : to_text(recorded.error())));
+    REQUIRE(recorded);
+    return std::move(*recorded);
+}
+
+Bytes peak(const History& history, Series series) {
+    return history.values(history.peak_event(series))[series];
+}
+
+void check_peaks(const RecordedRun& recorded) {
+    const History& history = *recorded.history;
+    const auto measured = [&](const char* name) { return recorded.run.measurement(name).whole; };
+    CHECK(history.counts().events == recorded.run.summary.events);
+    CHECK(peak(history, Series::reserved) == measured("peak_reserved_bytes"));
+    CHECK(peak(history, Series::allocated) == measured("peak_allocated_bytes"));
+    CHECK(peak(history, Series::requested) == measured("peak_requested_bytes"));
+}
+
+// The segments that are alive after an event hold what is reserved, where a device only has those.
+Bytes held(const History& history, EventIndex event) {
+    Bytes sum = 0;
+    for (SegmentIndex i = 0; i < history.counts().segments; ++i) {
+        const Segment segment = history.segment(i);
+        if (segment.kind != SegmentKind::reservation && segment.born <= event &&
+            segment.died > event)
+            sum += segment.size;
+    }
+    return sum;
+}
+
+TEST_CASE("Peaks in the history of a real trace are those of its run") {
+    const std::string samples = TIDEMARK_SOURCE_DIR "/traces/samples/";
+    for (const char* const name : {"gpt2_var.pickle.xz", "multistream.pickle.xz",
+                                   "graphs.pickle.xz", "gpt2_var-ring.pickle.xz"}) {
+        for (const char* const policy : {"", "torch:expandable_segments=True", "best-fit"}) {
+            INFO(name << " " << policy);
+            const RecordedRun recorded = record(samples + name, {}, policy);
+            check_peaks(recorded);
+            const History& history = *recorded.history;
+            CHECK(history.complete());
+            const auto last = static_cast<EventIndex>(history.counts().events - 1);
+            for (const EventIndex event : {last, last / 2, last / 7})
+                CHECK(held(history, event) == history.values(event)[Series::reserved]);
+        }
+    }
+}
+
+// Bytes that are taken and never overlap: the map must not lie.
+TEST_CASE("No two blocks of a history have the same bytes at the same time") {
+    for (const char* const path : {"generate:mix:events=20000,streams=4",
+                                   TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz"}) {
+        const RecordedRun recorded = record(path);
+        const History& history = *recorded.history;
+        for (EventIndex event = 0; event < history.counts().events; event += 997) {
+            std::set<std::pair<std::uint64_t, std::uint64_t>> taken;
+            Bytes active = 0;
+            history.for_each_live(event, [&](BlockIndex index) {
+                const Block block = history.block(index);
+                taken.insert({to_integer(block.address), to_integer(block.address) + block.size});
+                active += block.size;
+            });
+            std::uint64_t end = 0;
+            for (const auto& [first, last] : taken) {
+                REQUIRE(end <= first);
+                end = last;
+            }
+            REQUIRE(active == history.values(event)[Series::active]);
+        }
+    }
+}
+
+TEST_CASE("Refusals, retries and ranges are in the history") {
+    TraceInfo info;
+    const std::uint32_t step = info.strings.intern("step");
+    info.devices.push_back({"small", Bytes{64} << 20U});
+    constexpr Bytes kMiB = Bytes{1} << 20U;
+    TraceBuilder builder;
+    builder.add({.aux = step, .kind = EventKind::range_begin});
+    builder.allocate(0, 20 * kMiB).allocate(1, 30 * kMiB).free(1);
+    builder.allocate(2, 40 * kMiB);   // only when the 30 are given back
+    builder.allocate(3, 100 * kMiB);  // never
+    builder.free(3).free(2);
+    builder.add({.size = 90 * kMiB, .kind = EventKind::out_of_memory});
+    builder.add({.kind = EventKind::trim});
+    builder.add({.aux = step, .kind = EventKind::range_end});
+    const auto trace = builder.build(info);
+    const auto recorded = record_history(trace, {.policy = "torch"});
+    REQUIRE(recorded);
+    const History& history = *recorded->history;
+    std::vector<std::pair<MarkKind, EventIndex>> marks;
+    for (std::size_t i = 0; i < history.counts().marks; ++i)
+        marks.emplace_back(history.mark(i).kind, history.mark(i).event);
+    const auto has = [&](MarkKind kind, EventIndex event) {
+        return std::count(marks.begin(), marks.end(), std::pair(kind, event)) == 1;
+    };
+    CHECK(has(MarkKind::retry, 4));
+    CHECK(has(MarkKind::out_of_memory, 5));
+    CHECK(has(MarkKind::recorded_out_of_memory, 8));
+    CHECK(has(MarkKind::out_of_memory, 8));
+    CHECK(has(MarkKind::trim, 9));
+    CHECK(std::is_sorted(marks.begin(), marks.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; }));
+    CHECK(history.block_at(5) == kNoBlock);
+    CHECK(history.values(5)[Series::requested] == 160 * kMiB);
+    CHECK(history.values(6)[Series::requested] == 60 * kMiB);
+    REQUIRE(history.counts().annotations == 1);
+    CHECK(history.annotation(0).begin == 0);
+    CHECK(history.annotation(0).end == 10);
+    CHECK(history.strings()[history.annotation(0).name] == "step");
+    CHECK(history.capacity() == 64 * kMiB);
+}
+
+TEST_CASE("What the device still awaits is taken until it is done") {
+    const auto trace = TraceBuilder()
+                           .allocate(0, 1000)
+                           .end(EventKind::retire, 0)
+                           .allocate(1, 1000)
+                           .end(EventKind::finish, 0)
+                           .build();
+    const auto recorded = record_history(trace, {.policy = "torch"});
+    REQUIRE(recorded);
+    const Block block = recorded->history->block(0);
+    CHECK(block.freed == 1);
+    CHECK(block.reused == 3);
+    CHECK(recorded->history->block(1).reused == kNever);
+    CHECK(recorded->history->values(2)[Series::active] == 2048);
+    CHECK(recorded->history->values(2)[Series::allocated] == 1024);
+}
+
+TEST_CASE("A trace of no known system is shown under a policy that many use") {
+    const auto recorded = record_history(TraceBuilder().allocate(0, 1).build(), {});
+    REQUIRE(recorded);
+    CHECK(recorded->run.policy_name == "torch");
+    REQUIRE(!recorded->run.warnings.empty());
+    CHECK(recorded->run.warnings.back().find("torch") != std::string::npos);
+}
+
+TEST_CASE("A run that is cancelled says so") {
+    const std::atomic<bool> cancel = true;
+    const auto recorded = record_history(TraceBuilder().allocate(0, 1).build(), {.policy = "torch"},
+                                         {.cancel = &cancel});
+    REQUIRE(!recorded);
+    CHECK(recorded.error().code == ErrorCode::cancelled);
+}
+
+// Of what a viewer shows first.
+std::string digest(const RecordedRun& recorded) {
+    const History& history = *recorded.history;
+    std::string text = recorded.run.scenario.policy + recorded.run.device_name;
+    for (const Measurement& measurement : recorded.run.measurements)
+        text += std::string(measurement.name) + "=" + std::to_string(measurement.value()) + " ";
+    std::vector<SeriesColumn> columns(50);
+    history.series(AxisUnit::time, 0, history.end(AxisUnit::time), columns);
+    for (const SeriesColumn& column : columns)
+        text += std::to_string(column.max[Series::reserved]) + " " +
+                std::to_string(column.min[Series::allocated]) + " ";
+    for (BlockIndex i = 0; i < history.counts().blocks; ++i)
+        text += std::to_string(history.block(i).freed) + "/" +
+                std::to_string(history.block(i).size) + " ";
+    for (std::uint32_t i = 0; i < history.strings().size(); ++i)
+        text += std::string(history.strings()[i]) + ",";
+    text += std::to_string(history.stacks().size()) + std::to_string(history.counts().segments);
+    for (const std::string& warning : recorded.run.warnings)
+        text += warning;
+    return text;
+}
+
+std::vector<fs::path> entries(const std::string& trace) {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(trace + ".tidemark"))
+        found.push_back(entry.path());
+    return found;
+}
+
+void flip(const fs::path& path, std::uintmax_t at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+}
+
+TEST_CASE("A history is taken from beside its trace the second time") {
+    const Folder folder;
+    const std::string path = folder.file("run.tmk");
+    REQUIRE(import_trace(TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz", path));
+    const RecordedRun first = record(path);
+    CHECK_FALSE(first.from_cache);
+    const RecordedRun second = record(path);
+    CHECK(second.from_cache);
+    CHECK(second.history->complete());
+    CHECK(digest(second) == digest(first));
+    CHECK_FALSE(record(path, {}, "best-fit").from_cache);
+    CHECK(record(path, {}, "best-fit").from_cache);
+    CHECK(entries(path).size() == 2);
+    CHECK_FALSE(record(path, {.keep = false}).from_cache);
+}
+
+TEST_CASE("What is damaged beside a trace is made again") {
+    const Folder folder;
+    const std::string path = folder.file("run.tmk");
+    REQUIRE(import_trace("generate:mix:events=3000", path));
+    const std::string expected = digest(record(path));
+    REQUIRE(entries(path).size() == 1);
+    const fs::path entry = entries(path).front();
+    std::vector<std::string> files;
+    for (const auto& file : fs::directory_iterator(entry))
+        files.push_back(file.path().filename().string());
+    for (const std::string& file : files) {
+        INFO(file);
+        const std::uintmax_t size = fs::file_size(entry / file);
+        for (int damage = 0; damage < 3; ++damage) {
+            if (damage == 0)
+                fs::remove(entry / file);
+            else if (size == 0)
+                continue;
+            else if (damage == 1)
+                fs::resize_file(entry / file, size - 1);
+            else
+                flip(entry / file, size / 2);
+            const RecordedRun again = record(path);
+            CHECK_FALSE(again.from_cache);
+            CHECK(digest(again) == expected);
+            CHECK(record(path).from_cache);
+        }
+    }
+}
+
+TEST_CASE("Histories of another content of the same file are deleted, and drafts of the dead") {
+    const Folder folder;
+    const std::string path = folder.file("run.tmk");
+    REQUIRE(import_trace("generate:mix:events=3000", path));
+    record(path);
+    fs::create_directory(path + ".tidemark/draft-Ab12Cd");
+    REQUIRE(import_trace("generate:mix:events=4000", path));
+    CHECK_FALSE(record(path).from_cache);
+    CHECK(entries(path).size() == 1);
+}
+
+TEST_CASE("Where nothing can be kept, that is a warning") {
+    const Folder folder;
+    const std::string path = folder.file("run.tmk");
+    REQUIRE(import_trace("generate:mix:events=3000", path));
+    std::ofstream(path + ".tidemark") << "in the way";
+    const RecordedRun recorded = record(path);
+    CHECK_FALSE(recorded.from_cache);
+    REQUIRE(!recorded.run.warnings.empty());
+    CHECK(recorded.run.warnings.back().find("not kept") != std::string::npos);
+    check_peaks(recorded);
+}
+
+}  // namespace
+}  // namespace tidemark
