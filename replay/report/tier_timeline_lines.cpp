@@ -92,23 +92,37 @@ std::string place_of(const TierRun& run, const TierSpan& span) {
     return {};
 }
 
+std::string span_line(const TierRun& run, const TierSpan& span) {
+    std::string line = fmt::format(R"({{"begin":{},"end":{},{},"bytes":{})", span.begin, span.end,
+                                   place_of(run, span), span.bytes);
+    if (span.buffer != kNoUse)
+        line += fmt::format(R"(,"buffer":{})", span.buffer);
+    return line + "}\n";
+}
+
+std::string level_line(const TierLevel& level) {
+    return fmt::format(R"({{"begin":{0},"end":{0},"kind":"level","space":{1},"bytes":{2},)"
+                       R"("reserved_bytes":{3}}})"
+                       "\n",
+                       level.time, level.space, level.used, level.reserved);
+}
+
 }  // namespace
 
 Result<void> write_timeline(const TierRun& run, const TraceInfo& info, const Provenance& provenance,
                             OutputFile& file) {
     const std::vector<const TierSpan*> spans = sorted(run.timeline);
     Json header = header_of(run, info, provenance);
-    header["spans"] = spans.size();
+    header["spans"] = spans.size() + run.levels.size();
     TM_TRY(file.write(header.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
-    std::string line;
+    auto level = run.levels.begin();
     for (const TierSpan* span : spans) {
-        line = fmt::format(R"({{"begin":{},"end":{},{},"bytes":{})", span->begin, span->end,
-                           place_of(run, *span), span->bytes);
-        if (span->buffer != kNoUse)
-            line += fmt::format(R"(,"buffer":{})", span->buffer);
-        line += "}\n";
-        TM_TRY(file.write(line));
+        for (; level != run.levels.end() && level->time < span->begin; ++level)
+            TM_TRY(file.write(level_line(*level)));
+        TM_TRY(file.write(span_line(run, *span)));
     }
+    for (; level != run.levels.end(); ++level)
+        TM_TRY(file.write(level_line(*level)));
     return {};
 }
 

@@ -8,9 +8,10 @@
 namespace tidemark {
 
 struct TierBelow::Space final : public Residents {
-    Space(const TierBelow& below_, const SpaceSpec& spec)
+    Space(const TierBelow& below_, const SpaceSpec& spec, std::size_t number_)
         : below(below_),
           id(spec.id),
+          number(number_),
           account(spec.capacity, spec.capacity),
           room(spec.capacity),
           piece(spec.block) {}
@@ -32,6 +33,7 @@ struct TierBelow::Space final : public Residents {
 
     const TierBelow& below;
     SpaceId id;
+    std::size_t number;  // in TierRun::spaces
     SpaceAccount account;
     RoomTimes room;
     Bytes piece;
@@ -40,10 +42,13 @@ struct TierBelow::Space final : public Residents {
 
 TierBelow::TierBelow(const TierStand& stand, std::uint32_t buffers)
     : stand_(stand), places_(buffers) {
+    std::size_t gpus = 0;
     for (const SpaceSpec& spec : stand.machine.spaces) {
-        if (spec.id.tier == Tier::gpu)
+        if (spec.id.tier == Tier::gpu) {
+            ++gpus;
             continue;
-        auto space = std::make_unique<Space>(*this, spec);
+        }
+        auto space = std::make_unique<Space>(*this, spec, gpus + spaces_.size());
         VictimContext context;
         context.residents = space.get();
         context.capacity = spec.capacity;
@@ -144,6 +149,7 @@ bool TierBelow::place(BufferId id, Bytes size, Tier tier, Nanoseconds now) {
 void TierBelow::settle(std::uint32_t space, BufferId id, Bytes size, Nanoseconds complete) {
     const bool fits = spaces_[space]->account.try_allocate(size);
     TM_CHECK(fits);
+    stand_.timeline.level(spaces_[space]->number, spaces_[space]->account);
     places_[to_integer(id)] = {size, complete, complete, space, false};
     if (spaces_[space]->policy != nullptr)
         spaces_[space]->policy->insert(id);
@@ -155,6 +161,7 @@ void TierBelow::leave(BufferId id, Nanoseconds when, Departure why) {
     if (space.policy != nullptr)
         space.policy->erase(id, why);
     space.account.deallocate(place.size);
+    stand_.timeline.level(space.number, space.account);
     space.room.give(place.size, std::max(when, place.idle));
     place = {};
 }

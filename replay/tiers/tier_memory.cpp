@@ -156,6 +156,7 @@ void TierMemory::take_away(BufferId id, Nanoseconds when, Departure why, CopyNum
     gpu.account.deallocate(known.size, pays_back ? known.charged : 0);
     if (pays_back)
         tasks_[known.task].unused += known.charged;
+    stand_.timeline.level(known.gpu, gpu.account);
     gpu.room.give(known.size, std::max({when, known.idle, known.ready}), copy);
     if (known.ahead)
         traffic_.wasted += known.size;
@@ -259,6 +260,7 @@ Arrival TierMemory::settle(BufferId id, bool reads, Nanoseconds now, bool ahead)
         tasks_[known.task].unused -= known.charged;
     const bool fits = gpu.account.try_allocate(known.size, known.charged);
     TM_CHECK(fits);
+    stand_.timeline.level(known.gpu, gpu.account);
     Arrival arrival;
     const Room room = gpu.room.take(known.size, now);
     arrival.room = room.when;
@@ -358,6 +360,7 @@ bool TierMemory::grow(std::uint32_t task, Bytes size, Nanoseconds now) {
     growing.unused += size;
     growing.size += size;
     gpu.reserved += size;
+    stand_.timeline.level(growing.gpu, gpu.account);
     return true;
 }
 
@@ -368,6 +371,7 @@ void TierMemory::release(std::uint32_t task) {
     Gpu& gpu = *gpus_[ending.gpu];
     gpu.account.unreserve(ending.unused);
     gpu.reserved -= ending.size;
+    stand_.timeline.level(ending.gpu, gpu.account);
     ending = {};
 }
 

@@ -153,6 +153,7 @@ void TierPlayer::end_kernel(Actor& actor, std::uint32_t stream) {
 }
 
 void TierPlayer::take(Actor& actor, const TierStep& step) {
+    stand_.timeline.decide_at(actor.clock);
     switch (step.kind) {
         case StepKind::allocate:
             return allocate(actor, step);

@@ -122,6 +122,7 @@ Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine
         run.links.push_back({links.spec(link).source, links.spec(link).target, links.bytes(link),
                              links.copies(link), links.busy(link)});
     run.timeline = timeline.take();
+    run.levels = timeline.take_levels();
     return run;
 }
 

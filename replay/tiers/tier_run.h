@@ -54,7 +54,7 @@ struct TierScenario {
     ReservationMode reservation = ReservationMode::wait;
     OverReservation over_reservation = OverReservation::ignore;
     bool keep_copies = true;  // what was brought back stays valid below until it is written
-    bool timeline = false;    // fill TierRun::timeline
+    bool timeline = false;    // fill TierRun::timeline and TierRun::levels
 };
 
 // Stall times by cause: what streams waited beyond the recorded gaps.
@@ -109,6 +109,17 @@ struct TierSpan {
     SpanKind kind = SpanKind::kernel;
 };
 
+// What a space holds from `time` on, by the account that decisions are made on: what is decided to
+// leave is gone from then on, while its copy may still be on the way.
+struct TierLevel {
+    Nanoseconds time = 0;     // virtual, of the step that decides
+    Bytes used = 0;           // allocated, and reserved and not allocated yet
+    Bytes reserved = 0;       // of these the latter
+    std::uint32_t space = 0;  // its number in TierRun::spaces
+
+    friend bool operator==(const TierLevel&, const TierLevel&) = default;
+};
+
 struct TierRun {
     TierScenario scenario;  // as understood: sizes in bytes, every default written out
     std::string policy;     // the victim policy's name
@@ -143,6 +154,7 @@ struct TierRun {
     ReservationWaits reservations;
     ForecastScore forecast;
     std::vector<TierSpan> timeline;     // by begin within each lane
+    std::vector<TierLevel> levels;      // every change of every space's account, by time
     std::vector<std::string> warnings;  // sentences; the program's assumption is the first
 
     // makespan / unlimited; 1 for an empty program.

@@ -1,11 +1,13 @@
-// TierTimeline: what took time in a replay over tiers, as spans; nothing is kept unless somebody
-// wants it. Not thread-safe.
+// TierTimeline: what took time in a replay over tiers, as spans, and what each space held, as
+// levels; nothing is kept unless somebody wants it. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "core/tiers/space_account.h"
 #include "replay/tiers/tier_run.h"
 
 namespace tidemark {
@@ -20,11 +22,26 @@ class TierTimeline {
             spans_.push_back({begin, end, bytes, buffer, static_cast<std::uint32_t>(lane), kind});
     }
 
+    // The step that decides from now on is taken at `time`. Decisions have an order, so time
+    // doesn't go back between them.
+    void decide_at(Nanoseconds time) { now_ = std::max(now_, time); }
+
+    // The account of a space has changed.
+    void level(std::size_t space, const SpaceAccount& account) {
+        if (wanted_)
+            levels_.push_back({now_, account.used(), account.reserved_unused(),
+                               static_cast<std::uint32_t>(space)});
+    }
+
     std::vector<TierSpan> take() { return std::move(spans_); }
+
+    std::vector<TierLevel> take_levels() { return std::move(levels_); }
 
   private:
     bool wanted_;
+    Nanoseconds now_ = 0;
     std::vector<TierSpan> spans_;
+    std::vector<TierLevel> levels_;
 };
 
 }  // namespace tidemark

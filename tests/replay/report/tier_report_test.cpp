@@ -240,6 +240,21 @@ TEST_CASE("a timeline has a header, and a line for each span, by begin", "[repor
     CHECK_FALSE(objects[7].contains("buffer"));
 }
 
+TEST_CASE("what memories held stands among the spans of a timeline", "[report][tiers]") {
+    TierRun run = example();
+    run.timeline = {{900, 950, 8, 4, 0, SpanKind::room_stall}};
+    run.levels = {{0, 96, 32, 0}, {900, 64, 0, 1}};
+
+    const std::vector<nlohmann::json> objects = timeline_of(run, {});
+
+    REQUIRE(objects.size() == 4);
+    CHECK(objects[0]["spans"] == 3);
+    CHECK(objects[1] == nlohmann::json::parse(R"({"begin":0,"end":0,"kind":"level","space":0,)"
+                                              R"("bytes":96,"reserved_bytes":32})"));
+    CHECK(objects[2]["kind"] == "stall");
+    CHECK(objects[3]["space"] == 1);
+}
+
 TEST_CASE("every key and kind of a timeline is in its document", "[report][tiers][docs]") {
     const std::string page = read_file(TIDEMARK_SOURCE_DIR "/docs/format-timeline.md");
     TierRun run = example();
@@ -250,6 +265,7 @@ TEST_CASE("every key and kind of a timeline is in its document", "[report][tiers
         {0, 1, 1, 1, 0, SpanKind::copy},       {0, 1, 1, 1, 1, SpanKind::copy},
         {0, 1, 1, 1, 3, SpanKind::copy},       {0, 1, 1, 1, 0, SpanKind::drop},
     };
+    run.levels = {{0, 1, 1, 0}};
     std::set<std::string> kinds;
     for (const nlohmann::json& object : timeline_of(run, {})) {
         for (const auto& [key, value] : object.items()) {
@@ -259,7 +275,8 @@ TEST_CASE("every key and kind of a timeline is in its document", "[report][tiers
         if (object.contains("kind"))
             kinds.insert(object["kind"].get<std::string>());
     }
-    CHECK(kinds == std::set<std::string>{"kernel", "stall", "spill", "fetch", "move", "drop"});
+    CHECK(kinds ==
+          std::set<std::string>{"kernel", "stall", "spill", "fetch", "move", "drop", "level"});
     for (const std::string& kind : kinds)
         CHECK(contains(page, "\n| `" + kind + "` |"));
 }
