@@ -50,7 +50,7 @@ const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
 Gaps gaps(const PeakPicture& picture, bool paged) {
     Gaps found;
     const TraceEvent& what = picture.growth.what;
-    if (picture.growth.event == kNever || what.kind != EventKind::allocate ||
+    if (picture.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
         what.device >= picture.at_growth.size())
         return found;
     found.asked = what.size;

@@ -39,7 +39,7 @@ struct Pin {
     Bytes in_use = 0;        // by all blocks in those segments
     std::uint64_t born = 0;  // the oldest of the blocks: its event
     Nanoseconds born_time = 0;
-    std::uint64_t ends = 0;  // the last to be let go of; kNever: not in this trace
+    std::uint64_t ends = 0;  // the last to be let go of; kNotInTrace: not in this trace
     Nanoseconds end_time = 0;
     std::uint32_t stack = 0;  // of the largest of the blocks
 };

@@ -63,10 +63,10 @@ class Stands {
 
 // The events at which the moments are.
 struct Places {
-    std::uint64_t reserved = kNever;
-    std::uint64_t fullest = kNever;
-    std::uint64_t allocated = kNever;
-    std::uint64_t growth = kNever;
+    std::uint64_t reserved = kNotInTrace;
+    std::uint64_t fullest = kNotInTrace;
+    std::uint64_t allocated = kNotInTrace;
+    std::uint64_t growth = kNotInTrace;
 };
 
 class Finder final : public Observer {
@@ -97,7 +97,7 @@ class Finder final : public Observer {
         places_.reserved = places_.fullest = event;
         const bool large = what.size > policies::kTorchSmallMax;
         const Bytes unused = last_.reserved - std::min(last_.reserved, last_.active);
-        if (places_.growth != kNever && std::pair(large, unused) < std::pair(large_, unused_))
+        if (places_.growth != kNotInTrace && std::pair(large, unused) < std::pair(large_, unused_))
             return;
         large_ = large;
         unused_ = unused;
@@ -292,13 +292,13 @@ Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup) {
     limits.before_event = [&](std::uint64_t event) {
         if (event == places.growth)
             at_growth = stands.regions();
-        if (places.fullest != kNever && event == places.fullest + 1)
+        if (places.fullest != kNotInTrace && event == places.fullest + 1)
             at_peak = stands.regions();
     };
     Observer* const observers[] = {&watcher};
     TM_ASSIGN(const ReplaySummary summary,
               ReplayEngine(stands.lanes(), observers).run(info, *trace.cursor(), limits));
-    if (places.fullest != kNever && places.fullest + 1 == summary.events)
+    if (places.fullest != kNotInTrace && places.fullest + 1 == summary.events)
         at_peak = stands.regions();  // the peak is the trace's last event
     PeakPicture picture = watcher.take();
     picture.at_peak = std::move(at_peak);

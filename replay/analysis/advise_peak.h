@@ -14,7 +14,7 @@
 
 namespace tidemark {
 
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kNotInTrace = std::numeric_limits<std::uint64_t>::max();
 
 // An allocation that lives at a moment.
 struct LiveBlock {
@@ -22,7 +22,7 @@ struct LiveBlock {
     Address address = Address::null;
     std::uint64_t born = 0;  // index of its event
     Nanoseconds born_time = 0;
-    std::uint64_t ends = kNever;  // the event that lets go of it; kNever: none in the trace
+    std::uint64_t ends = kNotInTrace;  // the event that lets go of it, if there is one
     Nanoseconds end_time = 0;
     std::uint32_t stack = 0;
     std::uint32_t annotation = 0;  // a string: its tag, else the innermost range it was made in
@@ -39,8 +39,8 @@ struct RangeVisit {
 
 // A moment: just after `event`.
 struct Moment {
-    std::uint64_t event = kNever;  // kNever: there is none
-    Nanoseconds time = 0;          // recorded
+    std::uint64_t event = kNotInTrace;  // kNotInTrace: there is none
+    Nanoseconds time = 0;               // recorded
     TraceEvent what;
     Usage usage;
     Bytes requested = 0;               // by the program, and not finished

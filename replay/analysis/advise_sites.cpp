@@ -74,8 +74,8 @@ std::string operator_name(std::string_view name) {
 }  // namespace
 
 std::string Sites::describe(const Frame& frame) const {
-    const std::string_view name = info_.strings[frame.name];
-    const std::string_view file = info_.strings[frame.file];
+    const std::string_view name = strings_[frame.name];
+    const std::string_view file = strings_[frame.file];
     if (!is_python(file))
         return std::string(short_name(name));
     return fmt::format("{}:{} {}", short_path(file), frame.line, name);
@@ -83,13 +83,13 @@ std::string Sites::describe(const Frame& frame) const {
 
 std::string Sites::operation_of(std::uint32_t stack) const {
     std::string found;
-    for (const Frame& frame : info_.stacks[stack]) {
-        const std::string_view file = info_.strings[frame.file];
+    for (const Frame& frame : stacks_[stack]) {
+        const std::string_view file = strings_[frame.file];
         if (is_python(file)) {
             const bool inside = is_torch(file) && !is_standard(file);
-            return found.empty() && inside ? std::string(info_.strings[frame.name]) : found;
+            return found.empty() && inside ? std::string(strings_[frame.name]) : found;
         }
-        if (std::string name = operator_name(info_.strings[frame.name]); !name.empty())
+        if (std::string name = operator_name(strings_[frame.name]); !name.empty())
             found = std::move(name);
     }
     return found;
@@ -98,11 +98,11 @@ std::string Sites::operation_of(std::uint32_t stack) const {
 std::string Sites::place_of(std::uint32_t stack, std::string_view operation) const {
     const Frame* inside = nullptr;   // the innermost of PyTorch's Python
     const Frame* outside = nullptr;  // the innermost of C++ beyond the allocator
-    const std::span<const Frame> frames = info_.stacks[stack];
+    const std::span<const Frame> frames = stacks_[stack];
     for (const Frame& frame : frames) {
-        const std::string_view file = info_.strings[frame.file];
+        const std::string_view file = strings_[frame.file];
         if (!is_python(file)) {
-            if (outside == nullptr && !info_.strings[frame.name].starts_with("c10::"))
+            if (outside == nullptr && !strings_[frame.name].starts_with("c10::"))
                 outside = &frame;
         } else if (!is_torch(file) && !is_standard(file)) {
             return describe(frame);
@@ -120,7 +120,7 @@ std::string Sites::place_of(std::uint32_t stack, std::string_view operation) con
 }
 
 const Sites::Names& Sites::names(std::uint32_t stack) {
-    const std::uint32_t known = stack < info_.stacks.size() ? stack : 0;
+    const std::uint32_t known = stack < stacks_.size() ? stack : 0;
     const auto [place, fresh] = names_.try_emplace(known);
     if (fresh) {
         place->second.operation = operation_of(known);
@@ -131,11 +131,11 @@ const Sites::Names& Sites::names(std::uint32_t stack) {
 
 std::vector<std::string> Sites::frames(std::uint32_t stack) const {
     std::vector<std::string> lines;
-    if (stack >= info_.stacks.size())
+    if (stack >= stacks_.size())
         return lines;
-    for (const Frame& frame : info_.stacks[stack])
-        lines.push_back(fmt::format("{} {}:{}", info_.strings[frame.name],
-                                    info_.strings[frame.file], frame.line));
+    for (const Frame& frame : stacks_[stack])
+        lines.push_back(
+            fmt::format("{} {}:{}", strings_[frame.name], strings_[frame.file], frame.line));
     return lines;
 }
 

@@ -18,8 +18,11 @@ namespace tidemark {
 
 class Sites {
   public:
-    // `info` must outlive the sites.
-    explicit Sites(const TraceInfo& info) : info_(info) {}
+    // What is given must outlive the sites.
+    Sites(const StringTable& strings, const StackTable& stacks)
+        : strings_(strings), stacks_(stacks) {}
+
+    explicit Sites(const TraceInfo& info) : Sites(info.strings, info.stacks) {}
 
     // "torchvision/models/resnet.py:155 forward": the innermost frame of the program or one of its
     // libraries; if there is none, of PyTorch's Python; else the operator, or any frame that is not
@@ -29,6 +32,9 @@ class Sites {
     // "aten::convolution", "ConvolutionBackward0", "batch_norm": the outermost operator below the
     // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
     const std::string& operation(std::uint32_t stack) { return names(stack).operation; }
+
+    // One frame in the words of `place`: Python's with file and line, others by name. O(length).
+    std::string describe(const Frame& frame) const;
 
     // All frames, innermost first, as "function file:line". O(frames).
     std::vector<std::string> frames(std::uint32_t stack) const;
@@ -42,9 +48,9 @@ class Sites {
     const Names& names(std::uint32_t stack);
     std::string place_of(std::uint32_t stack, std::string_view operation) const;
     std::string operation_of(std::uint32_t stack) const;
-    std::string describe(const Frame& frame) const;
 
-    const TraceInfo& info_;
+    const StringTable& strings_;
+    const StackTable& stacks_;
     std::unordered_map<std::uint32_t, Names> names_;
 };
 

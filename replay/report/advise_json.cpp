@@ -66,7 +66,7 @@ Json holders_of(const TraceInfo& info, const Advice& advice) {
 
 // An event's index, or null for one that the trace does not have.
 Json event_or_null(std::uint64_t event) {
-    return event == kNever ? Json() : Json(event);
+    return event == kNotInTrace ? Json() : Json(event);
 }
 
 Json pins_of(const TraceInfo& info, const Advice& advice) {
@@ -83,7 +83,7 @@ Json pins_of(const TraceInfo& info, const Advice& advice) {
                         {"born_event", pin.born},
                         {"born_time_ns", pin.born_time},
                         {"ends_event", event_or_null(pin.ends)},
-                        {"ends_time_ns", pin.ends == kNever ? Json() : Json(pin.end_time)},
+                        {"ends_time_ns", pin.ends == kNotInTrace ? Json() : Json(pin.end_time)},
                         {"stack", sites.frames(pin.stack)}});
     }
     return list;

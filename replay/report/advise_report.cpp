@@ -168,7 +168,7 @@ std::string gaps_text(const TraceInfo& info, const Advice& advice) {
 
 // "events 5 to 99,559, 1.20 s", "event 5 to the end".
 std::string lifetime(const TraceInfo& info, const Pin& pin) {
-    if (pin.ends == kNever)
+    if (pin.ends == kNotInTrace)
         return fmt::format("event {} to the end", format_count(pin.born));
     std::string text =
         fmt::format("events {} to {}", format_count(pin.born), format_count(pin.ends));

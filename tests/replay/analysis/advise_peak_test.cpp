@@ -56,7 +56,7 @@ TEST_CASE("the peak is found with what lives there", "[advise]") {
     CHECK(picture.growth.event == 18);
     REQUIRE(picture.growth.live.size() == 2);  // without the request itself
     CHECK(picture.growth.live[0].ends == 19);
-    CHECK(picture.growth.live[1].ends == kNever);
+    CHECK(picture.growth.live[1].ends == kNotInTrace);
 }
 
 TEST_CASE("of all events at the peak the one with most in use is looked at", "[advise]") {
@@ -87,7 +87,7 @@ TEST_CASE("an empty trace has no peak", "[advise]") {
     const PeakPicture picture = picture_of(trace);
     Sites sites(trace.info());
 
-    CHECK(picture.reserved.event == kNever);
+    CHECK(picture.reserved.event == kNotInTrace);
     CHECK(memory_use(picture, false).reserved == 0);
     CHECK(gaps(picture, false).asked == 0);
     CHECK(pins(picture, false, sites, 5).empty());
@@ -169,7 +169,7 @@ TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
     CHECK(found[0].block_bytes == 8_MiB);
     CHECK(found[0].in_use == 8_MiB);
     CHECK(found[0].born == 4);
-    CHECK(found[0].ends == kNever);
+    CHECK(found[0].ends == kNotInTrace);
 }
 
 TEST_CASE("pages that are free as a whole pin nothing", "[advise]") {
