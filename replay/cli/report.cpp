@@ -1,0 +1,209 @@
+// tidemark report: what came of a run, or of several, as one page for any browser, or as text.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/analysis/advise.h"
+#include "replay/cli/machine_options.h"
+#include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
+#include "replay/report/html_report.h"
+#include "replay/report/json_values.h"
+#include "replay/scenario/recorded_policy.h"
+#include "traces/io/output_file.h"
+
+namespace tidemark::commands {
+namespace {
+
+class Report final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.list({"RUN", "", "traces of any format, - or generate:NAME:options", true},
+                       paths_);
+        arguments.text({"-o,--output", "FILE", "the page; - is standard output"}, output_);
+        arguments.list({"-p,--policy", "P[:k=v,...]",
+                        "a policy; the first is what others are compared with (default: the "
+                        "recorded one)"},
+                       policies_);
+        arguments.bytes(
+            {"--memory", "SIZE", "of the simulated device; else as recorded, or the profile's"},
+            memory_);
+        arguments.bytes({"--limit", "SIZE", "per process, on reserved memory (default: none)"},
+                        limit_);
+        arguments.text({"--profile", "NAME",
+                        "costs of device calls: h200 (default), or a file that calibrate wrote"},
+                       profile_);
+        arguments.text({"--title", "TEXT", "over the page (default: the traces' names)"}, title_);
+        arguments.flag({"--no-advise", "", "leave out what advise finds, which takes longest"},
+                       no_advise_);
+        arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
+        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(check_words());
+        std::vector<std::unique_ptr<Trace>> traces;
+        ReportInput report;
+        report.provenance = context.provenance();
+        for (const std::string& path : paths_) {
+            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
+            report.traces.push_back({trace_name(path), trace.get(), std::nullopt});
+            traces.push_back(std::move(trace));
+        }
+        report.title = title_.empty() ? names(report) : title_;
+        for (std::size_t i = 0; i < traces.size(); ++i)
+            TM_TRY(add_runs(context, report, i));
+        if (!no_advise_)
+            for (std::size_t i = 0; i < traces.size(); ++i)
+                TM_TRY(add_advice(context, report, i));
+        return write(context, report);
+    }
+
+  private:
+    // Wrong words are told before long files are read.
+    Result<void> check_words() const {
+        if (std::count(paths_.begin(), paths_.end(), "-") > 1)
+            return fail(ErrorCode::bad_option, "can be read once only", "-");
+        for (const std::string& policy : policies_)
+            TM_TRY(parse_policy(policy));
+        if (text_ && !output_.empty())
+            return fail(ErrorCode::bad_option, "--text prints and writes no page", "--output",
+                        "give one of them");
+        if (text_ && json_)
+            return fail(ErrorCode::bad_option, "--text prints no object", "--json",
+                        "give one of them");
+        if (!text_ && output_.empty())
+            return fail(ErrorCode::bad_option, "says where the page goes", "--output",
+                        "-o report.html; or --text to read it here");
+        return allow_report(output_, json_);
+    }
+
+    static std::string names(const ReportInput& report) {
+        std::string text;
+        for (const ReportedTrace& trace : report.traces)
+            text += (text.empty() ? "" : ", ") + trace.name;
+        return text;
+    }
+
+    Scenario scenario(const std::string& path, const std::string& policy) const {
+        Scenario scenario;
+        scenario.trace = path;
+        scenario.policy = policy;
+        scenario.memory = memory_;
+        scenario.limit = limit_;
+        if (!profile_.empty())
+            scenario.profile = profile_;
+        return scenario;
+    }
+
+    Result<void> add_runs(Context& context, ReportInput& report, std::size_t index) const {
+        const Trace& trace = *report.traces[index].trace;
+        const std::string& name = report.traces[index].name;
+        const std::vector<std::string> recorded{""};
+        for (const std::string& policy : policies_.empty() ? recorded : policies_) {
+            Progress progress(context.terminal(), "replaying " + name);
+            RecordHistoryOptions options;
+            options.keep = false;  // a report leaves nothing but itself
+            options.progress = [&](std::uint64_t done) {
+                progress.show_events(done, trace.info().event_count);
+            };
+            Result<RecordedRun> run =
+                record_history(trace, scenario(paths_[index], policy), options);
+            if (!run)
+                return tl::make_unexpected(in_trace(std::move(run).error(), paths_[index]));
+            std::string label = policy.empty() ? run->run.scenario.policy : policy;
+            if (report.traces.size() > 1)
+                label = name + ", " + label;
+            report.runs.push_back({index, std::move(label), std::move(*run)});
+        }
+        return {};
+    }
+
+    Result<void> add_advice(Context& context, ReportInput& report, std::size_t index) const {
+        ReportedTrace& trace = report.traces[index];
+        Progress progress(context.terminal(), "trying settings on " + trace.name);
+        AdviseOptions options;
+        options.memory = memory_;
+        options.limit = limit_;
+        if (!profile_.empty())
+            options.profile = profile_;
+        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+            progress.show_events(done, total);
+        };
+        Result<Advice> advice = tidemark::advise(*trace.trace, options);
+        if (!advice)
+            return tl::make_unexpected(in_trace(std::move(advice).error(), paths_[index]));
+        trace.advice = std::move(*advice);
+        return {};
+    }
+
+    Result<ExitCode> write(Context& context, const ReportInput& report) const {
+        if (text_) {
+            context.print(text_report(report));
+            return ExitCode::yes;
+        }
+        const std::string page = html_report(report);
+        TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(output_));
+        TM_TRY(file->write(page));
+        TM_TRY(file->commit());
+        if (json_)
+            context.print(summary_json(context, report, page.size()));
+        else if (output_ != "-")
+            context.print(fmt::format("{}: {} of {} in {}\n", output_,
+                                      report.runs.size() == 1
+                                          ? std::string("one run")
+                                          : fmt::format("{} runs", report.runs.size()),
+                                      names(report), format_bytes(page.size())));
+        return ExitCode::yes;
+    }
+
+    std::string summary_json(const Context& context, const ReportInput& report,
+                             std::size_t size) const {
+        report::Json runs = report::Json::array();
+        for (const ReportedRun& run : report.runs)
+            runs.push_back(
+                {{"trace", report.traces[run.trace].name},
+                 {"policy", run.recorded.run.scenario.policy},
+                 {"events", run.recorded.run.summary.events},
+                 {"peak_reserved_bytes", run.recorded.run.measurement("peak_reserved_bytes").whole},
+                 {"out_of_memory", run.recorded.run.measurement("out_of_memory").whole}});
+        return report::text_of({{"target", output_},
+                                {"bytes", size},
+                                {"title", report.title},
+                                {"advised", !no_advise_},
+                                {"runs", std::move(runs)},
+                                {"provenance", report::provenance_of(context.provenance())}});
+    }
+
+    std::vector<std::string> paths_;
+    std::string output_;
+    std::vector<std::string> policies_;
+    Bytes memory_ = 0;
+    Bytes limit_ = 0;
+    std::string profile_;
+    std::string title_;
+    bool no_advise_ = false;
+    bool text_ = false;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo report_command() {
+    return {
+        .name = "report",
+        .summary = "one page about a run, for any browser: figures, curves, map, findings",
+        .examples =
+            "  tidemark report snapshot.pickle -o report.html\n"
+            "  tidemark report run.tmk -p torch -p best-fit -p buddy -o policies.html\n"
+            "  tidemark report before.pickle after.pickle -o both.html --no-advise\n"
+            "  tidemark report run.tmk --limit 40GiB --title 'at 40 GiB' -o - > report.html\n"
+            "  tidemark report snapshot.pickle --text             the same in words\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Report>(); },
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,16 @@
+// The files of page/, carried inside the program: what a report page looks like and does. Plain
+// text, put together by CMake.
+#pragma once
+
+#include <string_view>
+
+namespace tidemark::report {
+
+// With "{{names}}" where html_report.cpp fills in what it has to say.
+std::string_view page_markup();
+
+std::string_view page_style();
+
+std::string_view page_script();
+
+}  // namespace tidemark::report

@@ -1,0 +1,204 @@
+// Answer, figures and comparison in words.
+#include "replay/report/report_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/text.h"
+
+namespace tidemark::report {
+namespace {
+
+constexpr std::array<std::string_view, 8> kCompared{
+    "peak_reserved_bytes",
+    "out_of_memory",
+    "external_fragmentation_at_peak",
+    "mean_reserved_bytes",
+    "driver_ns",
+    "stall_ns",
+    "retries",
+    "overhead_ratio",
+};
+
+Bytes bytes_of(const ReportedRun& run, std::string_view name) {
+    return run.recorded.run.measurement(name).whole;
+}
+
+Bytes peak_reserved(const ReportedRun& run) {
+    return bytes_of(run, "peak_reserved_bytes");
+}
+
+std::uint64_t refused(const ReportedRun& run) {
+    return bytes_of(run, "out_of_memory");
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
+
+double ratio(Bytes part, Bytes whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// The run of the same trace that peaks lowest without a refusal; null if it is the first itself.
+const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
+    const ReportedRun* best = &first;
+    for (const ReportedRun& run : input.runs) {
+        if (run.trace != first.trace || refused(run) > refused(*best))
+            continue;
+        if (refused(run) < refused(*best) || peak_reserved(run) < peak_reserved(*best))
+            best = &run;
+    }
+    return best == &first ? nullptr : best;
+}
+
+std::string answer_of(const ReportInput& input, const ReportedRun& run) {
+    const Bytes peak = peak_reserved(run);
+    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    std::string text =
+        fmt::format("{} under {} ", input.traces[run.trace].name, run.recorded.run.policy_name);
+    if (peak == 0)
+        return text + "took no memory.";
+    text += fmt::format("peaked at {}", format_bytes(peak));
+    if (peak > asked)
+        text += fmt::format(", {} more than the program ever asked for at once ({} of the peak)",
+                            format_bytes(peak - asked), percent(ratio(peak - asked, peak)));
+    text += ".";
+    if (refused(run) > 0)
+        text += fmt::format(" It ran out of memory {}.",
+                            refused(run) == 1 ? "once" : format_count(refused(run)) + " times");
+    const ReportedRun* best = lowest(input, run);
+    if (best != nullptr && peak_reserved(*best) < peak)
+        text += fmt::format(" Under {} it would have been {}, {} less.", best->label,
+                            format_bytes(peak_reserved(*best)),
+                            percent(1 - ratio(peak_reserved(*best), peak)));
+    else if (best != nullptr)
+        text += fmt::format(" Under {} it would have been refused {}.", best->label,
+                            refused(*best) == 0 ? "nothing" : "less often");
+    return text;
+}
+
+}  // namespace
+
+std::string_view to_text(Weight weight) {
+    switch (weight) {
+        case Weight::note:
+            return "note";
+        case Weight::warning:
+            return "warning";
+        case Weight::problem:
+            return "problem";
+    }
+    return "";
+}
+
+std::span<const std::string_view> compared_figures() {
+    return kCompared;
+}
+
+std::string figure_name(const Measurement& measurement) {
+    std::string name(measurement.name);
+    for (const std::string_view unit : {"_bytes", "_ns"})
+        if (name.ends_with(unit))
+            name.resize(name.size() - unit.size());
+    if (name == "external_fragmentation_at_peak")
+        return "fragmentation at peak";
+    if (name == "overhead_ratio")
+        return "peak / asked for";
+    if (name == "driver" || name == "stall")
+        name += " time";
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run) {
+    return *std::ranges::find_if(
+        input.runs, [&run](const ReportedRun& each) { return each.trace == run.trace; });
+}
+
+std::string change_text(const Measurement& now, const Measurement& before) {
+    if (now.value() == before.value())
+        return "the same";
+    const bool less = now.value() < before.value();
+    std::string text;
+    if (now.unit == Unit::count || before.value() == 0)
+        text = less ? "less" : "more";
+    else
+        text = fmt::format("{:.1f} % {}", 100 * std::abs(now.value() / before.value() - 1),
+                           less ? "less" : "more");
+    if (now.better == Better::neither)
+        return text;
+    return text + (less == (now.better == Better::less) ? ", better" : ", worse");
+}
+
+std::string answer(const ReportInput& input) {
+    std::string text;
+    for (std::size_t trace = 0; trace < input.traces.size(); ++trace) {
+        const auto first = std::ranges::find_if(
+            input.runs, [trace](const ReportedRun& run) { return run.trace == trace; });
+        if (first == input.runs.end())
+            continue;
+        text += (text.empty() ? "" : " ") + answer_of(input, *first);
+        const std::vector<ReportFinding> found = findings(input, trace);
+        if (!found.empty() && found.front().weight != Weight::note)
+            text += fmt::format(" Look first at: {}.", found.front().title);
+    }
+    return text;
+}
+
+std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
+    const TraceInfo& info = input.traces[run.trace].trace->info();
+    const Bytes peak = peak_reserved(run);
+    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    std::vector<Fact> list;
+    list.push_back(
+        {"Peak reserved", format_bytes(peak),
+         fmt::format("at event {}", format_count(bytes_of(run, "peak_reserved_event")))});
+    list.push_back({"Asked for", format_bytes(asked), "by the program, at its own peak"});
+    list.push_back({"Not asked for", format_bytes(peak - std::min(peak, asked)),
+                    percent(ratio(peak - std::min(peak, asked), peak)) + " of the peak"});
+    list.push_back({"Free when it peaked",
+                    figure_text(run.recorded.run.measurement("external_fragmentation_at_peak")),
+                    fmt::format("of the reserved bytes, at event {}",
+                                format_count(bytes_of(run, "peak_reserved_event")))});
+    list.push_back({"Out of memory", format_count(refused(run)),
+                    fmt::format("refusals, {} retries", format_count(bytes_of(run, "retries")))});
+    list.push_back({"Driver time", figure_text(run.recorded.run.measurement("driver_ns")),
+                    format_count(bytes_of(run, "device_calls")) + " calls of the device"});
+    list.push_back({"Events", format_count(info.event_count),
+                    info.duration > 0 ? "in " + format_duration(info.duration)
+                                      : std::string("without times")});
+    return list;
+}
+
+std::string curve_text(const ReportedRun& run) {
+    const History& history = *run.recorded.history;
+    const std::size_t events = history.counts().events;
+    if (events == 0)
+        return "There are no events.";
+    const auto last = static_cast<EventIndex>(events - 1);
+    const EventIndex peak = history.peak_event(Series::reserved);
+    const SeriesValues at_peak = history.values(peak);
+    const SeriesValues at_end = history.values(last);
+    std::string text = fmt::format(
+        "Reserved memory begins at {}, peaks at {} ({} of the way, event {}, with {} allocated and "
+        "{} asked for) and ends at {}, with {} allocated.",
+        format_bytes(history.values(0)[Series::reserved]), format_bytes(at_peak[Series::reserved]),
+        percent(ratio(peak, std::max<EventIndex>(last, 1))), format_count(peak),
+        format_bytes(at_peak[Series::allocated]), format_bytes(at_peak[Series::requested]),
+        format_bytes(at_end[Series::reserved]), format_bytes(at_end[Series::allocated]));
+    text += " In tenths of the run it stood at most at";
+    std::vector<SeriesColumn> tenths(10);
+    const AxisUnit unit = history.time(last) > history.time(0) ? AxisUnit::time : AxisUnit::events;
+    history.series(unit, history.position(unit, 0), history.end(unit), tenths);
+    for (std::size_t i = 0; i < tenths.size(); ++i)
+        text +=
+            fmt::format("{} {}", i == 0 ? "" : ",", format_bytes(tenths[i].max[Series::reserved]));
+    return text + ".";
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,384 @@
+// Compare: runs stacked over one time axis at the same scale, what one of them has more than
+// another, where they part, and a table of figures that says who did better.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/table.h"
+#include "viz/draw/time_area.h"
+#include "viz/model/comparison.h"
+#include "viz/model/moment.h"
+#include "viz/model/timeline_columns.h"
+#include "viz/views/compare_plot.h"
+#include "viz/views/hover_card.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kPad = 6;          // points
+constexpr float kLeastPlot = 54;   // points of height that a run needs
+constexpr float kMostPlot = 220;   // and makes use of
+constexpr float kStrip = 92;       // points of the strip of differences
+constexpr float kTableFrom = 380;  // points of height from which on there is a table
+constexpr double kTableShare = 0.36;
+constexpr double kHeadroom = 1.1;
+
+struct CompareBoxes {
+    Box header;
+    std::vector<Box> plots;
+    Box strip;
+    Box whole;  // plots and strip: what takes the mouse
+    Box table;  // may be empty
+};
+
+class CompareView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        choose_runs(frame);
+        if (chosen_.size() < 2)
+            return draw_notice(frame.canvas, frame.area, empty_text(frame.session));
+        const CompareBoxes boxes = boxes_of(frame);
+        compared_ = chosen_;
+        chosen_.resize(std::min(chosen_.size(), boxes.plots.size()));
+        look(frame, boxes);
+        look_for_divergence(frame);
+
+        TimeArea area(frame, boxes.whole, "compare");
+        draw_header(frame, boxes.header);
+        for (std::size_t i = 0; i < chosen_.size(); ++i)
+            draw_run(frame, boxes.plots[i], i);
+        draw_strip(frame, boxes.strip);
+        draw_divergence(frame, area, boxes);
+        area.draw_cursors();
+        area.draw_axis();
+        draw_figures(frame, boxes.table);
+        describe(frame, area);
+    }
+
+    bool busy() const override { return divergence_job_.running(); }
+
+  private:
+    struct Chosen {
+        std::size_t run = 0;  // of the session
+        std::shared_ptr<const History> history;
+        std::string label;
+        std::span<const SeriesColumn> columns;
+    };
+
+    // The first run and the shown one are what the strip subtracts: they come first, so that a low
+    // window leaves out others.
+    void choose_runs(const Frame& frame) {
+        chosen_.clear();
+        const std::vector<ViewedRun>& runs = frame.session.runs;
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            if (runs[i].history && runs[i].history->counts().events > 0)
+                chosen_.push_back({i, runs[i].history, runs[i].label, {}});
+        const auto shown =
+            std::find_if(chosen_.begin(), chosen_.end(),
+                         [&frame](const Chosen& each) { return each.run == frame.selection.run; });
+        if (shown != chosen_.end() && shown - chosen_.begin() > 1)
+            std::rotate(chosen_.begin() + 1, shown, shown + 1);
+    }
+
+    static std::string empty_text(const Session& session) {
+        const auto loading =
+            std::any_of(session.runs.begin(), session.runs.end(), [](const ViewedRun& run) {
+                return run.state.phase == LoadState::Phase::waiting ||
+                       run.state.phase == LoadState::Phase::loading;
+            });
+        if (session.runs.size() > 1 && loading)
+            return "The runs to compare are still being loaded.";
+        if (session.runs.size() > 1)
+            return "Of these runs not two have a history that could be compared.";
+        return "There is one run only, so there is nothing to compare it with.\nOpen the trace "
+               "under several policies:  tidemark view FILE --policy torch --policy best-fit";
+    }
+
+    CompareBoxes boxes_of(const Frame& frame) const {
+        const Canvas& canvas = frame.canvas;
+        const float pad = std::round(canvas.px(kPad));
+        const Box across = plot_box(canvas, frame.area);
+        CompareBoxes boxes;
+        const float line = std::round(canvas.line_height() + canvas.px(8));
+        boxes.header = {across.left, frame.area.top + pad, across.right,
+                        frame.area.top + pad + line};
+        float bottom = frame.area.bottom;
+        if (frame.area.height() >= canvas.px(kTableFrom)) {
+            const float rows = 1.5F + static_cast<float>(chosen_.size());
+            const float height = std::min(rows * canvas.line_height() * 1.4F,
+                                          frame.area.height() * static_cast<float>(kTableShare));
+            boxes.table = {frame.area.left, std::round(bottom - height), frame.area.right, bottom};
+            bottom = boxes.table.top - pad;
+        }
+        bottom -= TimeArea::axis_height(canvas);
+        const float strip = std::min(canvas.px(kStrip), (bottom - boxes.header.bottom) / 3);
+        const float top = boxes.header.bottom + pad;
+        const float room = bottom - strip - pad - top;
+        const auto fits = static_cast<std::size_t>(
+            std::max(std::floor(room / (canvas.px(kLeastPlot) + pad)), 2.0F));
+        const std::size_t plots = std::min(chosen_.size(), fits);
+        const float height = std::min(room / static_cast<float>(plots), canvas.px(kMostPlot) + pad);
+        for (std::size_t i = 0; i < plots; ++i) {
+            const float at = std::round(top + height * static_cast<float>(i));
+            boxes.plots.push_back({across.left, at, across.right, std::round(at + height) - pad});
+        }
+        const float strip_top = boxes.plots.back().bottom + pad;
+        boxes.strip = {across.left, strip_top, across.right, std::round(strip_top + strip)};
+        boxes.whole = {across.left, top, across.right, boxes.strip.bottom};
+        return boxes;
+    }
+
+    void look(const Frame& frame, const CompareBoxes& boxes) {
+        const auto columns =
+            static_cast<std::size_t>(std::max(std::floor(boxes.whole.width()), 1.0F));
+        columns_.resize(std::max(columns_.size(), frame.session.runs.size()));
+        top_ = 1;
+        for (Chosen& each : chosen_) {
+            if (!columns_[each.run])
+                columns_[each.run] = std::make_unique<TimelineColumns>();
+            each.columns = columns_[each.run]->look(each.history, frame.camera.unit(),
+                                                    frame.camera.window(), columns);
+            // The same scale at every zoom, so that heights stay comparable.
+            const Series series = Series::reserved;
+            const EventIndex peak = each.history->peak_event(series);
+            top_ = std::max(top_, each.history->values(peak)[series]);
+        }
+        top_ = static_cast<Bytes>(kHeadroom * static_cast<double>(top_));
+        difference_.resize(columns);
+        subtract(first().columns, second().columns, Series::reserved, difference_);
+        mark_common(frame);
+    }
+
+    // Beyond the end of the shorter one there is nothing to subtract.
+    void mark_common(const Frame& frame) {
+        const AxisUnit unit = frame.camera.unit();
+        const Position end = std::min(first().history->end(unit), second().history->end(unit));
+        const Window& window = frame.camera.window();
+        for (std::size_t i = 0; i < difference_.size(); ++i)
+            difference_[i].both =
+                column_edge(window.begin, window.end, i, difference_.size()) < end;
+    }
+
+    const Chosen& first() const { return chosen_[0]; }
+
+    const Chosen& second() const { return chosen_[1]; }
+
+    bool aligned(const Frame& frame) const {
+        return alignment(frame.session.runs[first().run], frame.session.runs[second().run]) ==
+               Alignment::events;
+    }
+
+    void look_for_divergence(const Frame& frame) {
+        if (!aligned(frame)) {
+            divergence_job_.cancel();
+            divergence_.reset();
+            asked_ = {};
+            return;
+        }
+        const std::pair asked{first().history, second().history};
+        const bool grown = divergence_ && !divergence_->reserved &&
+                           divergence_->compared < std::min(asked.first->counts().events,
+                                                            asked.second->counts().events);
+        if (asked != asked_ || (grown && !divergence_job_.running())) {
+            if (asked != asked_)
+                divergence_.reset();
+            asked_ = asked;
+            divergence_job_.start([asked](const Cancelled& cancelled) {
+                return find_divergence(*asked.first, *asked.second, cancelled);
+            });
+        }
+        if (auto found = frame.still ? divergence_job_.wait() : divergence_job_.take())
+            divergence_ = *found;
+    }
+
+    void draw_header(Frame& frame, const Box& box) {
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        std::string words;
+        if (!aligned(frame))
+            words = "Different traces: laid side by side by the time from each one's start.";
+        else if (!divergence_)
+            words = "Looking for the first difference ...";
+        else if (divergence_->reserved)
+            words = fmt::format("Reserved memory differs first at event {}.",
+                                format_count(*divergence_->reserved));
+        else
+            words = fmt::format("No difference in reserved memory in {} events.",
+                                format_count(divergence_->compared));
+        const std::size_t hidden = compared_.size() - chosen_.size();
+        if (hidden > 0)
+            words += fmt::format(" {} more {} in the table only.", hidden,
+                                 hidden == 1 ? "run is" : "runs are");
+        float right = box.right;
+        if (divergence_ && divergence_->reserved)
+            right = draw_go_button(frame, box);
+        canvas.text_within({box.left, box.top + canvas.px(4), right - canvas.px(8), box.bottom},
+                           words, theme.text);
+    }
+
+    // Returns where it begins.
+    float draw_go_button(Frame& frame, const Box& box) {
+        constexpr std::string_view kWords = "Go to the first difference";
+        Canvas& canvas = frame.canvas;
+        const float left = box.right - canvas.text_width(kWords) - canvas.px(20);
+        const Box place{left, box.top, box.right, box.bottom};
+        bool hot = false;
+        if (!frame.still) {
+            const ImVec2 kept = ImGui::GetCursorScreenPos();
+            ImGui::SetCursorScreenPos({place.left, place.top});
+            if (ImGui::InvisibleButton("first-difference", {place.width(), place.height()}))
+                go_to_divergence(frame);
+            hot = ImGui::IsItemHovered();
+            ImGui::SetCursorScreenPos(kept);
+        }
+        const Theme& theme = canvas.theme();
+        canvas.fill(place, hot ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
+        canvas.outline(place, theme.border);
+        canvas.text({(place.left + place.right) / 2, place.top + canvas.px(4)}, kWords,
+                    theme.accent, Align::centre);
+        return left;
+    }
+
+    void go_to_divergence(Frame& frame) const {
+        const Position at = first().history->position(frame.camera.unit(), *divergence_->reserved);
+        const Position half = std::max<Position>(
+            std::min(frame.camera.window().length(), frame.camera.extent() / 20) / 2,
+            Camera::kShortest);
+        frame.camera.show({at - half, at + half});
+        frame.selection.cursor = at;
+    }
+
+    void draw_run(Frame& frame, const Box& box, std::size_t index) const {
+        Canvas& canvas = frame.canvas;
+        const Chosen& run = chosen_[index];
+        canvas.fill(box, canvas.theme().plot);
+        const ByteScale scale{box, top_};
+        draw_byte_axis(canvas, scale);
+        canvas.clip(box);
+        draw_series(canvas, scale, run.columns, {true, true, true, true});
+        canvas.unclip();
+        canvas.outline(box, canvas.theme().border);
+        const auto at = instant_of(*run.history, frame.camera.unit(), frame.selection.looked_at());
+        std::string words = letter_of(index).empty() ? run.label : letter_of(index) + run.label;
+        const EventIndex peak = run.history->peak_event(Series::reserved);
+        words +=
+            fmt::format(", peak {}", format_bytes(run.history->values(peak)[Series::reserved]));
+        if (at && frame.selection.looked_at())
+            words += fmt::format(", here {}",
+                                 format_bytes(run.history->values(at->event)[Series::reserved]));
+        canvas.label({box.left + canvas.px(6), box.top + canvas.px(4)}, words, canvas.theme().text);
+    }
+
+    static std::string letter_of(std::size_t index) {
+        return index < 2 ? fmt::format("{}: ", index == 0 ? "A" : "B") : std::string{};
+    }
+
+    void draw_strip(Frame& frame, const Box& box) const {
+        draw_differences(frame.canvas, box, difference_);
+        frame.canvas.label({box.left + frame.canvas.px(6), box.top + frame.canvas.px(4)},
+                           "A - B, reserved:  + A holds more   - B holds more",
+                           frame.canvas.theme().text);
+    }
+
+    void draw_divergence(Frame& frame, const TimeArea& area, const CompareBoxes& boxes) const {
+        if (!divergence_ || !divergence_->reserved)
+            return;
+        const Position at = first().history->position(frame.camera.unit(), *divergence_->reserved);
+        const Window& window = frame.camera.window();
+        if (at < window.begin || at >= window.end)
+            return;
+        Canvas& canvas = frame.canvas;
+        const float x = std::round(area.to_x(at));
+        const Colour colour = canvas.theme().warning;
+        const float reach = canvas.px(5);
+        for (float y = boxes.whole.top; y < boxes.whole.bottom; y += canvas.px(8))
+            canvas.vertical(x, y, std::min(y + canvas.px(4), boxes.whole.bottom), colour);
+        canvas.triangle({x - reach, boxes.whole.top - reach}, {x + reach, boxes.whole.top - reach},
+                        {x, boxes.whole.top + reach}, colour);
+    }
+
+    // A line for each run, also for those that have no plot.
+    void draw_figures(Frame& frame, const Box& box) {
+        if (box.height() <= 0)
+            return;
+        std::vector<const ViewedRun*> runs;
+        for (const Chosen& each : compared_)
+            runs.push_back(&frame.session.runs[each.run]);
+        const std::vector<ComparedFigure> figures = compare_figures(runs);
+        std::vector<VirtualColumn> columns;
+        columns.push_back({.title = "run"});
+        for (const ComparedFigure& figure : figures)
+            columns.push_back({.title = figure.name, .droppable = true});
+        TableContent content;
+        content.columns = columns;
+        content.rows = runs.size();
+        content.text = [this, &figures](std::uint64_t row, std::size_t column) {
+            return column == 0 ? letter_of(row) + compared_[row].label
+                               : cell_text(figures[column - 1].cells[row]);
+        };
+        table_.draw(frame, box, "figures", content);
+    }
+
+    static std::string cell_text(const ComparedCell& cell) {
+        if (cell.judgement == Judgement::none || cell.judgement == Judgement::same)
+            return cell.text;
+        return cell.text + "  " + cell.change;
+    }
+
+    // What is under the mouse, of all runs.
+    void describe(Frame& frame, const TimeArea& area) const {
+        if (frame.still || !area.hovered())
+            return;
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
+        const Position position = area.to_position(mouse.x);
+        HoverCard card;
+        card.head(position_text(
+            frame.camera.unit(), position,
+            std::max<Position>(
+                frame.camera.window().length() / static_cast<Position>(area.columns()), 1)));
+        const Theme& theme = frame.canvas.theme();
+        for (const Chosen& each : chosen_) {
+            const auto event = event_at(*each.history, frame.camera.unit(), position);
+            const SeriesValues values = event ? each.history->values(*event) : SeriesValues{};
+            card.row(theme.reserved, each.label + ", reserved",
+                     format_bytes(values[Series::reserved]));
+            card.row(theme.allocated, "allocated", format_bytes(values[Series::allocated]));
+        }
+        const auto column = static_cast<std::size_t>(
+            std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
+        if (column < difference_.size() && difference_[column].both)
+            card.row(0, "A - B, reserved", signed_bytes(difference_[column].last));
+        card.draw(frame.canvas, mouse, frame.area);
+        frame.selection.described = card.text();
+    }
+
+    std::vector<Chosen> chosen_;                             // those with a plot
+    std::vector<Chosen> compared_;                           // all
+    std::vector<std::unique_ptr<TimelineColumns>> columns_;  // by run
+    std::vector<DifferenceColumn> difference_;
+    Bytes top_ = 1;
+    std::pair<std::shared_ptr<const History>, std::shared_ptr<const History>> asked_;
+    Job<Divergence> divergence_job_;
+    std::optional<Divergence> divergence_;
+    VirtualTable table_;
+};
+
+}  // namespace
+
+ViewInfo compare_view() {
+    return {
+        .name = "compare",
+        .title = "Compare",
+        .summary = "several runs over one axis: differences, where they part, who did better",
+        .place = ViewPlace::main,
+        .make = []() -> std::unique_ptr<View> { return std::make_unique<CompareView>(); },
+    };
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,127 @@
+// Columns from a line in the middle: up to the difference of the last values in full colour, on to
+// that of the largest ones in a lighter one.
+#include "viz/views/compare_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/text.h"
+#include "viz/model/axis_ticks.h"
+
+namespace tidemark::viz {
+namespace {
+
+// Neighbours of one height are one rectangle.
+class Bars {
+  public:
+    Bars(Canvas& canvas, float left) : canvas_(canvas), left_(left) {}
+
+    ~Bars() { flush(); }
+
+    Bars(const Bars&) = delete;
+    Bars& operator=(const Bars&) = delete;
+
+    void add(std::size_t at, float from, float to, Colour colour) {
+        const float top = std::min(from, to);
+        const float bottom = std::max(from, to);
+        if (at == until_ && top == top_ && bottom == bottom_ && colour == colour_) {
+            ++until_;
+            return;
+        }
+        flush();
+        from_ = at;
+        until_ = at + 1;
+        top_ = top;
+        bottom_ = bottom;
+        colour_ = colour;
+    }
+
+  private:
+    void flush() {
+        if (until_ > from_ && bottom_ > top_)
+            canvas_.fill({left_ + static_cast<float>(from_), top_,
+                          left_ + static_cast<float>(until_), bottom_},
+                         colour_);
+        from_ = until_;
+    }
+
+    Canvas& canvas_;
+    float left_;
+    std::size_t from_ = 0;
+    std::size_t until_ = 0;
+    float top_ = 0;
+    float bottom_ = 0;
+    Colour colour_ = 0;
+};
+
+std::int64_t farthest(std::span<const DifferenceColumn> columns) {
+    std::int64_t most = 0;
+    for (const DifferenceColumn& column : columns)
+        if (column.both)
+            most = std::max({most, std::abs(column.most), std::abs(column.last)});
+    return most;
+}
+
+// A round size, as short as the margin is narrow: "+4 GiB".
+std::string signed_tick(std::int64_t bytes) {
+    const std::vector<ByteTick> ticks = byte_ticks(0, static_cast<Bytes>(std::abs(bytes)), 1);
+    return (bytes > 0 ? "+" : "-") + (ticks.empty() ? std::string("0") : ticks.back().label);
+}
+
+}  // namespace
+
+std::string signed_bytes(std::int64_t bytes) {
+    if (bytes == 0)
+        return "0 B";
+    const Bytes size = static_cast<Bytes>(std::abs(bytes));
+    return (bytes > 0 ? "+" : "-") + format_bytes(size);
+}
+
+void draw_differences(Canvas& canvas, const Box& box, std::span<const DifferenceColumn> columns) {
+    const Theme& theme = canvas.theme();
+    canvas.fill(box, theme.plot);
+    const float middle = std::round((box.top + box.bottom) / 2);
+    const std::int64_t most = farthest(columns);
+    const float half = box.height() / 2 - 2;
+    const auto y = [&](std::int64_t bytes) {
+        if (most == 0)
+            return middle;
+        const double share = static_cast<double>(bytes) / static_cast<double>(most);
+        return middle - static_cast<float>(std::round(share * static_cast<double>(half)));
+    };
+    const auto colour = [&](std::int64_t bytes, double share) {
+        return mix(theme.plot, bytes > 0 ? theme.worse : theme.better, share);
+    };
+    canvas.clip(box);
+    // The lighter ones lie behind.
+    const auto draw = [&](std::int64_t DifferenceColumn::*value, double share) {
+        Bars bars(canvas, box.left);
+        for (std::size_t i = 0; i < columns.size() && columns[i].both; ++i)
+            bars.add(i, middle, y(columns[i].*value), colour(columns[i].*value, share));
+    };
+    draw(&DifferenceColumn::most, 0.45);
+    draw(&DifferenceColumn::last, 1);
+    canvas.unclip();
+    canvas.horizontal(middle, box.left, box.right, theme.faint_text);
+    canvas.outline(box, theme.border);
+    const float gap = canvas.px(8);
+    const float line = canvas.line_height();
+    const auto label = [&](std::int64_t bytes) {
+        const float top = std::clamp(y(bytes) - line / 2, box.top, box.bottom - line);
+        canvas.text({box.left - gap, top}, bytes == 0 ? "0" : signed_tick(bytes), theme.faint_text,
+                    Align::right);
+    };
+    label(0);
+    if (most == 0 || box.height() < 4 * line)
+        return;
+    const std::vector<ByteTick> ticks = byte_ticks(0, static_cast<Bytes>(most), 1);
+    const auto last = static_cast<std::int64_t>(ticks.empty() ? 0 : ticks.back().bytes);
+    if (middle - y(last) < line)
+        return;
+    for (const std::int64_t bytes : {last, -last}) {
+        canvas.horizontal(y(bytes), box.left, box.right, theme.grid);
+        label(bytes);
+    }
+}
+
+}  // namespace tidemark::viz
