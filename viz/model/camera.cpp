@@ -1,2 +1,179 @@
 // Camera: see the header.
 #include "viz/model/camera.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tidemark::viz {
+namespace {
+
+// The nearest whole position; what no int64 holds becomes the outermost that is still fit to be
+// added and subtracted.
+Position rounded(long double value) {
+    constexpr long double kFarthest = 0x1p62L;
+    return static_cast<Position>(std::roundl(std::clamp(value, -kFarthest, kFarthest)));
+}
+
+constexpr double kLeastAddresses = 1e-15;
+
+}  // namespace
+
+// The window, moved and then cut so that it lies within the extent and is long enough.
+Window Camera::within(Window window) const {
+    const Position shortest = std::min(kShortest, extent_);
+    const Position length = std::clamp(window.length(), shortest, extent_);
+    const Position begin = std::clamp<Position>(window.begin, 0, extent_ - length);
+    return {begin, begin + length};
+}
+
+void Camera::set_extent(AxisUnit unit, Position end) {
+    const bool is_settled = !places_.empty() && places_[place_] == here();
+    const bool shows_all = unit != unit_ || window_ == Window{0, extent_};
+    unit_ = unit;
+    extent_ = extents_[static_cast<std::size_t>(unit)] = std::max<Position>(end, 1);
+    if (shows_all)
+        window_ = {0, extent_};
+    else if (follows_)
+        window_ = within({extent_ - window_.length(), extent_});
+    else
+        window_ = within(window_);
+    // Growing is no movement that one would want to take back.
+    if (is_settled)
+        places_[place_] = here();
+}
+
+void Camera::set_unit(AxisUnit unit, Position extent, Window window) {
+    settle();
+    unit_ = unit;
+    extent_ = extents_[static_cast<std::size_t>(unit)] = std::max<Position>(extent, 1);
+    window_ = within(window);
+    zoom_.reset();
+}
+
+void Camera::zoom(double factor, Position about) {
+    if (!(factor > 0) || !std::isfinite(factor))
+        return;
+    if (!zoom_ || zoom_->about != about || zoom_->to != window_)
+        zoom_ = Zoom{about, window_, window_, 1};
+    zoom_->factor *= static_cast<long double>(factor);
+    const Window& from = zoom_->from;
+    const long double left = static_cast<long double>(about - from.begin) * zoom_->factor;
+    const long double length = static_cast<long double>(from.length()) * zoom_->factor;
+    const Position begin = rounded(static_cast<long double>(about) - left);
+    const Window wanted{begin, begin + std::max<Position>(rounded(length), 1)};
+    const Position shortest = std::min(kShortest, extent_);
+    if (wanted.length() < shortest) {
+        // The last step in goes as far as it may, with the position still in its place.
+        const long double share = static_cast<long double>(about - window_.begin) /
+                                  static_cast<long double>(window_.length());
+        const Position nearest = about - rounded(share * static_cast<long double>(shortest));
+        window_ = within({nearest, nearest + shortest});
+        zoom_.reset();
+    } else {
+        window_ = within(wanted);
+        zoom_->to = window_;
+        if (window_ != wanted)
+            zoom_.reset();
+    }
+    follows_ = follows_ && window_.end == extent_;
+}
+
+void Camera::pan(double share) {
+    if (!std::isfinite(share))
+        return;
+    const long double way =
+        static_cast<long double>(share) * static_cast<long double>(window_.length());
+    const Position begin = rounded(static_cast<long double>(window_.begin) + way);
+    show({begin, begin + window_.length()});
+}
+
+void Camera::show(Window window) {
+    constexpr Position kFarthest = Position{1} << 62U;
+    window.begin = std::clamp(window.begin, -kFarthest, kFarthest);
+    window.end = std::clamp(window.end, -kFarthest, kFarthest);
+    window_ = within(window);
+    follows_ = follows_ && window_.end == extent_;
+}
+
+void Camera::show_addresses(AddressWindow window) {
+    if (!std::isfinite(window.begin) || !std::isfinite(window.end))
+        return;
+    const double length = std::clamp(window.end - window.begin, kLeastAddresses, 1.0);
+    addresses_.begin = std::clamp(window.begin, 0.0, 1.0 - length);
+    addresses_.end = std::min(addresses_.begin + length, 1.0);
+}
+
+void Camera::zoom_addresses(double factor, double about) {
+    if (!(factor > 0) || !std::isfinite(factor))
+        return;
+    const double length = addresses_.end - addresses_.begin;
+    const double wanted = std::clamp(length * factor, kLeastAddresses, 1.0);
+    const double begin = about - (about - addresses_.begin) * (wanted / length);
+    show_addresses({begin, begin + wanted});
+}
+
+void Camera::pan_addresses(double share) {
+    const double way = share * (addresses_.end - addresses_.begin);
+    show_addresses({addresses_.begin + way, addresses_.end + way});
+}
+
+void Camera::fit() {
+    window_ = {0, extent_};
+    addresses_ = {};
+}
+
+void Camera::follow(bool on) {
+    follows_ = on;
+    if (on)
+        window_ = within({extent_ - window_.length(), extent_});
+}
+
+void Camera::settle() {
+    if (!places_.empty() && places_[place_] == here())
+        return;
+    if (!places_.empty())
+        places_.resize(place_ + 1);
+    places_.push_back(here());
+    if (places_.size() > kSteps)
+        places_.erase(places_.begin());
+    place_ = places_.size() - 1;
+}
+
+bool Camera::undo() {
+    settle();
+    if (place_ == 0)
+        return false;
+    restore(places_[--place_]);
+    return true;
+}
+
+bool Camera::redo() {
+    if (place_ + 1 >= places_.size() || places_[place_] != here())
+        return false;
+    restore(places_[++place_]);
+    return true;
+}
+
+void Camera::restore(const Place& place) {
+    unit_ = place.unit;
+    extent_ = extents_[static_cast<std::size_t>(unit_)];
+    window_ = within(place.window);
+    addresses_ = place.addresses;
+    follows_ = false;
+    places_[place_] = here();
+}
+
+double Camera::to_x(Position position, double width) const {
+    return static_cast<double>(position - window_.begin) / static_cast<double>(window_.length()) *
+           width;
+}
+
+Position Camera::to_position(double x, double width) const {
+    if (!(width > 0))
+        return window_.begin;
+    const long double way = static_cast<long double>(x) / static_cast<long double>(width) *
+                            static_cast<long double>(window_.length());
+    return rounded(static_cast<long double>(window_.begin) + way);
+}
+
+}  // namespace tidemark::viz

@@ -3,6 +3,8 @@
 // that zooming in and out again ends exactly where it began.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,7 +34,7 @@ struct AddressWindow {
 class Camera {
   public:
     // What can be seen at all is [0, end). A growing run calls it again and again: the window stays
-    // unless it follows.
+    // unless it follows, or showed all there was: then it shows all there is.
     void set_extent(AxisUnit unit, Position end);
 
     AxisUnit unit() const { return unit_; }
@@ -94,11 +96,26 @@ class Camera {
 
     AxisUnit unit_ = AxisUnit::time;
     Position extent_ = 1;
+    std::array<Position, 2> extents_{1, 1};  // as last heard, by unit
     Window window_;
     AddressWindow addresses_;
     bool follows_ = false;
+
+    // Steps of zooming about one position count from where they began, so that rounding doesn't
+    // add up.
+    struct Zoom {
+        Position about = 0;
+        Window from;
+        Window to;
+        long double factor = 1;
+    };
+
+    Window within(Window window) const;
+    void restore(const Place& place);
+
     std::vector<Place> places_;
     std::size_t place_ = 0;
+    std::optional<Zoom> zoom_;
 };
 
 }  // namespace tidemark::viz

@@ -46,8 +46,9 @@ struct LiveState {
     bool paused = false;  // the viewer doesn't take what comes
     std::int64_t process = 0;
     double events_per_second = 0;
-    std::uint64_t dropped = 0;  // events that the program could not hand over
-    double ring_share = 0;      // of the fullest ring
+    std::uint64_t dropped = 0;        // events that the program could not hand over
+    double ring_share = 0;            // of the fullest ring
+    std::uint64_t unknown_frees = 0;  // of blocks whose begin is not in the history
 };
 
 // One run: a trace under a policy.
@@ -58,7 +59,7 @@ struct ViewedRun {
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
     std::unique_ptr<Run> run;                // figures; null until complete, and for what is alive
-    std::unique_ptr<TierRun> tiers;          // over GPU, host and disk: then there's no history
+    std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
     std::optional<LiveState> live;
     std::vector<std::string> warnings;
 };
@@ -91,12 +92,23 @@ enum class ColourBy : std::uint8_t { tag, stream, stack, size, age };
 struct Selection {
     std::size_t run = 0;                  // of Session::runs
     std::optional<Position> cursor;       // put by a click; all views show the state there
-    std::optional<Position> hover;        // under the mouse, in whichever view; for one frame
+    std::optional<Position> hover;        // under the mouse, in whichever view: see point_at
     std::optional<BlockIndex> block;      // of `run`
     std::optional<BlockIndex> hot_block;  // under the mouse, for one frame
     std::optional<Window> measure;        // between two cursors: shift-drag
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
+    std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
+    std::string described;        // what is under the mouse, in words, for Ctrl-C; for one frame
+    std::string wanted_view;      // a view to bring up, by name: the shell does and empties it
+    std::vector<Position> marks;  // the user's own, rising
+    bool pointed = false;         // this frame's views have said where the mouse is
+
+    // The mouse is at `position`, says the view that it is over. All views know until it leaves.
+    void point_at(Position position) {
+        hover = position;
+        pointed = true;
+    }
 
     // The position that figures are given for: the mouse's, else the cursor's.
     std::optional<Position> looked_at() const { return hover ? hover : cursor; }

@@ -1,0 +1,106 @@
+// RankedBits: which of many numbered things are meant, at a bit each, with the way from the n-th of
+// them to its number and back in O(log n). It may be looked at while it is filled: readers see the
+// part that is published, so that the first rows of a long list show at once.
+//
+// One writer, any number of readers.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tidemark::viz {
+
+class RankedBits {
+  public:
+    // Room for things numbered below `size`, none of them meant.
+    explicit RankedBits(std::size_t size)
+        : size_(size), words_(size / 64 + 1), ranks_(size / kStride + 2) {}
+
+    // --- the writer's ---------------------------------------------------------------------------
+    // Numbers come in ascending order, each below size().
+
+    void add(std::size_t number) { words_[number / 64] |= std::uint64_t{1} << number % 64; }
+
+    // All numbers below `end` have been decided; amortised O(end / 64). A multiple of kStride, or
+    // size().
+    void publish(std::size_t end) {
+        std::size_t stride = published_.load(std::memory_order_relaxed) / kStride;
+        for (; (stride + 1) * kStride <= end; ++stride)
+            ranks_[stride + 1] = ranks_[stride] + ones(stride * kWords, (stride + 1) * kWords);
+        published_.store(end, std::memory_order_release);
+    }
+
+    // --- the readers' ---------------------------------------------------------------------------
+
+    std::size_t size() const { return size_; }
+
+    // So many are decided.
+    std::size_t published() const { return published_.load(std::memory_order_acquire); }
+
+    bool complete() const { return published() == size_; }
+
+    // How many of the decided ones are meant. O(1).
+    std::size_t count() const { return rank(published()); }
+
+    bool contains(std::size_t number) const {
+        return number < published() && (words_[number / 64] >> number % 64 & 1) != 0;
+    }
+
+    // How many below `number` are meant, of those that are decided. O(1).
+    std::size_t rank(std::size_t number) const {
+        const std::size_t end = published();
+        number = number < end ? number : end;
+        const std::size_t word = number / 64;
+        std::size_t rank = ranks_[number / kStride] + ones(number / kStride * kWords, word);
+        if (number % 64 != 0)
+            rank += static_cast<std::size_t>(
+                std::popcount(words_[word] & ((std::uint64_t{1} << number % 64) - 1)));
+        return rank;
+    }
+
+    // The number of the `nth` that is meant, from 0 on; size() if there are not so many. O(log).
+    std::size_t select(std::size_t nth) const {
+        if (nth >= count())
+            return size_;
+        std::size_t low = 0;  // a stride whose rank is not above nth
+        std::size_t high = published() / kStride + 1;
+        while (low + 1 < high) {
+            const std::size_t middle = (low + high) / 2;
+            (ranks_[middle] <= nth ? low : high) = middle;
+        }
+        std::size_t left = nth - ranks_[low];
+        std::size_t word = low * kWords;
+        for (;; ++word) {
+            const auto inside = static_cast<std::size_t>(std::popcount(words_[word]));
+            if (left < inside)
+                break;
+            left -= inside;
+        }
+        std::uint64_t bits = words_[word];
+        for (; left > 0; --left)
+            bits &= bits - 1;
+        return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+    }
+
+    static constexpr std::size_t kStride = 4096;  // numbers for each rank that is kept
+
+  private:
+    static constexpr std::size_t kWords = kStride / 64;
+
+    std::size_t ones(std::size_t begin, std::size_t end) const {
+        std::size_t sum = 0;
+        for (std::size_t word = begin; word < end; ++word)
+            sum += static_cast<std::size_t>(std::popcount(words_[word]));
+        return sum;
+    }
+
+    std::size_t size_;
+    std::vector<std::uint64_t> words_;
+    std::vector<std::size_t> ranks_;  // ranks_[i]: how many below i * kStride
+    std::atomic<std::size_t> published_ = 0;
+};
+
+}  // namespace tidemark::viz
