@@ -2,6 +2,7 @@
 // window keeps a texture for it, the software rasteriser reads it where it is.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,14 @@ struct Picture {
     std::uint32_t width = 0;
     std::uint32_t height = 0;
     std::vector<Colour> pixels;  // row by row from the top
-    std::uint64_t revision = 0;  // changes when the pixels do
+    std::uint64_t revision = 0;  // of these pixels and no others: next_picture_revision()
 };
+
+// A number that no picture of this process has had: what renderers know its pixels by, so that they
+// take them once. Thread-safe.
+inline std::uint64_t next_picture_revision() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 }  // namespace tidemark::viz

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "viz/draw/frame.h"
+#include "viz/model/axis_ticks.h"
 
 namespace tidemark::viz {
 
@@ -41,6 +42,13 @@ class TimeArea {
     static float axis_height(const Canvas& canvas);
 
   private:
+    void take_mouse(unsigned id);
+    void drag(bool measures, Position under);
+    void draw_axis_labels(const AxisTicks& axis, float top) const;
+    void label_position(Position position, float top, Colour colour) const;
+    void draw_mark(float x) const;
+    void draw_measure(const Window& stretch) const;
+
     Frame& frame_;
     Box box_;
     bool hovered_ = false;

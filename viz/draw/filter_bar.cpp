@@ -1,0 +1,168 @@
+// The filter bar: ImGui's own widgets, in a line.
+#include "viz/draw/filter_bar.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/site_words.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kShownStreams = 256;
+constexpr float kGap = 6;  // points
+
+struct SizeChoice {
+    Bytes least = 0;
+    Bytes most = ~Bytes{0};
+};
+
+constexpr std::array<SizeChoice, 7> kSizes{{{},
+                                            {1_KiB, ~Bytes{0}},
+                                            {1_MiB, ~Bytes{0}},
+                                            {16_MiB, ~Bytes{0}},
+                                            {256_MiB, ~Bytes{0}},
+                                            {1_GiB, ~Bytes{0}},
+                                            {0, 1_MiB - 1}}};
+
+std::string whole_bytes(Bytes bytes) {
+    for (const auto& [unit, name] :
+         {std::pair(1_GiB, "GiB"), std::pair(1_MiB, "MiB"), std::pair(1_KiB, "KiB")})
+        if (bytes >= unit && bytes % unit == 0)
+            return fmt::format("{} {}", bytes / unit, name);
+    return format_bytes(bytes);
+}
+
+std::string stream_text(const std::optional<StreamId>& stream) {
+    return stream ? fmt::format("stream {}", to_integer(*stream)) : "all streams";
+}
+
+// The chip of what is searched for; a click on it ends the search.
+std::string search_text(const Filter& filter) {
+    return filter.text.empty() ? std::string()
+                               : fmt::format("with \"{}\"  x", one_line(filter.text, 24));
+}
+
+void draw_sizes(Frame& frame, float width) {
+    Filter& filter = frame.selection.filter;
+    ImGui::SetNextItemWidth(width);
+    if (!ImGui::BeginCombo("##sizes", size_limits_text(filter).c_str()))
+        return;
+    for (const SizeChoice& choice : kSizes) {
+        Filter other;
+        other.least = choice.least;
+        other.most = choice.most;
+        const bool chosen = filter.least == choice.least && filter.most == choice.most;
+        if (ImGui::Selectable(size_limits_text(other).c_str(), chosen)) {
+            filter.least = choice.least;
+            filter.most = choice.most;
+        }
+    }
+    ImGui::EndCombo();
+}
+
+void draw_streams(Frame& frame, const History& history, float width) {
+    Filter& filter = frame.selection.filter;
+    ImGui::SetNextItemWidth(width);
+    if (!ImGui::BeginCombo("##streams", stream_text(filter.stream).c_str()))
+        return;
+    if (ImGui::Selectable("all streams", !filter.stream))
+        filter.stream.reset();
+    const std::size_t count = std::min(history.streams().size(), kShownStreams);
+    for (std::size_t i = 0; i < count; ++i) {
+        const StreamId stream{static_cast<std::uint32_t>(i)};
+        if (ImGui::Selectable(stream_text(stream).c_str(), filter.stream == stream))
+            filter.stream = stream;
+    }
+    ImGui::EndCombo();
+}
+
+}  // namespace
+
+std::string size_limits_text(const Filter& filter) {
+    if (filter.least == 0 && filter.most == ~Bytes{0})
+        return "all sizes";
+    if (filter.most == ~Bytes{0})
+        return whole_bytes(filter.least) + " and more";
+    if (filter.least == 0)
+        return "below " + whole_bytes(filter.most + 1);
+    return fmt::format("{} to {}", whole_bytes(filter.least), whole_bytes(filter.most));
+}
+
+Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
+                    std::string_view total) {
+    Canvas& canvas = frame.canvas;
+    const float gap = canvas.px(kGap);
+    const float height = ImGui::GetFrameHeight();
+    const Box below{box.left, box.top + height + gap, box.right, box.bottom};
+    if (below.height() <= 0)
+        return below;
+    const float chip = canvas.px(140);
+    float next = left + gap;
+    const auto has_room = [&](float width) { return next + width + gap < box.right; };
+    const auto put = [&](float width) {
+        ImGui::SetCursorScreenPos({next, box.top + gap / 2});
+        next += width + gap;
+    };
+    if (const std::string text = search_text(frame.selection.filter);
+        !text.empty() && has_room(canvas.text_width(text) + gap)) {
+        put(canvas.text_width(text) + 2 * ImGui::GetStyle().FramePadding.x);
+        if (ImGui::Button((text + "##search").c_str()))
+            frame.selection.filter.text.clear();
+    }
+    if (has_room(chip)) {
+        put(chip);
+        draw_sizes(frame, chip);
+    }
+    if (has_room(chip) && history.streams().size() > 1) {
+        put(chip);
+        draw_streams(frame, history, chip);
+    }
+    const float top = box.top + gap / 2;
+    const Box rest{next + gap, top, box.right - gap, top + height};
+    if (rest.width() > canvas.px(40))
+        canvas.text_within(rest, total, canvas.theme().faint_text, Align::right);
+    return below;
+}
+
+std::size_t choose(Frame& frame, ImVec2 at, const char* id, std::span<const std::string_view> names,
+                   std::size_t chosen, float& right) {
+    Canvas& canvas = frame.canvas;
+    const Theme& theme = canvas.theme();
+    const float height = ImGui::GetFrameHeight();
+    const float pad = canvas.px(10);
+    ImGui::PushID(id);
+    float left = at.x;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const float width = canvas.text_width(names[i]) + 2 * pad;
+        const Box box{left, at.y, left + width, at.y + height};
+        bool hovered = false;
+        if (!frame.still) {
+            ImGui::SetCursorScreenPos({box.left, box.top});
+            ImGui::PushID(static_cast<int>(i));
+            if (ImGui::InvisibleButton("choice", {box.width(), box.height()}))
+                chosen = i;
+            hovered = ImGui::IsItemHovered();
+            ImGui::PopID();
+        }
+        const bool on = i == chosen;
+        canvas.fill(box, on        ? mix(theme.panel, theme.accent, 0.35)
+                         : hovered ? mix(theme.panel, theme.text, 0.15)
+                                   : mix(theme.panel, theme.text, 0.06));
+        if (on)
+            canvas.fill({box.left, box.bottom - canvas.px(2), box.right, box.bottom}, theme.accent);
+        canvas.text({left + pad, at.y + (height - canvas.line_height()) / 2}, names[i],
+                    on ? theme.text : theme.faint_text);
+        left += width + 1;
+    }
+    ImGui::PopID();
+    right = left;
+    return chosen;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,27 @@
+// The filter bar: the line above a list that says which blocks it shows: chips for size and stream,
+// one for what is searched for (typed into the window's own search box), and at its right what came
+// of it. Writes the selection's filter, which all views share.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+// Draws into the top of `box`, from `left` on, and returns what is left below. `total` stands at
+// the right, as far as there is room.
+Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
+                    std::string_view total);
+
+// The size limits in words: "1 MiB and more", "below 1 MiB", "all sizes".
+std::string size_limits_text(const Filter& filter);
+
+// A row of exclusive choices drawn as a segmented button at `at`; returns the chosen one. `id`
+// tells rows of one window apart.
+std::size_t choose(Frame& frame, ImVec2 at, const char* id, std::span<const std::string_view> names,
+                   std::size_t chosen, float& right);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,37 @@
+// Fonts: the letters of the viewer at a scale: DejaVu where the system has it, else the font that
+// ImGui carries within, at a whole multiple of its size. Pictures that are compared with golden
+// ones take the latter everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <imgui.h>
+
+namespace tidemark::viz {
+
+enum class FontChoice : std::uint8_t { system, built_in };
+
+constexpr float kSmallestScale = 0.75F;
+constexpr float kLargestScale = 3;
+
+struct Fonts {
+    ImFont* text = nullptr;     // the atlas' default
+    ImFont* fixed = nullptr;    // every letter as wide as the others: addresses, stacks
+    ImFont* heading = nullptr;  // larger
+};
+
+// Fills `atlas` anew for `scale` (brought within its bounds), as a picture of one byte a pixel
+// (whoever renders reads it with GetTexDataAsAlpha8 or ...RGBA32). Signs that a font lacks but that
+// we use (arrows, dashes) are shown by the nearest that it has. Never fails: what can't be read is
+// replaced by the built-in font. Takes some 20 ms with the system's fonts.
+Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice);
+
+// The fonts of the current frame's context, by their places in its atlas. Only after load_fonts.
+Fonts current_fonts();
+
+// Folders of fonts, the user's first.
+std::vector<std::string> font_folders();
+
+}  // namespace tidemark::viz

@@ -1,0 +1,12 @@
+// Style: how ImGui's own widgets look beside what we draw: colours of the theme, sizes of a scale,
+// opaque grounds, straight corners.
+#pragma once
+
+#include "viz/draw/theme.h"
+
+namespace tidemark::viz {
+
+// Of the current context, at any time between frames.
+void apply_style(const Theme& theme, float scale);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,105 @@
+// VirtualTable: rows and columns of text, of any number of rows: only those on the screen are asked
+// for. Its scrollbar counts rows in 64 bits; ImGui's counts pixels in floats, which ends at a
+// million rows.
+//
+// Columns are as wide as the widest text that has stood in them, so that nothing is cut off and
+// nothing jumps back and forth; the stretching ones share what is left; where there is too little,
+// droppable ones go, the last first. A click on a title sorts. Screen's thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+struct VirtualColumn {
+    std::string_view title;
+    Align align = Align::left;
+    bool sorts = false;      // its title can be clicked
+    bool stretches = false;  // takes what is left, cutting texts off
+    bool droppable = false;  // may be left out where there is no room
+    bool hidden = false;     // there is nothing to show in it
+};
+
+// How a row looks beside its text.
+struct RowLook {
+    bool selected = false;
+    bool hot = false;                 // what it is about is under the mouse, here or elsewhere
+    std::optional<Colour> mark = {};  // a small square before the first column
+    std::optional<Colour> text = {};  // instead of the theme's
+};
+
+// What a table is to show.
+struct TableContent {
+    std::span<const VirtualColumn> columns;
+    std::uint64_t rows = 0;
+    std::optional<std::size_t> sorted_by = {};  // a column
+    bool descending = true;
+    std::function<std::string(std::uint64_t row, std::size_t column)> text;
+    std::function<RowLook(std::uint64_t row)> look = {};  // may be empty
+    std::string_view empty;  // what stands there instead of no rows, and what to do about it
+};
+
+// What the mouse did to it.
+struct TableTouch {
+    std::optional<std::uint64_t> hovered;
+    std::optional<std::uint64_t> clicked;
+    std::optional<std::uint64_t> double_clicked;
+    std::optional<std::size_t> title;  // of a column that sorts
+};
+
+class VirtualTable {
+  public:
+    // Draws into `box`. `id` tells tables of one window apart. Cost: the rows on the screen.
+    TableTouch draw(Frame& frame, const Box& box, const char* id, const TableContent& content);
+
+    // Scrolls as little as is needed for the row to be seen, at the next draw.
+    void show(std::uint64_t row) { wanted_ = row; }
+
+    std::uint64_t first_row() const { return first_; }
+
+    // Rows that fit, as of the last draw.
+    std::uint64_t rows_seen() const { return seen_; }
+
+  private:
+    // Where a column stands; not drawn if it has no width.
+    struct Place {
+        float left = 0;
+        float right = 0;
+    };
+
+    void keep_in_bounds(const TableContent& content);
+    void measure(const Canvas& canvas, const TableContent& content);
+    std::vector<Place> places(const Canvas& canvas, const TableContent& content,
+                              const Box& box) const;
+    void take_wheel(const Frame& frame, const Box& box, const TableContent& content);
+    void draw_titles(Frame& frame, const Box& box, const TableContent& content,
+                     const std::vector<Place>& places, TableTouch& touch);
+    void draw_rows(Frame& frame, const Box& box, const TableContent& content,
+                   const std::vector<Place>& places, const TableTouch& touch) const;
+    void draw_scrollbar(Frame& frame, const Box& box, const char* id, const TableContent& content);
+
+    std::uint64_t first_ = 0;
+    std::uint64_t seen_ = 1;
+    std::optional<std::uint64_t> wanted_;
+    std::vector<float> widths_;                    // the widest text of each column so far
+    std::vector<std::vector<std::string>> cells_;  // of the rows seen
+    float scale_ = 0;                              // that the widths are for
+    double grip_ = 0;  // rows between the first one and the mouse that holds the bar
+};
+
+// `text` in lines that fit `width`, broken at blanks where there are some, else wherever it must
+// be. O(length * words).
+std::vector<std::string> wrapped(const Canvas& canvas, std::string_view text, float width);
+
+// A few sentences in the middle of a box that would else be empty.
+void draw_notice(Canvas& canvas, const Box& box, std::string_view text);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,282 @@
+// TimeArea: see the header.
+#include "viz/draw/time_area.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/axis_ticks.h"
+#include "viz/model/moment.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr double kWheelStep = 1.25;  // what one notch makes longer or shorter
+constexpr double kFineWheelStep = 1.05;
+constexpr double kWheelPan = 0.1;   // of the window, for a notch with Shift or to the side
+constexpr float kClickReach = 4;    // points that a click may move
+constexpr float kLabelApart = 110;  // points between labels of the axis
+constexpr float kTallEnough = 48;   // points of height from which on a stretch is labelled
+constexpr float kTickHeight = 4;    // points
+constexpr float kAxisPad = 3;       // points above and below the axis' labels
+constexpr float kLeftMargin = 72;   // points for the labels of vertical axes
+constexpr float kRightMargin = 12;  // points
+
+// What the mouse does with an area that it holds.
+enum Grip : int { kNone, kPan, kMeasure };
+
+void wheel(const ImGuiIO& io, Camera& camera, Position about) {
+    if (io.MouseWheelH != 0)
+        camera.pan(-kWheelPan * static_cast<double>(io.MouseWheelH));
+    if (io.MouseWheel == 0)
+        return;
+    if (io.KeyShift)
+        camera.pan(-kWheelPan * static_cast<double>(io.MouseWheel));
+    else
+        camera.zoom(
+            std::pow(io.KeyCtrl ? kFineWheelStep : kWheelStep, -static_cast<double>(io.MouseWheel)),
+            about);
+}
+
+// Has the held button moved further than a hand trembles?
+bool is_drag(const ImGuiIO& io, float reach) {
+    float farthest = 0;
+    for (const int button : {0, 1, 2}) {
+        if (io.MouseDown[button] || io.MouseReleased[button])
+            farthest = std::max(farthest, io.MouseDragMaxDistanceSqr[button]);
+    }
+    return farthest > reach * reach;
+}
+
+// "12.4 ms, 41,202 events, +3.1 GiB allocated".
+std::string measure_text(const Frame& frame, const Window& stretch) {
+    const AxisUnit unit = frame.camera.unit();
+    std::string text = length_text(unit, stretch.length());
+    const ViewedRun* const run = frame.session.shown(frame.selection.run);
+    if (run == nullptr || !run->history)
+        return text;
+    const History& history = *run->history;
+    if (unit == AxisUnit::time) {
+        const EventIndex events =
+            history.event_from(unit, stretch.end) - history.event_from(unit, stretch.begin);
+        text += fmt::format(", {} {}", format_count(events), events == 1 ? "event" : "events");
+    }
+    const auto allocated = [&](Position at) {
+        const auto event = event_at(history, unit, at);
+        return event ? history.values(*event)[Series::allocated] : 0;
+    };
+    const Bytes before = allocated(stretch.begin);
+    const Bytes after = allocated(stretch.end);
+    if (before == after)
+        return text + ", as much allocated";
+    return text + (after > before ? fmt::format(", +{} allocated", format_bytes(after - before))
+                                  : fmt::format(", -{} allocated", format_bytes(before - after)));
+}
+
+// Positions of one pixel: what need not be told apart.
+Position resolution(const Camera& camera, const Box& box) {
+    const auto width = static_cast<Position>(std::max(box.width(), 1.0F));
+    return std::max<Position>(camera.window().length() / width, 1);
+}
+
+std::size_t label_count(const Canvas& canvas, const Box& box) {
+    return static_cast<std::size_t>(std::max(box.width() / canvas.px(kLabelApart), 1.0F));
+}
+
+}  // namespace
+
+TimeArea::TimeArea(Frame& frame, const Box& box, const char* id) : frame_(frame), box_(box) {
+    if (frame.still || box.width() < 1 || box.height() < 1)
+        return;
+    const ImVec2 kept = ImGui::GetCursorScreenPos();
+    ImGui::SetCursorScreenPos({box.left, box.top});
+    ImGui::InvisibleButton(id, {box.width(), box.height()},
+                           ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight |
+                               ImGuiButtonFlags_MouseButtonMiddle);
+    ImGui::SetItemAllowOverlap();  // legends and buttons may lie over it
+    take_mouse(ImGui::GetID(id));
+    ImGui::SetCursorScreenPos(kept);
+}
+
+void TimeArea::take_mouse(unsigned id) {
+    const ImGuiIO& io = ImGui::GetIO();
+    const bool held = ImGui::IsItemActive();
+    hovered_ = ImGui::IsItemHovered();
+    const Position under = to_position(io.MousePos.x);
+    int& grip = *ImGui::GetStateStorage()->GetIntRef(id, kNone);
+    if (ImGui::IsItemActivated()) {
+        grip = io.KeyShift && io.MouseClicked[0] ? kMeasure : kPan;
+        frame_.selection.grabbed = under;
+        double_clicked_ = io.MouseDoubleClicked[0];
+    }
+    const bool dragged = is_drag(io, frame_.canvas.px(kClickReach));
+    if (held && dragged)
+        drag(grip == kMeasure, under);
+    if (ImGui::IsItemDeactivated()) {
+        clicked_ = io.MouseReleased[0] && !dragged && hovered_ && grip == kPan;
+        if (clicked_)
+            frame_.selection.cursor = std::clamp<Position>(under, 0, frame_.camera.extent() - 1);
+        grip = kNone;
+        frame_.selection.grabbed.reset();
+    }
+    if (!hovered_)
+        return;
+    frame_.selection.point_at(under);
+    wheel(io, frame_.camera, under);
+}
+
+void TimeArea::drag(bool measures, Position under) {
+    Camera& camera = frame_.camera;
+    const Position grabbed = frame_.selection.grabbed.value_or(under);
+    if (measures) {
+        const Position last = camera.extent();
+        const auto [first, second] = std::minmax(grabbed, under);
+        const Position begin = std::clamp<Position>(first, 0, last - 1);
+        frame_.selection.measure = Window{begin, std::clamp(second, begin + 1, last)};
+        return;
+    }
+    const Window window = camera.window();
+    const Position way = grabbed - under;
+    camera.show({window.begin + way, window.end + way});
+}
+
+std::size_t TimeArea::columns() const {
+    return static_cast<std::size_t>(std::max(std::floor(box_.width()), 1.0F));
+}
+
+float TimeArea::to_x(Position position) const {
+    // What lies far outside is as good as just outside, and fits a float.
+    const double width = static_cast<double>(box_.width());
+    const double x = frame_.camera.to_x(position, width);
+    return box_.left + static_cast<float>(std::clamp(x, -width - 100, 2 * width + 100));
+}
+
+Position TimeArea::to_position(float x) const {
+    return frame_.camera.to_position(static_cast<double>(x - box_.left),
+                                     static_cast<double>(box_.width()));
+}
+
+void TimeArea::draw_grid() const {
+    Canvas& canvas = frame_.canvas;
+    const AxisTicks axis =
+        time_ticks(frame_.camera.unit(), frame_.camera.window(), label_count(canvas, box_));
+    for (const Tick& tick : axis.ticks)
+        canvas.vertical(to_x(tick.position), box_.top, box_.bottom, canvas.theme().grid);
+}
+
+void TimeArea::draw_axis() const {
+    Canvas& canvas = frame_.canvas;
+    const Theme& theme = canvas.theme();
+    const AxisTicks axis =
+        time_ticks(frame_.camera.unit(), frame_.camera.window(), label_count(canvas, box_));
+    const float top = box_.bottom;
+    const float tick = canvas.px(kTickHeight);
+    const float text_top = top + tick + canvas.px(kAxisPad) / 2;
+    canvas.horizontal(top, box_.left, box_.right, theme.border);
+    for (const Position fine : axis.fine)
+        canvas.vertical(to_x(fine), top, top + tick / 2, theme.border);
+    for (const Tick& at : axis.ticks)
+        canvas.vertical(to_x(at.position), top, top + tick, theme.faint_text);
+    draw_axis_labels(axis, text_top);
+    if (frame_.selection.cursor)
+        label_position(*frame_.selection.cursor, text_top, theme.cursor);
+    if (frame_.selection.hover && frame_.selection.hover != frame_.selection.cursor)
+        label_position(*frame_.selection.hover, text_top, theme.text);
+}
+
+void TimeArea::draw_axis_labels(const AxisTicks& axis, float top) const {
+    Canvas& canvas = frame_.canvas;
+    float free_from = box_.left - canvas.px(kLeftMargin);
+    if (!axis.base.empty()) {
+        const std::string base = axis.base + " ";
+        free_from += canvas.text({free_from, top}, base, canvas.theme().text);
+    }
+    for (const Tick& tick : axis.ticks) {
+        const float width = canvas.text_width(tick.label);
+        const float room = box_.right + canvas.px(kRightMargin);
+        // In the middle under its tick, but never cut off by the window's edge.
+        const float left = std::min(to_x(tick.position) - width / 2, room - width);
+        if (left < free_from)
+            continue;
+        canvas.text({left, top}, tick.label, canvas.theme().faint_text);
+        free_from = left + width + canvas.px(kAxisPad) * 2;
+    }
+}
+
+// A position on the axis, over its other labels, with its whole width inside.
+void TimeArea::label_position(Position position, float top, Colour colour) const {
+    const Window& window = frame_.camera.window();
+    if (position < window.begin || position >= window.end)
+        return;
+    Canvas& canvas = frame_.canvas;
+    const std::string text =
+        position_text(frame_.camera.unit(), position, resolution(frame_.camera, box_));
+    const float half = canvas.text_width(text) / 2 + canvas.px(kAxisPad);
+    const float x = std::clamp(to_x(position), box_.left + half - canvas.px(kLeftMargin) / 2,
+                               std::max(box_.right - half, box_.left + half));
+    canvas.label({x, top}, text, colour, Align::centre);
+}
+
+void TimeArea::draw_cursors() const {
+    Canvas& canvas = frame_.canvas;
+    const Selection& selection = frame_.selection;
+    const Window& window = frame_.camera.window();
+    const auto is_seen = [&window](Position at) { return at >= window.begin && at < window.end; };
+    canvas.clip(box_);
+    if (selection.measure)
+        draw_measure(*selection.measure);
+    for (const Position mark : selection.marks) {
+        if (is_seen(mark))
+            draw_mark(to_x(mark));
+    }
+    if (selection.hover && is_seen(*selection.hover))
+        canvas.vertical(to_x(*selection.hover), box_.top, box_.bottom,
+                        mix(canvas.theme().plot, canvas.theme().text, 0.5));
+    if (selection.cursor && is_seen(*selection.cursor))
+        canvas.vertical(to_x(*selection.cursor), box_.top, box_.bottom, canvas.theme().cursor);
+    canvas.unclip();
+}
+
+// The user's own mark: a flag at the top of a line.
+void TimeArea::draw_mark(float x) const {
+    Canvas& canvas = frame_.canvas;
+    const Colour colour = canvas.theme().accent;
+    const float size = canvas.px(7);
+    canvas.vertical(x, box_.top, box_.bottom, mix(canvas.theme().plot, colour, 0.6));
+    canvas.triangle({x, box_.top}, {x + size, box_.top + size / 2}, {x, box_.top + size}, colour);
+}
+
+// A bracket along the top with its length in words.
+void TimeArea::draw_measure(const Window& stretch) const {
+    Canvas& canvas = frame_.canvas;
+    const Colour colour = canvas.theme().selection;
+    const float left = to_x(stretch.begin);
+    const float right = std::max(to_x(stretch.end), left + 1);
+    if (right < box_.left || left > box_.right)
+        return;
+    canvas.vertical(left, box_.top, box_.bottom, colour);
+    canvas.vertical(right - 1, box_.top, box_.bottom, colour);
+    canvas.fill({left, box_.top, right, box_.top + canvas.px(3)}, colour);
+    if (box_.height() < canvas.px(kTallEnough))
+        return;
+    const std::string text = measure_text(frame_, stretch);
+    const float half = canvas.text_width(text) / 2 + canvas.px(kAxisPad) * 2;
+    const float middle = (std::max(left, box_.left) + std::min(right, box_.right)) / 2;
+    const float x =
+        std::clamp(middle, box_.left + half, std::max(box_.right - half, box_.left + half));
+    canvas.label({x, box_.top + canvas.px(6)}, text, canvas.theme().text, Align::centre);
+}
+
+float TimeArea::axis_height(const Canvas& canvas) {
+    return std::ceil(canvas.line_height() + canvas.px(kTickHeight + 2 * kAxisPad));
+}
+
+Box plot_box(const Canvas& canvas, const Box& area) {
+    const float left = std::round(area.left + canvas.px(kLeftMargin));
+    const float right = std::round(area.right - canvas.px(kRightMargin));
+    return {left, area.top, std::max(right, left + 1), area.bottom};
+}
+
+}  // namespace tidemark::viz

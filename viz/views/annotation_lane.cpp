@@ -1,0 +1,124 @@
+// Named stretches of the program: steps, modules, operators. Rows by nesting; what is too narrow to
+// be seen alone is joined and says how many it is.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/annotation_lanes.h"
+#include "viz/model/axis_ticks.h"
+#include "viz/views/lane.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kRows = 5;            // at most; deeper ones are counted
+constexpr std::size_t kAFrame = 1U << 16U;  // stretches taken in a frame
+constexpr float kRowHeight = 18;            // points
+constexpr float kJoined = 6;                // points: what is narrower is joined
+
+class AnnotationLane final : public Lane {
+  public:
+    float prepare(Frame& frame, const LaneInput& input) override {
+        if (!input.run.history)
+            return 0;
+        more_ = lanes_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
+        const auto rows = std::min(lanes_.lanes(), kRows);
+        return static_cast<float>(rows) * std::round(frame.canvas.px(kRowHeight));
+    }
+
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
+              std::optional<ImVec2> mouse, HoverCard& card) override {
+        const float height = std::round(frame.canvas.px(kRowHeight));
+        Box row = box;
+        for (std::size_t lane = 0; lane < std::min(lanes_.lanes(), kRows); ++lane) {
+            row.bottom = row.top + height;
+            if (row.bottom > box.bottom + 0.5F)
+                return;
+            draw_row(frame, area, *input.run.history, lane, row, mouse, card);
+            row.top = row.bottom;
+        }
+    }
+
+    bool busy() const override { return more_; }
+
+  private:
+    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t lane,
+                  const Box& row, std::optional<ImVec2> mouse, HoverCard& card) {
+        Canvas& canvas = frame.canvas;
+        if (lane == 0)
+            draw_lane_name(canvas, row, "ranges");
+        const auto ranges = lanes_.ranges(lane, frame.camera.unit(), frame.camera.window(),
+                                          positions_of(frame, area, canvas.px(kJoined)));
+        canvas.clip({row.left, row.top, row.right, row.bottom});
+        for (const MergedRange& range : ranges) {
+            const float left = std::floor(area.to_x(range.begin));
+            const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
+            // A pixel of ground between neighbours, so that they stay two.
+            const float gap = right - left > 3 ? 1 : 0;
+            const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
+                          row.bottom - 1};
+            draw_range(canvas, history, lane, range, bar);
+            if (mouse && mouse->x >= left && mouse->x < right && mouse->y >= row.top &&
+                mouse->y < row.bottom)
+                describe(frame, area, history, lane, range, card);
+        }
+        canvas.unclip();
+    }
+
+    std::string_view name_of(const History& history, std::size_t lane, std::size_t place) const {
+        return history.strings()[history.annotation(lanes_.at(lane, place)).name];
+    }
+
+    void draw_range(Canvas& canvas, const History& history, std::size_t lane,
+                    const MergedRange& range, const Box& bar) {
+        const Theme& theme = canvas.theme();
+        const bool one = range.count == 1;
+        const std::string_view name = name_of(history, lane, range.first);
+        const std::size_t number = history.annotation(lanes_.at(lane, range.first)).name;
+        const Colour hue = one ? category(theme, number) : theme.faint_text;
+        canvas.fill(bar, mix(theme.plot, hue, one ? 0.45 : 0.30));
+        const float pad = canvas.px(4);
+        if (bar.width() < 3 * pad)
+            return;
+        const std::string words =
+            one ? std::string(name) : fmt::format("{} ranges", format_count(range.count));
+        canvas.text_within({bar.left + pad, bar.top, bar.right - pad / 2, bar.bottom}, words,
+                           theme.text);
+    }
+
+    void describe(const Frame& frame, const TimeArea& area, const History& history,
+                  std::size_t lane, const MergedRange& range, HoverCard& card) const {
+        const AxisUnit unit = frame.camera.unit();
+        if (range.count == 1) {
+            const Annotation annotation = history.annotation(lanes_.at(lane, range.first));
+            card.head(std::string(name_of(history, lane, range.first)));
+            card.row(0, "events",
+                     annotation.end == kNever
+                         ? fmt::format("from {}, still open", format_count(annotation.begin))
+                         : fmt::format("{} to {}", format_count(annotation.begin),
+                                       format_count(annotation.end)));
+        } else {
+            card.head(fmt::format("{} ranges, too narrow to be shown one by one",
+                                  format_count(range.count)));
+            card.row(0, "first", std::string(name_of(history, lane, range.first)));
+            card.row(0, "last", std::string(name_of(history, lane, range.first + range.count - 1)));
+        }
+        card.row(0, "from", position_words(frame, area, range.begin));
+        card.row(0, "length", length_text(unit, range.end - range.begin));
+        if (lanes_.lanes() > kRows)
+            card.note(fmt::format("{} levels lie deeper", lanes_.lanes() - kRows));
+    }
+
+    AnnotationLanes lanes_;
+    bool more_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> annotation_lane() {
+    return std::make_unique<AnnotationLane>();
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,178 @@
+// Blocks: what lives at the cursor, or between the two cursors, as a table.
+#include <array>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/filter_bar.h"
+#include "viz/draw/table.h"
+#include "viz/model/block_table.h"
+#include "viz/model/site_words.h"
+#include "viz/views/inspection.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+enum Column : std::size_t { kSize, kRequested, kAge, kAddress, kStream, kTag, kPlace, kCount };
+
+constexpr std::array<VirtualColumn, kCount> kColumns{{
+    {"size", Align::right, true},
+    {"requested", Align::right, true, false, true},
+    {"age", Align::right, true, false, true},
+    {"address", Align::right, true, false, true},
+    {"stream", Align::right, true, false, true},
+    {"tag", Align::left, false, false, true},
+    {"allocated at", Align::left, true, true},
+}};
+
+constexpr std::array<BlockOrder, kCount> kOrders{
+    BlockOrder::size,   BlockOrder::requested, BlockOrder::age, BlockOrder::address,
+    BlockOrder::stream, BlockOrder::site,      BlockOrder::site};
+
+class BlocksView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        const auto history = shown_history(frame);
+        if (history == nullptr)
+            return draw_no_history(frame);
+        if (history != history_) {
+            history_ = history;
+            words_ = std::make_unique<SiteWords>(*history);
+        }
+        const std::optional<BlockQuestion> question = question_of(frame);
+        table_.ask(history, question, question ? question->event : 0, block_rows);
+        if (frame.still)
+            table_.finish();
+        const Box below =
+            draw_filter_bar(frame, frame.area, frame.area.left, *history, total(frame));
+        draw_rows(frame, below, question);
+    }
+
+    bool busy() const override { return table_.running(); }
+
+  private:
+    std::optional<BlockQuestion> question_of(const Frame& frame) {
+        BlockQuestion question;
+        question.filter = frame.selection.filter;
+        question.order = order_;
+        question.descending = descending_;
+        question.span = measured_span(*history_, frame.camera.unit(), frame.selection.measure);
+        const std::optional<Instant> instant =
+            instant_of(*history_, frame.camera.unit(), frame.selection.cursor);
+        if (question.span)
+            question.event = question.span->last;
+        else if (instant)
+            question.event = instant->event;
+        else
+            return std::nullopt;
+        if (question.event == kNever)
+            return std::nullopt;
+        return question;
+    }
+
+    const BlockRows& rows() const {
+        static const BlockRows none;
+        return table_.answer() == nullptr ? none : *table_.answer();
+    }
+
+    std::string total(const Frame& frame) const {
+        std::string text = when_text(*history_, frame);
+        if (table_.running())
+            return text + ": looking\u2026";
+        return text + ": " + totals_text(rows());
+    }
+
+    void draw_rows(Frame& frame, const Box& box, const std::optional<BlockQuestion>& question) {
+        const BlockRows& rows = this->rows();
+        TableContent content;
+        std::array<VirtualColumn, kCount> columns = kColumns;
+        columns[kTag].hidden = !words_->has_tags();
+        content.columns = columns;
+        content.rows = rows.rows.size();
+        content.descending = descending_;
+        content.sorted_by = sorted_;
+        const EventIndex until = question ? question->event : 0;
+        content.text = [&, until](std::uint64_t row, std::size_t column) {
+            return cell(rows.rows[row], column, until);
+        };
+        content.look = [&](std::uint64_t row) {
+            const BlockIndex block = rows.rows[row];
+            RowLook look;
+            look.selected = frame.selection.block == block;
+            look.hot = frame.selection.hot_block == block;
+            if (history_->block(block).freed <= until)
+                look.text = frame.canvas.theme().faint_text;
+            return look;
+        };
+        const std::string empty = no_rows(frame, question.has_value());
+        content.empty = empty;
+        const TableTouch touch = list_.draw(frame, box, "blocks", content);
+        if (touch.title)
+            sort_by(*touch.title);
+        if (touch.hovered)
+            point_at_block(frame, *history_, *words_, rows.rows[*touch.hovered]);
+        if (touch.clicked)
+            frame.selection.block = rows.rows[*touch.clicked];
+        if (touch.double_clicked)
+            show_life(frame, *history_, rows.rows[*touch.double_clicked]);
+    }
+
+    std::string cell(BlockIndex index, std::size_t column, EventIndex until) {
+        const Block block = history_->block(index);
+        const Site& site = history_->site(block.site);
+        switch (column) {
+            case kSize:
+                return format_bytes(block.size);
+            case kRequested:
+                return format_bytes(block.requested);
+            case kAge:
+                return age_text(*history_, block.born, until);
+            case kAddress:
+                return fmt::format("{:#x}", to_integer(block.address));
+            case kStream:
+                return words_->stream(site.stream);
+            case kTag:
+                return words_->tag(site);
+            default:
+                return site.stack == 0 ? "" : words_->place(site.stack);
+        }
+    }
+
+    void sort_by(std::size_t column) {
+        descending_ = sorted_ == column ? !descending_ : column != kAddress && column != kPlace;
+        sorted_ = column;
+        order_ = kOrders[column];
+    }
+
+    std::string no_rows(const Frame& frame, bool has_instant) const {
+        if (table_.running())
+            return "Looking\u2026";
+        if (!has_instant)
+            return "Nothing has happened yet where the cursor is: click further right.";
+        if (rows().hidden > 0)
+            return fmt::format("The filter hides all {} blocks: take something out of it.",
+                               format_count(rows().hidden));
+        return frame.selection.measure ? "No block lives in the measured stretch."
+                                       : "No block lives at the cursor.";
+    }
+
+    std::shared_ptr<const History> history_;
+    std::unique_ptr<SiteWords> words_;
+    BlockTable table_;
+    VirtualTable list_;
+    std::size_t sorted_ = kSize;
+    BlockOrder order_ = BlockOrder::size;
+    bool descending_ = true;
+};
+
+}  // namespace
+
+ViewInfo blocks_view() {
+    return {"blocks", "Blocks", "What lives at the cursor or between two cursors, block by block.",
+            ViewPlace::table, [] { return std::unique_ptr<View>(new BlocksView); }};
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,43 @@
+// Curves: what the timeline shows of a run over the time axis, of whatever kind: a history's sums,
+// or what tiers hold. One that looks, one that is drawn, in that order, every frame.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "viz/views/lane.h"
+#include "viz/views/timeline_legend.h"
+#include "viz/views/timeline_plot.h"
+
+namespace tidemark::viz {
+
+class Curves {
+  public:
+    Curves() = default;
+    Curves(const Curves&) = delete;
+    Curves& operator=(const Curves&) = delete;
+    virtual ~Curves() = default;
+
+    // Takes in what there is for so many columns. False: nothing to draw yet.
+    virtual bool look(Frame& frame, const LaneInput& input, std::size_t columns) = 0;
+
+    // The largest value that is shown, and the bound that the scale may include; 0 = unknown.
+    virtual Bytes highest() const = 0;
+    virtual Bytes capacity() const = 0;
+
+    virtual std::vector<LegendEntry> legend(Frame& frame) const = 0;
+
+    // A legend's entry was clicked.
+    virtual void toggle(std::size_t entry) = 0;
+
+    virtual void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) = 0;
+
+    // What holds at a position of the plot.
+    virtual void describe(Frame& frame, const TimeArea& area, Position position,
+                          HoverCard& card) = 0;
+};
+
+std::unique_ptr<Curves> history_curves();
+std::unique_ptr<Curves> tier_curves();
+
+}  // namespace tidemark::viz

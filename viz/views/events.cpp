@@ -1,0 +1,158 @@
+// Events: all that happened, in order, as a table that follows the cursor.
+#include <array>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/filter_bar.h"
+#include "viz/draw/table.h"
+#include "viz/model/event_table.h"
+#include "viz/model/moment.h"
+#include "viz/views/inspection.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::array<VirtualColumn, 8> kColumns{{
+    {"event", Align::right},
+    {"time", Align::right},
+    {"what", Align::left},
+    {"size", Align::right},
+    {"address", Align::right, false, false, true},
+    {"stream", Align::right, false, false, true},
+    {"tag", Align::left, false, false, true},
+    {"allocated at", Align::left, false, true},
+}};
+
+class EventsView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        const auto history = shown_history(frame);
+        if (history == nullptr)
+            return draw_no_history(frame);
+        if (history != history_) {
+            history_ = history;
+            words_ = std::make_unique<SiteWords>(*history);
+            followed_.reset();
+        }
+        rows_.ask(history, frame.selection.filter);
+        if (frame.still)
+            rows_.finish();
+        follow_cursor(frame);
+        const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history, total());
+        draw_rows(frame, below);
+    }
+
+    bool busy() const override { return rows_.running(); }
+
+  private:
+    // Wherever the cursor goes, the table goes; scrolling it does not move the cursor.
+    void follow_cursor(const Frame& frame) {
+        const std::optional<Instant> instant =
+            instant_of(*history_, frame.camera.unit(), frame.selection.cursor);
+        at_ = instant ? std::optional(instant->event) : std::nullopt;
+        if (at_ == followed_ || !at_)
+            return;
+        const std::uint64_t row = rows_.row_from(*at_);
+        if (row < rows_.rows()) {
+            list_.show(row);
+            followed_ = at_;
+        }
+    }
+
+    std::string total() const {
+        if (!rows_.filtered())
+            return format_count(rows_.rows()) + " events";
+        std::string text = fmt::format("{} of {} events", format_count(rows_.rows()),
+                                       format_count(history_->counts().events));
+        if (rows_.running())
+            text += fmt::format(", {:.0f} % looked at", 100 * rows_.share());
+        return text;
+    }
+
+    void draw_rows(Frame& frame, const Box& box) {
+        TableContent content;
+        std::array<VirtualColumn, kColumns.size()> columns = kColumns;
+        columns[6].hidden = !words_->has_tags();
+        content.columns = columns;
+        content.rows = rows_.rows();
+        content.text = [this](std::uint64_t row, std::size_t column) { return cell(row, column); };
+        content.look = [&](std::uint64_t row) {
+            const EventIndex event = rows_.event(row);
+            const BlockIndex block = history_->block_at(event);
+            RowLook look;
+            look.selected = at_ == event;
+            look.hot = block != kNoBlock &&
+                       (frame.selection.hot_block == block || frame.selection.block == block);
+            if (history_->kind(event) != EventKind::allocate)
+                look.text = frame.canvas.theme().faint_text;
+            if (history_->kind(event) == EventKind::out_of_memory)
+                look.text = frame.canvas.theme().problem;
+            return look;
+        };
+        content.empty = rows_.running() ? "Looking\u2026"
+                        : rows_.filtered()
+                            ? "No event is about a block that the filter lets through."
+                            : "Nothing has happened yet.";
+        take(frame, list_.draw(frame, box, "events", content));
+    }
+
+    void take(Frame& frame, const TableTouch& touch) {
+        if (touch.hovered)
+            point_at(frame, rows_.event(*touch.hovered));
+        if (touch.clicked) {
+            const EventIndex event = rows_.event(*touch.clicked);
+            go_to_event(frame, *history_, event);
+            followed_ = instant_of(*history_, frame.camera.unit(), frame.selection.cursor)
+                            .value_or(Instant{event})
+                            .event;
+            if (const BlockIndex block = history_->block_at(event); block != kNoBlock)
+                frame.selection.block = block;
+        }
+        if (touch.double_clicked)
+            if (const BlockIndex block = history_->block_at(rows_.event(*touch.double_clicked));
+                block != kNoBlock)
+                show_life(frame, *history_, block);
+    }
+
+    void point_at(Frame& frame, EventIndex event) {
+        if (const BlockIndex block = history_->block_at(event); block != kNoBlock)
+            frame.selection.hot_block = block;
+        const EventWords row = event_words(*history_, event, *words_);
+        frame.selection.described =
+            fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", row.index, row.time, row.kind, row.size,
+                        row.address, row.stream, row.tag, row.place);
+    }
+
+    std::string cell(std::uint64_t row, std::size_t column) {
+        if (row != cached_row_ || column == 0) {
+            cached_ = event_words(*history_, rows_.event(row), *words_);
+            cached_row_ = row;
+        }
+        const std::array<const std::string*, kColumns.size()> cells{
+            &cached_.index,   &cached_.time,   &cached_.kind, &cached_.size,
+            &cached_.address, &cached_.stream, &cached_.tag,  &cached_.place};
+        return *cells[column];
+    }
+
+    std::shared_ptr<const History> history_;
+    std::unique_ptr<SiteWords> words_;
+    EventTable rows_;
+    VirtualTable list_;
+    std::optional<EventIndex> at_;        // where the cursor is
+    std::optional<EventIndex> followed_;  // where the table last went
+    std::uint64_t cached_row_ = ~std::uint64_t{0};
+    EventWords cached_;
+};
+
+}  // namespace
+
+ViewInfo events_view() {
+    return {"events", "Events", "All that happened, in order; it follows the cursor.",
+            ViewPlace::table, [] { return std::unique_ptr<View>(new EventsView); }};
+}
+
+}  // namespace tidemark::viz

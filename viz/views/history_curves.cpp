@@ -1,0 +1,208 @@
+// The curves of a history: reserved, allocated, active and requested with the gaps between them
+// shaded, the largest value, bounds; and what other runs reserved, as thin lines.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/moment.h"
+#include "viz/views/curves.h"
+#include "viz/views/event_words.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kMostOthers = 6;             // further runs are in the view that compares
+constexpr std::size_t kFirstOther = kSeriesCount;  // legend entries behind those of the series
+constexpr float kClose = 6;                        // points: a marker's reach
+
+class HistoryCurves final : public Curves {
+  public:
+    bool look(Frame& frame, const LaneInput& input, std::size_t columns) override {
+        history_ = input.run.history;
+        if (!history_ || history_->counts().events == 0)
+            return false;
+        const AxisUnit unit = frame.camera.unit();
+        columns_ = shown_run_.look(history_, unit, frame.camera.window(), columns);
+        look_at_others(frame, columns);
+        return true;
+    }
+
+    Bytes highest() const override {
+        Bytes most = 0;
+        for (std::size_t i = 0; i < kSeriesCount; ++i)
+            if (shown_[i])
+                most = std::max(most, viz::highest(columns_, static_cast<Series>(i)));
+        for (const Other& other : others_)
+            if (is_shown(other))
+                most = std::max(most, viz::highest(other.columns, Series::reserved));
+        return most;
+    }
+
+    Bytes capacity() const override { return history_->capacity(); }
+
+    std::vector<LegendEntry> legend(Frame& frame) const override {
+        const Theme& theme = frame.canvas.theme();
+        const auto at = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
+        const SeriesValues values = at ? history_->values(at->event) : SeriesValues{};
+        std::vector<LegendEntry> entries;
+        const auto curve = [&](Series series, CurveLook look) {
+            const auto number = static_cast<std::size_t>(series);
+            entries.push_back({std::string(to_text(series)), format_bytes(values[series]),
+                               colour_of(theme, series), look, number, shown_[number]});
+        };
+        const auto gap = [&](std::string name, Colour colour, Bytes bytes) {
+            entries.push_back(
+                {std::move(name), format_bytes(bytes), colour, CurveLook::gap, {}, true});
+        };
+        curve(Series::reserved, CurveLook::line);
+        curve(Series::allocated, CurveLook::area);
+        curve(Series::requested, CurveLook::dots);
+        curve(Series::active, CurveLook::line);
+        const Bytes active = values[Series::active];
+        gap("cached", theme.cached,
+            values[Series::reserved] - std::min(values[Series::reserved], active));
+        if (history_->streams().size() > 1)
+            gap("waiting", theme.active, active - std::min(active, values[Series::allocated]));
+        gap("rounding", theme.rounding, rounding_of(values));
+        add_others(frame, entries);
+        return entries;
+    }
+
+    void toggle(std::size_t entry) override {
+        if (entry < kFirstOther) {
+            shown_[entry] = !shown_[entry];
+            return;
+        }
+        const std::size_t run = entry - kFirstOther;
+        hidden_runs_.resize(std::max(hidden_runs_.size(), run + 1));
+        hidden_runs_[run] = !hidden_runs_[run];
+    }
+
+    void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) override {
+        Canvas& canvas = frame.canvas;
+        draw_series(canvas, scale, columns_, shown_);
+        for (const Other& other : others_)
+            if (is_shown(other))
+                draw_other(canvas, scale, other);
+        int row = 0;
+        draw_bound(canvas, scale, history_->capacity(), "capacity", canvas.theme().problem, row);
+        if (history_->limit() != history_->capacity())
+            draw_bound(canvas, scale, history_->limit(), "limit", canvas.theme().warning, row);
+        draw_peak(frame, area, scale);
+    }
+
+    void describe(Frame& frame, const TimeArea& area, Position position, HoverCard& card) override {
+        const AxisUnit unit = frame.camera.unit();
+        card.head(position_words(frame, area, position));
+        const auto event = event_at(*history_, unit, position);
+        if (!event) {
+            card.note("before the first event");
+            return;
+        }
+        describe_event(frame.canvas.theme(), *history_, *event, card);
+        const auto column = static_cast<std::size_t>(
+            std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
+        if (column < columns_.size() && columns_[column].events > 1)
+            card.note(fmt::format("{} events in this pixel; the last one is told",
+                                  format_count(columns_[column].events)));
+        const BlockIndex block = history_->block_at(*event);
+        if (block != kNoBlock)
+            frame.selection.hot_block = block;
+    }
+
+  private:
+    struct Other {
+        std::size_t run = 0;
+        std::string label;
+        std::shared_ptr<const History> history;
+        std::span<const SeriesColumn> columns;
+    };
+
+    bool is_shown(const Other& other) const {
+        return other.run >= hidden_runs_.size() || !hidden_runs_[other.run];
+    }
+
+    void look_at_others(Frame& frame, std::size_t columns) {
+        others_.clear();
+        const std::vector<ViewedRun>& runs = frame.session.runs;
+        other_columns_.resize(runs.size());
+        for (std::size_t run = 0; run < runs.size() && others_.size() < kMostOthers; ++run) {
+            const std::shared_ptr<const History>& history = runs[run].history;
+            if (run == frame.selection.run || !history || history->counts().events == 0)
+                continue;
+            if (!other_columns_[run])
+                other_columns_[run] = std::make_unique<TimelineColumns>();
+            others_.push_back({run, runs[run].label, history,
+                               other_columns_[run]->look(history, frame.camera.unit(),
+                                                         frame.camera.window(), columns)});
+        }
+    }
+
+    void add_others(Frame& frame, std::vector<LegendEntry>& entries) const {
+        for (const Other& other : others_) {
+            const auto at =
+                instant_of(*other.history, frame.camera.unit(), frame.selection.looked_at());
+            const Bytes reserved = at ? other.history->values(at->event)[Series::reserved] : 0;
+            entries.push_back({"reserved: " + other.label, format_bytes(reserved),
+                               other_colour(frame.canvas.theme(), other), CurveLook::line,
+                               kFirstOther + other.run, is_shown(other)});
+        }
+    }
+
+    // Hues that no curve of the shown run has.
+    static Colour other_colour(const Theme& theme, const Other& other) {
+        constexpr std::size_t kHues[] = {2, 6, 5, 7};
+        return category(theme, kHues[other.run % std::size(kHues)]);
+    }
+
+    static void draw_other(Canvas& canvas, const ByteScale& scale, const Other& other) {
+        std::vector<LevelColumn> line;
+        line.reserve(other.columns.size());
+        for (const SeriesColumn& column : other.columns)
+            line.push_back({column.min[Series::reserved], column.max[Series::reserved],
+                            column.last[Series::reserved]});
+        draw_level_line(canvas, scale, line, other_colour(canvas.theme(), other), 1);
+    }
+
+    // Where most is allocated, if that is in view.
+    void draw_peak(Frame& frame, const TimeArea& area, const ByteScale& scale) const {
+        Canvas& canvas = frame.canvas;
+        const EventIndex event = history_->peak_event(Series::allocated);
+        const Position position = history_->position(frame.camera.unit(), event);
+        const Window& window = frame.camera.window();
+        if (position < window.begin || position >= window.end ||
+            !shown_[static_cast<std::size_t>(Series::allocated)])
+            return;
+        const Bytes bytes = history_->values(event)[Series::allocated];
+        const float x = std::floor(area.to_x(position)) + 0.5F;
+        const float y = scale.y(bytes);
+        const float reach = canvas.px(kClose);
+        const Colour colour = canvas.theme().text;
+        canvas.triangle({x - reach, y - 2 * reach}, {x + reach, y - 2 * reach}, {x, y - reach / 3},
+                        colour);
+        const std::string words = fmt::format("peak {}", format_bytes(bytes));
+        const float width = canvas.text_width(words) + canvas.px(8);
+        const bool to_left = x + 2 * reach + width > area.box().right;
+        const float top = std::max(y - 2 * reach - canvas.px(4), scale.box.top + 1);
+        canvas.label({to_left ? x - 2 * reach : x + 2 * reach, top}, words, colour,
+                     to_left ? Align::right : Align::left);
+    }
+
+    std::shared_ptr<const History> history_;
+    TimelineColumns shown_run_;
+    std::span<const SeriesColumn> columns_;
+    std::vector<std::unique_ptr<TimelineColumns>> other_columns_;  // by run
+    std::vector<Other> others_;
+    ShownSeries shown_ = {true, true, true, true};
+    std::vector<bool> hidden_runs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Curves> history_curves() {
+    return std::make_unique<HistoryCurves>();
+}
+
+}  // namespace tidemark::viz

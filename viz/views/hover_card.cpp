@@ -1,0 +1,88 @@
+// Laying out a card.
+#include "viz/views/hover_card.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kPad = 8;          // points
+constexpr float kSwatch = 9;       // points
+constexpr float kGap = 12;         // points between names and values
+constexpr float kFromMouse = 16;   // points
+constexpr float kWidest = 460;     // points
+constexpr float kLineSpacing = 3;  // points
+
+}  // namespace
+
+float HoverCard::width(const Canvas& canvas) const {
+    float names = 0;
+    float values = 0;
+    float whole = 0;
+    for (const Row& row : rows_) {
+        if (row.heading) {
+            whole = std::max(whole, canvas.text_width(row.name));
+        } else if (row.name.empty()) {
+            whole = std::max(whole, canvas.text_width(row.value));
+        } else {
+            names = std::max(names, canvas.text_width(row.name));
+            values = std::max(values, canvas.text_width(row.value));
+        }
+    }
+    const float table = names + values + canvas.px(kGap + kSwatch + kPad);
+    return std::min(std::max(whole, table), canvas.px(kWidest)) + 2 * canvas.px(kPad);
+}
+
+void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
+    if (rows_.empty())
+        return;
+    const Theme& theme = canvas.theme();
+    const float line = canvas.line_height() + canvas.px(kLineSpacing);
+    const float wide = width(canvas);
+    const float high = line * static_cast<float>(rows_.size()) + 2 * canvas.px(kPad);
+    const float beside = canvas.px(kFromMouse);
+    const bool to_left = mouse.x + beside + wide > room.right;
+    const float left =
+        std::round(std::max(room.left, to_left ? mouse.x - beside - wide : mouse.x + beside));
+    const float top =
+        std::round(std::clamp(mouse.y + beside, room.top, std::max(room.top, room.bottom - high)));
+    const Box card{left, top, left + wide, top + high};
+    canvas.fill(card, theme.panel);
+    canvas.outline(card, theme.border);
+    const float pad = canvas.px(kPad);
+    float y = top + pad;
+    for (const Row& row : rows_) {
+        const Box inner{left + pad, y, card.right - pad, y + line};
+        const float swatch = canvas.px(kSwatch);
+        if (row.heading) {
+            canvas.text_within(inner, row.name, theme.text);
+        } else if (row.name.empty()) {
+            canvas.text_within(inner, row.value, theme.faint_text);
+        } else {
+            const float middle = y + canvas.line_height() / 2;
+            if (row.colour != 0)
+                canvas.fill(
+                    {inner.left, middle - swatch / 2, inner.left + swatch, middle + swatch / 2},
+                    row.colour);
+            canvas.text({inner.left + swatch + pad, y}, row.name, theme.faint_text);
+            const float names = canvas.text_width(row.name) + swatch + pad + canvas.px(kGap);
+            canvas.text_within({inner.left + names, y, inner.right, y + line}, row.value,
+                               theme.text, Align::right);
+        }
+        y += line;
+    }
+}
+
+std::string HoverCard::text() const {
+    std::string text;
+    for (const Row& row : rows_) {
+        text += row.name;
+        if (!row.name.empty() && !row.value.empty())
+            text += '\t';
+        text += row.value + '\n';
+    }
+    return text;
+}
+
+}  // namespace tidemark::viz

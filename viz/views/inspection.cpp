@@ -1,0 +1,103 @@
+// Shared by the tables and the inspector.
+#include "viz/views/inspection.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/table.h"
+#include "viz/model/moment.h"
+
+namespace tidemark::viz {
+namespace {
+
+bool has_times(const History& history) {
+    return history.end(AxisUnit::time) > 1;
+}
+
+std::string place_text(const History& history, EventIndex event) {
+    return has_times(history) ? format_duration(history.time(event))
+                              : "event " + format_count(event);
+}
+
+}  // namespace
+
+std::shared_ptr<const History> shown_history(const Frame& frame) {
+    const ViewedRun* const run = frame.session.shown(frame.selection.run);
+    return run == nullptr ? nullptr : run->history;
+}
+
+void draw_no_history(Frame& frame) {
+    const ViewedRun* const run = frame.session.shown(frame.selection.run);
+    std::string text = "Nothing is open. Drop a file here, or start `tidemark view FILE`.";
+    if (run != nullptr && run->tiers != nullptr)
+        text =
+            "This run goes over several memories (tiers): blocks have no fixed addresses there. "
+            "Its lanes are in the timeline; open it without tiers to look at single blocks.";
+    else if (run != nullptr && run->state.phase == LoadState::Phase::failed)
+        text = fmt::format("{} could not be opened: {}. {}", run->label, run->state.error.what,
+                           run->state.error.hint);
+    else if (run != nullptr && run->state.phase != LoadState::Phase::ready)
+        text = run->state.doing.empty() ? "Loading\u2026" : run->state.doing + "\u2026";
+    frame.canvas.fill(frame.area, frame.canvas.theme().panel);
+    draw_notice(frame.canvas, frame.area, text);
+}
+
+std::string when_text(const History& history, const Frame& frame) {
+    if (frame.selection.measure)
+        return "between the two cursors";
+    const std::optional<Instant> instant =
+        instant_of(history, frame.camera.unit(), frame.selection.cursor);
+    if (!instant)
+        return "before the first event";
+    return fmt::format("{}, {}", instant->at_peak ? "at the peak" : "at the cursor",
+                       place_text(history, instant->event));
+}
+
+void point_at_block(Frame& frame, const History& history, SiteWords& words, BlockIndex block) {
+    frame.selection.hot_block = block;
+    const Block about = history.block(block);
+    frame.selection.described = fmt::format(
+        "{}\t{:#x}\tborn at event {}\t{}\t{}", format_bytes(about.size), to_integer(about.address),
+        format_count(about.born),
+        about.freed == kNever ? "not freed" : "freed at event " + format_count(about.freed),
+        words.name(history.site(about.site)));
+}
+
+void go_to_event(Frame& frame, const History& history, EventIndex event) {
+    if (event >= history.counts().events)
+        return;
+    const Position at = history.position(frame.camera.unit(), event);
+    frame.selection.cursor = at;
+    const Window window = frame.camera.window();
+    if (at >= window.begin && at < window.end)
+        return;
+    const Position begin = at - window.length() / 2;
+    frame.camera.show({begin, begin + window.length()});
+}
+
+void show_life(Frame& frame, const History& history, BlockIndex block) {
+    const Block about = history.block(block);
+    frame.selection.block = block;
+    const auto last = static_cast<EventIndex>(history.counts().events - 1);
+    show_events(frame, history, about.born, std::min(about.reused, last));
+}
+
+void show_events(Frame& frame, const History& history, EventIndex first, EventIndex last) {
+    const AxisUnit unit = frame.camera.unit();
+    const Position begin = history.position(unit, first);
+    const Position end = std::max(history.position(unit, last), begin + Camera::kShortest);
+    const Position room = (end - begin) / 8 + 1;
+    frame.camera.show({begin - room, end + room});
+}
+
+std::string age_text(const History& history, EventIndex born, EventIndex event) {
+    if (event < born)
+        return {};
+    if (has_times(history))
+        return format_duration(history.time(event) - history.time(born));
+    return fmt::format("{} events", format_count(event - born));
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,38 @@
+// What the tables and the inspector share: whose blocks they show, when, and what a row does under
+// the mouse.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "viz/draw/frame.h"
+#include "viz/model/site_words.h"
+
+namespace tidemark::viz {
+
+// The history of the run that is shown; null if it has none.
+std::shared_ptr<const History> shown_history(const Frame& frame);
+
+// Instead of a view where there is no history: why, and what to do.
+void draw_no_history(Frame& frame);
+
+// "at the cursor, 1.20 s", "at the peak, 1.20 s (click in a plot to look elsewhere)", "between the
+// two cursors".
+std::string when_text(const History& history, const Frame& frame);
+
+// The mouse is over a block: all views show which one, Ctrl-C copies what it is.
+void point_at_block(Frame& frame, const History& history, SiteWords& words, BlockIndex block);
+
+// Puts the cursor on an event and moves the camera as little as is needed to see it.
+void go_to_event(Frame& frame, const History& history, EventIndex event);
+
+// Selects the block, and shows its life with some room on both sides.
+void show_life(Frame& frame, const History& history, BlockIndex block);
+
+// Shows (first, last] with some room on both sides.
+void show_events(Frame& frame, const History& history, EventIndex first, EventIndex last);
+
+// How long a block had lived by `event`: "1.20 s", in a run without times "4,211 events".
+std::string age_text(const History& history, EventIndex born, EventIndex event);
+
+}  // namespace tidemark::viz

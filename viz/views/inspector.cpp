@@ -1,0 +1,241 @@
+// Inspector: the figures at the cursor, what lies between two cursors, and all about the block that
+// is selected or under the mouse.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/column_writer.h"
+#include "viz/draw/table.h"
+#include "viz/model/asked.h"
+#include "viz/model/block_story.h"
+#include "viz/model/leaks.h"
+#include "viz/model/memory_spans.h"
+#include "viz/model/moment.h"
+#include "viz/views/inspection.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+struct StoryQuestion {
+    BlockIndex block = kNoBlock;
+    EventIndex at = 0;
+
+    friend bool operator==(const StoryQuestion&, const StoryQuestion&) = default;
+};
+
+BlockStory tell(const History& history, const StoryQuestion& question, const Cancelled& cancelled) {
+    return block_story(history, question.block, question.at, cancelled);
+}
+
+FreeSpace find_space(const History& history, const EventIndex& event, const Cancelled& cancelled) {
+    return free_space(memory_spans(history, event, cancelled));
+}
+
+Leaks find_all_leaks(const History& history, const EventSpan& span, const Cancelled& cancelled) {
+    return find_leaks(history, span, {}, cancelled);
+}
+
+// "+1.20 GiB", "-3.00 MiB", "as before".
+std::string difference(Bytes before, Bytes after) {
+    if (before == after)
+        return "as before";
+    return after > before ? "+" + format_bytes(after - before) : "-" + format_bytes(before - after);
+}
+
+Bytes beyond(Bytes larger, Bytes smaller) {
+    return larger - std::min(larger, smaller);
+}
+
+struct SeriesLook {
+    Series series;
+    std::string_view name;
+    Colour Theme::*colour;
+};
+
+constexpr std::array<SeriesLook, kSeriesCount> kLooks{
+    {{Series::reserved, "reserved", &Theme::reserved},
+     {Series::active, "active", &Theme::active},
+     {Series::allocated, "allocated", &Theme::allocated},
+     {Series::requested, "requested", &Theme::requested}}};
+
+class InspectorView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        const auto history = shown_history(frame);
+        if (history == nullptr)
+            return draw_no_history(frame);
+        history_ = history;
+        ask(frame);
+        ColumnWriter column(frame, frame.area, scroll_);
+        write_moment(frame, column);
+        if (span_)
+            write_measured(frame, column);
+        write_block(frame, column);
+    }
+
+    bool busy() const override { return space_.running() || story_.running() || leaks_.running(); }
+
+  private:
+    void ask(const Frame& frame) {
+        const AxisUnit unit = frame.camera.unit();
+        const Selection& selection = frame.selection;
+        instant_ = instant_of(*history_, unit, selection.looked_at());
+        const std::optional<EventIndex> event =
+            instant_ ? std::optional(instant_->event) : std::nullopt;
+        space_.ask(history_, event, event.value_or(0), find_space);
+        std::optional<BlockIndex> block =
+            selection.hot_block ? selection.hot_block : selection.block;
+        if (block && *block >= history_->counts().blocks)
+            block.reset();
+        std::optional<StoryQuestion> question;
+        if (block)
+            question = {*block, event.value_or(0)};
+        story_.ask(history_, question, kNever - 1, tell);
+        span_ = measured_span(*history_, unit, selection.measure);
+        leaks_.ask(history_, span_, span_ ? span_->last : 0, find_all_leaks);
+        if (frame.still) {
+            space_.finish();
+            story_.finish();
+            leaks_.finish();
+        }
+    }
+
+    std::string moment_name(const Selection& selection) const {
+        if (!instant_)
+            return "Before the first event";
+        if (instant_->at_peak)
+            return "At the peak";
+        return selection.hover ? "Under the mouse" : "At the cursor";
+    }
+
+    void write_moment(Frame& frame, ColumnWriter& column) const {
+        const Theme& theme = frame.canvas.theme();
+        column.heading(moment_name(frame.selection),
+                       instant_ ? moment_text(*history_, instant_->event) : "");
+        if (!instant_)
+            return;
+        const SeriesValues values = history_->values(instant_->event);
+        for (const SeriesLook& look : kLooks)
+            column.figure(look.name, format_bytes(values[look.series]), theme.*look.colour);
+        const auto part = [&](std::string_view name, Series whole, Series less,
+                              std::optional<Colour> colour) {
+            if (const Bytes bytes = beyond(values[whole], values[less]); bytes > 0)
+                column.figure(name, format_bytes(bytes), colour);
+        };
+        column.gap();
+        part("free (reserved - active)", Series::reserved, Series::active, theme.cached);
+        part("waiting for a device", Series::active, Series::allocated, std::nullopt);
+        part("rounding", Series::active, Series::requested, theme.rounding);
+        write_space(column);
+        column.gap();
+    }
+
+    void write_space(ColumnWriter& column) const {
+        const FreeSpace* const space = space_.answer();
+        if (space == nullptr)
+            return;
+        column.figure("live blocks", format_count(space->blocks));
+        if (space->held == 0)
+            return;
+        column.figure("pieces of memory", format_count(space->spans));
+        column.figure("gaps", format_count(space->gaps));
+        column.figure("largest gap", format_bytes(space->largest));
+        if (space->free > 0)
+            column.figure("free outside of it", fmt::format("{:.0f} %", 100 * space->scattered()));
+    }
+
+    void write_measured(Frame& frame, ColumnWriter& column) const {
+        const Theme& theme = frame.canvas.theme();
+        const EventIndex first = span_->begin();
+        const EventIndex end = span_->end();
+        const Window& window = *frame.selection.measure;
+        column.heading("Measured", frame.camera.unit() == AxisUnit::time
+                                       ? format_duration(window.length())
+                                       : "");
+        column.figure("events", format_count(end - std::min(first, end)));
+        const SeriesValues before =
+            span_->first == kNever ? SeriesValues{} : history_->values(span_->first);
+        const SeriesValues after =
+            span_->last == kNever ? SeriesValues{} : history_->values(span_->last);
+        for (const SeriesLook& look : kLooks)
+            column.figure(look.name, difference(before[look.series], after[look.series]),
+                          theme.*look.colour);
+        if (end > first)
+            column.figure("blocks allocated",
+                          format_count(history_->born_before(end) - history_->born_before(first)));
+        if (const Leaks* const leaks = leaks_.answer()) {
+            column.figure("of these not let go", fmt::format("{} in {}", format_bytes(leaks->bytes),
+                                                             format_count(leaks->blocks)));
+            if (leaks->lost > 0)
+                column.paragraph(
+                    fmt::format("{} events are missing in between.", format_count(leaks->lost)),
+                    theme.warning);
+        }
+        column.gap();
+    }
+
+    void write_block(Frame& frame, ColumnWriter& column) {
+        const Theme& theme = frame.canvas.theme();
+        const BlockStory* const story = story_.answer();
+        if (story == nullptr || story->block == kNoBlock) {
+            column.heading("Block");
+            column.paragraph(story_.running()
+                                 ? "Looking\u2026"
+                                 : "Click a block in the address map or in a table to see its "
+                                   "life, its neighbours and who asked for it.",
+                             theme.faint_text);
+            return;
+        }
+        column.heading("Block", story->title);
+        for (const auto& [label, value] : story->facts)
+            column.fact(label, value);
+        write_links(frame, column, *story);
+        column.gap();
+        column.heading("Stack", story->frames.empty() ? "" : "innermost first");
+        if (story->frames.empty())
+            column.paragraph("Not recorded. In PyTorch: _record_memory_history(stacks='all').",
+                             theme.faint_text);
+        for (const std::string& at : story->frames)
+            column.paragraph(at, theme.text);
+        if (frame.selection.described.empty() && frame.selection.hot_block)
+            frame.selection.described = to_text(*story);
+    }
+
+    void write_links(Frame& frame, ColumnWriter& column, const BlockStory& story) const {
+        column.gap();
+        if (column.link("Show its whole life"))
+            show_life(frame, *history_, story.block);
+        const auto go = [&](std::string_view words, BlockIndex block) {
+            if (block == kNoBlock || !column.link(words))
+                return;
+            frame.selection.block = block;
+            go_to_event(frame, *history_, history_->block(block).born);
+        };
+        go("Go to the block before it", story.before);
+        go("Go to the block after it", story.after);
+        go("Select the block left of it", story.left);
+        go("Select the block right of it", story.right);
+    }
+
+    std::shared_ptr<const History> history_;
+    std::optional<Instant> instant_;
+    std::optional<EventSpan> span_;
+    Asked<EventIndex, FreeSpace> space_;
+    Asked<StoryQuestion, BlockStory> story_;
+    Asked<EventSpan, Leaks> leaks_;
+    float scroll_ = 0;
+};
+
+}  // namespace
+
+ViewInfo inspector_view() {
+    return {"inspector", "Inspector", "Figures at the cursor, and all about one block.",
+            ViewPlace::side, [] { return std::unique_ptr<View>(new InspectorView); }};
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,59 @@
+// Lane: rows under the curves of the timeline, over the same time: what belongs to a run and is no
+// sum of bytes. A new one is a file here and a line in make_lanes (lanes.cpp).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "viz/draw/time_area.h"
+#include "viz/model/tier_lanes.h"
+#include "viz/views/hover_card.h"
+
+namespace tidemark::viz {
+
+// What lanes are drawn of.
+struct LaneInput {
+    const ViewedRun& run;
+    std::shared_ptr<const TierLanes> tiers;  // of a run over tiers, once they are there
+};
+
+class Lane {
+  public:
+    Lane() = default;
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+    virtual ~Lane() = default;
+
+    // Takes in what is new, and says how many pixels of height it would fill; 0 if there is nothing
+    // to show. May be given less.
+    virtual float prepare(Frame& frame, const LaneInput& input) = 0;
+
+    // Draws into `box`, which has the area's left and right; names go into the margin at its left.
+    // `mouse`, if it is over the box: what is under it goes to `card`.
+    virtual void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
+                      std::optional<ImVec2> mouse, HoverCard& card) = 0;
+
+    // Something is being computed.
+    virtual bool busy() const { return false; }
+};
+
+// All of them, from the top down.
+std::vector<std::unique_ptr<Lane>> make_lanes();
+
+// A name in the margin at the left of a row, in the middle of its height.
+void draw_lane_name(Canvas& canvas, const Box& row, std::string_view name);
+
+// The position of the axis as a time or number, to the pixel.
+std::string position_words(const Frame& frame, const TimeArea& area, Position position);
+
+// So many positions are `pixels` wide; at least 1.
+Position positions_of(const Frame& frame, const TimeArea& area, float pixels);
+
+std::unique_ptr<Lane> annotation_lane();
+std::unique_ptr<Lane> stream_lane();
+std::unique_ptr<Lane> tier_lane();
+std::unique_ptr<Lane> work_lane();
+
+}  // namespace tidemark::viz

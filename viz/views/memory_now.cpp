@@ -1,0 +1,418 @@
+// At the cursor: all memory that is held at one instant, segment after segment like lines of text,
+// each block in its place. What lies between the blocks is what no larger request can use.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/bar_lines.h"
+#include "viz/model/block_story.h"
+#include "viz/model/map_tiles.h"
+#include "viz/model/moment.h"
+#include "viz/model/site_words.h"
+#include "viz/views/hover_card.h"
+#include "viz/views/map_paint.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kPad = 10;        // points around all
+constexpr float kHeadPad = 4;     // points about each line of the head
+constexpr float kBarHigh = 18;    // points
+constexpr float kLineGap = 5;     // points between a bar and the words of the next
+constexpr float kBarGap = 3;      // pixels between segments
+constexpr float kLeastWord = 34;  // points that a segment's size needs
+
+class MemoryNowView : public View {
+  public:
+    void draw(Frame& frame) override;
+
+    bool busy() const override { return now_job_.running() || classes_job_.running(); }
+
+  private:
+    void open(const std::shared_ptr<const History>& history);
+    void update(Frame& frame);
+    void update_classes(Frame& frame);
+    void lay_out(Frame& frame, const Box& box);
+    float draw_head(Frame& frame, const Box& box);
+    void draw_lines(Frame& frame, const Box& box);
+    void draw_words(Canvas& canvas, const Box& box);
+    void paint(const Theme& theme, const Box& box);
+    void outline(Canvas& canvas, const Box& box, std::uint32_t bar, Bytes begin, Bytes end,
+                 Colour colour);
+    void label_gap(Canvas& canvas, const Box& box, const NowBar& bar);
+    void outline_block(Canvas& canvas, const Box& box, BlockIndex block, Colour colour);
+    void hover(Frame& frame, const Box& box);
+    HoverCard card(const NowBar& bar, const BarPlace& place, BlockIndex block);
+
+    std::shared_ptr<const History> history_;
+    std::unique_ptr<SiteWords> words_;
+    std::optional<MemoryNow> now_;
+    std::optional<EventIndex> asked_;
+    bool at_peak_ = false;
+    std::optional<BlockClasses> classes_;
+    std::size_t classes_sites_ = 0;
+    std::unique_ptr<MapPaint> paint_;
+    const Theme* theme_ = nullptr;
+    bool by_address_ = true;
+    bool changed_ = true;
+    std::vector<std::uint32_t> order_;
+    BarLines lines_;
+    float pitch_ = 1;  // pixels from line to line: first words, then the bar, then nothing
+    float words_high_ = 1;
+    float bar_high_ = 1;
+    Picture picture_;
+    Job<MemoryNow> now_job_;
+    Job<BlockClasses> classes_job_;
+};
+
+void MemoryNowView::open(const std::shared_ptr<const History>& history) {
+    now_job_.cancel();
+    classes_job_.cancel();
+    history_ = history;
+    words_ = std::make_unique<SiteWords>(*history_);
+    now_.reset();
+    asked_.reset();
+    classes_.reset();
+}
+
+void MemoryNowView::draw(Frame& frame) {
+    const ViewedRun* run = frame.session.shown(frame.selection.run);
+    if (run == nullptr || !run->history || run->history->counts().events == 0) {
+        const bool tiers = run != nullptr && run->tiers;
+        draw_notice(frame.canvas, frame.area,
+                    tiers ? "A run over tiers has no addresses" : "No memory yet",
+                    tiers ? "Open the trace without --machine, --gpu-memory or --spill."
+                          : "It appears while the run is loaded.");
+        return;
+    }
+    if (history_ != run->history)
+        open(run->history);
+    update(frame);
+    update_classes(frame);
+    const Box inside = frame.area.inset(frame.canvas.px(kPad));
+    Box box = inside;
+    box.top = draw_head(frame, inside);
+    if (!now_ || !classes_ || box.height() < frame.canvas.px(2 * kBarHigh)) {
+        if (!now_)
+            draw_notice(frame.canvas, box, "Looking at the memory of this moment", "");
+        return;
+    }
+    if (now_->bars.empty()) {
+        draw_notice(frame.canvas, box, "No memory is held at this moment",
+                    "Click later in the timeline.");
+        return;
+    }
+    lay_out(frame, box);
+    draw_lines(frame, box);
+}
+
+// The state under the mouse, else at the cursor, else at the peak.
+void MemoryNowView::update(Frame& frame) {
+    if (auto now = now_job_.take()) {
+        now_ = std::move(*now);
+        changed_ = true;
+    }
+    const auto instant = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
+    const EventIndex event = instant ? instant->event : 0;
+    at_peak_ = instant && instant->at_peak;
+    if (asked_ != event && !now_job_.running()) {
+        asked_ = event;
+        now_job_.start([history = history_, event](const Cancelled& cancelled) {
+            return memory_now(*history, event, cancelled);
+        });
+    }
+    if (frame.still)
+        if (auto now = now_job_.wait()) {
+            now_ = std::move(*now);
+            changed_ = true;
+        }
+}
+
+void MemoryNowView::update_classes(Frame& frame) {
+    const BlockTrait wanted = shown_trait(*history_, frame.selection.colour_by);
+    const std::size_t sites = history_->counts().sites;
+    if (auto classes = classes_job_.take()) {
+        classes_ = std::move(*classes);
+        changed_ = true;
+        theme_ = nullptr;
+    }
+    const bool stale = !classes_ || classes_->trait() != wanted || sites > 2 * classes_sites_;
+    if (stale && !classes_job_.running()) {
+        classes_sites_ = sites;
+        classes_job_.start([history = history_, wanted](const Cancelled& cancelled) {
+            return classes_of(*history, wanted, cancelled);
+        });
+    }
+    if (frame.still)
+        if (auto classes = classes_job_.wait()) {
+            classes_ = std::move(*classes);
+            changed_ = true;
+            theme_ = nullptr;
+        }
+}
+
+float MemoryNowView::draw_head(Frame& frame, const Box& box) {
+    Canvas& canvas = frame.canvas;
+    const Theme& theme = canvas.theme();
+    const float pad = canvas.px(kHeadPad);
+    const float line = canvas.line_height() + 2 * pad;
+    float x = box.left;
+    const float y = box.top;
+    if (now_) {
+        const std::string when = fmt::format("{}{}: ", at_peak_ ? "At the peak, " : "At ",
+                                             moment_text(*history_, now_->event));
+        x += canvas.text({x, y}, when, theme.faint_text);
+        std::string text =
+            fmt::format("{} held in {} {}, {} taken, {} free", format_bytes(now_->memory),
+                        now_->bars.size(), now_->bars.size() == 1 ? "piece" : "pieces",
+                        format_bytes(now_->taken), format_bytes(now_->free()));
+        if (now_->gaps > 0)
+            text += fmt::format(" in {} {}, the largest {}", format_count(now_->gaps),
+                                now_->gaps == 1 ? "gap" : "gaps", format_bytes(now_->gap));
+        if (now_->waiting > 0)
+            text += fmt::format("; {} waits for the device", format_bytes(now_->waiting));
+        canvas.text_within({x, y, box.right, y + canvas.line_height()}, text, theme.text);
+    }
+    float end = draw_colour_choice(frame, box.left, y + line,
+                                   classes_ ? classes_->trait() : BlockTrait::tag);
+    end += canvas.px(24);
+    end += canvas.text({end, y + line + canvas.px(2)}, "Order", theme.faint_text) + canvas.px(4);
+    for (const bool by_address : {true, false})
+        if (draw_chip(frame, end, y + line, by_address ? "address" : "length",
+                      by_address == by_address_)) {
+            by_address_ = by_address;
+            changed_ = true;
+        }
+    if (!classes_)
+        return y + 3 * line;
+    if (theme_ != &theme) {
+        theme_ = &theme;
+        paint_ = std::make_unique<MapPaint>(theme, *classes_);
+        changed_ = true;
+    }
+    const bool holes = now_ && !now_->holes.empty();
+    draw_ground_legend(canvas,
+                       {end + canvas.px(24), y + line + canvas.px(2), box.right, y + 2 * line},
+                       *paint_, holes);
+    draw_class_legend(canvas, {box.left, y + 2 * line + pad, box.right, y + 3 * line}, *paint_,
+                      *classes_);
+    return y + 3 * line + 2 * pad;
+}
+
+void MemoryNowView::lay_out(Frame& frame, const Box& box) {
+    const Canvas& canvas = frame.canvas;
+    words_high_ = std::floor(canvas.line_height() + canvas.px(1));
+    const float pitch = words_high_ + canvas.px(kBarHigh + kLineGap);
+    const auto lines = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.height() / pitch)));
+    const auto columns = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.width())));
+    // What is over makes the bars higher.
+    pitch_ = std::floor(box.height() / static_cast<float>(lines));
+    bar_high_ = std::floor(pitch_ - words_high_ - canvas.px(kLineGap));
+    if (!changed_ && lines_.columns() == columns && lines_.lines() == lines)
+        return;
+    order_ = bar_order(*now_, by_address_);
+    lines_ = BarLines(*now_, order_, columns, lines, static_cast<double>(canvas.px(kBarGap)));
+    changed_ = true;
+}
+
+void MemoryNowView::paint(const Theme& theme, const Box& box) {
+    const auto height = static_cast<std::uint32_t>(box.height());
+    if (!changed_ && picture_.height == height)
+        return;
+    changed_ = false;
+    const std::vector<OccupancyCell> cells = lines_.cells(*now_, *history_, *classes_);
+    picture_.width = lines_.columns();
+    picture_.height = height;
+    picture_.pixels.assign(std::size_t{picture_.width} * height, theme.ground);
+    ++picture_.revision;
+    const auto words = static_cast<std::uint32_t>(words_high_);
+    const auto high = static_cast<std::uint32_t>(bar_high_);
+    const OccupancyCell nothing;
+    for (std::uint32_t y = 0; y < height; ++y) {
+        const auto line = y / static_cast<std::uint32_t>(pitch_);
+        const auto within = y % static_cast<std::uint32_t>(pitch_);
+        if (line >= lines_.lines() || within < words || within >= words + high)
+            continue;
+        const OccupancyCell* row = &cells[std::size_t{line} * lines_.columns()];
+        Colour* pixels = &picture_.pixels[std::size_t{y} * picture_.width];
+        for (std::uint32_t x = 0; x < picture_.width; ++x)
+            if (row[x] != nothing)
+                pixels[x] = paint_->cell(row[x], x, y);
+    }
+}
+
+void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
+    Canvas& canvas = frame.canvas;
+    paint(canvas.theme(), box);
+    canvas.image({box.left, box.top, box.left + static_cast<float>(picture_.width),
+                  box.top + static_cast<float>(picture_.height)},
+                 picture_);
+    draw_words(canvas, box);
+    if (now_->gap > 0) {
+        const NowBar& bar = now_->bars[now_->gap_bar];
+        outline(canvas, box, now_->gap_bar, bar.gap_at, bar.gap_at + bar.gap,
+                canvas.theme().warning);
+        label_gap(canvas, box, bar);
+    }
+    if (frame.selection.block)
+        outline_block(canvas, box, *frame.selection.block, canvas.theme().selection);
+    if (!frame.still)
+        hover(frame, box);
+}
+
+// The size of each segment over its beginning, where there is room.
+void MemoryNowView::draw_words(Canvas& canvas, const Box& box) {
+    const Theme& theme = canvas.theme();
+    float free_from = box.left;
+    std::uint32_t line = 0;
+    const std::vector<BarPart>& parts = lines_.parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const BarPart& part = parts[i];
+        if (part.line != line) {
+            line = part.line;
+            free_from = box.left;
+        }
+        const NowBar& bar = now_->bars[part.bar];
+        const float left = box.left + static_cast<float>(part.left);
+        const float right = box.left + static_cast<float>(part.right);
+        const float top = box.top + static_cast<float>(part.line) * pitch_;
+        if (part.begin != 0 || right - left < canvas.px(kLeastWord) || left < free_from)
+            continue;
+        std::string text = format_bytes(bar.memory);
+        const std::string more = fmt::format(
+            "{}{}, {:.0f} % free", text, bar.known ? "" : " outside segments",
+            100.0 * static_cast<double>(bar.free()) / static_cast<double>(bar.memory | 1U));
+        if (canvas.text_width(more) + canvas.px(8) < right - left)
+            text = more;
+        if (canvas.text_width(text) < right - left + canvas.px(kBarGap))
+            free_from = left + canvas.text({left, top - canvas.px(1)}, text, theme.faint_text) +
+                        canvas.px(6);
+    }
+}
+
+void MemoryNowView::outline(Canvas& canvas, const Box& box, std::uint32_t bar, Bytes begin,
+                            Bytes end, Colour colour) {
+    for (const BarPart& part : lines_.stretch(bar, begin, end)) {
+        const float top = box.top + static_cast<float>(part.line) * pitch_ + words_high_;
+        const float left = std::floor(box.left + static_cast<float>(part.left));
+        const float right = std::ceil(box.left + static_cast<float>(part.right));
+        canvas.outline({left - 1, top - 1, std::max(right, left + 2) + 1, top + bar_high_ + 1},
+                       colour, 2);
+    }
+}
+
+// "largest gap: 20.0 MiB" in the widest part of it.
+void MemoryNowView::label_gap(Canvas& canvas, const Box& box, const NowBar& bar) {
+    const std::vector<BarPart> parts =
+        lines_.stretch(now_->gap_bar, bar.gap_at, bar.gap_at + bar.gap);
+    const auto widest = std::max_element(
+        parts.begin(), parts.end(),
+        [](const BarPart& a, const BarPart& b) { return a.right - a.left < b.right - b.left; });
+    if (widest == parts.end())
+        return;
+    const float top = box.top + static_cast<float>(widest->line) * pitch_ + words_high_;
+    const float pad = canvas.px(6);
+    const std::string text = "largest gap: " + format_bytes(bar.gap);
+    const Box inside{box.left + static_cast<float>(widest->left) + pad, top,
+                     box.left + static_cast<float>(widest->right) - pad, top + bar_high_};
+    if (canvas.text_width(text) <= inside.width())
+        canvas.text_within(inside, text, canvas.theme().warning);
+}
+
+void MemoryNowView::outline_block(Canvas& canvas, const Box& box, BlockIndex block, Colour colour) {
+    const auto found = std::find_if(now_->blocks.begin(), now_->blocks.end(),
+                                    [block](const NowBlock& one) { return one.block == block; });
+    if (found == now_->blocks.end())
+        return;
+    const auto index = static_cast<std::uint32_t>(found - now_->blocks.begin());
+    for (std::uint32_t i = 0; i < now_->bars.size(); ++i) {
+        const NowBar& bar = now_->bars[i];
+        if (index >= bar.first_block && index < bar.first_block + bar.blocks)
+            outline(canvas, box, i, found->at, found->at + found->size, colour);
+    }
+}
+
+void MemoryNowView::hover(Frame& frame, const Box& box) {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (!box.contains(io.MousePos) || !ImGui::IsWindowHovered())
+        return;
+    const float within = std::fmod(io.MousePos.y - box.top, pitch_);
+    const auto line = static_cast<std::uint32_t>((io.MousePos.y - box.top) / pitch_);
+    if (within < words_high_ || within >= words_high_ + bar_high_)
+        return;
+    const auto place = lines_.find(line, static_cast<double>(io.MousePos.x - box.left));
+    if (!place)
+        return;
+    const NowBar& bar = now_->bars[place->bar];
+    const BlockIndex block = block_at(*now_, bar, place->at);
+    if (block != kNoBlock) {
+        frame.selection.hot_block = block;
+        outline_block(frame.canvas, box, block, frame.canvas.theme().text);
+    }
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left))
+        frame.selection.block = block == kNoBlock ? std::nullopt : std::optional(block);
+    const HoverCard shown = card(bar, *place, block);
+    frame.selection.described = shown.text();
+    shown.draw(frame.canvas, io.MousePos, frame.area);
+}
+
+HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& place, BlockIndex index) {
+    HoverCard card;
+    if (index != kNoBlock) {
+        const Block block = history_->block(index);
+        const Site& site = history_->site(block.site);
+        card.head(words_->name(site));
+        card.row(paint_->block(classes_->of(block)), "size", format_bytes(block.size));
+        card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
+        card.row(0, "allocated", moment_text(*history_, block.born));
+        card.row(0, "stream", words_->stream(site.stream));
+        if (block.freed <= now_->event)
+            card.note("was let go, the device is not done with it");
+    } else {
+        const auto begin = now_->blocks.begin() + bar.first_block;
+        const auto after = std::partition_point(
+            begin, begin + bar.blocks, [&](const NowBlock& block) { return block.at <= place.at; });
+        Bytes from = after == begin ? 0 : (after - 1)->at + (after - 1)->size;
+        Bytes to = after == begin + bar.blocks ? bar.length : after->at;
+        for (std::uint32_t i = 0; i < bar.holes; ++i) {
+            const NowHole& hole = now_->holes[bar.first_hole + i];
+            if (place.at >= hole.at && place.at < hole.at + hole.shown) {
+                card.head(fmt::format("Reserved without memory: {}", format_bytes(hole.size)));
+                return card;
+            }
+            if (hole.at + hole.shown <= place.at)
+                from = std::max(from, hole.at + hole.shown);
+            else
+                to = std::min(to, hole.at);
+        }
+        card.head(fmt::format("Free: a gap of {}", format_bytes(to - std::min(from, to))));
+    }
+    const char* what = !bar.known                         ? "blocks outside segments"
+                       : bar.kind == SegmentKind::mapping ? "mapped pages"
+                                                          : "segment";
+    card.row(0, what, format_bytes(bar.memory));
+    card.row(0, "of it free",
+             bar.gaps == 0 ? "nothing"
+                           : fmt::format("{} in {} {}", format_bytes(bar.free()), bar.gaps,
+                                         bar.gaps == 1 ? "gap" : "gaps"));
+    if (history_->devices().size() > 1)
+        card.row(0, "device", words_->device(bar.device));
+    return card;
+}
+
+}  // namespace
+
+ViewInfo memory_now_view() {
+    return {"memory-now", "At the cursor",
+            "The memory held at one instant, segment by segment: what is taken, what is free, and "
+            "in how many pieces.",
+            ViewPlace::main,
+            [] { return std::unique_ptr<View>(std::make_unique<MemoryNowView>()); }};
+}
+
+}  // namespace tidemark::viz

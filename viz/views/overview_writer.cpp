@@ -1,0 +1,90 @@
+// Writer: see the header.
+#include "viz/views/overview_writer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "viz/draw/fonts.h"
+#include "viz/draw/table.h"
+
+namespace tidemark::viz {
+
+double share(Bytes part, Bytes whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string percent(Bytes part, Bytes whole) {
+    const double value = share(part, whole) * 100;
+    if (part > 0 && value < 0.1)
+        return "< 0.1 %";
+    return fmt::format("{:.{}f} %", value, part > 0 && value < 10 ? 1 : 0);
+}
+
+float Writer::line() const {
+    return std::ceil(canvas.line_height() * 1.4F);
+}
+
+Box Writer::row() {
+    const Box taken{box.left, box.top, box.right, box.top + line()};
+    box.top += line();
+    return taken;
+}
+
+void Writer::heading(std::string_view text) {
+    ImGui::PushFont(current_fonts().heading);
+    const float height = std::ceil(canvas.line_height() * 1.35F);
+    canvas.text_within({box.left, box.top, box.right, box.top + height}, text, canvas.theme().text);
+    ImGui::PopFont();
+    box.top += height;
+}
+
+void Writer::words(std::string_view text, Colour colour) {
+    for (const std::string& part : wrapped(canvas, text, box.width())) {
+        if (!has_room(1))
+            return;
+        canvas.text_within(row(), part, colour);
+    }
+}
+
+void Writer::bar(std::string_view name, Colour colour, double part, std::string_view figure) {
+    const Box taken = row();
+    const Theme& theme = canvas.theme();
+    const float left = taken.left + canvas.px(kNameWidth);
+    const float right = taken.right - canvas.px(kFigureWidth);
+    canvas.text_within({taken.left, taken.top, left, taken.bottom}, name, theme.faint_text);
+    const float pad = canvas.px(4);
+    const Box whole{left, taken.top + pad, right, taken.bottom - pad};
+    canvas.fill(whole, mix(theme.ground, theme.text, 0.08));
+    const auto width = static_cast<float>(std::clamp(part, 0.0, 1.0)) * whole.width();
+    canvas.fill({whole.left, whole.top, whole.left + std::round(width), whole.bottom}, colour);
+    canvas.text_within({right + canvas.px(12), taken.top, taken.right, taken.bottom}, figure,
+                       theme.text);
+}
+
+void Writer::fact(std::string_view name, std::string_view value) {
+    if (value.empty() || !has_room(1))
+        return;
+    const Box taken = row();
+    const float left = taken.left + canvas.px(kNameWidth);
+    canvas.text_within({taken.left, taken.top, left, taken.bottom}, name,
+                       canvas.theme().faint_text);
+    canvas.text_within({left, taken.top, taken.right, taken.bottom}, value, canvas.theme().text);
+}
+
+bool clicked_line(Frame& frame, const Box& line, const std::string& id) {
+    if (frame.still || line.width() < 1 || line.height() < 1)
+        return false;
+    ImGui::SetCursorScreenPos({line.left, line.top});
+    const bool clicked = ImGui::InvisibleButton(id.c_str(), {line.width(), line.height()});
+    if (ImGui::IsItemHovered()) {
+        const Canvas& canvas = frame.canvas;
+        const float pad = canvas.px(6);
+        frame.canvas.fill({line.left - pad, line.top, line.right + pad, line.bottom},
+                          mix(canvas.theme().ground, canvas.theme().accent, 0.14));
+    }
+    return clicked;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,49 @@
+// Writer: puts headings, sentences, bars and links under each other in a column, for the overview.
+// What has no room is left out whole.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+// 0 to 1; of nothing it is 0.
+double share(Bytes part, Bytes whole);
+
+// "25 %", "4.1 %", "< 0.1 %".
+std::string percent(Bytes part, Bytes whole);
+
+struct Writer {
+    static constexpr float kNameWidth = 92;     // points for the names before bars
+    static constexpr float kFigureWidth = 230;  // and the figures behind them
+
+    Canvas& canvas;
+    Box box;  // what is left of the column
+
+    float line() const;
+
+    bool has_room(float lines) const { return box.height() >= lines * line(); }
+
+    void skip(float points) { box.top += canvas.px(points); }
+
+    // Takes a line off the top.
+    Box row();
+
+    void heading(std::string_view text);
+
+    // As many lines as there is room for.
+    void words(std::string_view text, Colour colour);
+
+    // "reserved [=====   ] 7.21 GiB, 9 % of 80 GiB".
+    void bar(std::string_view name, Colour colour, double part, std::string_view figure);
+
+    // "trace    run.tmk"; nothing without a value.
+    void fact(std::string_view name, std::string_view value);
+};
+
+// A line that is lit under the mouse, and whether it was clicked.
+bool clicked_line(Frame& frame, const Box& line, const std::string& id);
+
+}  // namespace tidemark::viz

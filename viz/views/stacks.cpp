@@ -1,0 +1,370 @@
+// Stacks: bytes by call stack as an icicle, the outermost frame on top, and the places that hold
+// most beside it. A click looks closer, a click on the path above goes back.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/draw/filter_bar.h"
+#include "viz/draw/table.h"
+#include "viz/model/asked.h"
+#include "viz/model/stack_totals.h"
+#include "viz/views/inspection.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+enum class Choice : std::uint8_t { cursor, peak, allocated, growth };
+
+constexpr std::array<std::string_view, 4> kChoices{"at the cursor", "at the peak", "allocated",
+                                                   "growth"};
+
+constexpr std::array<VirtualColumn, 4> kColumns{{
+    {"bytes", Align::right},
+    {"share", Align::right, false, false, true},
+    {"blocks", Align::right, false, false, true},
+    {"allocated at", Align::left, false, true},
+}};
+
+std::string share_text(Bytes part, Bytes whole) {
+    if (whole == 0)
+        return {};
+    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+class StacksView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        const auto history = shown_history(frame);
+        if (history == nullptr)
+            return draw_no_history(frame);
+        if (history != history_) {
+            history_ = history;
+            words_ = std::make_unique<SiteWords>(*history);
+            top_.reset();
+        }
+        frame.canvas.fill(frame.area, frame.canvas.theme().panel);
+        const Box below = draw_choices(frame, frame.area);
+        ask(frame);
+        const StackTotals* const totals = totals_.answer();
+        if (totals == nullptr || totals->bytes() == 0)
+            return draw_notice(frame.canvas, below, no_totals(totals));
+        if (totals != nullptr && drawn_ != totals->question) {
+            drawn_ = totals->question;
+            top_.reset();
+            first_row_ = 0;
+        }
+        draw_parts(frame, below, *totals);
+    }
+
+    bool busy() const override { return totals_.running(); }
+
+  private:
+    Box draw_choices(Frame& frame, const Box& box) {
+        Canvas& canvas = frame.canvas;
+        float right = 0;
+        const ImVec2 at{box.left + canvas.px(6), box.top + canvas.px(3)};
+        choice_ = static_cast<Choice>(
+            choose(frame, at, "totals", kChoices, static_cast<std::size_t>(choice_), right));
+        return draw_filter_bar(frame, box, right + canvas.px(8), *history_, total(frame));
+    }
+
+    std::string total(const Frame& frame) const {
+        const StackTotals* const totals = totals_.answer();
+        if (totals_.running() || totals == nullptr)
+            return totals_.running() ? "adding up\u2026" : "";
+        std::string text = fmt::format("{} in {} blocks", format_bytes(totals->bytes()),
+                                       format_count(totals->blocks()));
+        if (choice_ == Choice::allocated || choice_ == Choice::growth)
+            text += frame.selection.measure ? " between the two cursors" : " over the whole run";
+        else if (choice_ == Choice::cursor)
+            text = when_text(*history_, frame) + ": " + text;
+        if (totals->shrunk > 0)
+            text += fmt::format("; elsewhere {} less", format_bytes(totals->shrunk));
+        return text;
+    }
+
+    std::optional<TotalsQuestion> question_of(const Frame& frame) const {
+        TotalsQuestion question;
+        question.filter = frame.selection.filter;
+        if (history_->counts().events == 0)
+            return std::nullopt;
+        if (choice_ == Choice::allocated || choice_ == Choice::growth) {
+            const auto span =
+                measured_span(*history_, frame.camera.unit(), frame.selection.measure);
+            const auto last = static_cast<EventIndex>(history_->counts().events - 1);
+            question.of = choice_ == Choice::growth ? TotalsOf::growth : TotalsOf::allocated;
+            question.span = span.value_or(EventSpan{kNever, last});
+            return question;
+        }
+        const std::optional<Instant> instant =
+            instant_of(*history_, frame.camera.unit(),
+                       choice_ == Choice::peak ? std::nullopt : frame.selection.cursor);
+        if (!instant)
+            return std::nullopt;
+        question.event = instant->event;
+        return question;
+    }
+
+    void ask(const Frame& frame) {
+        const std::optional<TotalsQuestion> question = question_of(frame);
+        const EventIndex until = !question                        ? 0
+                                 : question->of == TotalsOf::live ? question->event
+                                                                  : question->span.last;
+        totals_.ask(history_, question, until, stack_totals);
+        if (frame.still)
+            totals_.finish();
+    }
+
+    void draw_parts(Frame& frame, const Box& box, const StackTotals& totals) {
+        Canvas& canvas = frame.canvas;
+        const bool wide = box.width() > canvas.px(820);
+        const float middle = wide ? std::floor(box.left + box.width() * 0.64F) : box.right;
+        const Box left{box.left, box.top, middle, box.bottom};
+        if (history_->stacks().size() <= 1)
+            draw_notice(canvas, left,
+                        "No stacks were recorded, so there is nothing to add up by. In PyTorch: "
+                        "torch.cuda.memory._record_memory_history(stacks='all') before the run.");
+        else
+            draw_icicle(frame, draw_path(frame, left, totals), totals);
+        if (wide) {
+            draw_places(frame, {middle + 1, box.top, box.right, box.bottom}, totals);
+            canvas.vertical(middle, box.top, box.bottom, canvas.theme().border);
+        }
+    }
+
+    std::string name_of(const StackTotals& totals, std::uint32_t node) const {
+        if (node == 0)
+            return "all stacks";
+        const tidemark::Frame& at = totals.nodes[node].frame;
+        return at.name == 0 && at.file == 0 ? "no stack recorded" : words_->brief_frame(at);
+    }
+
+    std::string full_name(const StackTotals& totals, std::uint32_t node) const {
+        const std::string brief = name_of(totals, node);
+        const std::string full = words_->frame(totals.nodes[node].frame);
+        return node == 0 || full.empty() ? brief : full;
+    }
+
+    // The frames above the topmost one that is shown, innermost last; a click goes back to one.
+    Box draw_path(Frame& frame, const Box& box, const StackTotals& totals) {
+        Canvas& canvas = frame.canvas;
+        const float height = canvas.line_height() + canvas.px(8);
+        const Box line{box.left + canvas.px(8), box.top + canvas.px(4), box.right - canvas.px(8),
+                       box.top + height};
+        const std::uint32_t top = shown_top(totals);
+        if (top == 0)
+            return box;
+        const std::vector<std::uint32_t> path = path_to(totals, top);
+        // As many of the innermost as there is room for; what is left out is named as a number.
+        const std::string_view arrow = "  >  ";
+        float room = line.width() - canvas.text_width("all stacks  >  000 frames  >  ");
+        std::size_t first = path.size();
+        while (first > 1) {
+            const float width = canvas.text_width(one_line(name_of(totals, path[first - 1]), 40)) +
+                                canvas.text_width(arrow);
+            if (width > room)
+                break;
+            room -= width;
+            --first;
+        }
+        float left = line.left;
+        left = path_word(frame, {left, line.top}, "all stacks", 0, top);
+        if (first > 1)
+            left += canvas.text({left, line.top}, fmt::format("  >  {} frames", first - 1),
+                                canvas.theme().faint_text);
+        for (std::size_t i = std::max<std::size_t>(first, 1); i < path.size(); ++i) {
+            left += canvas.text({left, line.top}, arrow, canvas.theme().faint_text);
+            left = path_word(frame, {left, line.top}, one_line(name_of(totals, path[i]), 40),
+                             path[i], top);
+        }
+        return {box.left, box.top + height, box.right, box.bottom};
+    }
+
+    // One word of the path; returns where it ends.
+    float path_word(Frame& frame, ImVec2 at, const std::string& word, std::uint32_t node,
+                    std::uint32_t top) {
+        Canvas& canvas = frame.canvas;
+        const float width = canvas.text_width(word);
+        if (!frame.still && node != top) {
+            ImGui::SetCursorScreenPos(at);
+            ImGui::PushID(static_cast<int>(node));
+            if (ImGui::InvisibleButton("path", {std::max(width, 1.0F), canvas.line_height()})) {
+                top_ = node;
+                first_row_ = 0;
+            }
+            ImGui::PopID();
+        }
+        canvas.text(at, word, node == top ? canvas.theme().text : canvas.theme().accent);
+        return at.x + width;
+    }
+
+    // Where nobody has chosen: the frame at which stacks part.
+    std::uint32_t shown_top(const StackTotals& totals) const {
+        return std::min<std::uint32_t>(top_.value_or(where_stacks_part(totals)),
+                                       static_cast<std::uint32_t>(totals.nodes.size() - 1));
+    }
+
+    void draw_icicle(Frame& frame, const Box& area, const StackTotals& totals) {
+        Canvas& canvas = frame.canvas;
+        const Box box = area.inset(canvas.px(6));
+        if (box.width() < canvas.px(60) || box.height() < canvas.px(20))
+            return;
+        const float height = std::ceil(canvas.line_height() + canvas.px(5));
+        const auto rows = static_cast<std::uint32_t>(box.height() / height) + 1;
+        take_wheel(frame, box, totals, rows);
+        const double narrowest = static_cast<double>(canvas.px(3) / box.width());
+        const std::vector<IcicleBar> bars =
+            icicle(totals, shown_top(totals), narrowest, first_row_, rows);
+        const IcicleBar* under = nullptr;
+        canvas.clip(box);
+        for (const IcicleBar& bar : bars) {
+            const Box at = bar_box(box, bar, height);
+            const bool hovered =
+                !frame.still && at.contains(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
+            if (hovered)
+                under = &bar;
+            draw_bar(frame, at, bar, totals, hovered);
+        }
+        canvas.unclip();
+        if (under != nullptr)
+            take_bar(frame, *under, totals);
+    }
+
+    Box bar_box(const Box& box, const IcicleBar& bar, float height) const {
+        const float top = box.top + height * static_cast<float>(bar.row - first_row_);
+        const auto x = [&box](double share) {
+            return std::round(box.left + static_cast<float>(share) * box.width());
+        };
+        // A pixel of the ground between neighbours.
+        return {x(bar.left), top, std::max(x(bar.right) - 1, x(bar.left) + 1), top + height - 1};
+    }
+
+    void draw_bar(Frame& frame, const Box& box, const IcicleBar& bar, const StackTotals& totals,
+                  bool hovered) {
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        const TotalsNode& node = totals.nodes[bar.node];
+        // One colour for each file, so that parts of a program can be told apart.
+        const Colour hue =
+            category(theme, node.frame.file == 0 ? node.frame.name : node.frame.file);
+        Colour ground = mix(theme.panel, bar.merged > 0 ? theme.border : hue, 0.45);
+        if (hovered)
+            ground = mix(ground, theme.text, 0.2);
+        canvas.fill(box, ground);
+        const float pad = canvas.px(4);
+        if (box.width() < 2 * pad + canvas.px(16))
+            return;
+        const std::string name =
+            bar.merged > 0 ? fmt::format("{} more", bar.merged) : name_of(totals, bar.node);
+        const std::string bytes = format_bytes(bar.bytes);
+        const float width = canvas.text_width(bytes);
+        const float middle = box.top + (box.height() - canvas.line_height()) / 2;
+        Box words{box.left + pad, middle, box.right - pad, box.bottom};
+        if (words.width() > width + canvas.px(90)) {
+            canvas.text({words.right, middle}, bytes, theme.text, Align::right);
+            words.right -= width + canvas.px(10);
+        }
+        canvas.text_within(words, name, theme.text);
+    }
+
+    void take_wheel(const Frame& frame, const Box& box, const StackTotals& totals,
+                    std::uint32_t rows) {
+        const std::uint32_t depth = totals.depth - totals.nodes[shown_top(totals)].depth + 1;
+        const std::uint32_t last = depth + 1 > rows ? depth + 1 - rows : 0;
+        const ImGuiIO& io = ImGui::GetIO();
+        if (!frame.still && io.MouseWheel != 0 && box.contains(io.MousePos) &&
+            ImGui::IsWindowHovered()) {
+            if (io.MouseWheel > 0)
+                first_row_ -= std::min(first_row_, 3U);
+            else
+                first_row_ += 3;
+        }
+        first_row_ = std::min(first_row_, last);
+    }
+
+    void take_bar(Frame& frame, const IcicleBar& bar, const StackTotals& totals) {
+        const TotalsNode& node = totals.nodes[bar.node];
+        std::string text = bar.merged > 0 ? fmt::format("{} callees, each too small to show",
+                                                        format_count(bar.merged))
+                                          : full_name(totals, bar.node);
+        text += fmt::format("\n{}, {} of all", format_bytes(bar.bytes),
+                            share_text(bar.bytes, totals.bytes()));
+        if (bar.merged == 0) {
+            text += fmt::format(" in {} blocks", format_count(node.blocks));
+            if (node.own > 0 && node.own < node.bytes)
+                text += fmt::format("\n{} of it right here", format_bytes(node.own));
+        }
+        frame.selection.described = text;
+        ImGui::SetTooltip("%s", text.c_str());
+        if (ImGui::IsMouseClicked(0) && bar.merged == 0) {
+            const bool is_top = bar.node == shown_top(totals);
+            top_ = is_top ? node.parent : bar.node;
+            first_row_ = 0;
+        }
+    }
+
+    void draw_places(Frame& frame, const Box& box, const StackTotals& totals) {
+        TableContent content;
+        content.columns = kColumns;
+        content.rows = totals.places.size();
+        content.text = [&](std::uint64_t row, std::size_t column) {
+            const PlaceTotals& place = totals.places[static_cast<std::size_t>(row)];
+            switch (column) {
+                case 0:
+                    return format_bytes(place.bytes);
+                case 1:
+                    return share_text(place.bytes, totals.bytes());
+                case 2:
+                    return format_count(place.blocks);
+                default:
+                    return brief_place(place.name);
+            }
+        };
+        const TableTouch touch = list_.draw(frame, box, "places", content);
+        if (!touch.hovered)
+            return;
+        const PlaceTotals& place = totals.places[static_cast<std::size_t>(*touch.hovered)];
+        std::string text = fmt::format("{}\n{} in {} blocks", place.name, format_bytes(place.bytes),
+                                       format_count(place.blocks));
+        frame.selection.described = text;
+        for (const std::string& at : words_->frames(place.stack))
+            frame.selection.described += "\n  " + at;
+    }
+
+    std::string no_totals(const StackTotals* totals) const {
+        if (totals_.running())
+            return "Adding up\u2026";
+        const bool stretch = choice_ == Choice::allocated || choice_ == Choice::growth;
+        if (totals != nullptr && totals->shrunk > 0)
+            return fmt::format("Nothing grew over the stretch; {} less live at its end.",
+                               format_bytes(totals->shrunk));
+        if (stretch)
+            return "Nothing was allocated in the stretch, or the filter hides it. Shift-drag over "
+                   "a plot measures another one.";
+        return "No block lives there, or the filter hides them all.";
+    }
+
+    std::shared_ptr<const History> history_;
+    std::unique_ptr<SiteWords> words_;
+    Asked<TotalsQuestion, StackTotals> totals_;
+    VirtualTable list_;
+    Choice choice_ = Choice::cursor;
+    std::optional<TotalsQuestion> drawn_;
+    std::optional<std::uint32_t> top_;  // the node that the user looks at
+    std::uint32_t first_row_ = 0;
+};
+
+}  // namespace
+
+ViewInfo stacks_view() {
+    return {"stacks", "Stacks", "Bytes by call stack, as an icicle and a list of places.",
+            ViewPlace::main, [] { return std::unique_ptr<View>(new StacksView); }};
+}
+
+}  // namespace tidemark::viz

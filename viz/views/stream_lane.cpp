@@ -1,0 +1,182 @@
+// What each stream allocates and frees, as density: allocations upwards, frees downwards, of these
+// what waits for a device in its own colour. Bars grow with the root of the count, so that few are
+// seen beside many. Only where there is more than one stream.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/stream_density.h"
+#include "viz/model/timeline_columns.h"
+#include "viz/views/lane.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kRows = 6;
+constexpr float kRowHeight = 24;       // points
+constexpr std::size_t kWorthAnew = 8;  // counted anew when the run has grown by this part
+
+class StreamLane final : public Lane {
+  public:
+    float prepare(Frame& frame, const LaneInput& input) override {
+        if (!input.run.history || input.run.history->streams().size() < 2 ||
+            input.run.history->counts().events == 0)
+            return 0;
+        follow(frame, input.run.history);
+        rows_ = std::min(input.run.history->streams().size(), kRows);
+        return static_cast<float>(rows_) * std::round(frame.canvas.px(kRowHeight));
+    }
+
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
+              std::optional<ImVec2> mouse, HoverCard& card) override {
+        count(frame, area, *input.run.history);
+        const float height = std::round(frame.canvas.px(kRowHeight));
+        Box row = box;
+        for (std::size_t stream = 0; stream < rows_; ++stream) {
+            row.bottom = row.top + height;
+            if (row.bottom > box.bottom + 0.5F)
+                return;
+            draw_row(frame, area, *input.run.history, stream, row, mouse, card);
+            row.top = row.bottom;
+        }
+    }
+
+    bool busy() const override { return job_.running(); }
+
+  private:
+    using Density = std::shared_ptr<const StreamDensity>;
+
+    // Counts in a job, when there is enough that is new.
+    void follow(const Frame& frame, const std::shared_ptr<const History>& history) {
+        const std::size_t events = history->counts().events;
+        if (auto made = job_.take(); made && *made)
+            take(std::move(*made));
+        if (history_ != history) {
+            job_.cancel();
+            density_ = nullptr;
+            history_ = history;
+        }
+        const std::size_t counted = density_ ? density_->events() : 0;
+        const bool grown = events > counted + (history->complete() ? 0 : counted / kWorthAnew);
+        if (!grown || job_.running())
+            return;
+        job_.start([history, events](const Cancelled& cancelled) {
+            return StreamDensity::build(*history, events, cancelled);
+        });
+        if (frame.still)
+            if (auto made = job_.wait(); made && *made)
+                take(std::move(*made));
+    }
+
+    void take(Density made) {
+        density_ = std::move(made);
+        window_ = {};  // what was counted by the old one
+    }
+
+    // The counts of each column, by stream; kept while the camera stands still.
+    void count(const Frame& frame, const TimeArea& area, const History& history) {
+        const std::size_t columns = area.columns();
+        const Window& window = frame.camera.window();
+        const std::size_t events = history.counts().events;
+        if (window == window_ && edges_.size() == columns + 1 && events == events_ &&
+            frame.camera.unit() == unit_)
+            return;
+        window_ = window;
+        events_ = events;
+        unit_ = frame.camera.unit();
+        edges_.resize(columns + 1);
+        for (std::size_t i = 0; i <= columns; ++i)
+            edges_[i] =
+                history.event_from(unit_, column_edge(window.begin, window.end, i, columns));
+        streams_ = std::min(history.streams().size(), StreamDensity::kStreams);
+        counts_.assign(columns * streams_, {});
+        const bool exact = edges_.back() - edges_.front() <= StreamDensity::kExact;
+        most_ = 1;
+        for (std::size_t i = 0; i < columns; ++i) {
+            const std::span<StreamCounts> counts(&counts_[i * streams_], streams_);
+            if (exact)
+                StreamDensity::count(history, edges_[i], edges_[i + 1], counts);
+            else if (density_)
+                density_->between(edges_[i], edges_[i + 1], counts);
+            for (const StreamCounts& each : counts)
+                most_ = std::max({most_, each.allocations, each.frees});
+        }
+    }
+
+    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t stream,
+                  const Box& row, std::optional<ImVec2> mouse, HoverCard& card) const {
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        draw_lane_name(canvas, row, fmt::format("stream {}", stream));
+        const float middle = std::round((row.top + row.bottom) / 2);
+        const float half = middle - row.top - 2;
+        canvas.horizontal(middle, row.left, row.right, theme.grid);
+        if (!density_ && edges_.back() - edges_.front() > StreamDensity::kExact) {
+            canvas.text({row.left + canvas.px(6), row.top + canvas.px(4)}, "counting",
+                        theme.faint_text);
+            return;
+        }
+        for (std::size_t i = 0; i + 1 < edges_.size(); ++i) {
+            const StreamCounts& counts = counts_[i * streams_ + stream];
+            const float x = area.box().left + static_cast<float>(i);
+            bar(canvas, x, middle, -height_of(counts.allocations, half), theme.allocated);
+            bar(canvas, x, middle + 1, height_of(counts.frees, half), theme.faint_text);
+            bar(canvas, x, middle + 1, height_of(counts.waiting, half), theme.active);
+        }
+        if (mouse && mouse->y >= row.top && mouse->y < row.bottom)
+            describe(history, stream, mouse->x - area.box().left, canvas, card);
+    }
+
+    float height_of(double count, float half) const {
+        if (count < 0.5)
+            return 0;
+        return std::max(1.0F, std::round(half * static_cast<float>(std::sqrt(count / most_))));
+    }
+
+    static void bar(Canvas& canvas, float x, float from, float by, Colour colour) {
+        if (by != 0)
+            canvas.fill({x, std::min(from, from + by), x + 1, std::max(from, from + by)}, colour);
+    }
+
+    void describe(const History& history, std::size_t stream, float x, const Canvas& canvas,
+                  HoverCard& card) const {
+        const auto column = static_cast<std::size_t>(std::max(x, 0.0F));
+        if (column + 1 >= edges_.size())
+            return;
+        const Theme& theme = canvas.theme();
+        const StreamCounts& counts = counts_[column * streams_ + stream];
+        const auto words = [](double count) {
+            return format_count(static_cast<std::uint64_t>(std::llround(count)));
+        };
+        card.head(fmt::format("stream {} (handle {:#x}), in this pixel", stream,
+                              history.streams()[stream]));
+        card.row(theme.allocated, "allocations", words(counts.allocations));
+        card.row(theme.faint_text, "frees", words(counts.frees));
+        card.row(theme.active, "of these, awaited by a device", words(counts.waiting));
+        if (edges_.back() - edges_.front() > StreamDensity::kExact)
+            card.note("counted by buckets: exact from a closer look");
+        card.note("bars grow with the root of the count");
+    }
+
+    Job<Density> job_;
+    Density density_;
+    std::shared_ptr<const History> history_;
+    std::size_t rows_ = 0;
+    std::size_t streams_ = 1;
+    std::size_t events_ = 0;
+    Window window_{0, 0};
+    AxisUnit unit_ = AxisUnit::time;
+    std::vector<EventIndex> edges_;
+    std::vector<StreamCounts> counts_;
+    double most_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> stream_lane() {
+    return std::make_unique<StreamLane>();
+}
+
+}  // namespace tidemark::viz

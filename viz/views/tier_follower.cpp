@@ -1,0 +1,22 @@
+// Making lanes when they are wanted.
+#include "viz/views/tier_follower.h"
+
+namespace tidemark::viz {
+
+std::shared_ptr<const TierLanes> TierFollower::look(const ViewedRun& run, bool wait) {
+    if (run_ != run.tiers.get()) {
+        job_.cancel();
+        lanes_ = nullptr;
+        run_ = run.tiers.get();
+        if (run_ != nullptr)
+            job_.start([tiers = run_](const Cancelled& cancelled) {
+                return TierLanes::build(*tiers, cancelled);
+            });
+    }
+    auto made = wait ? job_.wait() : job_.take();
+    if (made)
+        lanes_ = std::move(*made);
+    return lanes_;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,243 @@
+// Timeline: a run's memory over time: curves with their gaps shaded, marks above them, lanes of
+// what belongs to the same time below, one axis under all.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "viz/model/axis_ticks.h"
+#include "viz/model/moment.h"
+#include "viz/views/curves.h"
+#include "viz/views/tier_follower.h"
+#include "viz/views/timeline_marks.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kMarksAFrame = 1U << 16U;
+constexpr double kHeadroom = 1.10;      // above what is highest
+constexpr double kNearCapacity = 1.35;  // so near, the capacity is in view as well
+constexpr float kLeastPlot = 90;        // points of height that lanes leave to the curves
+constexpr double kLanesShare = 0.62;    // of the height, at most
+constexpr float kPad = 6;               // points
+
+// The parts of the view, from the top.
+struct TimelineBoxes {
+    Box legend;
+    Box marks;
+    Box plot;
+    Box lanes;
+    Box whole;  // marks to lanes: what takes the mouse
+};
+
+class TimelineView final : public View {
+  public:
+    void draw(Frame& frame) override {
+        const ViewedRun* const run = frame.session.shown(frame.selection.run);
+        if (run == nullptr)
+            return draw_words(frame, "nothing is open");
+        const LaneInput input{*run, tiers_.look(*run, frame.still)};
+        if (run->tiers && !run->history && frame.camera.unit() == AxisUnit::events)
+            return draw_words(frame, "a replay over tiers has times only: X goes back to them");
+        Curves& curves = run->history ? *history_curves_ : *tier_curves_;
+        const Box across = plot_box(frame.canvas, frame.area);
+        const auto columns = static_cast<std::size_t>(std::max(std::floor(across.width()), 1.0F));
+        if (!curves.look(frame, input, columns))
+            return draw_words(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
+        const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kMarksAFrame;
+        more_marks_ = run->history && marks_.follow(run->history, most);
+        draw_run(frame, input, curves);
+    }
+
+    bool busy() const override {
+        return more_marks_ || tiers_.busy() ||
+               std::any_of(lanes_.begin(), lanes_.end(),
+                           [](const auto& lane) { return lane->busy(); });
+    }
+
+  private:
+    static void draw_words(Frame& frame, std::string_view words) {
+        const Box& area = frame.area;
+        frame.canvas.text({(area.left + area.right) / 2, (area.top + area.bottom) / 2}, words,
+                          frame.canvas.theme().faint_text, Align::centre);
+    }
+
+    void draw_run(Frame& frame, const LaneInput& input, Curves& curves) {
+        Canvas& canvas = frame.canvas;
+        const TimelineLegend legend(canvas, curves.legend(frame), legend_width(frame));
+        const TimelineBoxes boxes = boxes_of(frame, input, legend.height());
+        TimeArea area(frame, boxes.whole, "timeline");
+        if (const auto clicked = legend.draw(frame, boxes.legend))
+            curves.toggle(*clicked);
+        draw_scale_switch(frame, boxes.legend);
+        const auto mouse = mouse_of(frame, area);
+
+        canvas.fill(boxes.plot, canvas.theme().plot);
+        const ByteScale scale{boxes.plot, top_of(curves)};
+        draw_byte_axis(canvas, scale);
+        area.draw_grid();
+        canvas.clip(boxes.plot);
+        curves.draw(frame, area, scale);
+        canvas.unclip();
+        HoverCard card;
+        if (mouse && boxes.plot.contains(*mouse))
+            curves.describe(frame, area, area.to_position(mouse->x), card);
+        if (input.run.history && boxes.marks.height() > 0)
+            draw_marks(frame, area, *input.run.history, marks_, boxes.marks, boxes.plot, mouse,
+                       card);
+        draw_lanes(frame, input, area, boxes.lanes, mouse, card);
+        area.draw_cursors();
+        area.draw_axis();
+        select_clicked(frame, input, area);
+        if (mouse) {
+            card.draw(canvas, *mouse, frame.area);
+            frame.selection.described = card.text();
+        }
+    }
+
+    TimelineBoxes boxes_of(Frame& frame, const LaneInput& input, float legend_height) {
+        Canvas& canvas = frame.canvas;
+        const float pad = std::round(canvas.px(kPad));
+        const Box across = plot_box(canvas, frame.area);
+        const float bottom = std::floor(frame.area.bottom - TimeArea::axis_height(canvas));
+        TimelineBoxes boxes;
+        boxes.legend = {across.left, std::round(frame.area.top + pad), across.right, 0};
+        boxes.legend.bottom = boxes.legend.top + legend_height;
+        const float top = std::round(boxes.legend.bottom + pad / 2);
+        const float marks = input.run.history ? marks_height(canvas, marks_) : 0;
+        boxes.marks = {across.left, top, across.right, top + marks};
+        float wanted = 0;
+        lane_heights_.clear();
+        for (const auto& lane : lanes_) {
+            lane_heights_.push_back(std::round(lane->prepare(frame, input)));
+            wanted += lane_heights_.back() > 0 ? lane_heights_.back() + pad : 0;
+        }
+        const float room = bottom - boxes.marks.bottom;
+        const float most = std::max(
+            0.0F, std::min(room - canvas.px(kLeastPlot), room * static_cast<float>(kLanesShare)));
+        const float lanes = std::floor(std::min(wanted, most));
+        boxes.plot = {across.left, boxes.marks.bottom, across.right, bottom - lanes};
+        boxes.lanes = {across.left, boxes.plot.bottom, across.right, bottom};
+        boxes.whole = {across.left, boxes.marks.top, across.right, bottom};
+        return boxes;
+    }
+
+    void draw_lanes(Frame& frame, const LaneInput& input, const TimeArea& area, const Box& box,
+                    std::optional<ImVec2> mouse, HoverCard& card) {
+        Canvas& canvas = frame.canvas;
+        const float pad = std::round(canvas.px(kPad));
+        canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
+        float top = box.top;
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            if (lane_heights_[i] <= 0)
+                continue;
+            top += pad;
+            const Box place{box.left, top, box.right, std::min(top + lane_heights_[i], box.bottom)};
+            if (place.height() < 1)
+                return;
+            const bool over = mouse && place.contains(*mouse);
+            lanes_[i]->draw(frame, area, input, place, over ? mouse : std::nullopt, card);
+            top = place.bottom;
+        }
+    }
+
+    // Room for the switch at the right of the legend.
+    static float legend_width(const Frame& frame) {
+        const Box across = plot_box(frame.canvas, frame.area);
+        return across.width() - frame.canvas.text_width(kToCapacity) - frame.canvas.px(24);
+    }
+
+    static constexpr std::string_view kToCapacity = "scale: capacity (V)";
+    static constexpr std::string_view kInView = "scale: in view (V)";
+
+    // How the axis is scaled, and what the legend's values stand for.
+    void draw_scale_switch(Frame& frame, const Box& legend) {
+        Canvas& canvas = frame.canvas;
+        const std::string_view words = to_capacity_ ? kToCapacity : kInView;
+        const float width = canvas.text_width(words);
+        const Box box{legend.right - width, legend.top, legend.right,
+                      legend.top + canvas.line_height()};
+        canvas.text({box.left, box.top}, words, canvas.theme().accent);
+        const float under = box.bottom + canvas.px(5);
+        if (legend.bottom >= under + canvas.line_height())
+            canvas.text({legend.right, under}, values_are_at(frame), canvas.theme().faint_text,
+                        Align::right);
+        if (frame.still)
+            return;
+        ImGui::SetCursorScreenPos({box.left, box.top});
+        const bool pressed = ImGui::InvisibleButton("scale", {box.width(), box.height()});
+        if (ImGui::IsItemHovered())
+            canvas.horizontal(box.bottom, box.left, box.right, canvas.theme().accent);
+        const ImGuiIO& io = ImGui::GetIO();
+        const bool key = !io.WantTextInput && !io.KeyCtrl &&
+                         ImGui::IsKeyPressed(ImGui::GetKeyIndex(ImGuiKey_V), false);
+        if (pressed || key)
+            to_capacity_ = !to_capacity_;
+    }
+
+    static std::string values_are_at(const Frame& frame) {
+        if (!frame.selection.looked_at())
+            return "values at the peak";
+        const Position resolution =
+            std::max<Position>(frame.camera.window().length() / kFinestStep, 1);
+        return fmt::format("values at {}", position_text(frame.camera.unit(),
+                                                         *frame.selection.looked_at(), resolution));
+    }
+
+    static constexpr Position kFinestStep = 1000;  // of the window: as fine as a pixel
+
+    Bytes top_of(const Curves& curves) const {
+        const Bytes highest = std::max<Bytes>(curves.highest(), 1024);
+        const Bytes capacity = curves.capacity();
+        const auto scaled = [](Bytes bytes, double by) {
+            return static_cast<Bytes>(static_cast<double>(bytes) * by);
+        };
+        const bool near = capacity > 0 && capacity <= scaled(highest, kNearCapacity);
+        const bool with_capacity = capacity > 0 && (to_capacity_ || near);
+        return std::max(scaled(highest, kHeadroom), with_capacity ? scaled(capacity, 1.06) : 0);
+    }
+
+    static std::optional<ImVec2> mouse_of(const Frame& frame, const TimeArea& area) {
+        if (frame.still || !area.hovered())
+            return std::nullopt;
+        return ImGui::GetIO().MousePos;
+    }
+
+    // A click puts the cursor; close by, it also selects the block that the event is about.
+    static void select_clicked(Frame& frame, const LaneInput& input, const TimeArea& area) {
+        if (!area.clicked() || !input.run.history || !frame.selection.cursor)
+            return;
+        const History& history = *input.run.history;
+        const AxisUnit unit = frame.camera.unit();
+        const auto event = event_at(history, unit, *frame.selection.cursor);
+        if (!event)
+            return;
+        const float away =
+            area.to_x(*frame.selection.cursor) - area.to_x(history.position(unit, *event));
+        const BlockIndex block = history.block_at(*event);
+        if (away < frame.canvas.px(kPad) && block != kNoBlock)
+            frame.selection.block = block;
+    }
+
+    std::unique_ptr<Curves> history_curves_ = history_curves();
+    std::unique_ptr<Curves> tier_curves_ = tier_curves();
+    std::vector<std::unique_ptr<Lane>> lanes_ = make_lanes();
+    std::vector<float> lane_heights_;
+    TierFollower tiers_;
+    MarkPlaces marks_;
+    bool more_marks_ = false;
+    bool to_capacity_ = false;
+};
+
+}  // namespace
+
+ViewInfo timeline_view() {
+    return {"timeline", "Timeline",
+            "Reserved, allocated, active and requested memory over time, with marks and lanes.",
+            ViewPlace::main,
+            [] { return std::unique_ptr<View>(std::make_unique<TimelineView>()); }};
+}
+
+}  // namespace tidemark::viz

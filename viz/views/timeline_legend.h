@@ -1,0 +1,51 @@
+// TimelineLegend: what the curves are, with their values at the place that is looked at. A click on
+// an entry hides its curve. Entries flow into as many lines as they need; none moves when values
+// change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+// How a curve looks, so that colour alone never tells.
+enum class CurveLook : std::uint8_t { line, area, dots, gap };
+
+struct LegendEntry {
+    std::string name;
+    std::string value;
+    Colour colour = 0;
+    CurveLook look = CurveLook::line;
+    std::optional<std::size_t> toggles;  // what a click means to the owner; none: nothing
+    bool on = true;
+};
+
+class TimelineLegend {
+  public:
+    // Where entries go in so wide a box. O(entries).
+    TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries, float width);
+
+    float height() const { return height_; }
+
+    // Gives what was clicked.
+    std::optional<std::size_t> draw(Frame& frame, const Box& box) const;
+
+  private:
+    struct Place {
+        LegendEntry entry;
+        float x = 0;
+        float y = 0;
+        float width = 0;
+    };
+
+    static void draw_sign(Canvas& canvas, const Box& box, const LegendEntry& entry);
+
+    std::vector<Place> places_;
+    float height_ = 0;
+};
+
+}  // namespace tidemark::viz

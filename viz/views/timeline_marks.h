@@ -1,0 +1,22 @@
+// The marks of a run above its curves: refusals, retries, trims, the program's points, lost events.
+// Each kind has a letter and a colour; those that would cover each other are one with a number.
+#pragma once
+
+#include <optional>
+
+#include "viz/draw/time_area.h"
+#include "viz/model/mark_places.h"
+#include "viz/views/hover_card.h"
+
+namespace tidemark::viz {
+
+// The row's height in pixels; 0 if the run has no marks so far.
+float marks_height(const Canvas& canvas, const MarkPlaces& marks);
+
+// Draws them into `row`, and lines of the grave ones through `plot`. What is under `mouse` goes to
+// `card`; gives the event of the mark under it.
+std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const History& history,
+                                     const MarkPlaces& marks, const Box& row, const Box& plot,
+                                     std::optional<ImVec2> mouse, HoverCard& card);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,193 @@
+// Columns, lines and the axis of bytes.
+#include "viz/views/timeline_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/axis_ticks.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kTicksApart = 44;  // points
+constexpr std::size_t kDot = 2;    // columns of a dot of a dotted line
+constexpr std::size_t kDots = 4;   // from one dot to the next
+
+// Joins columns of the same top and bottom into one rectangle.
+class BandPainter {
+  public:
+    BandPainter(Canvas& canvas, float left, Colour colour)
+        : canvas_(canvas), left_(left), colour_(colour) {}
+
+    void column(std::size_t at, float top, float bottom) {
+        if (at == until_ && top == top_ && bottom == bottom_) {
+            ++until_;
+            return;
+        }
+        flush();
+        from_ = at;
+        until_ = at + 1;
+        top_ = top;
+        bottom_ = bottom;
+    }
+
+    void flush() {
+        if (bottom_ > top_ && until_ > from_)
+            canvas_.fill({left_ + static_cast<float>(from_), top_,
+                          left_ + static_cast<float>(until_), bottom_},
+                         colour_);
+        from_ = until_ = 0;
+    }
+
+  private:
+    Canvas& canvas_;
+    float left_;
+    Colour colour_;
+    std::size_t from_ = 0;
+    std::size_t until_ = 0;
+    float top_ = 0;
+    float bottom_ = 0;
+};
+
+// One layer of all columns: between two heights of each.
+template <class Low, class High>
+void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
+                Colour colour, const Low& low, const High& high) {
+    BandPainter painter(canvas, scale.box.left, colour);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const ColumnLayers layers = layers_of(columns[i]);
+        painter.column(i, scale.y(high(layers)), scale.y(low(layers)));
+    }
+    painter.flush();
+}
+
+void draw_line(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
+               Series series, float thick) {
+    BandPainter painter(canvas, scale.box.left, colour_of(canvas.theme(), series));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        painter.column(i, scale.y(columns[i].max[series]) - thick, scale.y(columns[i].min[series]));
+    painter.flush();
+}
+
+void draw_dots(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
+               Series series, float thick) {
+    const Colour colour = colour_of(canvas.theme(), series);
+    for (std::size_t i = 0; i < columns.size(); i += kDots) {
+        const float top = scale.y(columns[i].max[series]) - thick / 2;
+        const float left = scale.box.left + static_cast<float>(i);
+        canvas.fill({left, top, left + static_cast<float>(kDot), top + thick}, colour);
+    }
+}
+
+}  // namespace
+
+float ByteScale::y(Bytes bytes) const {
+    const double share = static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(top, 1));
+    const double above = std::round(share * static_cast<double>(box.height()));
+    return box.bottom - static_cast<float>(std::min(above, 1e6));
+}
+
+Colour colour_of(const Theme& theme, Series series) {
+    switch (series) {
+        case Series::reserved:
+            return theme.reserved;
+        case Series::allocated:
+            return theme.allocated;
+        case Series::active:
+            return theme.active;
+        case Series::requested:
+            return theme.requested;
+    }
+    return theme.text;
+}
+
+Colour swing_colour(const Theme& theme) {
+    return mix(theme.plot, theme.allocated, 0.72);
+}
+
+void draw_byte_axis(Canvas& canvas, const ByteScale& scale) {
+    const Theme& theme = canvas.theme();
+    const float apart = canvas.px(kTicksApart);
+    const auto most = static_cast<std::size_t>(std::max(scale.box.height() / apart, 1.0F));
+    const float gap = canvas.px(8);
+    for (const ByteTick& tick : byte_ticks(0, scale.top, most)) {
+        const float y = scale.y(tick.bytes);
+        canvas.horizontal(y - 1, scale.box.left, scale.box.right, theme.grid);
+        const float text_top = std::max(y - canvas.line_height() / 2, scale.box.top);
+        canvas.text({scale.box.left - gap, text_top}, tick.label, theme.faint_text, Align::right);
+    }
+}
+
+void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
+                 const ShownSeries& shown) {
+    const Theme& theme = canvas.theme();
+    const auto is_shown = [&shown](Series series) {
+        return shown[static_cast<std::size_t>(series)];
+    };
+    const auto zero = [](const ColumnLayers&) { return Bytes{0}; };
+    const auto requested = [](const ColumnLayers& layers) { return layers.requested; };
+    const auto allocated = [](const ColumnLayers& layers) { return layers.allocated; };
+    const auto swing = [](const ColumnLayers& layers) { return layers.swing; };
+    const auto waiting = [](const ColumnLayers& layers) { return layers.waiting; };
+    const auto cached = [](const ColumnLayers& layers) { return layers.cached; };
+    if (is_shown(Series::reserved))
+        draw_layer(canvas, scale, columns, theme.cached, swing, cached);
+    if (is_shown(Series::active))
+        draw_layer(canvas, scale, columns, theme.active, swing, waiting);
+    if (is_shown(Series::allocated)) {
+        draw_layer(canvas, scale, columns, swing_colour(theme), allocated, swing);
+        draw_layer(canvas, scale, columns, theme.allocated, zero, allocated);
+        if (is_shown(Series::requested))
+            draw_layer(canvas, scale, columns, theme.rounding, requested, allocated);
+    }
+    if (is_shown(Series::requested))
+        draw_dots(canvas, scale, columns, Series::requested, std::round(canvas.px(2)));
+    if (is_shown(Series::reserved))
+        draw_line(canvas, scale, columns, Series::reserved, std::round(canvas.px(2)));
+}
+
+void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
+                     Colour colour, float thick) {
+    BandPainter painter(canvas, scale.box.left, colour);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        painter.column(i, scale.y(columns[i].max) - thick, scale.y(columns[i].min));
+    painter.flush();
+}
+
+void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
+                     Colour colour, Colour swing) {
+    BandPainter light(canvas, scale.box.left, swing);
+    BandPainter full(canvas, scale.box.left, colour);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const float low = scale.y(columns[i].min);
+        light.column(i, scale.y(columns[i].max), low);
+        full.column(i, low, scale.box.bottom);
+    }
+    light.flush();
+    full.flush();
+}
+
+void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,
+                Colour colour, int& row) {
+    if (bytes == 0)
+        return;
+    const std::string size = format_bytes(bytes);
+    const float right = scale.box.right - canvas.px(6);
+    if (bytes > scale.top) {
+        const float line = canvas.line_height() + canvas.px(4);
+        canvas.label({right, scale.box.top + canvas.px(2) + line * static_cast<float>(row++)},
+                     fmt::format("{} {}, above", name, size), canvas.theme().faint_text,
+                     Align::right);
+        return;
+    }
+    const float y = scale.y(bytes);
+    canvas.dashed_horizontal(y - 1, scale.box.left, scale.box.right, colour);
+    const bool below = y - canvas.line_height() - canvas.px(4) < scale.box.top;
+    const float text_top = below ? y + canvas.px(4) : y - canvas.line_height() - canvas.px(4);
+    canvas.label({right, text_top}, fmt::format("{} {}", name, size), colour, Align::right);
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,53 @@
+// The curves of a run: layers of opaque columns, lines of a fixed look over them, and the axis of
+// bytes at the left. Neighbouring columns of one height are one rectangle: what is drawn is bounded
+// by the pixels and mostly far below.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "viz/draw/canvas.h"
+#include "viz/model/level_pyramid.h"
+#include "viz/model/timeline_columns.h"
+
+namespace tidemark::viz {
+
+// Which curves are shown.
+using ShownSeries = std::array<bool, kSeriesCount>;
+
+// Where bytes stand: 0 at the bottom of `box`, always, and `top` at its top.
+struct ByteScale {
+    Box box;
+    Bytes top = 1;
+
+    // On a whole pixel.
+    float y(Bytes bytes) const;
+};
+
+Colour colour_of(const Theme& theme, Series series);
+
+// Allocated between what it always and what it sometimes was in a column.
+Colour swing_colour(const Theme& theme);
+
+// Lines across the plot and their labels in the margin at its left.
+void draw_byte_axis(Canvas& canvas, const ByteScale& scale);
+
+// The columns stand side by side from the box's left, a pixel each.
+void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
+                 const ShownSeries& shown);
+
+// A line `thick` pixels high, from a column's least value to its largest.
+void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
+                     Colour colour, float thick);
+
+// The same, filled below: up to the least in `colour`, from there to the largest in `swing`.
+void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
+                     Colour colour, Colour swing);
+
+// A dashed line with what it is, if it lies within the scale; else a word that it lies above.
+// `row` counts labels that lie above, so that they don't cover each other.
+void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,
+                Colour colour, int& row);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,250 @@
+// What streams and links do in a replay over tiers, and what streams wait for: per pixel, the share
+// of its time in which something was at work. Close by, that is a box for each kernel.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/axis_ticks.h"
+#include "viz/model/timeline_columns.h"
+#include "viz/views/lane.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kRowHeight = 18;        // points
+constexpr std::size_t kStreamRows = 4;  // further streams share a row
+
+enum class Work : std::uint8_t { stall, kernel, link };
+
+// One row: some lanes together, its height the share of them all.
+struct WorkRow {
+    std::string name;
+    std::string words;  // on the card
+    Work work = Work::kernel;
+    StallCause cause = StallCause::fetch;
+    std::vector<const BusyLane*> lanes;
+    std::size_t of = 1;  // lanes that could be at work at once
+
+    Nanoseconds total() const {
+        Nanoseconds sum = 0;
+        for (const BusyLane* lane : lanes)
+            sum += lane->total();
+        return sum;
+    }
+};
+
+Colour colour_of(const Theme& theme, const WorkRow& row) {
+    if (row.work == Work::kernel)
+        return theme.accent;
+    if (row.work == Work::link)
+        return theme.faint_text;
+    switch (row.cause) {
+        case StallCause::fetch:
+            return theme.problem;
+        case StallCause::room:
+            return theme.warning;
+        case StallCause::reservation:
+            return theme.disk;
+    }
+    return theme.text;
+}
+
+// Short enough for the margin.
+std::string_view name_of(StallCause cause) {
+    switch (cause) {
+        case StallCause::fetch:
+            return "fetching";
+        case StallCause::room:
+            return "no room";
+        case StallCause::reservation:
+            return "reserving";
+    }
+    return "";
+}
+
+std::string_view name_of(const TierLinkUse& link) {
+    if (link.source.tier == link.target.tier)
+        return "sideways";
+    if (link.target.tier == Tier::gpu)
+        return "copy in";
+    if (link.source.tier == Tier::gpu)
+        return "copy out";
+    return link.target.tier == Tier::disk ? "to disk" : "from disk";
+}
+
+std::string_view words_of(StallCause cause) {
+    switch (cause) {
+        case StallCause::fetch:
+            return "streams wait for a buffer to be fetched";
+        case StallCause::room:
+            return "streams wait for room that others must leave";
+        case StallCause::reservation:
+            return "streams wait for a reservation";
+    }
+    return "";
+}
+
+class WorkLane final : public Lane {
+  public:
+    float prepare(Frame& frame, const LaneInput& input) override {
+        if (lanes_ != input.tiers) {
+            lanes_ = input.tiers;
+            rows_.clear();
+            if (lanes_ && input.run.tiers)
+                make_rows(*input.run.tiers);
+        }
+        return static_cast<float>(rows_.size()) * std::round(frame.canvas.px(kRowHeight));
+    }
+
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& /*input*/, const Box& box,
+              std::optional<ImVec2> mouse, HoverCard& card) override {
+        const float height = std::round(frame.canvas.px(kRowHeight));
+        Box place = box;
+        for (const WorkRow& row : rows_) {
+            place.bottom = place.top + height;
+            if (place.bottom > box.bottom + 0.5F)
+                return;
+            draw_row(frame, area, row, place, mouse, card);
+            place.top = place.bottom;
+        }
+    }
+
+  private:
+    void make_rows(const TierRun& run) {
+        std::size_t streams = lanes_->kernels().size();
+        for (const StallCause cause :
+             {StallCause::fetch, StallCause::room, StallCause::reservation})
+            streams = std::max(streams, lanes_->stalls(cause).size());
+        for (const StallCause cause :
+             {StallCause::fetch, StallCause::room, StallCause::reservation}) {
+            WorkRow row{std::string(name_of(cause)),
+                        std::string(words_of(cause)),
+                        Work::stall,
+                        cause,
+                        {},
+                        streams};
+            for (const BusyLane& lane : lanes_->stalls(cause))
+                row.lanes.push_back(&lane);
+            add(std::move(row));
+        }
+        add_kernels();
+        for (std::size_t link = 0; link < lanes_->links().size(); ++link)
+            add({std::string(name_of(run.links[link])),
+                 fmt::format("link {} to {}", to_text(run.links[link].source),
+                             to_text(run.links[link].target)),
+                 Work::link,
+                 StallCause::fetch,
+                 {&lanes_->links()[link]},
+                 1});
+    }
+
+    void add_kernels() {
+        const std::vector<BusyLane>& kernels = lanes_->kernels();
+        WorkRow rest{"others", "kernels of the other streams", Work::kernel, {}, {}, 0};
+        for (std::size_t stream = 0; stream < kernels.size(); ++stream) {
+            if (kernels[stream].size() == 0)
+                continue;
+            if (stream >= kStreamRows) {
+                rest.lanes.push_back(&kernels[stream]);
+                ++rest.of;
+                continue;
+            }
+            add({kernels.size() == 1 ? std::string("kernels") : fmt::format("kernels {}", stream),
+                 fmt::format("kernels of stream {}", stream),
+                 Work::kernel,
+                 {},
+                 {&kernels[stream]},
+                 1});
+        }
+        add(std::move(rest));
+    }
+
+    // Rows in which nothing ever happens are none.
+    void add(WorkRow row) {
+        if (row.total() > 0)
+            rows_.push_back(std::move(row));
+    }
+
+    void draw_row(Frame& frame, const TimeArea& area, const WorkRow& row, const Box& place,
+                  std::optional<ImVec2> mouse, HoverCard& card) {
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        draw_lane_name(canvas, place, row.name);
+        const Window& window = frame.camera.window();
+        busy_.assign(area.columns(), 0);
+        for (const BusyLane* lane : row.lanes)
+            lane->add_columns(window.begin, window.end, busy_);
+        const float high = place.height() - 3;
+        const float floor = place.bottom - 1;
+        canvas.horizontal(floor, place.left, place.right, theme.grid);
+        const Colour colour = mix(theme.plot, colour_of(theme, row), 0.8);
+        std::size_t from = 0;
+        float tall = 0;
+        for (std::size_t i = 0; i <= busy_.size(); ++i) {
+            const float here = i < busy_.size() ? tallness(row, window, i, high) : -1;
+            if (i > 0 && here == tall)
+                continue;
+            if (tall > 0)
+                canvas.fill({place.left + static_cast<float>(from), floor - tall,
+                             place.left + static_cast<float>(i), floor},
+                            colour);
+            from = i;
+            tall = here;
+        }
+        if (mouse && mouse->y >= place.top && mouse->y < place.bottom)
+            describe(frame, area, row, mouse->x, card);
+    }
+
+    // What time at work in a column is tall; never nothing where there was any.
+    float tallness(const WorkRow& row, const Window& window, std::size_t column, float high) const {
+        if (busy_[column] == 0)
+            return 0;
+        const double whole = static_cast<double>(window.length()) /
+                             static_cast<double>(busy_.size()) *
+                             static_cast<double>(std::max<std::size_t>(row.of, 1));
+        const double share = static_cast<double>(busy_[column]) / whole;
+        return std::clamp(std::round(high * static_cast<float>(share)), 1.0F, high);
+    }
+
+    void describe(const Frame& frame, const TimeArea& area, const WorkRow& row, float x,
+                  HoverCard& card) const {
+        const Position position = area.to_position(x);
+        const Window& window = frame.camera.window();
+        card.head(fmt::format("{}, at {}", row.words, position_words(frame, area, position)));
+        for (const BusyLane* lane : row.lanes) {
+            const std::size_t begun = lane->begun_before(position + 1);
+            if (begun > 0 && lane->end(begun - 1) > position)
+                card.row(
+                    colour_of(frame.canvas.theme(), row), "at work here, for",
+                    length_text(AxisUnit::time, lane->end(begun - 1) - lane->begin(begun - 1)));
+            if (row.lanes.size() > 4)
+                break;
+        }
+        Nanoseconds seen = 0;
+        for (const BusyLane* lane : row.lanes)
+            seen += lane->before(window.end) - lane->before(window.begin);
+        card.row(0, "in what is shown", share_text(seen, window.length(), row.of));
+        card.row(0, "in all", length_text(AxisUnit::time, row.total()));
+    }
+
+    static std::string share_text(Nanoseconds busy, Nanoseconds length, std::size_t of) {
+        const double share = static_cast<double>(busy) / static_cast<double>(length) /
+                             static_cast<double>(std::max<std::size_t>(of, 1));
+        return fmt::format("{}, {:.1f} %", length_text(AxisUnit::time, busy), 100 * share);
+    }
+
+    std::shared_ptr<const TierLanes> lanes_;
+    std::vector<WorkRow> rows_;
+    std::vector<Nanoseconds> busy_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> work_lane() {
+    return std::make_unique<WorkLane>();
+}
+
+}  // namespace tidemark::viz
