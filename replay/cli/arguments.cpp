@@ -48,6 +48,12 @@ void Arguments::list(const Argument& argument, std::vector<std::string>& target)
         option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
 }
 
+void Arguments::rest(std::vector<std::string>& target) {
+    app_.set_help_flag();
+    app_.prefix_command();
+    rest_ = &target;
+}
+
 Arguments::Pending& Arguments::pend(const Argument& argument) {
     pending_.push_back(std::make_unique<Pending>());
     Pending& pending = *pending_.back();
@@ -86,6 +92,8 @@ Result<void> Arguments::finish() const {
             return error;
         };
     };
+    if (rest_ != nullptr)
+        *rest_ = app_.remaining();
     for (const auto& pending : pending_) {
         if (app_.get_option(pending->name)->count() == 0)
             continue;

@@ -44,6 +44,10 @@ class Arguments {
     void choice(const Argument& argument, std::span<const std::string_view> choices,
                 std::string& target);
 
+    // Everything, from the first word on, untouched: for a command that hands its words to another
+    // program. --help is among them.
+    void rest(std::vector<std::string>& target);
+
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
     // Errors (bad_option, where = the option's name): what is not one.
     Result<void> finish() const;
@@ -67,6 +71,7 @@ class Arguments {
     CLI::App& app_;
     std::string heading_ = "Options";
     std::vector<std::unique_ptr<Pending>> pending_;
+    std::vector<std::string>* rest_ = nullptr;
 };
 
 }  // namespace tidemark

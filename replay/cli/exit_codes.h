@@ -50,6 +50,8 @@ constexpr ExitCode exit_code_of(ErrorCode code) {
         case ErrorCode::driver:
         case ErrorCode::unsupported:
             return ExitCode::not_possible;
+        case ErrorCode::cancelled:
+            return ExitCode::interrupted;
     }
     return ExitCode::bad_input;
 }

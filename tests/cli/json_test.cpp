@@ -4,6 +4,8 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/support/json_keys.h"
+#include "tests/support/live_folder.h"
+#include "traces/live/publisher.h"
 
 using namespace tidemark;
 using support::Folder;
@@ -85,11 +87,23 @@ TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
                           {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});
 }
 
+TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
+    const Folder folder;
+    check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}}});
+}
+
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {
     const std::string graphs = support::project_file("traces/samples/graphs.pickle.xz");
     check_section("verify", {{{"verify", kSample}},
                              {{"verify", graphs}},
                              {{"verify", kSample, "-p", "torch:large_segment_size_mb=64"}, 1}});
+}
+
+TEST_CASE("the JSON of live is as documented", "[cli][docs]") {
+    const support::LiveFolder folder;
+    const auto publisher = live::Publisher::start({.recording = folder.file("a.tml")});
+    REQUIRE(publisher);
+    check_section("live", {{{"live"}}});
 }
 
 TEST_CASE("the JSON of policies is as documented", "[cli][docs]") {

@@ -1,4 +1,49 @@
-// tidemark-view: the program.
-int main() {
-    return 0;
+// tidemark-view: the program: reads its words, opens a window or writes a picture, and turns its
+// end into text and an exit code. Exceptions of libraries end here.
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <span>
+
+#include "replay/cli/terminal.h"
+#include "viz/app/bench.h"
+#include "viz/app/picture_file.h"
+#include "viz/app/view_command.h"
+#include "viz/app/window_loop.h"
+
+namespace tidemark::viz {
+namespace {
+
+Result<ExitCode> run(std::span<char* const> words) {
+    TM_ASSIGN(const auto read, read_view_command(words));
+    if (const Answer* answer = std::get_if<Answer>(&read)) {
+        write_output(answer->text);
+        return ExitCode::yes;
+    }
+    const auto& command = std::get<ViewCommand>(read);
+    if (command.bench)
+        return run_bench(command);
+    if (!command.png.empty())
+        return write_picture_file(command);
+    return run_window(command);
+}
+
+}  // namespace
+}  // namespace tidemark::viz
+
+int main(int argc, char** argv) {
+    using tidemark::ExitCode;
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write()
+    try {
+        const auto code = tidemark::viz::run({argv, static_cast<std::size_t>(std::max(argc, 1))});
+        if (code)
+            return static_cast<int>(*code);
+        tidemark::print_error(to_text(code.error()));
+        return static_cast<int>(tidemark::exit_code_of(code.error().code));
+    } catch (const std::bad_alloc&) {
+        tidemark::print_error("this computer has too little free memory for that");
+    } catch (const std::exception& error) {
+        tidemark::print_error(error.what());
+    }
+    return static_cast<int>(ExitCode::not_possible);
 }

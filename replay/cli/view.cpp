@@ -1,0 +1,79 @@
+// tidemark view: starts the viewer, which is a program of its own: it needs libraries for drawing
+// that the others of us do without. Its words are passed on as they are.
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "replay/cli/command.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr const char* kViewer = "tidemark-view";
+
+// The file that we are run from; empty if the system doesn't say.
+std::filesystem::path own_path() {
+    std::error_code error;
+    return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+// Becomes the viewer; comes back only if it isn't there or can't be run. Returns the reason.
+int become(const std::string& program, const std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    std::string name = kViewer;
+    pointers.push_back(name.data());
+    std::vector<std::string> copies = words;
+    for (std::string& word : copies)
+        pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    if (program.find('/') != std::string::npos)
+        ::execv(program.c_str(), pointers.data());
+    else
+        ::execvp(program.c_str(), pointers.data());
+    return errno;
+}
+
+class View final : public Command {
+  public:
+    void declare(Arguments& arguments) override { arguments.rest(words_); }
+
+    Result<ExitCode> run(Context& /*context*/) override {
+        const std::filesystem::path beside = own_path().parent_path() / kViewer;
+        int reason = become(beside.string(), words_);
+        if (reason == ENOENT)
+            reason = become(kViewer, words_);
+        if (reason != ENOENT)
+            return fail(ErrorCode::unsupported,
+                        fmt::format("cannot be started: {}", std::strerror(reason)), kViewer);
+        return fail(ErrorCode::unsupported, "the viewer isn't installed", kViewer,
+                    fmt::format("it is looked for in {} and in PATH; it is built where the "
+                                "packages libimgui-dev, libpng-dev, libglfw3-dev and libgl-dev are",
+                                beside.parent_path().string()));
+    }
+
+  private:
+    std::vector<std::string> words_;
+};
+
+}  // namespace
+
+CommandInfo view_command() {
+    return {
+        .name = "view",
+        .summary = "look at traces, or follow a living program, in a window",
+        .examples =
+            "  tidemark view snapshot.pickle                      as it was recorded\n"
+            "  tidemark view run.tmk --policy torch --policy buddy   side by side\n"
+            "  tidemark view run.tmk --gpu-memory 60% --spill lru    over GPU, host and disk\n"
+            "  tidemark view run.tmk --goto peak --png peak.png   a picture, without a display\n"
+            "  tidemark view --attach trainer                     follow a living program\n"
+            "  tidemark view --help                               all its options\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<View>(); },
+    };
+}
+
+}  // namespace tidemark::commands

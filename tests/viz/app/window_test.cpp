@@ -1,0 +1,253 @@
+// The real window: a display without a screen, mouse and keys as the X server hands them out, and
+// what the program then says that it shows.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "tests/viz/app/processes.h"
+#include "viz/headless/png.h"
+
+namespace tidemark::viz {
+namespace {
+
+using nlohmann::json;
+using support::wait_until;
+
+constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz";
+
+// Over the timeline's curves.
+constexpr int kX = 480;
+constexpr int kY = 260;
+
+// A running viewer with everything around it.
+class Driven {
+  public:
+    Driven() {
+        std::filesystem::create_directories(folder_);
+        program_ = std::make_unique<support::Running>(
+            std::vector<std::string>{TIDEMARK_VIEW_PROGRAM, kSample, "--size", "1200x820",
+                                     "--scale", "1", "--built-in-font", "--view", "timeline",
+                                     "--state-to", state_path(), "--screenshot-to", picture_path()},
+            support::Environment{{"DISPLAY", display_.name()}, {"LIBGL_ALWAYS_SOFTWARE", "1"}},
+            folder_ / "errors");
+    }
+
+    ~Driven() {
+        program_.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    support::Running& program() { return *program_; }
+
+    std::string picture_path() const { return folder_ / "last.png"; }
+
+    // What the window shows now; null before its first frame.
+    json state() const {
+        std::ifstream file(state_path());
+        std::string line;
+        json last;
+        while (std::getline(file, line))
+            if (!file.eof())  // else it isn't whole yet
+                last = json::parse(line);
+        return last;
+    }
+
+    // xdotool's words: real events through the server.
+    void act(std::vector<std::string> words) {
+        words.insert(words.begin(), "xdotool");
+        const support::Ended ended = support::run_program(words, {{"DISPLAY", display_.name()}});
+        INFO(ended.err);
+        REQUIRE(ended.code == 0);
+    }
+
+    void type(const std::string& name) { act({"key", name}); }
+
+    void point(int x, int y) { act({"mousemove", std::to_string(x), std::to_string(y)}); }
+
+    // Waits until the state is so; the test fails if it never is.
+    template <class Met>
+    json expect(const std::string& what, const Met& met) {
+        json last;
+        const bool found = wait_until([&] {
+            if (!program_->alive())
+                return false;
+            last = state();
+            return !last.is_null() && met(last);
+        });
+        INFO("waited for: " << what << "\nlast: " << last.dump());
+        REQUIRE(found);
+        return last;
+    }
+
+    bool has_display() const { return !display_.name().empty(); }
+
+  private:
+    std::string state_path() const { return folder_ / "state"; }
+
+    support::Display display_;
+    std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("tidemark-window-" + std::to_string(::getpid()));
+    std::unique_ptr<support::Running> program_;
+};
+
+bool can_run() {
+    for (const char* name : {"Xvfb", "xdotool"})
+        if (!support::has_program(name)) {
+            WARN("skipped: no " << name << " here, so no window is driven");
+            return false;
+        }
+    return true;
+}
+
+std::int64_t length(const json& state) {
+    return state["window"][1].get<std::int64_t>() - state["window"][0].get<std::int64_t>();
+}
+
+// Whether two positions are the same to the eye: 600 pixels is less than the plot is wide.
+bool near(const json& a, const json& b, std::int64_t window) {
+    return !a.is_null() && !b.is_null() &&
+           std::abs(a.get<std::int64_t>() - b.get<std::int64_t>()) <= 2 * (window / 600 + 1);
+}
+
+json loaded(Driven& viewer) {
+    return viewer.expect("the run", [](const json& state) {
+        return !state["loading"].get<bool>() && state["page"] == "views" &&
+               state["extent"].get<std::int64_t>() > 1000;
+    });
+}
+
+json pointed(Driven& viewer) {
+    viewer.point(kX, kY);
+    return viewer.expect("the mouse over the timeline",
+                         [](const json& state) { return !state["hover"].is_null(); });
+}
+
+}  // namespace
+
+TEST_CASE("the window does what mouse and keys say") {
+    if (!can_run())
+        return;
+    Driven viewer;
+    REQUIRE(viewer.has_display());
+    const json whole = loaded(viewer);
+    const json before = pointed(viewer);
+    const auto is_whole = [&whole](const json& state) {
+        return state["window"] == whole["window"];
+    };
+
+    SECTION("the wheel zooms about the pointer, and out again to where it was") {
+        for (int i = 1; i <= 5; ++i) {
+            const std::int64_t last = length(viewer.state());
+            viewer.act({"click", "4"});
+            const json now = viewer.expect("a closer look", [&](const json& state) {
+                return length(state) < last && near(state["hover"], before["hover"], last);
+            });
+            CHECK(now["window"][0] > whole["window"][0]);
+        }
+        for (int i = 0; i < 8; ++i)
+            viewer.act({"click", "5"});
+        viewer.expect("everything again", is_whole);
+    }
+
+    SECTION("dragging moves what is seen, and Ctrl-Z brings it back") {
+        viewer.act({"click", "--repeat", "4", "4"});
+        const json close = viewer.expect("a closer look", [&whole](const json& state) {
+            return length(state) < length(whole) / 2;
+        });
+        const json held = pointed(viewer);
+        viewer.act({"mousedown", "1", "mousemove", std::to_string(kX + 60), std::to_string(kY),
+                    "mousemove", std::to_string(kX + 120), std::to_string(kY), "mouseup", "1"});
+        viewer.expect("the same moment under the pointer", [&](const json& state) {
+            return state["window"][0] < close["window"][0] && length(state) == length(close) &&
+                   near(state["hover"], held["hover"], length(close));
+        });
+        viewer.type("ctrl+z");
+        // To the last place where the camera came to rest: before the drag, or before the wheel.
+        viewer.expect("the way back", [&](const json& state) {
+            return state["window"] == close["window"] || is_whole(state);
+        });
+    }
+
+    SECTION("W and S zoom, A and D move, Home shows all") {
+        viewer.act({"keydown", "w"});
+        const json close = viewer.expect("a closer look", [&whole](const json& state) {
+            return length(state) < length(whole) / 2;
+        });
+        viewer.act({"keyup", "w"});
+        viewer.act({"keydown", "d"});
+        viewer.expect("later moments", [&close](const json& state) {
+            return state["window"][0] > close["window"][0];
+        });
+        viewer.act({"keyup", "d"});
+        viewer.type("Home");
+        viewer.expect("everything again", is_whole);
+    }
+
+    SECTION("G goes to the peak, arrows step events from there") {
+        viewer.point(5, 5);
+        viewer.type("g");
+        const json peak = viewer.expect(
+            "a cursor at the peak", [](const json& state) { return !state["cursor"].is_null(); });
+        viewer.type("Right");
+        const json next = viewer.expect("the next event", [&peak](const json& state) {
+            return state["cursor"] > peak["cursor"];
+        });
+        viewer.type("Left");
+        viewer.expect("the peak again", [&](const json& state) {
+            return state["cursor"] == peak["cursor"] && state["cursor"] != next["cursor"];
+        });
+    }
+
+    SECTION("? opens the sheet of keys, F the search, and Escape leaves both") {
+        viewer.type("question");
+        viewer.expect("the sheet", [](const json& state) { return state["popup"] == "keys"; });
+        viewer.type("Escape");
+        viewer.expect("the views", [](const json& state) { return state["popup"] == ""; });
+        viewer.type("f");
+        viewer.expect("a place to type", [](const json& state) { return state["typing"] == true; });
+        viewer.act({"type", "--delay", "50", "gelu"});
+        const json found = viewer.expect(
+            "what was typed", [](const json& state) { return state["filter"] == "gelu"; });
+        CHECK(found["window"] == whole["window"]);  // letters were no commands meanwhile
+        viewer.type("Escape");
+        viewer.expect("no filter", [](const json& state) { return state["filter"] == ""; });
+    }
+
+    SECTION("shift-drag measures, a click puts the cursor, T changes the theme") {
+        viewer.act({"keydown", "shift", "mousedown", "1", "mousemove", std::to_string(kX + 50),
+                    std::to_string(kY), "mousemove", std::to_string(kX + 100), std::to_string(kY),
+                    "mouseup", "1"});
+        viewer.expect("a measured stretch",
+                      [](const json& state) { return !state["measure"].is_null(); });
+        viewer.act({"keyup", "shift"});
+        viewer.act({"click", "1"});
+        viewer.expect("a cursor under the mouse", [&whole](const json& state) {
+            return near(state["cursor"], state["hover"], length(whole));
+        });
+        viewer.type("t");
+        viewer.expect("a light theme", [](const json& state) { return state["dark"] == false; });
+    }
+
+    SECTION("what it shows last is what the graphics card drew") {
+        viewer.type("ctrl+q");
+        CHECK(viewer.program().wait() == 0);
+        const Result<Picture> picture = read_png(viewer.picture_path());
+        REQUIRE(picture);
+        CHECK(picture->width == 1200);
+        CHECK(picture->height == 820);
+        // Curves, text, lines: not one colour, and the ground is the theme's.
+        std::size_t ground = 0;
+        for (const Colour pixel : picture->pixels)
+            ground += pixel == dark_theme().ground || pixel == dark_theme().plot ? 1U : 0U;
+        CHECK(ground > picture->pixels.size() / 20);
+        CHECK(ground < picture->pixels.size() * 19 / 20);
+    }
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,109 @@
+// What tidemark-view says to the words of its command line.
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "tests/viz/app/processes.h"
+#include "viz/headless/png.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+using support::Ended;
+
+constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz";
+
+Ended view(std::vector<std::string> words, const support::Environment& environment = {}) {
+    words.insert(words.begin(), TIDEMARK_VIEW_PROGRAM);
+    return support::run_program(words, environment);
+}
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::string temporary(const std::string& name) {
+    return std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + name);
+}
+
+}  // namespace
+
+TEST_CASE("help lists every view and says nothing about options of our own tests") {
+    const Ended ended = view({"--help"});
+    CHECK(ended.code == 0);
+    CHECK(ended.err.empty());
+    for (const ViewInfo& info : all_views())
+        CHECK(has(ended.out, info.name));
+    CHECK(has(ended.out, "Examples:"));
+    CHECK_FALSE(has(ended.out, "--state-to"));
+    CHECK(has(view({"--version"}).out, "tidemark-view "));
+}
+
+TEST_CASE("wrong words end with what is wrong, where, and what would be right") {
+    const auto refused = [](const std::vector<std::string>& words, std::string_view where,
+                            std::string_view cure) {
+        const Ended ended = view(words);
+        INFO(ended.err);
+        CHECK(ended.code == 2);
+        CHECK(ended.out.empty());
+        CHECK(has(ended.err, where));
+        CHECK(has(ended.err, cure));
+    };
+    refused({"--polcy", "torch"}, "--polcy", "did you mean --policy?");
+    refused({kSample, "--size", "10x10"}, "--size", "1600x900");
+    refused({kSample, "--size", "wide"}, "--size", "1600x900");
+    refused({kSample, "--size", "99999x600"}, "--size", "1600x900");
+    refused({kSample, "--scale", "9"}, "--scale", "0.75 to 3");
+    refused({kSample, "--theme", "blue"}, "--theme", "dark, light");
+    refused({kSample, "--view", "adress-map"}, "--view", "did you mean address-map?");
+    refused({kSample, "--goto", "t=nonsense"}, "--goto", "");
+    refused({kSample, "--memory", "much"}, "--memory", "");
+    refused({"--png", "out.png"}, "--png", "FILE");
+    refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");
+}
+
+TEST_CASE("what cannot be read, or shown, is said before anything is written") {
+    const std::string picture = temporary("none.png");
+    const Ended missing = view({"/nowhere/a.tmk", "--png", picture});
+    CHECK(missing.code == 3);
+    CHECK(has(missing.err, "/nowhere/a.tmk"));
+    const Ended policy = view({kSample, "-p", "torhc", "--png", picture});
+    CHECK(policy.code == 2);
+    CHECK(has(policy.err, "torch"));
+    CHECK_FALSE(std::filesystem::exists(picture));
+    const Ended folder = view({kSample, "--png", "/nowhere/a.png"});
+    CHECK(folder.code == 3);
+    CHECK(has(folder.err, "/nowhere/a.png"));
+}
+
+TEST_CASE("without a display the error tells of pictures") {
+    const Ended ended = view({kSample}, {{"DISPLAY", ":424242"}, {"WAYLAND_DISPLAY", ""}});
+    INFO(ended.err);
+    CHECK(ended.code == 5);
+    CHECK(has(ended.err, "--png"));
+}
+
+TEST_CASE("a picture has the size that was asked for and the same pixels every time") {
+    const std::string one = temporary("one.png");
+    const std::string two = temporary("two.png");
+    for (const std::string& path : {one, two}) {
+        const Ended ended = view({kSample, "--png", path, "--size", "900x600", "--theme", "light",
+                                  "--scale", "1", "--goto", "peak"});
+        INFO(ended.err);
+        REQUIRE(ended.code == 0);
+    }
+    const Result<Picture> first = read_png(one);
+    const Result<Picture> second = read_png(two);
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK(first->width == 900);
+    CHECK(first->height == 600);
+    CHECK(first->pixels == second->pixels);
+    CHECK(first->pixels[0] == light_theme().panel);
+    std::filesystem::remove(one);
+    std::filesystem::remove(two);
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,66 @@
+// The views, drawn from samples, against their golden pictures. A new one is a line in kScenes and
+// a run with TIDEMARK_UPDATE_GOLDEN=1; look at what it wrote before it is kept.
+#include <array>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/viz/headless/golden.h"
+#include "viz/headless/still.h"
+#include "viz/model/loader.h"
+
+namespace tidemark::viz {
+namespace {
+
+struct Scene {
+    const char* name;
+    const char* trace;  // under traces/samples, or generate:...
+    std::vector<std::string> views;
+    const char* place = "";
+    std::vector<std::string> policies = {};
+    bool dark = true;
+    std::vector<std::string> gpu_memory = {};  // over tiers
+};
+
+const std::array kScenes = {
+    Scene{"timeline", "gpt2_var.pickle.xz", {"timeline"}},
+};
+
+std::string path_of(const std::string& trace) {
+    return trace.starts_with("generate:")
+               ? trace
+               : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/") + trace;
+}
+
+Picture drawn(const Scene& scene) {
+    Session session;
+    Loader loader(session);
+    LoadRequest request;
+    request.files = {path_of(scene.trace)};
+    request.policies = scene.policies;
+    request.tiers.gpu_memory = scene.gpu_memory;
+    request.keep = false;
+    loader.add(std::move(request));
+    loader.wait();
+    for (const ViewedRun& run : session.runs) {
+        INFO(to_text(run.state.error));
+        REQUIRE(run.state.phase == LoadState::Phase::ready);
+    }
+    StillOptions options;
+    options.screen = {1280, 800, 1, FontChoice::built_in};
+    options.dark = scene.dark;
+    options.views = scene.views;
+    options.place = scene.place;
+    const Result<Picture> picture = draw_still(session, options);
+    REQUIRE(picture);
+    return *picture;
+}
+
+}  // namespace
+
+TEST_CASE("views look as they did") {
+    for (const Scene& scene : kScenes)
+        check_golden(scene.name, drawn(scene));
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,261 @@
+// Measuring: loading, then frames along a path.
+#include "viz/app/bench.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/stopwatch.h"
+#include "core/base/text.h"
+#include "replay/cli/terminal.h"
+#include "viz/app/bench_screen.h"
+#include "viz/shell/shell.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr int kZoomSteps = 90;  // from the whole run to one event, and as many back
+constexpr int kPanSteps = 30;   // at each of three depths
+constexpr std::array<double, 3> kPanDepths = {0.5, 1e-2, 1e-4};  // of the run's length
+constexpr std::size_t kQueryColumns = 2000;
+constexpr std::chrono::milliseconds kPause{2};
+
+double milliseconds(const Stopwatch& watch) {
+    return static_cast<double>(watch.elapsed()) * 1e-6;
+}
+
+struct Percentiles {
+    double p50 = 0;
+    double p99 = 0;
+    double worst = 0;
+};
+
+Percentiles percentiles(std::vector<double> values) {
+    if (values.empty())
+        return {};
+    std::sort(values.begin(), values.end());
+    const auto at = [&values](double share) {
+        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+    };
+    return {at(0.5), at(0.99), values.back()};
+}
+
+// Frames of one view along the path.
+struct PathTimes {
+    std::string view;
+    std::vector<double> draw;    // queries and vertices
+    std::vector<double> render;  // pixels
+    std::vector<double> total;
+};
+
+// Milliseconds since the process began, as far as a program can tell.
+struct LoadTimes {
+    double first_picture = 0;  // of a run that has events
+    double complete = 0;       // the first picture after all was loaded
+    std::uint64_t events = 0;
+    std::uint64_t anonymous_bytes = 0;  // memory that no file is behind, in the end
+    std::uint64_t anonymous_peak = 0;   // and at most, while loading
+};
+
+// 0 where the system doesn't say.
+std::uint64_t anonymous_memory() {
+    std::ifstream status("/proc/self/status");
+    std::string word;
+    while (status >> word)
+        if (word == "RssAnon:") {
+            std::uint64_t kib = 0;
+            status >> kib;
+            return kib << 10;
+        }
+    return 0;
+}
+
+class Bench {
+  public:
+    Bench(const ViewCommand& command, std::unique_ptr<BenchScreen> screen)
+        : command_(command), screen_(std::move(screen)), loader_(session_), shell_(session_) {}
+
+    Result<void> load() {
+        LoadRequest request = command_.load;
+        request.advises = false;  // replays of its own, which would be measured instead
+        loader_.add(std::move(request));
+        bool running = true;
+        while (running) {
+            running = loader_.running();
+            loader_.poll();
+            frame(nullptr);
+            const History* const history = first_history();
+            if (history != nullptr && history->counts().events > 0 && times_.first_picture == 0)
+                times_.first_picture = milliseconds(clock_);
+            times_.anonymous_peak = std::max(times_.anonymous_peak, anonymous_memory());
+            std::this_thread::sleep_for(kPause);
+        }
+        times_.complete = milliseconds(clock_);
+        for (const ViewedRun& run : session_.runs)
+            if (run.state.phase == LoadState::Phase::failed)
+                return tl::make_unexpected(run.state.error);
+        if (first_history() == nullptr)
+            return fail(ErrorCode::unsupported, "has no history to measure with",
+                        command_.load.files.empty() ? "" : command_.load.files.front());
+        times_.events = first_history()->counts().events;
+        times_.anonymous_bytes = anonymous_memory();
+        return {};
+    }
+
+    // Zooms in on the peak and out again, then pans.
+    Result<void> measure(const std::string& view) {
+        TM_TRY(shell_.show(view));
+        Camera& camera = shell_.camera();
+        camera.fit();
+        PathTimes times;
+        times.view = view;
+        for (int i = 0; i < 5; ++i)
+            frame(nullptr);  // the views are made when they are first shown
+        const History& history = *first_history();
+        const Position peak =
+            history.position(camera.unit(), history.peak_event(Series::allocated));
+        const double depth = static_cast<double>(camera.extent()) / Camera::kShortest;
+        const double step = std::pow(std::max(depth, 2.0), -1.0 / kZoomSteps);
+        for (int i = 0; i < 2 * kZoomSteps; ++i) {
+            camera.zoom(i < kZoomSteps ? step : 1 / step, peak);
+            frame(&times);
+        }
+        for (const double share : kPanDepths) {
+            camera.fit();
+            camera.zoom(share, peak);
+            for (int i = 0; i < kPanSteps; ++i) {
+                camera.pan(i < kPanSteps / 2 ? 0.05 : -0.05);
+                frame(&times);
+            }
+        }
+        paths_.push_back(std::move(times));
+        return {};
+    }
+
+    std::string report() const { return command_.json ? json() : table(); }
+
+  private:
+    const History* first_history() const {
+        return session_.runs.empty() ? nullptr : session_.runs.front().history.get();
+    }
+
+    void frame(PathTimes* times) {
+        if (times != nullptr)
+            query();
+        const Stopwatch watch;
+        screen_->begin(shell_.theme());
+        ShellInput input;
+        input.scale = command_.scale > 0 ? command_.scale : 1;
+        shell_.draw(input);
+        const double drawn = milliseconds(watch);
+        screen_->end();
+        const double total = milliseconds(watch);
+        if (times == nullptr)
+            return;
+        times->draw.push_back(drawn);
+        times->render.push_back(total - drawn);
+        times->total.push_back(total);
+    }
+
+    // What the timeline asks for a window of that width.
+    void query() {
+        columns_.resize(kQueryColumns);
+        const Camera& camera = shell_.camera();
+        const Stopwatch watch;
+        first_history()->series(camera.unit(), camera.window().begin, camera.window().end,
+                                columns_);
+        queries_.push_back(milliseconds(watch));
+    }
+
+    double per_event(std::uint64_t bytes) const {
+        return static_cast<double>(bytes) /
+               static_cast<double>(std::max<std::uint64_t>(times_.events, 1));
+    }
+
+    std::string table() const {
+        std::string text = fmt::format(
+            "events                {}\nrenderer              {}, {} x {}\n"
+            "first picture         {:.2f} s\ncomplete              {:.2f} s\n"
+            "memory without files  {} ({:.2f} bytes an event), at most {}\n\n"
+            "milliseconds                       p50     p99   worst\n",
+            format_count(times_.events), screen_->renderer(), command_.width, command_.height,
+            times_.first_picture / 1e3, times_.complete / 1e3, format_bytes(times_.anonymous_bytes),
+            per_event(times_.anonymous_bytes), format_bytes(times_.anonymous_peak));
+        const auto line = [&text](const std::string& what, const std::vector<double>& values) {
+            const Percentiles found = percentiles(values);
+            text += fmt::format("{:<30}{:>8.2f}{:>8.2f}{:>8.2f}\n", what, found.p50, found.p99,
+                                found.worst);
+        };
+        line(fmt::format("series, {} columns", kQueryColumns), queries_);
+        for (const PathTimes& path : paths_) {
+            line(path.view + ": queries, shapes", path.draw);
+            line(path.view + ": pixels", path.render);
+            line(path.view + ": frame", path.total);
+        }
+        return text;
+    }
+
+    static std::string json_times(const std::vector<double>& values) {
+        const Percentiles found = percentiles(values);
+        return fmt::format(R"({{"p50": {:.4f}, "p99": {:.4f}, "worst": {:.4f}}})", found.p50,
+                           found.p99, found.worst);
+    }
+
+    std::string json() const {
+        std::string text = fmt::format(
+            R"({{"events": {}, "renderer": "{}", "width": {}, "height": {}, )"
+            R"("first_picture_ms": {:.1f}, "complete_ms": {:.1f}, "anonymous_bytes": {}, )"
+            R"("anonymous_bytes_per_event": {:.3f}, "anonymous_peak_per_event": {:.3f}, )"
+            R"("query_ms": {}, "views": {{)",
+            times_.events, screen_->renderer(), command_.width, command_.height,
+            times_.first_picture, times_.complete, times_.anonymous_bytes,
+            per_event(times_.anonymous_bytes), per_event(times_.anonymous_peak),
+            json_times(queries_));
+        for (const PathTimes& path : paths_)
+            text += fmt::format(
+                R"({}"{}": {{"frames": {}, "draw_ms": {}, "render_ms": {}, "frame_ms": {}}})",
+                &path == paths_.data() ? "" : ", ", path.view, path.total.size(),
+                json_times(path.draw), json_times(path.render), json_times(path.total));
+        return text + "}}\n";
+    }
+
+    const ViewCommand& command_;
+    Stopwatch clock_;
+    std::unique_ptr<BenchScreen> screen_;
+    Session session_;
+    Loader loader_;
+    Shell shell_;
+    LoadTimes times_;
+    std::vector<SeriesColumn> columns_;
+    std::vector<double> queries_;
+    std::vector<PathTimes> paths_;
+};
+
+}  // namespace
+
+Result<ExitCode> run_bench(const ViewCommand& command) {
+    if (command.load.files.empty())
+        return fail(ErrorCode::bad_option, "needs a trace", "--bench");
+    TM_ASSIGN(auto screen, open_bench_screen(command));
+    Bench bench(command, std::move(screen));
+    TM_TRY(bench.load());
+    if (command.views.empty()) {
+        for (const char* view : {"timeline", "address-map"})
+            TM_TRY(bench.measure(view));
+    } else {
+        for (const std::string& view : command.views)
+            TM_TRY(bench.measure(view));
+    }
+    write_output(bench.report());
+    return ExitCode::yes;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,14 @@
+// `--bench`: how fast the viewer is with a trace: until the first picture, and along a camera path
+// from the whole run to one event and back. For scripts/bench-viewer.
+#pragma once
+
+#include "replay/cli/exit_codes.h"
+#include "viz/app/view_command.h"
+
+namespace tidemark::viz {
+
+// Prints a table, or with --json the figures. In memory, or with --bench-window in the real window.
+// Errors: those of loading; no window.
+Result<ExitCode> run_bench(const ViewCommand& command);
+
+}  // namespace tidemark::viz

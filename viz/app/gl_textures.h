@@ -1,0 +1,39 @@
+// GlTextures: pictures as OpenGL textures: uploaded when their pixels are new, given back when
+// nobody has shown them for a while. The thread of the window's OpenGL context only.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "viz/draw/texture_store.h"
+
+namespace tidemark::viz {
+
+class GlTextures : public TextureStore {
+  public:
+    ~GlTextures() override;
+
+    ImTextureID texture(const Picture& picture) override;
+
+    // A frame is over: gives back what has not been shown in the last kKept of them.
+    void end_frame();
+
+    static constexpr std::uint64_t kKept = 120;
+
+  private:
+    struct Kept {
+        unsigned name = 0;
+        std::uint64_t revision = 0;
+        const Colour* pixels = nullptr;
+        std::uint32_t width = 0;
+        std::uint32_t height = 0;
+        std::uint64_t shown = 0;
+    };
+
+    static void upload(Kept& kept, const Picture& picture);
+
+    std::unordered_map<const Picture*, Kept> kept_;
+    std::uint64_t frame_ = 0;
+};
+
+}  // namespace tidemark::viz

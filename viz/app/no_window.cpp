@@ -1,0 +1,43 @@
+// The window of a program that was built without a window library: there is none.
+#include "viz/app/window.h"
+
+namespace tidemark::viz {
+
+struct GlWindow::Parts {};
+
+Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& /*options*/) {
+    return fail(ErrorCode::unsupported, "this program was built without GLFW and OpenGL", {},
+                "a picture needs none: tidemark-view FILE --png OUT.png");
+}
+
+GlWindow::~GlWindow() = default;
+
+bool GlWindow::closing() const {
+    return true;
+}
+
+void GlWindow::close() {}
+
+bool GlWindow::wait(double /*seconds*/) {
+    return false;
+}
+
+ShellInput GlWindow::take_input() {
+    return {};
+}
+
+void GlWindow::begin(const Theme& /*theme*/) {}
+
+void GlWindow::end(Picture* /*copy*/) {}
+
+void GlWindow::finish() {}
+
+std::string GlWindow::renderer() const {
+    return {};
+}
+
+float GlWindow::scale() const {
+    return 1;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,69 @@
+// Loading, drawing, writing.
+#include "viz/app/picture_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "replay/cli/terminal.h"
+#include "viz/headless/png.h"
+#include "viz/headless/still.h"
+#include "viz/live/attach.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{5};
+
+void load(Loader& loader, const Session& session) {
+    Progress progress(find_terminal(), "loading");
+    while (loader.running()) {
+        loader.poll();
+        double share = 0;
+        for (const ViewedRun& run : session.runs)
+            share += run.state.share / static_cast<double>(session.runs.size());
+        progress.show_share(share);
+        std::this_thread::sleep_for(kPause);
+    }
+    loader.wait();
+}
+
+Result<void> check_loaded(const Session& session) {
+    const auto failed = [](const ViewedRun& run) {
+        return run.state.phase == LoadState::Phase::failed;
+    };
+    if (std::all_of(session.runs.begin(), session.runs.end(), failed) && !session.runs.empty())
+        return tl::make_unexpected(session.runs.front().state.error);
+    for (const ViewedRun& run : session.runs)
+        if (failed(run))
+            print_error(to_text(run.state.error));
+    return {};
+}
+
+}  // namespace
+
+Result<ExitCode> write_picture_file(const ViewCommand& command) {
+    Session session;
+    Loader loader(session);
+    LiveRuns living(session);
+    if (!command.load.files.empty())
+        loader.add(command.load);
+    for (const std::string& program : command.attach)
+        TM_TRY(living.attach(program));
+    load(loader, session);
+    living.wait();
+    TM_TRY(check_loaded(session));
+    StillOptions options;
+    options.screen.width = command.width;
+    options.screen.height = command.height;
+    options.screen.scale = command.scale > 0 ? command.scale : 1;
+    options.screen.fonts = command.built_in_font ? FontChoice::built_in : FontChoice::system;
+    options.dark = command.dark;
+    options.views = command.views;
+    options.place = command.place;
+    TM_ASSIGN(const Picture picture, draw_still(session, options));
+    TM_TRY(write_png(picture, command.png));
+    return ExitCode::yes;
+}
+
+}  // namespace tidemark::viz

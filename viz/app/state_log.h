@@ -1,0 +1,35 @@
+// StateLog: what the shell shows, as lines of JSON, one for every frame in which it changed: what
+// tests of the real window look at. Hidden behind --state-to.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "viz/shell/shell.h"
+
+namespace tidemark::viz {
+
+// One line, without what changes by itself (messages).
+std::string state_line(Shell& shell, bool loading);
+
+class StateLog {
+  public:
+    // "" keeps no log. Errors: io.
+    static Result<StateLog> open(const std::string& path);
+
+    // After a frame. Each line reaches the file at once.
+    void note(Shell& shell, bool loading);
+
+  private:
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+
+    std::unique_ptr<std::FILE, Close> file_;
+    std::string last_;
+    std::uint64_t frame_ = 0;
+};
+
+}  // namespace tidemark::viz

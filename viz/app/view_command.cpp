@@ -1,0 +1,216 @@
+// Reading the command line.
+#include "viz/app/view_command.h"
+
+#include <algorithm>
+#include <array>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/cli/arguments.h"
+#include "replay/cli/exit_codes.h"
+#include "viz/headless/still.h"
+#include "viz/model/place.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::array<std::string_view, 2> kThemes = {"dark", "light"};
+
+// Texts that are read once all words are known.
+struct Words {
+    std::string size = "1600x900";
+    std::string theme = "dark";
+    double scale = 0;
+    bool no_cache = false;
+};
+
+void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
+    LoadRequest& load = command.load;
+    arguments.list({"FILES", "", "traces of any format, - or generate:NAME:options"}, load.files);
+    arguments.list({"-p,--policy", "P[:k=v,...]",
+                    "replay under this policy; may be repeated (default: as recorded)"},
+                   load.policies);
+    arguments.bytes({"--memory", "SIZE", "of the simulated device (default: as recorded)"},
+                    load.scenario.memory);
+    arguments.bytes({"--limit", "SIZE", "on reserved memory (default: none)"}, load.scenario.limit);
+    arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
+                   load.scenario.profile);
+    arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
+                   words.no_cache);
+    arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
+                   command.attach);
+    arguments.heading("Over tiers (GPU, host and disk as one memory)");
+    arguments.text({"--machine", "NAME", "see `tidemark machines`, or a JSON file"},
+                   load.tiers.machine);
+    arguments.list({"--gpu-memory", "SIZE", "80GiB, or 60% of the program's peak; may be repeated"},
+                   load.tiers.gpu_memory);
+    arguments.list({"--spill", "P[:k=v,...]", "a victim policy; may be repeated (default: lru)"},
+                   load.tiers.spill);
+    arguments.bytes({"--host-memory", "SIZE", "how much of the host's may be used"},
+                    load.tiers.host_memory);
+}
+
+void declare_looks(Arguments& arguments, ViewCommand& command, Words& words) {
+    arguments.heading("What is seen");
+    arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
+                   command.views);
+    arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, event=81, block=#7, ..."},
+                   command.place);
+    arguments.text({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
+    arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"},
+                   words.size);
+    arguments.real(
+        {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
+        words.scale);
+    arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, words.theme);
+    arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
+    arguments.text({"--state-to", "FILE", ""}, command.state_to);
+    arguments.text({"--screenshot-to", "FILE", ""}, command.screenshot_to);
+    arguments.flag({"--built-in-font", "", ""}, command.built_in_font);
+    arguments.flag({"--bench", "", ""}, command.bench);
+    arguments.flag({"--bench-window", "", ""}, command.window_bench);
+    arguments.flag({"--quit-when-drawn", "", ""}, command.quits_when_drawn);
+    arguments.flag({"--json", "", ""}, command.json);
+}
+
+std::string footer() {
+    std::string text = "Views:\n";
+    for (const ViewInfo& view : all_views())
+        text += fmt::format("  {:<16}{}\n", view.name, view.summary);
+    text += R"(
+Examples:
+  tidemark-view snapshot.pickle                      look at a recording
+  tidemark-view run.tmk -p torch -p buddy            the same under two policies, side by side
+  tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
+  tidemark-view run.tmk --goto peak --view address-map --png peak.png
+  tidemark-view --attach trainer                     follow a living program
+  tidemark-view generate:training                    an example of our own
+
+Keys: press ? in the window.
+
+Exit codes:
+)";
+    for (const ExitCodeInfo& info : kExitCodes)
+        text += fmt::format("  {:>3}  {}\n", static_cast<int>(info.code), info.meaning);
+    return text;
+}
+
+Error unknown_word(const CLI::App& app) {
+    const std::vector<std::string> rest = app.remaining(true);
+    const std::string word = rest.empty() ? "" : rest.front();
+    std::vector<std::string> names;
+    for (const CLI::Option* known : app.get_options())
+        if (!known->get_group().empty())
+            for (const std::string& name : known->get_lnames())
+                names.push_back("--" + name);
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    const std::string_view near = nearest(word.substr(0, word.find('=')), candidates);
+    return {ErrorCode::bad_option,
+            fmt::format("there is no option '{}'", word),
+            {},
+            near.empty() ? "see tidemark-view --help" : fmt::format("did you mean {}?", near)};
+}
+
+Result<void> check_views(const ViewCommand& command) {
+    std::vector<std::string_view> names;
+    for (const ViewInfo& view : all_views())
+        names.push_back(view.name);
+    for (const std::string& wanted : command.views) {
+        std::string_view rest = wanted;
+        while (true) {
+            const std::string_view name = rest.substr(0, rest.find('+'));
+            if (std::find(names.begin(), names.end(), name) == names.end()) {
+                const std::string_view near = nearest(name, names);
+                return fail(ErrorCode::bad_option, fmt::format("there is no view '{}'", name),
+                            "--view",
+                            near.empty() ? fmt::format("there are: {}", fmt::join(names, ", "))
+                                         : fmt::format("did you mean {}?", near));
+            }
+            if (name.size() == rest.size())
+                break;
+            rest.remove_prefix(name.size() + 1);
+        }
+    }
+    return {};
+}
+
+Result<void> check(ViewCommand& command, const Words& words) {
+    TM_ASSIGN(const PixelSize size, parse_size(words.size));
+    command.width = size.width;
+    command.height = size.height;
+    if (words.scale != 0 && !(words.scale >= static_cast<double>(kSmallestScale) &&
+                              words.scale <= static_cast<double>(kLargestScale)))
+        return fail(ErrorCode::bad_option, fmt::format("{} is out of bounds", words.scale),
+                    "--scale", "say 0.75 to 3");
+    command.scale = static_cast<float>(words.scale);
+    command.dark = words.theme == "dark";
+    command.load.keep = !words.no_cache;
+    TM_TRY(check_views(command));
+    if (!command.place.empty()) {
+        TM_ASSIGN(const Place place, parse_target(command.place).map_error([](Error error) {
+            error.where = "--goto";
+            return error;
+        }));
+        command.place = to_text(place);
+    }
+    if (!command.png.empty() && command.load.files.empty() && command.attach.empty())
+        return fail(ErrorCode::bad_option, "a picture of nothing", "--png",
+                    "say which trace: tidemark-view FILE --png OUT.png");
+    if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
+        return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",
+                    "its recording can: tidemark-view RECORDING --policy ...");
+    return {};
+}
+
+}  // namespace
+
+Result<PixelSize> parse_size(const std::string& text) {
+    const auto error = [&text] {
+        return fail(
+            ErrorCode::bad_option, fmt::format("'{}' is no size in pixels", text), "--size",
+            fmt::format("say 1600x900; from {0}x{0} to {1}x{1}", kSmallestStill, kLargestStill));
+    };
+    const std::size_t by = text.find('x');
+    if (by == std::string::npos)
+        return error();
+    const auto width = parse_count(text.substr(0, by));
+    const auto height = parse_count(text.substr(by + 1));
+    for (const auto& length : {width, height})
+        if (!length || *length < kSmallestStill || *length > kLargestStill)
+            return error();
+    return PixelSize{static_cast<std::uint32_t>(*width), static_cast<std::uint32_t>(*height)};
+}
+
+Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> words) {
+    CLI::App app(
+        "tidemark-view shows what a program did to GPU memory, and what it would have "
+        "done under other allocators.");
+    app.name("tidemark-view");
+    app.set_version_flag("--version", "tidemark-view " TIDEMARK_VERSION);
+    app.get_formatter()->column_width(30);
+    app.footer(footer());
+    ViewCommand command;
+    Words texts;
+    Arguments arguments(app);
+    declare_runs(arguments, command, texts);
+    declare_looks(arguments, command, texts);
+    try {
+        app.parse(static_cast<int>(words.size()), words.data());
+    } catch (const CLI::CallForHelp&) {
+        return Answer{app.help()};
+    } catch (const CLI::CallForVersion& version) {
+        return Answer{std::string(version.what()) + "\n"};
+    } catch (const CLI::ExtrasError&) {
+        return tl::make_unexpected(unknown_word(app));
+    } catch (const CLI::ParseError& error) {
+        return fail(ErrorCode::bad_option, error.what(), {}, "see tidemark-view --help");
+    }
+    TM_TRY(arguments.finish());
+    TM_TRY(check(command, texts));
+    return command;
+}
+
+}  // namespace tidemark::viz

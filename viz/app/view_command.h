@@ -1,0 +1,54 @@
+// ViewCommand: the words of the command line of `tidemark-view`, read and checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "viz/headless/offscreen.h"
+#include "viz/model/loader.h"
+
+namespace tidemark::viz {
+
+struct ViewCommand {
+    LoadRequest load;
+    std::vector<std::string> attach;  // living programs: process numbers or names
+    std::vector<std::string> views;
+    std::string place;
+    bool dark = true;
+    std::uint32_t width = 1600;
+    std::uint32_t height = 900;
+    float scale = 0;  // of all lengths; 0 = the monitor's
+    std::string png;  // a picture instead of a window; empty: a window
+
+    // For our own tests and measurements; not in --help.
+    std::string state_to;       // the shell's state after every frame that changed it, as lines
+    std::string screenshot_to;  // the last frame of the window, read back
+    bool built_in_font = false;
+    bool bench = false;
+    bool json = false;
+    bool window_bench = false;  // through the real window
+    bool quits_when_drawn = false;
+};
+
+// What to print instead of doing anything: --help, --version.
+struct Answer {
+    std::string text;
+};
+
+// Errors (bad_option): what word is wrong, and what would be right.
+Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> words);
+
+// "1600x900". Errors: bad_option.
+struct PixelSize {
+    std::uint32_t width = 0;
+    std::uint32_t height = 0;
+};
+
+Result<PixelSize> parse_size(const std::string& text);
+
+}  // namespace tidemark::viz

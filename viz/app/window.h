@@ -1,0 +1,69 @@
+// GlWindow: a real window, through GLFW and OpenGL: events in, frames out, pictures as textures.
+// Where no window library is, open() says so.
+//
+// One at a time; the main thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "viz/draw/picture.h"
+#include "viz/draw/theme.h"
+#include "viz/shell/shell.h"
+
+namespace tidemark::viz {
+
+struct WindowOptions {
+    std::uint32_t width = 1600;
+    std::uint32_t height = 900;
+    float scale = 0;  // 0 = as the monitor says
+    std::string title;
+    bool built_in_font = false;
+    bool as_fast_as_it_goes = false;  // doesn't wait for the screen: for measuring
+};
+
+class GlWindow {
+  public:
+    // Errors (unsupported): no display, no OpenGL 3.3, a program without window library; what to
+    // do instead.
+    static Result<std::unique_ptr<GlWindow>> open(const WindowOptions& options);
+
+    GlWindow(const GlWindow&) = delete;
+    GlWindow& operator=(const GlWindow&) = delete;
+    ~GlWindow();
+
+    bool closing() const;
+    void close();
+
+    // Waits for the mouse, a key or anything else that would change the picture, at most `seconds`
+    // (0 = not at all). True if there was something.
+    bool wait(double seconds);
+
+    // What came since the last call, for Shell::draw; with the current scale.
+    ShellInput take_input();
+
+    // A frame: begin, draw through ImGui, end. `theme` may change from frame to frame; end()
+    // returns once the picture has been handed over. `copy`: its pixels as well.
+    void begin(const Theme& theme);
+    void end(Picture* copy = nullptr);
+
+    // Waits until the graphics card has done all of it: for measuring.
+    void finish();
+
+    // "llvmpipe (LLVM 15.0.6, 256 bits)".
+    std::string renderer() const;
+
+    float scale() const;
+
+  private:
+    struct Parts;
+    struct Events;
+
+    explicit GlWindow(std::unique_ptr<Parts> parts);
+
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tidemark::viz

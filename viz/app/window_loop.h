@@ -1,0 +1,12 @@
+// The window's life: loading, drawing when something changes and not otherwise, until it is closed.
+#pragma once
+
+#include "replay/cli/exit_codes.h"
+#include "viz/app/view_command.h"
+
+namespace tidemark::viz {
+
+// Errors: no window; a log or picture that cannot be written; wrong places and views.
+Result<ExitCode> run_window(const ViewCommand& command);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,73 @@
+// A screen in memory.
+#include "viz/headless/offscreen.h"
+
+#include <algorithm>
+
+#include "viz/draw/style.h"
+
+namespace tidemark::viz {
+
+ImTextureID Offscreen::Textures::texture(const Picture& picture) {
+    const std::size_t count = std::size_t{picture.width} * picture.height;
+    if (count == 0 || picture.pixels.size() < count)
+        return nullptr;
+    textures_.push_back({picture.width, picture.height, nullptr, picture.pixels.data()});
+    return &textures_.back();
+}
+
+Offscreen::Offscreen(const OffscreenOptions& options)
+    : context_(ImGui::CreateContext()), scale_(options.scale) {
+    ImGui::SetCurrentContext(context_);
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.LogFilename = nullptr;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
+    io.MouseDrawCursor = false;
+    load_fonts(*io.Fonts, options.scale, options.fonts);
+    unsigned char* pixels = nullptr;
+    int width = 0;
+    int height = 0;
+    io.Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+    letters_ = {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), pixels,
+                nullptr};
+    io.Fonts->SetTexID(&letters_);
+    install_texture_store(&textures_);
+    picture_.width = options.width;
+    picture_.height = options.height;
+}
+
+Offscreen::~Offscreen() {
+    ImGui::DestroyContext(context_);
+}
+
+ImGuiIO& Offscreen::io() {
+    ImGui::SetCurrentContext(context_);
+    return ImGui::GetIO();
+}
+
+void Offscreen::begin(const Theme& theme) {
+    ImGui::SetCurrentContext(context_);
+    if (theme_ == nullptr || styled_dark_ != theme.dark)
+        apply_style(theme, scale_);
+    theme_ = &theme;
+    styled_dark_ = theme.dark;
+    ImGui::GetIO().DeltaTime = 1.0F / 60;
+    ImGui::NewFrame();
+}
+
+const Picture& Offscreen::end() {
+    ImGui::Render();
+    picture_.pixels.assign(std::size_t{picture_.width} * picture_.height, theme_->ground);
+    rasterise(*ImGui::GetDrawData(), picture_);
+    picture_.revision = next_picture_revision();
+    textures_.forget();
+    return picture_;
+}
+
+void Offscreen::skip() {
+    ImGui::Render();
+    textures_.forget();
+}
+
+}  // namespace tidemark::viz

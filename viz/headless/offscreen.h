@@ -1,0 +1,66 @@
+// Offscreen: a screen in memory: an ImGui context with fonts, style and the software rasteriser.
+// For pictures to files, for tests that move the mouse and look, and for measuring.
+//
+// One at a time is current; making one makes it so. Its maker's thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include <imgui.h>
+
+#include "viz/draw/fonts.h"
+#include "viz/draw/picture.h"
+#include "viz/draw/texture_store.h"
+#include "viz/draw/theme.h"
+#include "viz/headless/rasteriser.h"
+
+namespace tidemark::viz {
+
+struct OffscreenOptions {
+    std::uint32_t width = 1600;
+    std::uint32_t height = 900;
+    float scale = 1;
+    FontChoice fonts = FontChoice::system;
+};
+
+class Offscreen {
+  public:
+    explicit Offscreen(const OffscreenOptions& options);
+    Offscreen(const Offscreen&) = delete;
+    Offscreen& operator=(const Offscreen&) = delete;
+    ~Offscreen();
+
+    // For mouse and keys: set before begin().
+    ImGuiIO& io();
+
+    // A frame, 1/60 s after the last one: begin, draw through ImGui, end.
+    void begin(const Theme& theme);
+
+    // Renders what was drawn over the theme's ground. The picture stays until the next end().
+    const Picture& end();
+
+    // Ends the frame without pixels: for who wants only what drawing did.
+    void skip();
+
+  private:
+    class Textures : public TextureStore {
+      public:
+        ImTextureID texture(const Picture& picture) override;
+
+        void forget() { textures_.clear(); }
+
+      private:
+        std::deque<Texture> textures_;  // of this frame; addresses stay
+    };
+
+    ImGuiContext* context_;
+    float scale_;
+    const Theme* theme_ = nullptr;
+    bool styled_dark_ = false;
+    Texture letters_;
+    Textures textures_;
+    Picture picture_;
+};
+
+}  // namespace tidemark::viz

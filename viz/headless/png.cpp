@@ -1,0 +1,120 @@
+// Pictures to and from PNG, through libpng's simplified interface.
+#include "viz/headless/png.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+#include <png.h>
+
+namespace tidemark::viz {
+namespace {
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+// Releases what libpng holds for an image, however its use ends.
+class Image {
+  public:
+    Image() { image_.version = PNG_IMAGE_VERSION; }
+
+    Image(const Image&) = delete;
+    Image& operator=(const Image&) = delete;
+
+    ~Image() { png_image_free(&image_); }
+
+    png_image* operator->() { return &image_; }
+
+    png_image* get() { return &image_; }
+
+  private:
+    png_image image_{};
+};
+
+std::vector<std::uint8_t> without_alpha(const Picture& picture) {
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(3 * picture.pixels.size());
+    for (const Colour pixel : picture.pixels)
+        for (const unsigned shift : {0U, 8U, 16U})
+            bytes.push_back(static_cast<std::uint8_t>(pixel >> shift & 0xffU));
+    return bytes;
+}
+
+tl::unexpected<Error> io_error(const std::string& what, const std::string& path) {
+    return fail(ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), path);
+}
+
+bool is_too_large(std::uint32_t width, std::uint32_t height) {
+    return width > kWidestPicture || height > kWidestPicture;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_png(const Picture& picture) {
+    const std::size_t count = std::size_t{picture.width} * picture.height;
+    if (count == 0 || picture.pixels.size() < count || is_too_large(picture.width, picture.height))
+        return fail(ErrorCode::bad_option,
+                    fmt::format("a picture of {} x {} pixels cannot be a PNG", picture.width,
+                                picture.height));
+    const std::vector<std::uint8_t> bytes = without_alpha(picture);
+    Image image;
+    image->width = picture.width;
+    image->height = picture.height;
+    image->format = PNG_FORMAT_RGB;
+    png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(*image.get());
+    std::vector<std::byte> file(size);
+    if (png_image_write_to_memory(image.get(), file.data(), &size, 0, bytes.data(), 0, nullptr) ==
+        0)
+        return fail(ErrorCode::io, fmt::format("libpng: {}", image->message));
+    file.resize(size);
+    return file;
+}
+
+Result<void> write_png(const Picture& picture, const std::string& path) {
+    TM_ASSIGN(const std::vector<std::byte> bytes, encode_png(picture));
+    const std::string begun = path + ".part";
+    File file(std::fopen(begun.c_str(), "wb"));
+    if (!file)
+        return io_error("cannot be written", path);
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
+                         std::fflush(file.get()) == 0;
+    file.reset();
+    if (!written || std::rename(begun.c_str(), path.c_str()) != 0) {
+        const auto error = io_error("cannot be written", path);
+        std::remove(begun.c_str());
+        return error;
+    }
+    return {};
+}
+
+Result<Picture> read_png(const std::string& path) {
+    const File file(std::fopen(path.c_str(), "rb"));
+    if (!file)
+        return io_error("cannot be read", path);
+    Image image;
+    if (png_image_begin_read_from_stdio(image.get(), file.get()) == 0)
+        return fail(ErrorCode::bad_input, fmt::format("is no PNG: {}", image->message), path);
+    if (is_too_large(image->width, image->height))
+        return fail(ErrorCode::bad_input,
+                    fmt::format("has {} x {} pixels; at most {} in either direction are read",
+                                image->width, image->height, kWidestPicture),
+                    path);
+    image->format = PNG_FORMAT_RGBA;
+    Picture picture;
+    picture.width = image->width;
+    picture.height = image->height;
+    picture.pixels.resize(std::size_t{picture.width} * picture.height);
+    if (png_image_finish_read(image.get(), nullptr, picture.pixels.data(), 0, nullptr) == 0)
+        return fail(ErrorCode::bad_input, fmt::format("is damaged: {}", image->message), path);
+    for (Colour& pixel : picture.pixels)
+        pixel |= 0xff000000U;
+    picture.revision = next_picture_revision();
+    return picture;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,25 @@
+// PNG: pictures as files. The one home of libpng.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "viz/draw/picture.h"
+
+namespace tidemark::viz {
+
+constexpr std::uint32_t kWidestPicture = 16384;  // pixels, in either direction
+
+// `picture` without its alpha as the bytes of a PNG: the same for the same pixels and libpng.
+// Errors: bad_option (no pixels, or more than kWidestPicture).
+Result<std::vector<std::byte>> encode_png(const Picture& picture);
+
+// Writes it to `path`, whole or not at all. Errors: those of encode_png; io.
+Result<void> write_png(const Picture& picture, const std::string& path);
+
+// Reads any PNG as opaque pixels. Errors: io; bad_input (no PNG, damaged, too large).
+Result<Picture> read_png(const std::string& path);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,28 @@
+// Still: one picture of the viewer, as its window would show it once all that it computes is there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "viz/headless/offscreen.h"
+#include "viz/model/session.h"
+
+namespace tidemark::viz {
+
+struct StillOptions {
+    OffscreenOptions screen;
+    bool dark = true;
+    std::vector<std::string> views;  // brought up one after the other, see Shell::show
+    std::string place;               // gone to, see Shell::go; empty: the whole run
+};
+
+constexpr std::uint32_t kSmallestStill = 64;  // pixels, in either direction
+constexpr std::uint32_t kLargestStill = 8192;
+
+// `session` must be loaded. Errors: bad_option (a size out of bounds, a place that is none),
+// not_found (a view that is none).
+Result<Picture> draw_still(Session& session, const StillOptions& options);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,231 @@
+// Tabs of views and tables, and the status line.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/navigation.h"
+#include "viz/shell/shell_parts.h"
+#include "viz/shell/widgets.h"
+
+namespace tidemark::viz {
+namespace {
+
+// A job as the status line tells of it.
+struct JobLine {
+    std::string words;
+    double share = 0;
+    bool is_cancellable = false;
+};
+
+std::vector<JobLine> jobs_of(const Session& session) {
+    std::vector<JobLine> jobs;
+    for (const ViewedRun& run : session.runs) {
+        const LoadState& state = run.state;
+        if (state.phase == LoadState::Phase::loading)
+            jobs.push_back({state.doing.empty() ? run.label : state.doing, state.share, true});
+        else if (state.phase == LoadState::Phase::waiting && !run.live)
+            jobs.push_back({run.label + " waits", 0, true});
+    }
+    if (session.findings_state.phase == LoadState::Phase::loading)
+        jobs.push_back({session.findings_state.doing, session.findings_state.share, true});
+    return jobs;
+}
+
+// Words, a bar and a way to stop; returns where it ends at the left.
+float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const std::vector<JobLine> jobs = jobs_of(parts.session);
+    if (jobs.empty())
+        return box.right;
+    const Theme& theme = canvas.theme();
+    const float gap = canvas.px(8);
+    float right = box.right;
+    if (parts.host.cancel_loading) {
+        const float width = button_width(canvas, "Cancel");
+        if (button(canvas, {right - width, box.top, right, box.bottom}, "cancel", "Cancel").left)
+            parts.host.cancel_loading();
+        right -= width + gap;
+    }
+    const float bar = canvas.px(90);
+    const float middle = (box.top + box.bottom) / 2;
+    progress_bar(canvas, {right - bar, middle - canvas.px(3), right, middle + canvas.px(3)},
+                 jobs.front().share);
+    right -= bar + gap;
+    std::string words =
+        fmt::format("{}  {:.0f} %", jobs.front().words, std::floor(jobs.front().share * 100));
+    if (jobs.size() > 1)
+        words += fmt::format("  (+{} more)", jobs.size() - 1);
+    const float room = std::min(canvas.text_width(words), std::max(right - box.left, 0.0F) * 0.7F);
+    const Box line{right - room, box.top, right, box.bottom};
+    canvas.text_within(line, words, theme.text, Align::right);
+    ImGui::SetCursorScreenPos({line.left, line.top});
+    ImGui::Dummy({std::max(line.width(), 1.0F), line.height()});
+    if (ImGui::IsItemHovered()) {
+        std::string all;
+        for (const JobLine& job : jobs)
+            all += fmt::format("{}{}  {:.0f} %", all.empty() ? "" : "\n", job.words,
+                               std::floor(job.share * 100));
+        ImGui::SetTooltip("%s", all.c_str());
+    }
+    return line.left - gap;
+}
+
+// What a click on the right end of the status line does.
+struct Switch {
+    const char* id;
+    std::string_view words;
+    Action action;
+};
+
+float draw_switches(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const bool has_runs = !parts.session.runs.empty();
+    const std::array<Switch, 3> switches{{
+        {"keys", "Keys ?", Action::key_sheet},
+        {"theme", parts.dark ? "dark" : "light", Action::theme},
+        {"axis", parts.camera.unit() == AxisUnit::time ? "axis: time" : "axis: events",
+         Action::axis},
+    }};
+    float right = box.right;
+    for (const Switch& one : switches) {
+        if (one.action == Action::axis && !has_runs)
+            continue;
+        const float width = button_width(canvas, one.words);
+        const Pressed pressed =
+            button(canvas, {right - width, box.top, right, box.bottom}, one.id, one.words);
+        if (pressed.left)
+            perform(parts, {one.action, 0});
+        if (pressed.hovered)
+            ImGui::SetTooltip("%s (%s)", info_of(one.action).title.data(),
+                              keys_text(info_of(one.action)).c_str());
+        right -= width;
+    }
+    return right;
+}
+
+std::string live_words(const ViewedRun& run) {
+    const LiveState& live = *run.live;
+    if (!live.alive)
+        return fmt::format("the program {} has ended", live.process);
+    std::string words = fmt::format(
+        "{} {} events/s, ring {:.0f} %", live.paused ? "paused" : "live",
+        format_count(static_cast<std::uint64_t>(live.events_per_second)), live.ring_share * 100);
+    if (live.dropped > 0)
+        words += fmt::format(", {} lost", format_count(live.dropped));
+    return words;
+}
+
+}  // namespace
+
+void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
+    canvas.fill(box, canvas.theme().panel);
+    canvas.horizontal(box.bottom - 1, box.left, box.right, canvas.theme().border);
+    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    float left = box.left + canvas.px(4);
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const ViewInfo& info = all_views()[views[i]];
+        const std::string hint = i < 9 ? fmt::format("{}", i + 1) : std::string();
+        const float width = tab_width(canvas, info.title, hint);
+        const bool is_on =
+            std::find(parts.main.begin(), parts.main.end(), views[i]) != parts.main.end();
+        const std::string id = fmt::format("view {}", info.name);
+        const Pressed pressed = tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(),
+                                    info.title, hint, is_on);
+        if (pressed.left || pressed.beneath)
+            show_view(parts, views[i], pressed.beneath);
+        if (pressed.hovered)
+            ImGui::SetTooltip("%s\nCtrl-click: below the view that is there",
+                              std::string(info.summary).c_str());
+        left += width;
+    }
+    if (views.size() < 2)
+        return;
+    const std::string_view words = parts.main.size() > 1 ? "one view" : "two views";
+    const float width = button_width(canvas, words);
+    const float right = box.right - canvas.px(4);
+    if (left + width < right &&
+        button(canvas, {right - width, box.top, right, box.bottom - 1}, "split", words).left)
+        perform(parts, {Action::split, 0});
+}
+
+void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
+    canvas.fill(box, canvas.theme().panel);
+    canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
+    float left = box.left + canvas.px(4);
+    for (const std::size_t index : views_at(ViewPlace::table)) {
+        const ViewInfo& info = all_views()[index];
+        std::string title(info.title);
+        if (info.name == "findings" && !parts.session.findings.empty())
+            title += fmt::format(" ({})", parts.session.findings.size());
+        const float width = tab_width(canvas, title, {});
+        const std::string id = fmt::format("table {}", info.name);
+        const Pressed pressed = tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(),
+                                    title, {}, parts.table == index);
+        if (pressed.left || pressed.beneath)
+            parts.table = index;
+        if (pressed.hovered)
+            ImGui::SetTooltip("%s", std::string(info.summary).c_str());
+        left += width;
+    }
+    const float width = button_width(canvas, "fold");
+    const float right = box.right - canvas.px(4);
+    if (left + width < right &&
+        button(canvas, {right - width, box.top + 1, right, box.bottom}, "fold", "fold").left)
+        perform(parts, {Action::fold_table, 0});
+}
+
+void draw_status(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const Theme& theme = canvas.theme();
+    canvas.fill(box, theme.panel);
+    canvas.horizontal(box.top, box.left, box.right, theme.border);
+    const float gap = canvas.px(10);
+    Box rest{box.left + gap, box.top + 1, box.right, box.bottom};
+    rest.right = draw_switches(parts, canvas, rest) - gap;
+    if (parts.frame_ms > 0 && !parts.still) {
+        const std::string frame = fmt::format("{:.1f} ms", parts.frame_ms);
+        const float room = canvas.text_width("888.8 ms");
+        canvas.text_within({rest.right - room, rest.top, rest.right, rest.bottom}, frame,
+                           theme.faint_text, Align::right);
+        rest.right -= room + gap;
+    }
+    rest.right = draw_jobs(parts, canvas, rest);
+    if (parts.now < parts.message_until && !parts.message.empty()) {
+        canvas.text_within(rest, parts.message, theme.text);
+        return;
+    }
+    const ViewedRun* const run = parts.run();
+    if (run == nullptr || page_of(parts) != Page::views)
+        return;
+    std::string words = window_text(parts.session, parts.camera, parts.selection);
+    if (run->live)
+        words = live_words(*run) + "   " + words;
+    canvas.text_within(rest, words, theme.faint_text);
+}
+
+void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout) {
+    const float scale = canvas.px(1);
+    Splits& splits = parts.splits;
+    const auto line = [&](const Box& grip, bool is_vertical) {
+        if (grip.width() < 1 || grip.height() < 1)
+            return;
+        const Colour colour = canvas.theme().border;
+        if (is_vertical)
+            canvas.vertical((grip.left + grip.right) / 2, grip.top, grip.bottom, colour);
+        else
+            canvas.horizontal((grip.top + grip.bottom) / 2, grip.left, grip.right, colour);
+    };
+    line(layout.side_edge, true);
+    line(layout.table_edge, false);
+    line(layout.main_edge, false);
+    splits.side_width =
+        (layout.side.width() > 0 ? layout.side.width() / scale : splits.side_width) -
+        splitter(layout.side_edge, "side edge", true) / scale;
+    if (layout.table.height() > 0)
+        splits.table_height = layout.table.height() / scale -
+                              splitter(layout.table_edge, "table edge", false) / scale;
+    const float both = layout.first.height() + layout.second.height();
+    if (layout.second.height() > 0 && both > 0)
+        splits.first_share += splitter(layout.main_edge, "main edge", false) / both;
+}
+
+}  // namespace tidemark::viz

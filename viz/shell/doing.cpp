@@ -1,0 +1,341 @@
+// What actions do.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "viz/model/axis_ticks.h"
+#include "viz/model/block_story.h"
+#include "viz/model/moment.h"
+#include "viz/model/navigation.h"
+#include "viz/shell/shell_parts.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr double kKeyZoom = 1.25;  // of one press
+constexpr double kKeyPan = 0.15;
+constexpr std::int64_t kFarStep = 100;  // events
+constexpr Position kMarkReach = 100;    // a mark is hit within such a part of the window
+
+std::size_t index_of(std::string_view name) {
+    const auto views = all_views();
+    return static_cast<std::size_t>(
+        std::find_if(views.begin(), views.end(),
+                     [name](const ViewInfo& info) { return info.name == name; }) -
+        views.begin());
+}
+
+void zoom(ShellParts& parts, double factor) {
+    const Window& window = parts.camera.window();
+    parts.camera.zoom(factor, parts.selection.hover.value_or(window.begin + window.length() / 2));
+}
+
+void step(ShellParts& parts, std::int64_t by) {
+    if (!step_events(parts.session, parts.camera, parts.selection, by))
+        return parts.say("This run has no events to step through.");
+    const auto& cursor = parts.selection.cursor;
+    const ViewedRun& run = *parts.run();
+    const auto event = event_at(*run.history, parts.camera.unit(), *cursor);
+    if (event)
+        parts.say(moment_text(*run.history, *event));
+}
+
+void go_to_landmark(ShellParts& parts, Place::Landmark landmark) {
+    Place place;
+    place.landmark = landmark;
+    const auto gone = go_to(place, parts.session, parts.camera, parts.selection);
+    parts.say(gone
+                  ? fmt::format("{} at {}",
+                                landmark == Place::Landmark::peak ? "The peak is" : "Memory is out",
+                                position_text(parts.camera.unit(), *parts.selection.cursor))
+                  : to_text(gone.error()));
+}
+
+void go_to_stop(ShellParts& parts, bool forward) {
+    const auto stop = next_stop(parts.session, parts.camera, parts.selection, forward);
+    if (!stop)
+        return parts.say(forward ? "No finding or mark after this."
+                                 : "No finding or mark before this.");
+    put_cursor(parts.camera, parts.selection, stop->position);
+    if (stop->block != kNoBlock)
+        parts.selection.block = stop->block;
+    parts.say(stop->what);
+}
+
+void set_mark(ShellParts& parts) {
+    const auto at = parts.selection.looked_at();
+    if (!at)
+        return parts.say("A mark is set at the mouse or the cursor: click into a view first.");
+    toggle_mark(parts.selection, *at, parts.camera.window().length() / kMarkReach);
+}
+
+// One thing at a time, the topmost first.
+void clear(ShellParts& parts) {
+    Selection& selection = parts.selection;
+    if (parts.popup != Popup::none)
+        parts.popup = Popup::none;
+    else if (parts.find.has_focus || !selection.filter.text.empty()) {
+        selection.filter.text.clear();
+        parts.find.set({});
+        ImGui::SetWindowFocus(nullptr);
+    } else if (selection.measure)
+        selection.measure.reset();
+    else if (selection.block)
+        selection.block.reset();
+    else
+        selection.cursor.reset();
+}
+
+std::string copied_text(const ShellParts& parts) {
+    const Selection& selection = parts.selection;
+    if (!selection.described.empty())
+        return selection.described;
+    const ViewedRun* const run = parts.run();
+    if (run != nullptr && run->history && selection.block &&
+        *selection.block < run->history->counts().blocks) {
+        const History& history = *run->history;
+        const auto instant = instant_of(history, parts.camera.unit(), selection.cursor);
+        const Cancelled never = false;
+        return to_text(block_story(history, *selection.block, instant ? instant->event : 0, never));
+    }
+    return state_text(parts.session, parts.camera, selection);
+}
+
+void copy(ShellParts& parts) {
+    const std::string text = copied_text(parts);
+    if (text.empty())
+        return parts.say("Nothing to copy: point at something, or select it.");
+    ImGui::SetClipboardText(text.c_str());
+    parts.say("Copied as text.");
+}
+
+void copy_place(ShellParts& parts) {
+    std::string views;
+    for (const std::size_t view : parts.main)
+        views += (views.empty() ? "" : "+") + std::string(all_views()[view].name);
+    const std::string text = to_text(place_of(parts.camera, parts.selection, views));
+    ImGui::SetClipboardText(text.c_str());
+    parts.say("Copied: " + text);
+}
+
+// Timeline over address map, or whatever stands there alone.
+void toggle_split(ShellParts& parts) {
+    parts.has_chosen_main = true;
+    if (parts.main.size() > 1) {
+        parts.main.pop_back();
+        return;
+    }
+    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    for (const std::size_t other : {index_of("address-map"), index_of("timeline")}) {
+        const bool is_there = std::find(views.begin(), views.end(), other) != views.end();
+        if (!is_there || (!parts.main.empty() && parts.main.front() == other))
+            continue;
+        parts.main.push_back(other);
+        return;
+    }
+}
+
+void next_panel(ShellParts& parts, std::ptrdiff_t by) {
+    const std::vector<std::size_t> tables = views_at(ViewPlace::table);
+    if (tables.empty())
+        return;
+    parts.splits.has_table = true;
+    const auto count = static_cast<std::ptrdiff_t>(tables.size());
+    const auto here = std::find(tables.begin(), tables.end(), parts.table.value_or(tables.back()));
+    const std::ptrdiff_t next = (here - tables.begin() + by + count) % count;
+    parts.table = tables[static_cast<std::size_t>(next)];
+}
+
+void next_run(ShellParts& parts) {
+    const std::size_t count = parts.session.runs.size();
+    if (count < 2)
+        return parts.say("There is one run only: --policy A --policy B makes two.");
+    parts.selection.run = (parts.selection.run + 1) % count;
+    parts.selection.block.reset();
+    parts.say("Blocks and tables are of " + parts.run()->label + ".");
+}
+
+void toggle_pause(ShellParts& parts) {
+    const ViewedRun* const run = parts.run();
+    if (run == nullptr || !run->live || !parts.host.pause)
+        return parts.say("Only the view of a living program can be paused.");
+    parts.host.pause(!run->live->paused);
+}
+
+void zoom_selected(ShellParts& parts) {
+    const auto stretch = selected_stretch(parts.session, parts.camera, parts.selection);
+    if (!stretch)
+        return parts.say("Nothing is selected: Shift-drag measures, a click selects a block.");
+    parts.camera.show(*stretch);
+}
+
+void show_nth(ShellParts& parts, const Asked& asked) {
+    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    if (asked.digit >= 1 && asked.digit <= views.size())
+        show_view(parts, views[asked.digit - 1], asked.action == Action::view_below);
+}
+
+void navigate(ShellParts& parts, Action action) {
+    Camera& camera = parts.camera;
+    switch (action) {
+        case Action::zoom_in:
+            return zoom(parts, 1 / kKeyZoom);
+        case Action::zoom_out:
+            return zoom(parts, kKeyZoom);
+        case Action::pan_left:
+            return camera.pan(-kKeyPan);
+        case Action::pan_right:
+            return camera.pan(kKeyPan);
+        case Action::fit:
+            return camera.fit();
+        case Action::follow:
+            camera.follow(true);
+            return parts.say("Following the end.");
+        case Action::zoom_selected:
+            return zoom_selected(parts);
+        default:
+            if (!go_back(parts.session, camera, parts.selection, action == Action::redo))
+                parts.say(action == Action::redo ? "Nothing to go forward to."
+                                                 : "Nothing to go back to.");
+    }
+}
+
+void go(ShellParts& parts, const Asked& asked) {
+    switch (asked.action) {
+        case Action::peak:
+            return go_to_landmark(parts, Place::Landmark::peak);
+        case Action::out_of_memory:
+            return go_to_landmark(parts, Place::Landmark::out_of_memory);
+        case Action::prompt:
+            parts.popup = Popup::prompt;
+            parts.prompt.set({});
+            parts.prompt.takes_focus = true;
+            parts.prompt_error.clear();
+            return;
+        case Action::previous_event:
+            return step(parts, -1);
+        case Action::next_event:
+            return step(parts, 1);
+        case Action::previous_event_far:
+            return step(parts, -kFarStep);
+        case Action::next_event_far:
+            return step(parts, kFarStep);
+        case Action::previous_mark:
+            return go_to_stop(parts, false);
+        case Action::next_mark:
+            return go_to_stop(parts, true);
+        case Action::mark:
+            return set_mark(parts);
+        default:
+            parts.find.takes_focus = true;
+    }
+}
+
+void show(ShellParts& parts, const Asked& asked) {
+    switch (asked.action) {
+        case Action::view:
+        case Action::view_below:
+            return show_nth(parts, asked);
+        case Action::split:
+            return toggle_split(parts);
+        case Action::next_panel:
+            return next_panel(parts, 1);
+        case Action::previous_panel:
+            return next_panel(parts, -1);
+        case Action::fold_side:
+            parts.splits.has_side = !parts.splits.has_side;
+            return;
+        case Action::fold_table:
+            parts.splits.has_table = !parts.splits.has_table;
+            return;
+        case Action::next_run:
+            return next_run(parts);
+        case Action::axis:
+            if (!toggle_axis(parts.session, parts.camera, parts.selection))
+                parts.say("This run has no events to count: time is its only axis.");
+            return;
+        case Action::colours:
+            parts.selection.colour_by =
+                static_cast<ColourBy>((static_cast<unsigned>(parts.selection.colour_by) + 1) %
+                                      (static_cast<unsigned>(ColourBy::age) + 1));
+            return;
+        case Action::theme:
+            parts.dark = !parts.dark;
+            return;
+        default:
+            clear(parts);
+    }
+}
+
+void window(ShellParts& parts, Action action) {
+    switch (action) {
+        case Action::pause:
+            return toggle_pause(parts);
+        case Action::copy:
+            return copy(parts);
+        case Action::copy_place:
+            return copy_place(parts);
+        case Action::picture:
+            if (parts.host.save_picture)
+                parts.host.save_picture();
+            return;
+        case Action::key_sheet:
+            parts.popup = parts.popup == Popup::keys ? Popup::none : Popup::keys;
+            return;
+        default:
+            if (parts.host.quit)
+                parts.host.quit();
+    }
+}
+
+}  // namespace
+
+void show_view(ShellParts& parts, std::size_t index, bool below) {
+    const ViewPlace place = all_views()[index].place;
+    if (place == ViewPlace::side) {
+        parts.side = index;
+        parts.splits.has_side = true;
+    } else if (place == ViewPlace::table) {
+        parts.table = index;
+        parts.splits.has_table = true;
+    } else if (place == ViewPlace::main) {
+        parts.has_chosen_main = true;
+        if (below && !parts.main.empty() && parts.main.front() != index)
+            parts.main = {parts.main.front(), index};
+        else
+            parts.main = {index};
+    }
+}
+
+void submit_prompt(ShellParts& parts) {
+    const Result<Place> place = parse_target(parts.prompt.view());
+    if (!place) {
+        parts.prompt_error =
+            place.error().what + (place.error().hint.empty() ? "" : "; " + place.error().hint);
+        return;
+    }
+    const auto gone = go_to(*place, parts.session, parts.camera, parts.selection);
+    if (!gone) {
+        parts.prompt_error =
+            gone.error().what + (gone.error().hint.empty() ? "" : "; " + gone.error().hint);
+        return;
+    }
+    if (!place->view.empty())
+        parts.selection.wanted_view = place->view;
+    parts.popup = Popup::none;
+}
+
+void perform(ShellParts& parts, const Asked& asked) {
+    switch (info_of(asked.action).group) {
+        case ActionGroup::navigate:
+            return navigate(parts, asked.action);
+        case ActionGroup::go:
+            return go(parts, asked);
+        case ActionGroup::show:
+            return show(parts, asked);
+        case ActionGroup::window:
+            return window(parts, asked.action);
+    }
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,173 @@
+// The header: menu, what is open with its colours and how far it is, what is alive, the search.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/shell/shell_parts.h"
+#include "viz/shell/widgets.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kFindWidth = 230;  // points
+constexpr float kMostChip = 320;
+constexpr float kGap = 8;
+
+// "62 %", "failed", or what a living program does.
+std::string state_words(const ViewedRun& run) {
+    if (run.live) {
+        if (!run.live->alive)
+            return "has ended";
+        if (run.live->paused)
+            return "paused";
+        return "live";
+    }
+    switch (run.state.phase) {
+        case LoadState::Phase::waiting:
+            return "waits";
+        case LoadState::Phase::loading:
+            return fmt::format("{:.0f} %", std::floor(run.state.share * 100));
+        case LoadState::Phase::failed:
+            return run.state.error.code == ErrorCode::cancelled ? "cancelled" : "failed";
+        case LoadState::Phase::ready:
+            return {};
+    }
+    return {};
+}
+
+bool is_bad(const ViewedRun& run) {
+    return run.state.phase == LoadState::Phase::failed;
+}
+
+// What the label leaves out.
+std::string chip_tooltip(const ViewedRun& run) {
+    std::string text = run.label;
+    if (!run.policy.empty())
+        text += "\npolicy: " + run.policy;
+    if (is_bad(run))
+        text += "\n" + to_text(run.state.error);
+    else if (!run.state.doing.empty())
+        text += "\n" + run.state.doing;
+    if (run.live && run.live->alive)
+        text += fmt::format("\nprocess {}, {} events a second, ring {:.0f} % full, {} lost",
+                            run.live->process,
+                            format_count(static_cast<std::uint64_t>(run.live->events_per_second)),
+                            run.live->ring_share * 100, format_count(run.live->dropped));
+    for (const std::string& warning : run.warnings)
+        text += "\nnote: " + warning;
+    return text;
+}
+
+struct ChipSize {
+    float swatch;
+    float gap;
+    float width;
+};
+
+ChipSize chip_size(const Canvas& canvas, const std::string& label, const std::string& state) {
+    ChipSize size{canvas.px(10), canvas.px(6), 0};
+    size.width = 3 * size.gap + size.swatch + canvas.text_width(label);
+    if (!state.empty())
+        size.width += size.gap + canvas.text_width(state);
+    size.width = std::min(std::ceil(size.width), canvas.px(kMostChip));
+    return size;
+}
+
+void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t index) {
+    const ViewedRun& run = parts.session.runs[index];
+    const Theme& theme = canvas.theme();
+    const std::string id = fmt::format("run {}", index);
+    const bool is_shown = index == parts.selection.run;
+    const bool is_choice = parts.session.runs.size() > 1;
+    const Pressed pressed = button(canvas, box, id.c_str(), {},
+                                   is_shown && is_choice ? ButtonLook::raised : ButtonLook::plain);
+    if (pressed.left && !is_shown) {
+        parts.selection.run = index;
+        parts.selection.block.reset();
+    }
+    if (pressed.hovered)
+        ImGui::SetTooltip("%s", chip_tooltip(run).c_str());
+    const std::string state = state_words(run);
+    const ChipSize size = chip_size(canvas, run.label, state);
+    const float middle = std::round((box.top + box.bottom) / 2);
+    const float half = std::round(size.swatch / 2);
+    float left = box.left + size.gap;
+    canvas.fill({left, middle - half, left + size.swatch, middle + half}, category(theme, index));
+    left += size.swatch + size.gap;
+    float right = box.right - size.gap;
+    if (!state.empty()) {
+        const float top = middle - canvas.line_height() / 2;
+        right -= canvas.text({right, top}, state, is_bad(run) ? theme.problem : theme.faint_text,
+                             Align::right);
+        right -= size.gap;
+    }
+    canvas.text_within({left, box.top, right, box.bottom}, run.label,
+                       is_shown ? theme.text : theme.faint_text);
+}
+
+void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
+    const std::size_t count = parts.session.runs.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const ViewedRun& run = parts.session.runs[i];
+        const float width = chip_size(canvas, run.label, state_words(run)).width;
+        const std::string rest = fmt::format("+{} more (R)", count - i);
+        const float kept = i + 1 < count ? canvas.text_width(rest) + canvas.px(kGap) : 0;
+        if (box.left + width + kept > box.right && i > 0) {
+            canvas.text_within(box, rest, canvas.theme().faint_text);
+            return;
+        }
+        draw_chip(parts, canvas,
+                  {box.left, box.top, std::min(box.left + width, box.right), box.bottom}, i);
+        box.left += width + canvas.px(4);
+    }
+}
+
+// The search for tags and functions, which all views heed.
+void draw_find(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const Theme& theme = canvas.theme();
+    ImGui::SetCursorScreenPos({box.left, box.top + (box.height() - ImGui::GetFrameHeight()) / 2});
+    ImGui::SetNextItemWidth(box.width());
+    if (parts.find.takes_focus)
+        ImGui::SetKeyboardFocusHere();
+    parts.find.takes_focus = false;
+    const bool changed = ImGui::InputTextWithHint("##find", "Find tag or function (F)",
+                                                  parts.find.text.data(), parts.find.text.size());
+    parts.find.has_focus = ImGui::IsItemActive();
+    if (changed)
+        parts.selection.filter.text = parts.find.view();
+    else if (!parts.find.has_focus && parts.find.view() != parts.selection.filter.text)
+        parts.find.set(parts.selection.filter.text);  // a view has changed the filter
+    if (!parts.selection.filter.text.empty())
+        canvas.outline({box.left, box.bottom - canvas.px(4), box.right, box.bottom - canvas.px(2)},
+                       theme.selection);
+}
+
+}  // namespace
+
+void draw_header(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const Theme& theme = canvas.theme();
+    canvas.fill(box, theme.panel);
+    const float pad = canvas.px(kGap);
+    const Box inner{box.left + pad / 2, box.top + canvas.px(3), box.right - pad,
+                    box.bottom - canvas.px(3)};
+    float left = inner.left;
+    const float menu = button_width(canvas, "Menu");
+    if (button(canvas, {left, inner.top, left + menu, inner.bottom}, "menu", "Menu",
+               parts.popup == Popup::menu ? ButtonLook::on : ButtonLook::plain)
+            .left)
+        parts.popup = parts.popup == Popup::menu ? Popup::none : Popup::menu;
+    left += menu + pad;
+    const float find = std::min(canvas.px(kFindWidth), inner.width() / 4);
+    const bool finds = !parts.session.runs.empty();
+    const Box chips{left, inner.top, finds ? inner.right - find - pad : inner.right, inner.bottom};
+    if (parts.session.runs.empty())
+        canvas.text_within(chips, "Tidemark", theme.faint_text);
+    else
+        draw_chips(parts, canvas, chips);
+    if (finds)
+        draw_find(parts, canvas, {inner.right - find, box.top, inner.right, box.bottom});
+}
+
+}  // namespace tidemark::viz

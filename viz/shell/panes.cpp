@@ -1,0 +1,66 @@
+// Views in panes of their own: each is an ImGui window that clips it and takes its mouse.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "viz/shell/shell_parts.h"
+#include "viz/shell/widgets.h"
+
+namespace tidemark::viz {
+
+std::vector<std::size_t> views_at(ViewPlace place) {
+    std::vector<std::size_t> indexes;
+    const auto views = all_views();
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        if (views[i].place == place)
+            indexes.push_back(i);
+    }
+    return indexes;
+}
+
+void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale) {
+    if (box.width() < 8 || box.height() < 8)
+        return;
+    const ViewInfo& info = all_views()[view];
+    ImGui::SetCursorScreenPos({box.left, box.top});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+    const std::string id(info.name);
+    // No ground: blending one over the window is what a software renderer would take longest for.
+    ImGui::BeginChild(id.c_str(), {box.width(), box.height()}, false,
+                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar |
+                          ImGuiWindowFlags_NoScrollWithMouse);
+    ImGui::PopStyleVar();
+    Canvas canvas = parts.canvas(scale);
+    if (info.place == ViewPlace::side || info.place == ViewPlace::table)
+        canvas.fill(box, canvas.theme().panel);
+    Frame frame{parts.session, parts.camera, parts.selection, canvas, box, parts.still};
+    parts.view(view).draw(frame);
+    ImGui::EndChild();
+}
+
+void draw_side(ShellParts& parts, Canvas& canvas, const Box& box, float scale) {
+    const std::vector<std::size_t> views = views_at(ViewPlace::side);
+    if (views.empty() || box.width() < 8)
+        return;
+    if (!parts.side)
+        parts.side = views.front();
+    Box rest = box;
+    if (views.size() > 1) {
+        rest.top += canvas.line_height() + canvas.px(12);
+        canvas.fill({box.left, box.top, box.right, rest.top}, canvas.theme().panel);
+        float left = box.left;
+        for (const std::size_t index : views) {
+            const ViewInfo& info = all_views()[index];
+            const float width = tab_width(canvas, info.title, {});
+            const std::string id = fmt::format("side {}", info.name);
+            if (tab(canvas, {left, box.top, left + width, rest.top}, id.c_str(), info.title, {},
+                    parts.side == index)
+                    .left)
+                parts.side = index;
+            left += width;
+        }
+    }
+    draw_pane(parts, *parts.side, rest, scale);
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,364 @@
+// Shell: a frame from its input to the last popup.
+#include "viz/shell/shell.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/navigation.h"
+#include "viz/shell/shell_parts.h"
+#include "viz/shell/widgets.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr double kRest = 0.35;      // seconds without movement that end one
+constexpr double kHeldZoom = 3;     // times closer for a second of W
+constexpr double kHeldPan = 0.9;    // windows for a second of A or D
+constexpr float kStripHeight = 54;  // points
+constexpr double kFrameSeconds = 1.0 / 60;
+
+bool contains(const std::vector<Key>& keys, Key wanted) {
+    return std::find(keys.begin(), keys.end(), wanted) != keys.end();
+}
+
+std::optional<std::size_t> find_view(std::string_view name) {
+    const auto views = all_views();
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        if (views[i].name == name)
+            return i;
+    }
+    return std::nullopt;
+}
+
+tl::unexpected<Error> no_view(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const ViewInfo& info : all_views())
+        names.push_back(info.name);
+    const std::string_view near = nearest(name, names);
+    return fail(ErrorCode::not_found, fmt::format("there is no view '{}'", name), "--view",
+                near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean {}?", near));
+}
+
+// --- keys ----------------------------------------------------------------------------------------
+
+// Keys that mean something while a text is being typed; true if it was one.
+bool take_typing_key(ShellParts& parts, const KeyPress& press) {
+    const bool is_prompt = parts.popup == Popup::prompt;
+    if (press.key == Key::enter && is_prompt)
+        submit_prompt(parts);
+    else if (press.key == Key::escape)
+        perform(parts, {Action::clear, 0});
+    else if (press.key == Key::enter && parts.find.has_focus)
+        ImGui::SetWindowFocus(nullptr);
+    else
+        return is_prompt || ImGui::GetIO().WantTextInput;
+    return true;
+}
+
+bool moves_while_held(Action action) {
+    return action == Action::zoom_in || action == Action::zoom_out || action == Action::pan_left ||
+           action == Action::pan_right;
+}
+
+void take_keys(ShellParts& parts, const ShellInput& input) {
+    for (const KeyPress& press : input.keys) {
+        if (take_typing_key(parts, press))
+            continue;
+        const auto asked = asked_by(press);
+        // What moves while it is held moves by itself after the first press.
+        if (!asked || (moves_while_held(asked->action) && contains(parts.held, press.key)))
+            continue;
+        if (parts.popup != Popup::none && asked->action != Action::clear &&
+            asked->action != Action::key_sheet)
+            parts.popup = Popup::none;
+        perform(parts, *asked);
+    }
+}
+
+void move_by_held(ShellParts& parts, const ShellInput& input, double seconds) {
+    if (!ImGui::GetIO().WantTextInput && parts.popup != Popup::prompt && !ImGui::GetIO().KeyCtrl) {
+        const auto pressed = [&](char character) {
+            return contains(input.held, key(character)) && contains(parts.held, key(character));
+        };
+        const double times = ImGui::GetIO().KeyShift ? 5 : 1;
+        const double zoom = (pressed('s') ? 1 : 0) - (pressed('w') ? 1 : 0);
+        const double pan = (pressed('d') ? 1 : 0) - (pressed('a') ? 1 : 0);
+        const Window& window = parts.camera.window();
+        if (zoom != 0)
+            parts.camera.zoom(std::pow(kHeldZoom, zoom * seconds * times),
+                              parts.selection.hover.value_or(window.begin + window.length() / 2));
+        if (pan != 0)
+            parts.camera.pan(pan * kHeldPan * seconds * times);
+    }
+    parts.held = input.held;
+}
+
+// --- before and after the views ------------------------------------------------------------------
+
+// The axis is as long as the longest run.
+void update_extent(ShellParts& parts) {
+    AxisUnit unit = parts.camera.unit();
+    if (unit == AxisUnit::events && extent_of(parts.session, unit) <= 1)
+        unit = AxisUnit::time;
+    parts.camera.set_extent(unit, extent_of(parts.session, unit));
+}
+
+// The first views for what has come: a timeline over an address map where there are addresses.
+void choose_views(ShellParts& parts) {
+    if (!parts.table) {
+        const std::vector<std::size_t> tables = views_at(ViewPlace::table);
+        if (!tables.empty())
+            parts.table = tables.front();
+    }
+    const ViewedRun* const run = parts.run();
+    if (parts.has_chosen_main || run == nullptr)
+        return;
+    parts.main.clear();
+    for (const std::string_view name : {"timeline", "address-map"}) {
+        if (name == "address-map" && !run->history)
+            continue;
+        if (const auto view = find_view(name))
+            parts.main.push_back(*view);
+    }
+    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    if (parts.main.empty() && !views.empty())
+        parts.main.push_back(views.front());
+}
+
+// Where somebody wanted to go as soon as there is something to go to.
+void go_to_pending(ShellParts& parts) {
+    const ViewedRun* const run =
+        parts.pending ? parts.session.shown(parts.pending->run.value_or(parts.selection.run))
+                      : nullptr;
+    if (run == nullptr || run->state.phase == LoadState::Phase::loading ||
+        run->state.phase == LoadState::Phase::waiting)
+        return;
+    const Place place = *std::exchange(parts.pending, {});
+    const auto gone = go_to(place, parts.session, parts.camera, parts.selection);
+    if (!gone)
+        parts.say(to_text(gone.error()));
+}
+
+// A movement that has come to rest can be undone.
+void settle(ShellParts& parts) {
+    Camera& camera = parts.camera;
+    if (!parts.has_begun && page_of(parts) == Page::views) {
+        camera.settle();  // where it began can be gone back to
+        parts.has_begun = true;
+    }
+    const bool has_moved =
+        camera.window() != parts.last_window || camera.addresses() != parts.last_addresses;
+    parts.last_window = camera.window();
+    parts.last_addresses = camera.addresses();
+    if (has_moved) {
+        parts.moved_at = parts.now;
+        parts.is_settled = false;
+    }
+    const bool holds = ImGui::IsAnyMouseDown() || !parts.held.empty();
+    if (!parts.is_settled && !holds && !camera.follows() && parts.now - parts.moved_at > kRest) {
+        camera.settle();
+        parts.is_settled = true;
+    }
+}
+
+void take_wishes(ShellParts& parts, Shell& shell) {
+    Selection& selection = parts.selection;
+    if (!selection.wanted_view.empty()) {
+        const auto shown = shell.show(std::exchange(selection.wanted_view, {}));
+        if (!shown)
+            parts.say(to_text(shown.error()));
+    }
+    if (!std::exchange(selection.pointed, false))
+        selection.hover.reset();
+}
+
+// --- the frame -----------------------------------------------------------------------------------
+
+void draw_views(ShellParts& parts, const Layout& layout, float scale) {
+    const std::vector<std::size_t> strips = views_at(ViewPlace::strip);
+    const float each =
+        strips.empty() ? 0 : layout.strip.height() / static_cast<float>(strips.size());
+    for (std::size_t i = 0; i < strips.size(); ++i) {
+        const float top = layout.strip.top + each * static_cast<float>(i);
+        draw_pane(parts, strips[i], {layout.strip.left, top, layout.strip.right, top + each},
+                  scale);
+    }
+    if (!parts.main.empty())
+        draw_pane(parts, parts.main.front(), layout.first, scale);
+    if (parts.main.size() > 1)
+        draw_pane(parts, parts.main[1], layout.second, scale);
+}
+
+void draw_window(ShellParts& parts, float scale) {
+    const ImGuiIO& io = ImGui::GetIO();
+    const Page page = page_of(parts);
+    const bool has_views = page == Page::views;
+    // Side column and tables are about blocks, which runs over tiers don't have.
+    const bool has_blocks = has_views && parts.run()->history;
+    Splits splits = parts.splits;
+    splits.is_split = parts.main.size() > 1;
+    splits.has_side = splits.has_side && has_blocks && !views_at(ViewPlace::side).empty();
+    splits.has_table = splits.has_table && has_blocks && parts.table;
+    splits.strip_height = has_views && !views_at(ViewPlace::strip).empty() ? kStripHeight : 0;
+    const Layout layout =
+        lay_out(io.DisplaySize.x, io.DisplaySize.y, scale, ImGui::GetFontSize(), splits);
+    Canvas canvas = parts.canvas(scale);
+    draw_header(parts, canvas, layout.header);
+    draw_tabs(parts, canvas, layout.tabs);
+    draw_status(parts, canvas, layout.status);
+    if (!has_views) {
+        draw_page(parts, page, layout.first, scale);
+        return;
+    }
+    parts.selection.hot_block.reset();
+    parts.selection.described.clear();
+    draw_views(parts, layout, scale);
+    draw_side(parts, canvas, layout.side, scale);
+    if (layout.table.height() > 0) {
+        draw_table_tabs(parts, canvas, layout.table_tabs);
+        draw_pane(parts, *parts.table, layout.table, scale);
+    }
+    draw_splitters(parts, canvas, layout);
+}
+
+void draw_root(ShellParts& parts, float scale) {
+    const ImGuiIO& io = ImGui::GetIO();
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize(io.DisplaySize);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
+    ImGui::Begin("tidemark", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBackground |
+                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav |
+                     ImGuiWindowFlags_NoScrollWithMouse);
+    ImGui::PopStyleVar();
+    draw_window(parts, scale);
+    ImGui::End();
+}
+
+}  // namespace
+
+Shell::Shell(Session& session, ShellHost host)
+    : parts_(std::make_unique<ShellParts>(session, std::move(host))) {}
+
+Shell::~Shell() = default;
+
+void Shell::draw(const ShellInput& input) {
+    ShellParts& parts = *parts_;
+    const double seconds = std::clamp(static_cast<double>(ImGui::GetIO().DeltaTime), 0.0, 0.1);
+    parts.now += seconds > 0 ? seconds : kFrameSeconds;
+    parts.still = input.still;
+    parts.frame_ms = input.frame_ms;
+    if (parts.host.open) {
+        for (const std::string& path : input.dropped)
+            parts.host.open(path);
+    }
+    update_extent(parts);
+    choose_views(parts);
+    go_to_pending(parts);
+    take_keys(parts, input);
+    move_by_held(parts, input, seconds);
+    draw_root(parts, input.scale);
+    draw_popups(parts, input.scale);
+    take_wishes(parts, *this);
+    settle(parts);
+}
+
+Result<void> Shell::show(std::string_view view) {
+    bool below = false;
+    for (std::size_t begin = 0; begin <= view.size();) {
+        const std::size_t end = std::min(view.find('+', begin), view.size());
+        const std::string_view name = view.substr(begin, end - begin);
+        const auto index = find_view(name);
+        if (!index)
+            return no_view(name);
+        show_view(*parts_, *index, below);
+        below = below || all_views()[*index].place == ViewPlace::main;
+        begin = end + 1;
+    }
+    return {};
+}
+
+Result<void> Shell::go(std::string_view text) {
+    ShellParts& parts = *parts_;
+    TM_ASSIGN(Place place, parse_target(text));
+    if (!place.view.empty())
+        TM_TRY(show(place.view));
+    const ViewedRun* const run = parts.session.shown(place.run.value_or(parts.selection.run));
+    const bool is_known = run != nullptr && run->state.phase == LoadState::Phase::ready;
+    if (!is_known) {
+        parts.pending = std::move(place);
+        return {};
+    }
+    update_extent(parts);
+    return go_to(place, parts.session, parts.camera, parts.selection);
+}
+
+bool Shell::busy() const {
+    const ShellParts& parts = *parts_;
+    if (page_of(parts) == Page::views) {
+        const auto is_busy = [&](std::optional<std::size_t> view) {
+            return view && parts.views[*view] && parts.views[*view]->busy();
+        };
+        for (const std::size_t view : parts.main) {
+            if (is_busy(view))
+                return true;
+        }
+        for (const std::size_t strip : views_at(ViewPlace::strip)) {
+            if (is_busy(strip))
+                return true;
+        }
+        if ((parts.splits.has_side && is_busy(parts.side)) ||
+            (parts.splits.has_table && is_busy(parts.table)))
+            return true;
+    }
+    if (parts.still)
+        return false;
+    return !parts.held.empty() || !parts.is_settled || parts.now < parts.message_until ||
+           parts.find.has_focus || parts.popup == Popup::prompt || parts.pending;
+}
+
+void Shell::set_dark(bool dark) {
+    parts_->dark = dark;
+}
+
+void Shell::say(std::string message) {
+    parts_->say(std::move(message));
+}
+
+const Theme& Shell::theme() const {
+    return parts_->theme();
+}
+
+Camera& Shell::camera() {
+    return parts_->camera;
+}
+
+Selection& Shell::selection() {
+    return parts_->selection;
+}
+
+ShellState Shell::state() const {
+    const ShellParts& parts = *parts_;
+    ShellState state;
+    for (const std::size_t view : parts.main)
+        state.main.emplace_back(all_views()[view].name);
+    if (parts.table && parts.splits.has_table)
+        state.table = all_views()[*parts.table].name;
+    if (parts.side && parts.splits.has_side)
+        state.side = all_views()[*parts.side].name;
+    constexpr std::array<std::string_view, 4> kPages = {"views", "empty", "loading", "error"};
+    state.page = kPages[static_cast<std::size_t>(page_of(parts))];
+    constexpr std::array<std::string_view, 4> kPopups = {"", "keys", "go", "menu"};
+    state.popup = kPopups[static_cast<std::size_t>(parts.popup)];
+    if (parts.now < parts.message_until)
+        state.message = parts.message;
+    state.dark = parts.dark;
+    return state;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,102 @@
+// Shell: the window around the views: header, tabs, minimap, side column, tables, status line;
+// keys, menus and the way back. It draws through ImGui into whatever the program around it renders:
+// a window, a picture in memory, nothing at all in a test.
+//
+// A frame: the program fills ImGui's io (size, time since the last frame, mouse, typed text), calls
+// ImGui::NewFrame(), then draw(), then ImGui::Render(). Screen's thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "viz/draw/theme.h"
+#include "viz/model/camera.h"
+#include "viz/model/session.h"
+#include "viz/shell/keys.h"
+
+namespace tidemark::viz {
+
+// What happened since the last frame, beyond ImGui's io.
+struct ShellInput {
+    std::vector<KeyPress> keys;        // pressed, in order; those that repeat by themselves as well
+    std::vector<Key> held;             // down now: W, A, S, D move as long as they are
+    std::vector<std::string> dropped;  // paths of files that were dropped on the window
+    float scale = 1;                   // of all lengths; the fonts are as large already
+    double frame_ms = 0;               // that the last frame took; 0 = isn't shown
+    bool still = false;                // a picture for a file: see Frame::still
+};
+
+// A living program that can be attached.
+struct AttachableProgram {
+    std::string name;
+    std::int64_t process = 0;
+    std::string about;  // "1.2 M events/s"
+};
+
+// What the shell asks of the program around it. What is empty is not offered.
+struct ShellHost {
+    std::function<void(const std::string& path)> open = {};
+    std::function<void()> cancel_loading = {};
+    std::function<void()> save_picture = {};  // of the next frame
+    std::function<void(bool paused)> pause = {};
+    std::function<std::vector<AttachableProgram>()> programs = {};
+    std::function<void(const AttachableProgram& program)> attach = {};
+    std::function<void()> quit = {};
+};
+
+// What can be seen, for tests and for --view.
+struct ShellState {
+    std::vector<std::string> main;  // names of the views in the large area, from the top
+    std::string table;              // in the table area; empty: folded away
+    std::string side;
+    std::string page;     // "views", or instead of them "empty", "loading", "error"
+    std::string popup;    // "keys", "go", "menu" or empty
+    std::string message;  // on the status line
+    bool dark = true;
+};
+
+struct ShellParts;
+
+class Shell {
+  public:
+    // `session` must outlive it. The views are made when they are first shown.
+    explicit Shell(Session& session, ShellHost host = {});
+    Shell(const Shell&) = delete;
+    Shell& operator=(const Shell&) = delete;
+    ~Shell();
+
+    // One frame.
+    void draw(const ShellInput& input);
+
+    // Brings the view of that name up where it belongs; "A+B" two main views, one over the other.
+    // Errors (not_found): there is none, with the nearest name.
+    Result<void> show(std::string_view view);
+
+    // Goes to a place (viz/model/place.h), now if what it speaks of is known already, else as soon
+    // as it is. Errors (bad_option): it is none.
+    Result<void> go(std::string_view place);
+
+    // Something moves or is being computed: draw again without waiting for input.
+    bool busy() const;
+
+    void set_dark(bool dark);
+
+    // A sentence on the status line, for some seconds.
+    void say(std::string message);
+
+    const Theme& theme() const;
+    Camera& camera();
+    Selection& selection();
+    ShellState state() const;
+
+  private:
+    std::unique_ptr<ShellParts> parts_;
+};
+
+}  // namespace tidemark::viz

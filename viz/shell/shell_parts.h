@@ -1,0 +1,128 @@
+// ShellParts: what the shell is made of and remembers. Private to viz/shell: shell.h is its door.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "viz/model/place.h"
+#include "viz/shell/actions.h"
+#include "viz/shell/layout.h"
+#include "viz/shell/shell.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+
+enum class Popup : std::uint8_t { none, keys, prompt, menu };
+
+// What the large area shows when it can't show views.
+enum class Page : std::uint8_t { views, empty, loading, error };
+
+// A line that the user types.
+struct TextField {
+    std::array<char, 256> text{};
+    bool takes_focus = false;  // with the next frame
+    bool has_focus = false;
+
+    std::string_view view() const { return text.data(); }
+
+    void set(std::string_view content) {
+        text.fill(0);
+        content.copy(text.data(), text.size() - 1);
+    }
+};
+
+struct ShellParts {
+    ShellParts(Session& opened, ShellHost around)
+        : session(opened), host(std::move(around)), views(all_views().size()) {}
+
+    Session& session;
+    ShellHost host;
+    Camera camera;
+    Selection selection;
+    bool dark = true;
+    Splits splits;
+
+    std::vector<std::unique_ptr<View>> views;  // of all_views(), made when first shown
+    std::vector<std::size_t> main;             // one or two of them
+    std::optional<std::size_t> side;
+    std::optional<std::size_t> table;
+    bool has_chosen_main = false;  // the user has, not we
+
+    Popup popup = Popup::none;
+    TextField find;
+    TextField prompt;
+    std::string prompt_error;
+    std::optional<Place> pending;  // gone to as soon as it is known
+
+    std::string message;
+    double message_until = 0;
+    double now = 0;  // seconds of frames since the start
+    bool still = false;
+    double frame_ms = 0;
+
+    Window last_window;
+    AddressWindow last_addresses;
+    double moved_at = 0;  // when the camera moved last
+    bool is_settled = true;
+    bool has_begun = false;      // there was something to look at
+    std::vector<Key> held;       // in the last frame
+    bool is_dragging = false;    // a splitter
+    double programs_asked = -1;  // when
+    std::vector<AttachableProgram> programs;
+
+    const Theme& theme() const { return dark ? dark_theme() : light_theme(); }
+
+    const ViewedRun* run() const { return session.shown(selection.run); }
+
+    View& view(std::size_t index) {
+        if (!views[index])
+            views[index] = all_views()[index].make();
+        return *views[index];
+    }
+
+    void say(std::string words) {
+        message = std::move(words);
+        message_until = now + 6;
+    }
+
+    // A canvas into the ImGui window at hand.
+    Canvas canvas(float scale) const { return Canvas(ImGui::GetWindowDrawList(), theme(), scale); }
+};
+
+// Indexes of all_views() that belong there, in their order.
+std::vector<std::size_t> views_at(ViewPlace place);
+
+// --- doing.cpp: what actions do ---------------------------------------------------------------
+
+void perform(ShellParts& parts, const Asked& asked);
+
+// Reads the prompt's line and goes there; what is wrong stays beside it.
+void submit_prompt(ShellParts& parts);
+
+// Brings up the view, beneath the one that is there if `below`.
+void show_view(ShellParts& parts, std::size_t index, bool below);
+
+// --- the parts of the window, each drawn into its box -----------------------------------------
+
+void draw_header(ShellParts& parts, Canvas& canvas, const Box& box);
+void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
+void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
+void draw_status(ShellParts& parts, Canvas& canvas, const Box& box);
+void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout);
+
+// The view into a pane of its own.
+void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale);
+
+// Side views share the column by tabs.
+void draw_side(ShellParts& parts, Canvas& canvas, const Box& box, float scale);
+
+Page page_of(const ShellParts& parts);
+void draw_page(ShellParts& parts, Page page, const Box& box, float scale);
+
+void draw_popups(ShellParts& parts, float scale);
+
+}  // namespace tidemark::viz
