@@ -123,6 +123,9 @@ json loaded(Driven& viewer) {
 }
 
 json pointed(Driven& viewer) {
+    viewer.point(5, 5);  // it begins in the middle of the screen, over the plot as well
+    viewer.expect("the mouse elsewhere",
+                  [](const json& state) { return state["hover"].is_null(); });
     viewer.point(kX, kY);
     return viewer.expect("the mouse over the timeline",
                          [](const json& state) { return !state["hover"].is_null(); });
