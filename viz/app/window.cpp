@@ -10,11 +10,10 @@
 #include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_impl_glfw.h>
-#include <imgui_impl_opengl3.h>
 
-#include "viz/app/gl_textures.h"
 #include "viz/app/mouse_queue.h"
 #include "viz/app/window_keys.h"
+#include "viz/app/window_painter.h"
 #include "viz/draw/fonts.h"
 #include "viz/draw/style.h"
 
@@ -23,7 +22,7 @@ namespace tidemark::viz {
 struct GlWindow::Parts {
     GLFWwindow* window = nullptr;
     WindowOptions options;
-    GlTextures* textures = nullptr;  // lives as long as the context
+    std::unique_ptr<WindowPainter> painter;  // lives as long as the context
     ShellInput input;
     MouseQueue mouse;
     bool touched = true;  // something came that changes the picture
@@ -38,12 +37,15 @@ struct GlWindow::Parts {
 
 namespace {
 
-constexpr const char* kGlsl = "#version 330";
-
 std::string last_error() {
     const char* text = nullptr;
     glfwGetError(&text);
     return text == nullptr ? "it doesn't say why" : text;
+}
+
+std::string renderer_name() {
+    const auto* name = reinterpret_cast<const char*>(glGetString(GL_RENDERER));
+    return name == nullptr ? "OpenGL" : name;
 }
 
 tl::unexpected<Error> no_window(const std::string& what) {
@@ -150,10 +152,7 @@ float GlWindow::Parts::monitor_scale() const {
 void GlWindow::Parts::load_letters() {
     ImGuiIO& io = ImGui::GetIO();
     load_fonts(*io.Fonts, scale, options.built_in_font ? FontChoice::built_in : FontChoice::system);
-    if (loaded_scale > 0) {  // the first time the backend does it by itself
-        ImGui_ImplOpenGL3_DestroyFontsTexture();
-        ImGui_ImplOpenGL3_CreateFontsTexture();
-    }
+    painter->letters_changed();
     loaded_scale = scale;
 }
 
@@ -206,9 +205,7 @@ Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& options) {
     ImGui::GetIO().IniFilename = nullptr;
     ImGui_ImplGlfw_InitForOpenGL(parts->window, false);
     Events::install(parts->window);
-    ImGui_ImplOpenGL3_Init(kGlsl);
-    parts->textures = new GlTextures;
-    install_texture_store(parts->textures);
+    parts->painter = is_software(renderer_name()) ? make_software_painter() : make_gl_painter();
     parts->scale = parts->monitor_scale();
     parts->load_letters();
     return std::unique_ptr<GlWindow>(new GlWindow(std::move(parts)));
@@ -217,8 +214,7 @@ Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& options) {
 GlWindow::GlWindow(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 GlWindow::~GlWindow() {
-    delete parts_->textures;
-    ImGui_ImplOpenGL3_Shutdown();
+    parts_->painter.reset();
     ImGui_ImplGlfw_Shutdown();
     ImGui::DestroyContext();
     glfwDestroyWindow(parts_->window);
@@ -262,7 +258,7 @@ void GlWindow::begin(const Theme& theme) {
         apply_style(theme, parts_->scale);
     parts_->theme = &theme;
     parts_->styled_dark = theme.dark;
-    ImGui_ImplOpenGL3_NewFrame();
+    parts_->painter->begin_frame();
     ImGui_ImplGlfw_NewFrame();
     parts_->mouse.apply(ImGui::GetIO(),
                         glfwGetWindowAttrib(parts_->window, GLFW_HOVERED) == GLFW_TRUE);
@@ -275,12 +271,7 @@ void GlWindow::end(Picture* copy) {
     int width = 0;
     int height = 0;
     glfwGetFramebufferSize(parts_->window, &width, &height);
-    glViewport(0, 0, width, height);
-    const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(parts_->theme->ground);
-    glClearColor(ground.x, ground.y, ground.z, 1);
-    glClear(GL_COLOR_BUFFER_BIT);
-    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-    parts_->textures->end_frame();
+    parts_->painter->paint(width, height, parts_->theme->ground);
     if (copy != nullptr)
         *copy = read_back(width, height);
     glfwSwapBuffers(parts_->window);
@@ -291,8 +282,7 @@ void GlWindow::finish() {
 }
 
 std::string GlWindow::renderer() const {
-    const auto* name = reinterpret_cast<const char*>(glGetString(GL_RENDERER));
-    return name == nullptr ? "OpenGL" : name;
+    return renderer_name();
 }
 
 float GlWindow::scale() const {

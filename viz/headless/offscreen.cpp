@@ -7,14 +7,6 @@
 
 namespace tidemark::viz {
 
-ImTextureID Offscreen::Textures::texture(const Picture& picture) {
-    const std::size_t count = std::size_t{picture.width} * picture.height;
-    if (count == 0 || picture.pixels.size() < count)
-        return nullptr;
-    textures_.push_back({picture.width, picture.height, nullptr, picture.pixels.data()});
-    return &textures_.back();
-}
-
 Offscreen::Offscreen(const OffscreenOptions& options)
     : context_(ImGui::CreateContext()), scale_(options.scale) {
     ImGui::SetCurrentContext(context_);
@@ -25,13 +17,7 @@ Offscreen::Offscreen(const OffscreenOptions& options)
     io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
     io.MouseDrawCursor = false;
     load_fonts(*io.Fonts, options.scale, options.fonts);
-    unsigned char* pixels = nullptr;
-    int width = 0;
-    int height = 0;
-    io.Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
-    letters_ = {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), pixels,
-                nullptr};
-    io.Fonts->SetTexID(&letters_);
+    textures_.take_letters();
     install_texture_store(&textures_);
     picture_.width = options.width;
     picture_.height = options.height;

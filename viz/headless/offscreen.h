@@ -5,15 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
 #include <imgui.h>
 
 #include "viz/draw/fonts.h"
 #include "viz/draw/picture.h"
-#include "viz/draw/texture_store.h"
 #include "viz/draw/theme.h"
-#include "viz/headless/rasteriser.h"
+#include "viz/headless/raster_textures.h"
 
 namespace tidemark::viz {
 
@@ -44,22 +42,11 @@ class Offscreen {
     void skip();
 
   private:
-    class Textures : public TextureStore {
-      public:
-        ImTextureID texture(const Picture& picture) override;
-
-        void forget() { textures_.clear(); }
-
-      private:
-        std::deque<Texture> textures_;  // of this frame; addresses stay
-    };
-
     ImGuiContext* context_;
     float scale_;
     const Theme* theme_ = nullptr;
     bool styled_dark_ = false;
-    Texture letters_;
-    Textures textures_;
+    RasterTextures textures_;
     Picture picture_;
 };
 
