@@ -7,11 +7,19 @@
 namespace tidemark::viz {
 namespace {
 
-// The nearest whole position; what no int64 holds becomes the outermost that is still fit to be
-// added and subtracted.
+// The outermost positions: between them lies a length that an int64 still holds.
+constexpr Position kLast = Position{1} << 62U;
+constexpr Position kFirst = 1 - kLast;
+
+// The nearest whole position within bounds.
 Position rounded(long double value) {
-    constexpr long double kFarthest = 0x1p62L;
-    return static_cast<Position>(std::roundl(std::clamp(value, -kFarthest, kFarthest)));
+    return static_cast<Position>(std::roundl(
+        std::clamp(value, static_cast<long double>(kFirst), static_cast<long double>(kLast))));
+}
+
+// `length` on from `begin`, but no further than kLast.
+Position beyond(Position begin, Position length) {
+    return length > kLast - begin ? kLast : begin + length;
 }
 
 constexpr double kLeastAddresses = 1e-15;
@@ -60,7 +68,7 @@ void Camera::zoom(double factor, Position about) {
     const long double left = static_cast<long double>(about - from.begin) * zoom_->factor;
     const long double length = static_cast<long double>(from.length()) * zoom_->factor;
     const Position begin = rounded(static_cast<long double>(about) - left);
-    const Window wanted{begin, begin + std::max<Position>(rounded(length), 1)};
+    const Window wanted{begin, beyond(begin, std::max<Position>(rounded(length), 1))};
     const Position shortest = std::min(kShortest, extent_);
     if (wanted.length() < shortest) {
         // The last step in goes as far as it may, with the position still in its place.
@@ -84,13 +92,12 @@ void Camera::pan(double share) {
     const long double way =
         static_cast<long double>(share) * static_cast<long double>(window_.length());
     const Position begin = rounded(static_cast<long double>(window_.begin) + way);
-    show({begin, begin + window_.length()});
+    show({begin, beyond(begin, window_.length())});
 }
 
 void Camera::show(Window window) {
-    constexpr Position kFarthest = Position{1} << 62U;
-    window.begin = std::clamp(window.begin, -kFarthest, kFarthest);
-    window.end = std::clamp(window.end, -kFarthest, kFarthest);
+    window.begin = std::clamp(window.begin, kFirst, kLast);
+    window.end = std::clamp(window.end, kFirst, kLast);
     window_ = within(window);
     follows_ = follows_ && window_.end == extent_;
 }

@@ -175,19 +175,19 @@ void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string
     if (bytes == 0)
         return;
     const std::string size = format_bytes(bytes);
-    const float right = scale.box.right - canvas.px(6);
+    // At the left: runs begin low, and their peaks have labels of their own.
+    const float left = scale.box.left + canvas.px(6);
     if (bytes > scale.top) {
         const float line = canvas.line_height() + canvas.px(4);
-        canvas.label({right, scale.box.top + canvas.px(2) + line * static_cast<float>(row++)},
-                     fmt::format("{} {}, above", name, size), canvas.theme().faint_text,
-                     Align::right);
+        canvas.label({left, scale.box.top + canvas.px(2) + line * static_cast<float>(row++)},
+                     fmt::format("{} {}, above", name, size), canvas.theme().faint_text);
         return;
     }
     const float y = scale.y(bytes);
     canvas.dashed_horizontal(y - 1, scale.box.left, scale.box.right, colour);
     const bool below = y - canvas.line_height() - canvas.px(4) < scale.box.top;
     const float text_top = below ? y + canvas.px(4) : y - canvas.line_height() - canvas.px(4);
-    canvas.label({right, text_top}, fmt::format("{} {}", name, size), colour, Align::right);
+    canvas.label({left, text_top}, fmt::format("{} {}", name, size), colour);
 }
 
 }  // namespace tidemark::viz
