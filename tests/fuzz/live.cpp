@@ -149,9 +149,9 @@ void live_rings(std::span<const std::byte> bytes) {
         const auto numbers = bytes.first(std::min(bytes.size(), kNumbers));
         std::copy(numbers.begin(), numbers.end(), control);
         bytes = bytes.subspan(numbers.size());
-        std::memcpy(control + offsetof(live::RingControl, tail), bytes.data(),
-                    std::min<std::size_t>(bytes.size(), 8));
-        bytes = bytes.subspan(std::min<std::size_t>(bytes.size(), 8));
+        const auto tail = bytes.first(std::min<std::size_t>(bytes.size(), 8));
+        std::copy(tail.begin(), tail.end(), control + offsetof(live::RingControl, tail));
+        bytes = bytes.subspan(tail.size());
         const auto slots = bytes.first(std::min(ring == 0 ? bytes.size() / 2 : bytes.size(),
                                                 kRingSlots * sizeof(live::Record)));
         std::copy(slots.begin(), slots.end(), control + sizeof(live::RingControl));
