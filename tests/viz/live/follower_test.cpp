@@ -278,10 +278,18 @@ TEST_CASE("who comes late or was paused goes on from what lives", "[live][viz]")
     const viz::ViewedRun run = follow_to_end(*follower);
 
     CHECK(run.state.phase == viz::LoadState::Phase::ready);
-    CHECK(run.live->dropped > 0);  // what was forgotten
     CHECK(run.live->unknown_frees == 0);
-    REQUIRE(run.history->counts().marks > 0);
-    CHECK(run.history->mark(0).kind == MarkKind::lost);
+    // What was forgotten meanwhile is counted and marked; a pause may also have come after all was
+    // read, and then nothing is missing.
+    INFO("paused " << paused << ", events " << run.history->counts().events << ", dropped "
+                   << run.live->dropped);
+    if (run.live->dropped == 0) {
+        CHECK(paused);
+        CHECK(run.history->counts().events == 53'000);
+    } else {
+        REQUIRE(run.history->counts().marks > 0);
+        CHECK(run.history->mark(0).kind == MarkKind::lost);
+    }
     // What lives at the end is what the last piece of the recording says.
     std::vector<std::string> pieces;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
