@@ -35,19 +35,14 @@ constexpr std::array<BlockOrder, kCount> kOrders{
 class BlocksView final : public View {
   public:
     void draw(Frame& frame) override {
-        const auto history = shown_history(frame);
-        if (history == nullptr)
+        if (follow_shown(frame, history_, words_) == Shown::nothing)
             return draw_no_history(frame);
-        if (history != history_) {
-            history_ = history;
-            words_ = std::make_unique<SiteWords>(*history);
-        }
         const std::optional<BlockQuestion> question = question_of(frame);
-        table_.ask(history, question, question ? question->event : 0, block_rows);
+        table_.ask(history_, question, question ? question->event : 0, block_rows);
         if (frame.still)
             table_.finish();
         const Box below =
-            draw_filter_bar(frame, frame.area, frame.area.left, *history, total(frame));
+            draw_filter_bar(frame, frame.area, frame.area.left, *history_, total(frame));
         draw_rows(frame, below, question);
     }
 

@@ -30,19 +30,16 @@ constexpr std::array<VirtualColumn, 8> kColumns{{
 class EventsView final : public View {
   public:
     void draw(Frame& frame) override {
-        const auto history = shown_history(frame);
-        if (history == nullptr)
+        const Shown shown = follow_shown(frame, history_, words_);
+        if (shown == Shown::nothing)
             return draw_no_history(frame);
-        if (history != history_) {
-            history_ = history;
-            words_ = std::make_unique<SiteWords>(*history);
+        if (shown == Shown::another)
             followed_.reset();
-        }
-        rows_.ask(history, frame.selection.filter);
+        rows_.ask(history_, frame.selection.filter);
         if (frame.still)
             rows_.finish();
         follow_cursor(frame);
-        const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history, total());
+        const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history_, total());
         draw_rows(frame, below);
     }
 

@@ -28,6 +28,18 @@ std::shared_ptr<const History> shown_history(const Frame& frame) {
     return run == nullptr ? nullptr : run->history;
 }
 
+Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
+                   std::unique_ptr<SiteWords>& words) {
+    const std::shared_ptr<const History> shown = shown_history(frame);
+    if (shown == nullptr)
+        return Shown::nothing;
+    if (shown == history)
+        return Shown::the_same;
+    history = shown;
+    words = std::make_unique<SiteWords>(*shown);
+    return Shown::another;
+}
+
 void draw_no_history(Frame& frame) {
     const ViewedRun* const run = frame.session.shown(frame.selection.run);
     std::string text = "Nothing is open. Drop a file here, or start `tidemark view FILE`.";

@@ -2,6 +2,7 @@
 // the mouse.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,13 @@ namespace tidemark::viz {
 
 // The history of the run that is shown; null if it has none.
 std::shared_ptr<const History> shown_history(const Frame& frame);
+
+enum class Shown : std::uint8_t { nothing, the_same, another };
+
+// Keeps what a view has of the shown run: its history, and the words for its sites. Says whether
+// that is another run's than before; if it has none, both stay as they are.
+Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
+                   std::unique_ptr<SiteWords>& words);
 
 // Instead of a view where there is no history: why, and what to do.
 void draw_no_history(Frame& frame);

@@ -41,15 +41,10 @@ Leaks answer(const History& history, const LeakQuestion& question, const Cancell
 class LeaksView final : public View {
   public:
     void draw(Frame& frame) override {
-        const auto history = shown_history(frame);
-        if (history == nullptr)
+        if (follow_shown(frame, history_, words_) == Shown::nothing)
             return draw_no_history(frame);
-        if (history != history_) {
-            history_ = history;
-            words_ = std::make_unique<SiteWords>(*history);
-        }
         ask(frame);
-        const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history, total());
+        const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history_, total());
         draw_rows(frame, draw_caution(frame, below));
     }
 

@@ -40,14 +40,11 @@ std::string share_text(Bytes part, Bytes whole) {
 class StacksView final : public View {
   public:
     void draw(Frame& frame) override {
-        const auto history = shown_history(frame);
-        if (history == nullptr)
+        const Shown shown = follow_shown(frame, history_, words_);
+        if (shown == Shown::nothing)
             return draw_no_history(frame);
-        if (history != history_) {
-            history_ = history;
-            words_ = std::make_unique<SiteWords>(*history);
+        if (shown == Shown::another)
             top_.reset();
-        }
         frame.canvas.fill(frame.area, frame.canvas.theme().panel);
         const Box below = draw_choices(frame, frame.area);
         ask(frame);
