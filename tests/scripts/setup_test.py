@@ -30,7 +30,9 @@ class Setup(unittest.TestCase):
     def machine(self, missing, user=0, sudo=False, network=True):
         """`missing` packages are not installed; the rest is."""
         self.stand_in("dpkg-query",
-                      'for word in "$@"; do case " %s " in *" $word "*) ;; *) printf "installed:%%s " "$word";; esac; done'
+                      # Like the real one, it fails if it doesn't know a package.
+                      'for word in "$@"; do case " %s " in *" $word "*) code=1 ;; '
+                      '*) printf "installed:%%s " "$word";; esac; done; exit ${code:-0}'
                       % " ".join(missing))
         self.stand_in("id", f"echo {user}")
         failure = "echo 'Temporary failure resolving'; exit 100" if not network else "exit 0"
