@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 #include "replay/timeline/block_walk.h"
 #include "replay/timeline/history_columns.h"
@@ -48,6 +51,36 @@ HistoryCounts History::counts() const {
 
 bool History::complete() const {
     return columns_->complete.load(std::memory_order_acquire);
+}
+
+void History::bring_in(const std::atomic<bool>& cancelled) const {
+    constexpr std::size_t kStep = std::size_t{16} << 20U;
+
+    struct Part {
+        const MappedBytes* bytes = nullptr;
+        std::size_t size = 0;
+    };
+
+    std::vector<Part> parts;
+    static_cast<void>(columns_->for_each([&](const char*, auto& column, std::size_t) {
+        if (column.size() > 0)
+            parts.push_back({column.bytes(), column.size() * sizeof(column[0])});
+        return Result<void>();
+    }));
+    // Trees and lists are short and used most.
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return a.size < b.size; });
+    std::size_t room = static_cast<std::size_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                       static_cast<std::size_t>(std::max(::sysconf(_SC_PAGESIZE), 0L)) / 2;
+    for (const Part& part : parts) {
+        for (std::size_t begin = 0; begin < part.size; begin += kStep) {
+            const std::size_t size = std::min(kStep, part.size - begin);
+            if (cancelled.load() || size > room)
+                return;
+            part.bytes->bring_in(begin, size);
+            room -= size;
+        }
+    }
 }
 
 Nanoseconds History::time(EventIndex event) const {

@@ -10,6 +10,7 @@
 // place in the order of birth.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -163,6 +164,11 @@ class History {
 
     // Nothing will be added any more.
     bool complete() const;
+
+    // Brings what lies in files into memory, what every picture needs first, until half of the
+    // machine's memory is used or `cancelled` is set: afterwards no query waits for pages.
+    // O(bytes); 0.2 s for 10^8 events that the page cache has.
+    void bring_in(const std::atomic<bool>& cancelled) const;
 
     // --- events -------------------------------------------------------------------------------
     // Of all of these `event` < counts().events.

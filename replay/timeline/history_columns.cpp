@@ -73,6 +73,62 @@ void History::Columns::apply(EventKind kind, BlockIndex block, EventIndex event,
     }
 }
 
+// The nearer known values: those before the event's leaf, or those after it.
+History::Columns::Stretch History::Columns::to_known(std::size_t event, std::size_t events) const {
+    const std::size_t begin = event / kLeaf * kLeaf;
+    if (event - begin < kLeaf / 2 || begin + kLeaf > events)
+        return {begin, event + 1, false};
+    return {event + 1, begin + kLeaf, true};
+}
+
+SeriesValues History::Columns::values_after(std::size_t event, std::size_t events) const {
+    const Stretch stretch = to_known(event, events);
+    SeriesValues change;
+    for (std::size_t i = stretch.begin; i < stretch.end; ++i)
+        apply(kinds[i], blocks_of_events[i], static_cast<EventIndex>(i), change);
+    for (std::size_t s = 0; s < kSeriesCount; ++s)
+        change.value[s] += corrected(s, stretch.begin, stretch.end);
+    const std::size_t bucket = event / kLeaf;
+    SeriesValues values;
+    if (stretch.backwards)
+        values = last_values[bucket];
+    else if (bucket > 0)
+        values = last_values[bucket - 1];
+    for (std::size_t s = 0; s < kSeriesCount; ++s)
+        values.value[s] += stretch.backwards ? Bytes{0} - change.value[s] : change.value[s];
+    return values;
+}
+
+void History::Columns::prefetch_events(std::size_t event, std::size_t events) const {
+    constexpr std::size_t kPerLine = 64 / sizeof(BlockIndex);
+    const Stretch stretch = to_known(event, events);
+    __builtin_prefetch(&kinds[stretch.begin]);
+    for (std::size_t i = stretch.begin; i < stretch.end + kPerLine; i += kPerLine)
+        __builtin_prefetch(&blocks_of_events[0] + i);
+    const std::size_t bucket = event / kLeaf;
+    __builtin_prefetch(&last_values[stretch.backwards || bucket == 0 ? bucket : bucket - 1]);
+}
+
+void History::Columns::prefetch_blocks(std::size_t event, std::size_t events) const {
+    const Stretch stretch = to_known(event, events);
+    for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
+        if (blocks_of_events[i] != kNoBlock)
+            __builtin_prefetch(&blocks[blocks_of_events[i]]);
+    }
+}
+
+Bytes History::Columns::corrected(std::size_t which, std::size_t begin, std::size_t end) const {
+    const std::span<const Correction> list = corrections[which].all();
+    const auto before = [](std::size_t event) {
+        return [event](const Correction& entry) { return entry.event < event; };
+    };
+    const auto first = std::partition_point(list.begin(), list.end(), before(begin));
+    if (first == list.end() || first->event >= end)
+        return 0;
+    const auto last = std::partition_point(first, list.end(), before(end));
+    return std::prev(last)->value - (first == list.begin() ? 0 : std::prev(first)->value);
+}
+
 std::size_t History::Columns::decode(std::size_t bucket, std::size_t events,
                                      std::array<SeriesValues, kLeaf>& values) const {
     const std::size_t begin = bucket * kLeaf;

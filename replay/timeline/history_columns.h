@@ -154,11 +154,31 @@ struct History::Columns {
     std::size_t decode(std::size_t bucket, std::size_t events,
                        std::array<SeriesValues, kLeaf>& values) const;
 
+    // The series after one event: decode() for who needs no more of the 64. O(32).
+    SeriesValues values_after(std::size_t event, std::size_t events) const;
+
+    // Sends for what values_after() will read; prefetch_blocks() when that of prefetch_events() has
+    // come. Changes nothing.
+    void prefetch_events(std::size_t event, std::size_t events) const;
+    void prefetch_blocks(std::size_t event, std::size_t events) const;
+
     // Adds to `values` of events from `begin` on what the blocks don't tell.
     void correct(std::size_t begin, std::span<SeriesValues> values) const;
 
     // What an event does to the series as far as its block tells.
     void apply(EventKind kind, BlockIndex block, EventIndex event, SeriesValues& values) const;
+
+    // By how much the corrections of a series change over events [begin, end); it may wrap.
+    Bytes corrected(std::size_t which, std::size_t begin, std::size_t end) const;
+
+    // The events between an event and the nearest leaf's edge whose values are stored.
+    struct Stretch {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+        bool backwards = false;  // from the values after the leaf
+    };
+
+    Stretch to_known(std::size_t event, std::size_t events) const;
 
     Nanoseconds time(EventIndex event) const;
     Bytes granted(BlockIndex block) const;

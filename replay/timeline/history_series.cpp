@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "replay/timeline/history.h"
 #include "replay/timeline/history_columns.h"
@@ -20,44 +21,103 @@ void widen(SeriesValues& min, SeriesValues& max, const SeriesValues& low,
     }
 }
 
-// Ranges of events, one after the other; the last leaf that was decoded is kept for the next.
+bool within(const SeriesNode& node, const SeriesValues& min, const SeriesValues& max) {
+    bool inside = true;
+    for (std::size_t s = 0; s < kSeriesCount; ++s)
+        inside &= node.min.value[s] >= min.value[s] && node.max.value[s] <= max.value[s];
+    return inside;
+}
+
+// Ranges of events, one after the other. What a range's edges cut is read event by event only if
+// that can change the answer; the last leaf that was decoded is kept for the next.
 class SeriesReader {
   public:
     SeriesReader(const History::Columns& columns, std::size_t events)
         : columns_(columns), events_(events) {}
 
-    SeriesValues after(std::size_t event) { return leaf(event / kLeaf)[event % kLeaf]; }
+    SeriesValues after(std::size_t event) {
+        const std::size_t bucket = event / kLeaf;
+        if (decoded_ == bucket)
+            return values_[event % kLeaf];
+        return columns_.values_after(event, events_);
+    }
 
-    // Of the events [begin, end), with what held before them.
-    SeriesColumn column(std::size_t begin, std::size_t end) {
+    // Of the events [begin, end), with what held before them; `before` is that if begin > 0.
+    SeriesColumn column(std::size_t begin, std::size_t end, const SeriesValues& before) {
         SeriesColumn column;
         column.first_event = static_cast<EventIndex>(begin);
         column.events = static_cast<EventIndex>(end - begin);
-        if (begin > 0)
-            column.last = after(begin - 1);
-        column.min = column.last;
-        column.max = column.last;
+        column.min = before;
+        column.max = before;
+        column.last = before;
         if (begin == end)
             return column;
-        const std::size_t first_whole = (begin + kLeaf - 1) / kLeaf;
-        const std::size_t end_whole = end / kLeaf;
-        if (first_whole >= end_whole) {
-            const std::size_t border = std::min(first_whole * kLeaf, end);
+        if (end - begin < kLeaf) {  // its neighbours need the same leaf
+            const std::size_t border = std::min((begin / kLeaf + 1) * kLeaf, end);
             part(column, begin, border);
             part(column, border, end);
-        } else {
-            part(column, begin, first_whole * kLeaf);
-            TreeOrder::cover(first_whole, end_whole, [&](std::size_t level, std::size_t index) {
-                const SeriesNode& node = columns_.series[TreeOrder::place(level, index)];
-                widen(column.min, column.max, node.min, node.max);
-            });
-            column.last = columns_.last_values[end_whole - 1];
-            part(column, end_whole * kLeaf, end);
+            return column;
         }
+        std::size_t level = 0;
+        while (span_of(level + 1) <= end - begin)
+            ++level;
+        nodes(column, level, begin, end);
+        column.last = after(end - 1);
         return column;
     }
 
+    // The columns from `first` on come next.
+    void expect(std::span<const std::size_t> edges, std::size_t first) const {
+        const auto edge = [&](std::size_t i) {
+            return i < edges.size() && edges[i] > 0 ? edges[i] - 1 : events_;
+        };
+        if (edge(first + kAhead) < events_)
+            columns_.prefetch_events(edge(first + kAhead), events_);
+        if (edge(first + 1) < events_)
+            columns_.prefetch_blocks(edge(first + 1), events_);
+    }
+
   private:
+    static constexpr std::size_t kAhead = 3;  // columns
+
+    // Events under a node.
+    static constexpr std::size_t span_of(std::size_t level) {
+        return kLeaf << (TreeOrder::kBits * level);
+    }
+
+    // Widens by all events of [begin, end), which nodes of `level` hold: those that lie within
+    // first, since the two that are cut may then have nothing to add.
+    void nodes(SeriesColumn& column, std::size_t level, std::size_t begin, std::size_t end) {
+        const std::size_t span = span_of(level);
+        const std::size_t first_whole = (begin + span - 1) / span;
+        const std::size_t end_whole = end / span;
+        for (std::size_t i = first_whole; i < end_whole; ++i) {
+            const SeriesNode& node = columns_.series[TreeOrder::place(level, i)];
+            widen(column.min, column.max, node.min, node.max);
+        }
+        if (first_whole > end_whole) {
+            cut(column, level, begin, end);
+            return;
+        }
+        cut(column, level, begin, first_whole * span);
+        cut(column, level, end_whole * span, end);
+    }
+
+    // The same for events of one node of `level`, not all of them. Nothing is read of a node that
+    // cannot change the column.
+    void cut(SeriesColumn& column, std::size_t level, std::size_t begin, std::size_t end) {
+        if (begin == end)
+            return;
+        const std::size_t index = begin / span_of(level);
+        if ((index + 1) * span_of(level) <= events_ &&
+            within(columns_.series[TreeOrder::place(level, index)], column.min, column.max))
+            return;
+        if (level == 0)
+            part(column, begin, end);
+        else
+            nodes(column, level - 1, begin, end);
+    }
+
     // Of events of one leaf.
     void part(SeriesColumn& column, std::size_t begin, std::size_t end) {
         if (begin == end)
@@ -69,7 +129,7 @@ class SeriesReader {
     }
 
     const std::array<SeriesValues, kLeaf>& leaf(std::size_t bucket) {
-        if (!decoded_ || *decoded_ != bucket)
+        if (decoded_ != bucket)
             columns_.decode(bucket, events_, values_);
         decoded_ = bucket;
         return values_;
@@ -265,13 +325,19 @@ void History::series(AxisUnit unit, Position begin, Position end,
     const auto count = static_cast<std::uint64_t>(columns.size());
     const std::uint64_t width =
         end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
-    std::size_t from = columns.empty() ? 0 : event_at(begin);
+    // All edges before the first column: memory is asked for what the edges ahead need.
+    std::vector<std::size_t> edges(columns.size() + 1);
+    edges[0] = columns.empty() ? 0 : event_at(begin);
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t offset = (i + 1) * (width / count) + (i + 1) * (width % count) / count;
         const auto edge = static_cast<Position>(static_cast<std::uint64_t>(begin) + offset);
-        const std::size_t to = event_at(edge);
-        columns[i] = reader.column(from, std::max(from, to));
-        from = std::max(from, to);
+        edges[i + 1] = std::max(edges[i], event_at(edge));
+    }
+    SeriesValues held = edges[0] > 0 ? reader.after(edges[0] - 1) : SeriesValues{};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        reader.expect(edges, i + 1);
+        columns[i] = reader.column(edges[i], edges[i + 1], held);
+        held = columns[i].last;
     }
 }
 

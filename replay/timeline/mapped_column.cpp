@@ -156,4 +156,15 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     return {};
 }
 
+void MappedBytes::bring_in(std::size_t begin, std::size_t bytes) const {
+#ifdef MADV_POPULATE_READ
+    const std::size_t from = begin / kPage * kPage;
+    if (from < capacity_)
+        ::madvise(data_ + from, std::min(begin + bytes, capacity_) - from, MADV_POPULATE_READ);
+#else
+    static_cast<void>(begin);
+    static_cast<void>(bytes);
+#endif
+}
+
 }  // namespace tidemark

@@ -44,6 +44,10 @@ class MappedBytes {
     // Cuts the file to `bytes`, for good. Errors: io.
     Result<void> finish(std::size_t bytes);
 
+    // Reads [begin, begin + bytes) into memory and maps it, so that no reader waits for a page
+    // there. Only a wish: nothing happens where the system cannot do it. Any thread.
+    void bring_in(std::size_t begin, std::size_t bytes) const;
+
   private:
     MappedBytes() = default;
 
@@ -129,6 +133,9 @@ class MappedColumn {
     const T& operator[](std::size_t index) const { return data_[index]; }
 
     std::span<const T> all() const { return {data_, size()}; }
+
+    // What it all lies in.
+    const MappedBytes* bytes() const { return bytes_.get(); }
 
     // Cuts the file to what was pushed. Errors: io.
     Result<void> finish() {

@@ -136,6 +136,8 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
     Result<RecordedRun> recorded = record_history(trace, scenario, options);
     if (!recorded)
         return tl::make_unexpected(in_file(std::move(recorded).error(), path));
+    if (recorded->from_cache)
+        recorded->history->bring_in(cancelled);  // it is being looked at already
     if (is_unknown) {
         recorded->run.warnings.push_back(fmt::format(
             "the file doesn't say which allocator it was recorded under: shown is {} with its "
