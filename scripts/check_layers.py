@@ -3,9 +3,9 @@
 
 Usage: scripts/check_layers.py [--root DIR]
 
-Three rules: a folder includes only what its arrow allows; a policy includes no other policy; a
-foreign header is included only in its home. Exit code 1 if anything is found, 2 if the table
-itself is wrong.
+Four rules: a folder includes only what its arrow allows; no arrow leads to a program; a policy
+includes no other policy; a foreign header is included only in its home. Exit code 1 if anything
+is found, 2 if the table itself is wrong.
 """
 import argparse
 import pathlib
@@ -54,6 +54,15 @@ def reachable(arrows):
     for folder in arrows:
         visit(folder, [])
     return result
+
+
+def check_programs(arrows, programs):
+    """Nobody may include a program's folder."""
+    for folder, targets in arrows.items():
+        for target in targets:
+            if target in programs:
+                raise BadTable(f"{TABLE}: {folder} -> {target}, which is the program "
+                               f"{programs[target][0]}: move what is shared below it")
 
 
 def layer_of(path, arrows):
@@ -105,6 +114,7 @@ def check(root):
     """Yields (path, line, fault) for the tree under `root`."""
     text = (root / TABLE).read_text()
     arrows = read_table(text, "arrows")
+    check_programs(arrows, read_table(text, "programs"))
     table = (arrows, reachable(arrows), read_table(text, "homes"), read_policies(root))
     for folder in OURS:
         for source in sorted((root / folder).rglob("*")):

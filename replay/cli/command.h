@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "core/base/result.h"
-#include "replay/cli/arguments.h"
-#include "replay/cli/exit_codes.h"
-#include "replay/cli/terminal.h"
 #include "replay/report/model.h"
+#include "replay/words/arguments.h"
+#include "replay/words/exit_codes.h"
+#include "replay/words/terminal.h"
 
 namespace tidemark {
 

@@ -1,4 +1,8 @@
-// tidemark live: which programs publish what they do to memory, here and now.
+// tidemark live: which programs publish what they do to memory, here and now, and the recordings
+// that are left of others.
+#include <array>
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -6,9 +10,27 @@
 #include "replay/report/live_report.h"
 #include "traces/live/programs.h"
 #include "traces/live/remainder.h"
+#include "traces/live/runtime_folder.h"
 
 namespace tidemark::commands {
 namespace {
+
+// "90m", "12h", "7d": a number of a unit.
+Result<Nanoseconds> parse_age(std::string_view text) {
+    constexpr std::string_view kUnits = "smhd";
+    constexpr std::array<std::uint64_t, 4> kSeconds{1, 60, 3600, 86'400};
+    constexpr std::uint64_t kMostSeconds = 100 * 365 * kSeconds[3];
+    std::uint64_t count = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+    const auto unit = static_cast<std::size_t>(end - text.data()) + 1 == text.size()
+                          ? kUnits.find(*end)
+                          : std::string_view::npos;
+    if (code != std::errc() || unit == std::string_view::npos ||
+        count > kMostSeconds / kSeconds.at(unit))
+        return fail(ErrorCode::bad_option, "expected a time such as 90m, 12h or 7d",
+                    "--older-than");
+    return static_cast<Nanoseconds>(count * kSeconds.at(unit)) * 1'000'000'000;
+}
 
 class Live final : public Command {
   public:
@@ -16,18 +38,50 @@ class Live final : public Command {
         arguments.flag(
             {"--recover", "", "put what dead programs left in memory into their recordings"},
             recover_);
+        arguments.flag({"--recordings", "", "list what lies in the folder of recordings"},
+                       lists_recordings_);
+        arguments.flag({"--clean", "", "remove the recordings there that have ended"}, cleans_);
+        arguments.text({"--older-than", "TIME", "of those only what was written before: 12h, 7d"},
+                       older_than_);
         arguments.flag({"--json", "", "print one JSON object"}, json_);
     }
 
     Result<ExitCode> run(Context& context) override {
         if (recover_)
             TM_TRY(recover(context));
+        if (!older_than_.empty() && !cleans_)
+            return fail(ErrorCode::bad_option, "goes with --clean", "--older-than");
         const std::vector<live::LiveProgram> programs = live::list_programs();
+        if (lists_recordings_ || cleans_)
+            return show_recordings(context, programs);
         context.print(json_ ? live_json(programs, context.provenance()) : live_text(programs));
         return ExitCode::yes;
     }
 
   private:
+    Result<ExitCode> show_recordings(Context& context,
+                                     std::span<const live::LiveProgram> programs) const {
+        const std::string folder = live::recordings_folder();
+        Nanoseconds oldest = 0;
+        if (!older_than_.empty()) {
+            TM_ASSIGN(oldest, parse_age(older_than_));
+        }
+        std::vector<ListedRecording> recordings;
+        for (live::KeptRecording& recording : live::list_recordings(folder, programs)) {
+            bool removed = false;
+            if (cleans_ && recording.age >= oldest) {
+                TM_ASSIGN(removed, live::remove_recording(recording));
+            }
+            recordings.push_back({std::move(recording), removed});
+        }
+        if (json_)
+            context.print(recordings_json(recordings, folder, context.provenance()));
+        else
+            context.print(cleans_ ? removed_text(recordings, folder)
+                                  : recordings_text(recordings, folder));
+        return ExitCode::yes;
+    }
+
     Result<void> recover(Context& context) const {
         for (const live::LiveProgram& program : live::list_programs()) {
             if (program.alive)
@@ -43,6 +97,9 @@ class Live final : public Command {
     }
 
     bool recover_ = false;
+    bool lists_recordings_ = false;
+    bool cleans_ = false;
+    std::string older_than_;
     bool json_ = false;
 };
 
@@ -51,11 +108,13 @@ class Live final : public Command {
 CommandInfo live_command() {
     return {
         .name = "live",
-        .summary = "list the programs that can be watched while they run",
+        .summary = "list the programs that can be watched while they run, and their recordings",
         .examples =
             "  tidemark live\n"
             "  tidemark live --json | jq '.programs[].name'\n"
             "  tidemark live --recover            complete the recordings of killed programs\n"
+            "  tidemark live --recordings         what others left, and how large it is\n"
+            "  tidemark live --clean --older-than 7d\n"
             "  tidemark view --attach trainer     look at one of them\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Live>(); },
     };

@@ -5,9 +5,9 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
-#include "replay/cli/arguments.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/scenario.h"
+#include "replay/words/arguments.h"
 
 namespace tidemark {
 

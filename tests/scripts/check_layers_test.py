@@ -14,8 +14,12 @@ core/base      ->
 core/device    -> core/base
 core/regions   -> core/device
 core/policies  -> core/regions
-replay/cli     -> core/policies
-tests          -> replay/cli
+replay/words   -> core/policies
+replay/cli     -> replay/words
+tests          -> replay/words
+```
+```programs
+replay/cli     -> tidemark
 ```
 ```homes
 CLI/     -> replay/cli
@@ -57,7 +61,7 @@ class CheckLayers(unittest.TestCase):
         self.plant("core/device/a.h", '#include "core/base/a.h"\n')
         self.plant("core/policies/torch.cpp", '#include "core/base/a.h"\n#include "core/policies/torch_parts.h"\n')
         self.plant("replay/cli/main.cpp", '#include <CLI/CLI.hpp>\n#include "core/device/a.h"\n')
-        self.plant("tests/x_test.cpp", '#include "replay/cli/a.h"\n')
+        self.plant("tests/x_test.cpp", '#include "replay/words/a.h"\n')
         result = self.check()
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
@@ -66,6 +70,15 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_test_header_in_the_product_is_found(self):
         self.finds("core/device/a.cpp", '"tests/support/a.h"', "may not include tests")
+
+    def test_a_program_that_is_included_is_found(self):
+        self.finds("tests/x_test.cpp", '"replay/cli/a.h"', "tests may not include replay/cli")
+
+    def test_an_arrow_to_a_program_is_an_error(self):
+        self.plant("docs/architecture.md", TABLE.replace("-> replay/words\n```", "-> replay/cli\n```"))
+        result = self.check()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("tests -> replay/cli, which is the program tidemark", result.stderr)
 
     def test_a_policy_that_includes_another_is_found(self):
         self.finds("core/policies/torch_parts.cpp", '"core/policies/buddy.h"',

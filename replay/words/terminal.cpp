@@ -1,5 +1,5 @@
 // The screen: what it can do, and writing to it without being surprised by a closed pipe.
-#include "replay/cli/terminal.h"
+#include "replay/words/terminal.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,6 @@
 // Arguments: how a command says what it takes on the command line. The only words that commands
-// have for it; arguments.cpp and main.cpp alone know the library that parses.
+// have for it; beside arguments.cpp, only who reads a program's whole line knows the library that
+// parses.
 //
 // Targets must live until the command has run. Sizes are read as core/base/text.h reads them.
 #pragma once

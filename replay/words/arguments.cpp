@@ -1,6 +1,6 @@
 // Arguments over CLI11. Values that have a form of their own are taken as text and read afterwards,
 // so that their errors are worded like all others.
-#include "replay/cli/arguments.h"
+#include "replay/words/arguments.h"
 
 #include <algorithm>
 #include <limits>
