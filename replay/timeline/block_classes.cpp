@@ -13,6 +13,47 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kSample = 1U << 20U;
+constexpr std::size_t kMostSizes = 8;  // colours of one ramp that can be told apart
+
+// Four to a power of two: 8, 10, 12, 14, 16, 20, ...; 0 by itself.
+std::size_t size_bin(Bytes size) {
+    if (size == 0)
+        return 0;
+    const auto power = static_cast<std::size_t>(std::bit_width(size)) - 1;
+    const Bytes quarters = power >= 2 ? size >> (power - 2) : size << (2 - power);
+    return 4 * power + static_cast<std::size_t>(quarters & 3U) + 1;
+}
+
+// The least size of a bin; of those between 1 and 4 that no whole number lies in, about.
+Bytes bin_begin(std::size_t bin) {
+    if (bin == 0)
+        return 0;
+    const std::size_t power = (bin - 1) / 4;
+    const Bytes quarters = 4 + (bin - 1) % 4;
+    if (power >= 64)
+        return ~Bytes{0};
+    return power >= 2 ? quarters << (power - 2) : quarters >> (2 - power);
+}
+
+// "12 MiB", "1.5 GiB": a size without the zeros after it.
+std::string edge_text(Bytes size) {
+    std::string text = format_bytes(size);
+    const std::size_t unit = text.find(' ');
+    const std::size_t point = text.find('.');
+    if (unit == std::string::npos || point > unit)
+        return text;
+    std::size_t end = text.find_last_not_of('0', unit - 1);
+    end += end == point ? 0 : 1;
+    return text.erase(end, unit - end);
+}
+
+// "10 to 12 MiB", "640 KiB to 1.25 MiB".
+std::string range_text(std::string from, const std::string& until) {
+    const std::size_t unit = from.find(' ');
+    if (unit != std::string::npos && until.ends_with(from.substr(unit)))
+        from.erase(unit);
+    return from + " to " + until;
+}
 
 // "conv2d (model.py:12)".
 std::string innermost(const History& history, std::uint32_t stack) {
@@ -70,17 +111,21 @@ std::string_view to_text(BlockTrait trait) {
     return "unknown";
 }
 
-unsigned BlockClasses::power(const Block& block) const {
+std::size_t BlockClasses::bins() const {
+    return trait_ == BlockTrait::size ? kSizeBins : kPowers;
+}
+
+std::size_t BlockClasses::bin(const Block& block) const {
     if (trait_ == BlockTrait::size)
-        return static_cast<unsigned>(std::bit_width(block.size));
+        return size_bin(block.size);
     if (block.reused == kNever)
         return kForever;
-    return static_cast<unsigned>(std::bit_width(block.reused - block.born));
+    return static_cast<std::size_t>(std::bit_width(block.reused - block.born));
 }
 
 std::uint8_t BlockClasses::of(const Block& block) const {
     if (trait_ == BlockTrait::size || trait_ == BlockTrait::life)
-        return of_power_[power(block)];
+        return of_bin_[bin(block)];
     return block.site < of_site_.size() ? of_site_[block.site] : rest_;
 }
 
@@ -91,7 +136,7 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
     most = std::clamp<std::size_t>(most, 2, 64);
     const HistoryCounts counts = history.counts();
     const bool by_site = trait != BlockTrait::size && trait != BlockTrait::life;
-    Weights weights(by_site ? counts.sites : kPowers, 0.0);
+    Weights weights(by_site ? counts.sites : result.bins(), 0.0);
     double all = 0;
     const std::size_t step = counts.blocks / kSample + 1;
     for (std::size_t i = 0; i < counts.blocks; i += step) {
@@ -101,7 +146,7 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
         const std::size_t end = std::min<std::size_t>(block.reused, counts.events);
         const double life = static_cast<double>(end > block.born ? end - block.born : 0) + 0.01;
         const double weight = life * (static_cast<double>(block.size) + 0.01);
-        const std::size_t at = by_site ? block.site : result.power(block);
+        const std::size_t at = by_site ? block.site : result.bin(block);
         if (at < weights.size())
             weights[at] += weight;
         all += weight;
@@ -111,7 +156,7 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
     if (by_site)
         result.name_sites(history, weights, most, stack_name);
     else if (trait == BlockTrait::size)
-        result.name_sizes(weights, most);
+        result.name_sizes(weights, std::min(most, kMostSizes));
     else
         result.name_lives(weights, most);
     return result;
@@ -166,44 +211,67 @@ void BlockClasses::name_sites(const History& history, const Weights& of_site, st
     rest_ = static_cast<std::uint8_t>(classes_.size() - 1);
 }
 
-// Powers of two from the smallest to the largest that occur, a few to a class if they are many.
-void BlockClasses::name_sizes(const Weights& of_power, std::size_t most) {
-    unsigned lowest = kPowers;
-    unsigned highest = 0;
-    for (unsigned i = 0; i < kPowers; ++i)
-        if (of_power[i] > 0) {
-            lowest = std::min(lowest, i);
-            highest = i;
+// From the smallest on, a class ends where it has its share of what the classes left have to hold;
+// a bin that has more than that is one by itself, and counts for no more than that: where one size
+// holds nearly all, the others are still told apart. Few bins have a class each.
+void BlockClasses::name_sizes(const Weights& of_bin, std::size_t most) {
+    of_bin_.assign(of_bin.size(), 0);
+    const auto counted = [most](double weight) {
+        return std::min(weight, 1 / static_cast<double>(most));
+    };
+    double rest = 0;
+    std::size_t filled = 0;
+    for (const double weight : of_bin) {
+        rest += counted(weight);
+        filled += weight > 0 ? 1 : 0;
+    }
+    std::size_t from = 0;
+    double current = 0;
+    for (std::size_t at = 0; at < of_bin.size(); ++at) {
+        const double more = counted(of_bin[at]);
+        const auto left = static_cast<double>(most - classes_.size());
+        const bool ends = filled <= most || (left > 1 && current + more / 2 > rest / left);
+        if (current > 0 && more > 0 && ends) {
+            name_size(of_bin, from, at);
+            rest -= current;
+            current = 0;
+            from = at;
         }
-    lowest = std::min(lowest, highest);
-    const auto step = static_cast<unsigned>((highest - lowest) / most + 1);
-    for (unsigned i = 0; i < kPowers; ++i) {
-        const unsigned at = std::clamp(i, lowest, highest) - lowest;
-        of_power_[i] = static_cast<std::uint8_t>(at / step);
+        current += more;
     }
-    for (unsigned at = lowest; at <= highest; at += step) {
-        const unsigned end = std::min(at + step - 1, 63U);  // sizes below 2^end
-        BlockClass one;
-        one.name = at == lowest ? fmt::format("below {}", format_bytes(Bytes{1} << end))
-                                : fmt::format("{} to {}", format_bytes(Bytes{1} << (at - 1)),
-                                              format_bytes(Bytes{1} << end));
-        for (unsigned i = at; i < std::min(at + step, kPowers); ++i)
-            one.weight += of_power[i];
-        classes_.push_back(std::move(one));
+    name_size(of_bin, from, of_bin.size());
+}
+
+// One class of the bins [from, until), called after those of them that hold something.
+void BlockClasses::name_size(const Weights& of_bin, std::size_t from, std::size_t until) {
+    std::size_t first = until;
+    std::size_t last = from;
+    BlockClass one;
+    for (std::size_t at = from; at < until; ++at) {
+        of_bin_[at] = static_cast<std::uint8_t>(classes_.size());
+        one.weight += of_bin[at];
+        if (of_bin[at] > 0) {
+            first = std::min(first, at);
+            last = at;
+        }
     }
+    one.end = edge_text(bin_begin(last + 1));
+    one.name = from == 0 ? "below " + one.end : range_text(edge_text(bin_begin(first)), one.end);
+    classes_.push_back(std::move(one));
 }
 
 // Steps of sixteen, and what is never freed.
 void BlockClasses::name_lives(const Weights& of_power, std::size_t most) {
     constexpr unsigned kStep = 4;
+    of_bin_.assign(of_power.size(), 0);
     unsigned highest = 0;
     for (unsigned i = 0; i < kForever; ++i)
         if (of_power[i] > 0)
             highest = i;
     const auto lives = static_cast<unsigned>(std::min<std::size_t>(highest / kStep + 1, most - 1));
     for (unsigned i = 0; i < kForever; ++i)
-        of_power_[i] = static_cast<std::uint8_t>(std::min(i / kStep, lives - 1));
-    of_power_[kForever] = static_cast<std::uint8_t>(lives);
+        of_bin_[i] = static_cast<std::uint8_t>(std::min(i / kStep, lives - 1));
+    of_bin_[kForever] = static_cast<std::uint8_t>(lives);
     for (unsigned i = 0; i < lives; ++i) {
         const std::uint64_t least = i == 0 ? 0 : std::uint64_t{1} << (i * kStep - 1);
         const std::uint64_t beyond = std::uint64_t{1} << ((i + 1) * kStep - 1);

@@ -23,11 +23,12 @@ enum class BlockTrait : std::uint8_t { tag, stream, stack, size, life };
 std::string_view to_text(BlockTrait trait);
 
 struct BlockClass {
-    std::string name;         // "optimizer", "stream 7", "conv2d (model.py:12)", "1 MiB to 4 MiB"
+    std::string name;         // "optimizer", "stream 7", "conv2d (model.py:12)", "10 to 12 MiB"
     double weight = 0;        // share of all bytes x events, 0 to 1, from a sample of the blocks
     bool rest = false;        // what has no class of its own
     bool blank = false;       // no tag, no stack
     std::uint32_t value = 0;  // the tag, stream or a stack of it, where it is one
+    std::string end = {};     // of sizes: "12 MiB", for legends where all stand in a row
 };
 
 // What a stack is called; stacks of the same name are of one class.
@@ -36,7 +37,9 @@ using StackNames = std::function<std::string(std::uint32_t stack)>;
 class BlockClasses {
   public:
     // At most `most` classes (2 to 64). Without `stack_name` a stack is called by its innermost
-    // frame. O(blocks), or a sample of them if they are many.
+    // frame. Sizes are cut where each class holds about as much as the others, at most eight: run
+    // after run most bytes lie in a few sizes, which powers of two would put into one class.
+    // O(blocks), or a sample of them if they are many.
     static BlockClasses of(const History& history, BlockTrait trait, std::size_t most = 16,
                            const StackNames& stack_name = {},
                            const std::atomic<bool>* cancel = nullptr);
@@ -53,21 +56,24 @@ class BlockClasses {
     bool trivial() const { return classes_.size() <= 1; }
 
   private:
-    using Weights = std::vector<double>;  // by site, or by power of two
+    using Weights = std::vector<double>;  // by site, or by bin of sizes or lives
 
     void name_sites(const History& history, const Weights& of_site, std::size_t most,
                     const StackNames& stack_name);
-    void name_sizes(const Weights& of_power, std::size_t most);
+    void name_sizes(const Weights& of_bin, std::size_t most);
+    void name_size(const Weights& of_bin, std::size_t from, std::size_t until);
     void name_lives(const Weights& of_power, std::size_t most);
-    unsigned power(const Block& block) const;  // of two, of the size or the life
+    std::size_t bins() const;
+    std::size_t bin(const Block& block) const;  // quarters of powers of two; powers of two of lives
 
-    static constexpr unsigned kPowers = 66;
-    static constexpr unsigned kForever = 65;  // the power of a life without an end
+    static constexpr std::size_t kPowers = 66;
+    static constexpr std::size_t kForever = 65;  // the power of a life without an end
+    static constexpr std::size_t kSizeBins = 4 * 64 + 1;
 
     BlockTrait trait_ = BlockTrait::tag;
     std::vector<BlockClass> classes_;
-    std::vector<std::uint8_t> of_site_;    // tag, stream, stack
-    std::uint8_t of_power_[kPowers] = {};  // size, life
+    std::vector<std::uint8_t> of_site_;  // tag, stream, stack
+    std::vector<std::uint8_t> of_bin_;   // size, life
     std::uint8_t rest_ = 0;
 };
 

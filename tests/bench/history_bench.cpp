@@ -1,9 +1,11 @@
-// history_bench TRACE [ROUNDS]: what a history costs (time to make, bytes of files and of memory)
+// history_bench [TRACE [POLICY]]: what a history costs (time to make, bytes of files and of memory)
 // and how fast it answers. Events come from a file or a generator; figures go to standard output.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "core/base/random.h"
 #include "core/base/stopwatch.h"
 #include "replay/scenario/record_history.h"
+#include "replay/timeline/fragmentation_curve.h"
 #include "replay/timeline/history_columns.h"
 #include "traces/open.h"
 
@@ -114,6 +117,32 @@ void show_blocks(const History& history) {
     show_times("before and after", neighbours);
 }
 
+void show_fragmentation(const std::shared_ptr<const History>& history) {
+    const double memory = anonymous_kilobytes();
+    const double before = cpu_seconds();
+    const auto curve = FragmentationCurve::create(history);
+    const std::atomic<bool> go_on = false;
+    if (!curve || !(*curve)->extend(go_on))
+        return;
+    const auto events = static_cast<double>(history->counts().events);
+    fmt::print("{:34} {:8.2f} ns CPU an event, {:.2f} bytes of memory\n", "fragmentation",
+               (cpu_seconds() - before) * 1e9 / events,
+               (anonymous_kilobytes() - memory) * 1024 / events);
+    constexpr std::size_t kColumns = 2000;
+    std::vector<SeriesColumn> columns(kColumns);
+    std::vector<HeldColumn> held(kColumns);
+    Random places(3);
+    std::vector<double> times;
+    const Position end = history->end(AxisUnit::events);
+    for (Position width = end; width > 16; width = width * 5 / 8) {
+        const auto room = static_cast<std::uint64_t>(end - width) + 1;
+        const auto begin = static_cast<Position>(places.below(room));
+        history->series(AxisUnit::events, begin, begin + width, columns);
+        times.push_back(milliseconds([&] { (*curve)->columns(columns, held); }));
+    }
+    show_times("fragmentation, columns", times);
+}
+
 Bytes file_bytes(const History& history) {
     Bytes bytes = 0;
     static_cast<void>(const_cast<History&>(history).columns().for_each(
@@ -127,12 +156,12 @@ Bytes file_bytes(const History& history) {
     return bytes;
 }
 
-int bench(const std::string& path) {
+int bench(const std::string& path, const std::string& policy) {
     const auto trace = open_trace(path);
     if (!trace)
         return 1;
     const auto events = static_cast<double>((*trace)->info().event_count);
-    const Scenario scenario{.trace = path, .policy = "torch"};
+    const Scenario scenario{.trace = path, .policy = policy};
     const auto report = [events](const char* what, double wall, double cpu) {
         fmt::print("{:34} {:8.2f} s  {:7.2f} ns CPU an event\n", what, wall, cpu * 1e9 / events);
     };
@@ -162,6 +191,7 @@ int bench(const std::string& path) {
         show_series(history, AxisUnit::time, "time");
         show_series(history, AxisUnit::events, "events");
         show_blocks(history);
+        show_fragmentation(recorded->history);
     }
     return 0;
 }
@@ -170,5 +200,6 @@ int bench(const std::string& path) {
 }  // namespace tidemark
 
 int main(int count, char** words) {
-    return tidemark::bench(count > 1 ? words[1] : "generate:mix:events=10000000");
+    return tidemark::bench(count > 1 ? words[1] : "generate:mix:events=10000000",
+                           count > 2 ? words[2] : "torch");
 }

@@ -5,7 +5,7 @@
 #include <exception>
 #include <span>
 
-#include "replay/cli/terminal.h"
+#include "replay/words/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/picture_file.h"
 #include "viz/app/view_command.h"

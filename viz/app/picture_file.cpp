@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "replay/cli/terminal.h"
+#include "replay/words/terminal.h"
 #include "viz/headless/png.h"
 #include "viz/headless/still.h"
 #include "viz/live/attach.h"
@@ -61,6 +61,7 @@ Result<ExitCode> write_picture_file(const ViewCommand& command) {
     options.dark = command.dark;
     options.views = command.views;
     options.place = command.place;
+    options.find = command.find;
     TM_ASSIGN(const Picture picture, draw_still(session, options));
     TM_TRY(write_png(picture, command.png));
     return ExitCode::yes;

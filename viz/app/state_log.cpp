@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "viz/model/filter_words.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -44,14 +46,15 @@ std::string state_line(Shell& shell, bool loading) {
     return fmt::format(
         R"("loading": {}, "page": "{}", "main": [{}], "table": "{}", "side": "{}", "popup": "{}", )"
         R"("typing": {}, "filter": "{}", "dark": {}, "unit": "{}", "extent": {}, "window": [{}, {}], "addresses": [{}, {}], )"
-        R"("cursor": {}, "hover": {}, "block": {}, "hot_block": {}, "measure": {})",
+        R"("cursor": {}, "hover": {}, "block": {}, "hot_block": {}, "measure": {}, "live": "{}", "runs": {}, "run": {})",
         loading, state.page, names(state.main), state.table, state.side, state.popup,
-        ImGui::GetIO().WantTextInput, plain(selection.filter.text), state.dark,
+        ImGui::GetIO().WantTextInput, plain(to_text(selection.filter)), state.dark,
         camera.unit() == AxisUnit::time ? "time" : "events", camera.extent(), camera.window().begin,
         camera.window().end, camera.addresses().begin, camera.addresses().end,
         number_or_null(selection.cursor), number_or_null(selection.hover),
         number_or_null(selection.block), number_or_null(selection.hot_block),
-        measure ? fmt::format("[{}, {}]", measure->begin, measure->end) : "null");
+        measure ? fmt::format("[{}, {}]", measure->begin, measure->end) : "null", state.live,
+        state.runs, selection.run);
 }
 
 Result<StateLog> StateLog::open(const std::string& path) {

@@ -8,9 +8,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/cli/arguments.h"
-#include "replay/cli/exit_codes.h"
+#include "replay/words/arguments.h"
+#include "replay/words/exit_codes.h"
 #include "viz/headless/still.h"
+#include "viz/model/filter_words.h"
 #include "viz/model/place.h"
 #include "viz/views/view.h"
 
@@ -38,6 +39,8 @@ void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
     arguments.bytes({"--limit", "SIZE", "on reserved memory (default: none)"}, load.scenario.limit);
     arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
                    load.scenario.profile);
+    arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
+                   load.lenient);
     arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
                    words.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
@@ -59,6 +62,8 @@ void declare_looks(Arguments& arguments, ViewCommand& command, Words& words) {
                    command.views);
     arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, event=81, block=#7, ..."},
                    command.place);
+    arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
+                   command.find);
     arguments.text({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"},
                    words.size);
@@ -156,6 +161,8 @@ Result<void> check(ViewCommand& command, const Words& words) {
         }));
         command.place = to_text(place);
     }
+    if (const auto filter = parse_filter(command.find); !filter)
+        return fail(filter.error().code, filter.error().what, "--find", filter.error().hint);
     if (!command.png.empty() && command.load.files.empty() && command.attach.empty())
         return fail(ErrorCode::bad_option, "a picture of nothing", "--png",
                     "say which trace: tidemark-view FILE --png OUT.png");

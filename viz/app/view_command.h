@@ -19,6 +19,7 @@ struct ViewCommand {
     std::vector<std::string> attach;  // living programs: process numbers or names
     std::vector<std::string> views;
     std::string place;
+    std::string find;
     bool dark = true;
     std::uint32_t width = 1600;
     std::uint32_t height = 900;

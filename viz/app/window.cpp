@@ -197,7 +197,7 @@ Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& options) {
         glfwTerminate();
         return error;
     }
-    glfwSetWindowSizeLimits(parts->window, 400, 300, GLFW_DONT_CARE, GLFW_DONT_CARE);
+    glfwSetWindowSizeLimits(parts->window, 640, 480, GLFW_DONT_CARE, GLFW_DONT_CARE);
     glfwSetWindowUserPointer(parts->window, parts.get());
     glfwMakeContextCurrent(parts->window);
     glfwSwapInterval(options.as_fast_as_it_goes ? 0 : 1);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kSigns = "/,.-=?";
 
-constexpr std::array<std::pair<int, Key>, 16> kNamed = {{
+constexpr std::array<std::pair<int, Key>, 17> kNamed = {{
     {GLFW_KEY_TAB, Key::tab},
     {GLFW_KEY_ENTER, Key::enter},
     {GLFW_KEY_KP_ENTER, Key::enter},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<int, Key>, 16> kNamed = {{
     {GLFW_KEY_PAGE_UP, Key::page_up},
     {GLFW_KEY_PAGE_DOWN, Key::page_down},
     {GLFW_KEY_F1, Key::f1},
+    {GLFW_KEY_F3, Key::f3},
 }};
 
 // What is printed on the key, if that is one character; else where it would be on an American one.

@@ -70,6 +70,7 @@ class WindowProgram {
             TM_TRY(living_.attach(program));
         for (const std::string& view : command_.views)
             TM_TRY(shell_.show(view));
+        TM_TRY(shell_.find(command_.find));
         if (!command_.place.empty())
             TM_TRY(shell_.go(command_.place));
         return {};
@@ -83,6 +84,11 @@ class WindowProgram {
                 settle_ = kSettleFrames;
             if (living_.poll())
                 settle_ = std::max(settle_, 1);
+            if (now() >= next_look_) {
+                next_look_ = now() + kIdlePause;
+                if (shell_.look_for_programs())
+                    settle_ = std::max(settle_, 1);
+            }
             if (!due())
                 continue;
             TM_TRY(frame());
@@ -101,6 +107,7 @@ class WindowProgram {
             loader_.add(std::move(request));
         };
         host.cancel_loading = [this] { loader_.cancel(); };
+        host.advise = [this] { loader_.advise(); };
         host.save_picture = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.programs = attachable;
@@ -169,6 +176,7 @@ class WindowProgram {
     Shell shell_;
     Stopwatch clock_;
     double next_ = 0;
+    double next_look_ = 0;  // for living programs
     double frame_ms_ = 0;
     int settle_ = kSettleFrames;
     bool saves_ = false;

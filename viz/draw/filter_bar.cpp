@@ -102,7 +102,7 @@ Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& his
     const Box below{box.left, box.top + height + gap, box.right, box.bottom};
     if (below.height() <= 0)
         return below;
-    const float chip = canvas.px(140);
+    const float chip = canvas.px(165);
     float next = left + gap;
     const auto has_room = [&](float width) { return next + width + gap < box.right; };
     const auto put = [&](float width) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "viz/draw/canvas.h"
+#include "viz/model/block_search.h"
 #include "viz/model/camera.h"
 #include "viz/model/session.h"
 
@@ -11,8 +12,9 @@ struct Frame {
     const Session& session;
     Camera& camera;
     Selection& selection;
-    Canvas canvas;       // theme, fonts and scale; drawing into the window at hand
-    Box area;            // where to draw, in pixels
+    const BlockSearch& search;  // of the selection's filter in the shown run
+    Canvas canvas;              // theme, fonts and scale; drawing into the window at hand
+    Box area;                   // where to draw, in pixels
     bool still = false;  // a picture for a file: no mouse, nothing animated, jobs are waited for
 };
 

@@ -47,9 +47,9 @@ Theme make_dark() {
     theme.allocated = kBlue;
     theme.active = kPurple;
     theme.requested = kSky;
-    theme.cached = mix(theme.plot, kOrange, 0.24);
-    theme.fragmentation = mix(theme.plot, kVermillion, 0.60);
-    theme.rounding = mix(theme.plot, kYellow, 0.42);
+    theme.cached = mix(theme.plot, kOrange, 0.22);
+    theme.fragmentation = mix(theme.plot, kVermillion, 0.64);
+    theme.rounding = mix(theme.plot, kYellow, 0.60);
     theme.free = rgb(0x33373f);
     theme.hole = rgb(0x1b1d22);
     theme.host = kGreen;
@@ -78,9 +78,9 @@ Theme make_light() {
     theme.allocated = kBlue;
     theme.active = rgb(0xb4578b);
     theme.requested = kDeepSky;
-    theme.cached = mix(theme.plot, kOrange, 0.26);
-    theme.fragmentation = mix(theme.plot, kVermillion, 0.55);
-    theme.rounding = mix(theme.plot, kDeepYellow, 0.50);
+    theme.cached = mix(theme.plot, kOrange, 0.22);
+    theme.fragmentation = mix(theme.plot, kVermillion, 0.72);
+    theme.rounding = mix(theme.plot, kDeepYellow, 0.54);
     theme.free = rgb(0xdde1e6);
     theme.hole = rgb(0xeff1f3);
     theme.host = rgb(0x00855f);

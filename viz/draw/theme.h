@@ -33,7 +33,7 @@ struct Theme {
     Colour active;  // waiting for the device
     Colour requested;
     Colour cached;         // the gap between reserved and active
-    Colour fragmentation;  // of that gap, what no request could get
+    Colour fragmentation;  // of that gap, what can't be given back
     Colour rounding;       // the gap between requested and allocated
     Colour free;           // in a map: reserved, holding nothing
     Colour hole;           // in a map: addresses without memory

@@ -24,8 +24,9 @@ constexpr float kAxisPad = 3;       // points above and below the axis' labels
 constexpr float kLeftMargin = 72;   // points for the labels of vertical axes
 constexpr float kRightMargin = 12;  // points
 
-// What the mouse does with an area that it holds.
-enum Grip : int { kNone, kPan, kMeasure };
+// What the mouse does with an area that it holds. The second press of a double click may move it
+// like any other, but isn't a click: the view may be another one when the button goes up.
+enum Grip : int { kNone, kPan, kPanAgain, kMeasure };
 
 void wheel(const ImGuiIO& io, Camera& camera, Position about) {
     if (io.MouseWheelH != 0)
@@ -107,9 +108,9 @@ void TimeArea::take_mouse(unsigned id) {
     const Position under = to_position(io.MousePos.x);
     int& grip = *ImGui::GetStateStorage()->GetIntRef(id, kNone);
     if (ImGui::IsItemActivated()) {
-        grip = io.KeyShift && io.MouseClicked[0] ? kMeasure : kPan;
-        frame_.selection.grabbed = under;
         double_clicked_ = io.MouseDoubleClicked[0];
+        grip = io.KeyShift && io.MouseClicked[0] ? kMeasure : double_clicked_ ? kPanAgain : kPan;
+        frame_.selection.grabbed = under;
     }
     const bool dragged = is_drag(io, frame_.canvas.px(kClickReach));
     if (held && dragged)

@@ -36,6 +36,7 @@ Result<Picture> draw_still(Session& session, const StillOptions& options) {
     shell.set_dark(options.dark);
     for (const std::string& view : options.views)
         TM_TRY(shell.show(view));
+    TM_TRY(shell.find(options.find));
     if (!options.place.empty())
         TM_TRY(shell.go(options.place));
     ShellInput input;

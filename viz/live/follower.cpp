@@ -32,7 +32,8 @@ struct Follower::State {
     State(const live::LiveProgram& attached, const FollowOptions& chosen)
         : program(attached),
           options(chosen),
-          chain(attached.header, std::max(attached.counters.first_segment, 1U)) {}
+          chain(attached.header, std::max(attached.counters.first_segment, 1U)),
+          last_segment(attached.counters.last_segment) {}
 
     void work();
     Result<bool> read_some();
@@ -48,6 +49,7 @@ struct Follower::State {
     live::RecordingChain chain;
     std::unique_ptr<LiveFeed> feed;
     std::uint64_t next_sequence = 0;
+    std::uint32_t last_segment = 0;  // as last seen; 0 = unknown
     std::thread thread;
 
     std::mutex mutex;  // guards what follows
@@ -73,6 +75,7 @@ struct Follower::State {
     FeedCounts shown;
     bool detached = false;
     bool was_over = false;
+    bool was_alive = true;
 };
 
 void Follower::State::share() {
@@ -106,8 +109,15 @@ bool Follower::State::rest(bool found_nothing) {
 
 // One piece of the recording; false if there is none now.
 Result<bool> Follower::State::read_some() {
-    const auto now = live::read_program(program.path);
-    TM_ASSIGN(const live::ChainPiece piece, chain.next(now ? now->counters.last_segment : 0));
+    TM_ASSIGN(live::ChainPiece piece, chain.next(last_segment));
+    if (!piece.found) {
+        const std::uint32_t before = last_segment;
+        const auto now = live::read_program(program.path);
+        last_segment = now ? now->counters.last_segment : 0;
+        if (last_segment == before)
+            return false;
+        TM_ASSIGN(piece, chain.next(last_segment));
+    }
     if (!piece.found)
         return false;
     next_sequence = piece.next_sequence;
@@ -219,7 +229,8 @@ bool Follower::poll(ViewedRun& run) {
             run.state.error = state.error;
         }
     }
-    if (run.state.phase == LoadState::Phase::loading && (idle || over || counts.records > 0)) {
+    if (run.state.phase == LoadState::Phase::loading &&
+        (idle || over || run.history->counts().events > 0)) {
         run.state.phase = LoadState::Phase::ready;
         run.state.share = 1;
     }
@@ -242,9 +253,11 @@ bool Follower::poll(ViewedRun& run) {
     run.live->ring_share = run.live->alive ? state.counters.fullest_ring : 0;
     run.live->dropped = std::max(state.counters.dropped, counts.lost) + counts.forgotten;
     run.live->unknown_frees = counts.unknown_frees;
-    const bool changed = counts.records != state.shown.records || over != state.was_over;
+    const bool changed = counts.records != state.shown.records || over != state.was_over ||
+                         run.live->alive != state.was_alive;
     state.shown = counts;
     state.was_over = over;
+    state.was_alive = run.live->alive;
     if (state.detached)
         run.live.reset();  // what was read stays, as of any recording
     return changed;

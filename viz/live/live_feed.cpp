@@ -20,6 +20,7 @@ Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
 Result<void> LiveFeed::begin_history() {
     TM_ASSIGN(builder_, HistoryBuilder::create());
     names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
+    sites_.fill({});
     streams_told_ = 0;
     pools_told_ = 0;
     reserved_ = 0;
@@ -46,16 +47,16 @@ Result<void> LiveFeed::begin_anew() {
         put_memory(held.record, SegmentChange::map);
     std::vector<std::uint32_t> order;
     for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
-        if (blocks_[slot].record.kind != RecordKind::none)
+        if (blocks_[slot] != kNoBlock)
             order.push_back(slot);
     }
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
-        return blocks_[a].record.sequence < blocks_[b].record.sequence;
+        return begins_[a].sequence < begins_[b].sequence;
     });
     for (const std::uint32_t slot : order)
         put_block(slot);
     for (const Held& range : ranges_)
-        put_event(range.record, EventKind::range_begin, kNoBlock,
+        put_event(range.record.time, EventKind::range_begin, kNoBlock,
                   names_->string(range.record.extra));
     return {};
 }
@@ -79,11 +80,18 @@ Result<void> LiveFeed::add(const live::ChainPiece& piece) {
 }
 
 void LiveFeed::take(std::span<const Record> records) {
+    constexpr std::size_t kAhead = 12;
     for (std::size_t at = 0; at < records.size();) {
+        if (at + 2 * kAhead < records.size())
+            places_.prefetch(key(records[at + 2 * kAhead]));
+        if (at + kAhead < records.size())
+            look_ahead(records[at + kAhead]);
         const auto length = 1 + static_cast<std::size_t>(payload_slots(records[at]));
         const std::span<const Record> slots = records.subspan(at, length);
         if (is_name(slots.front().kind)) {
             names_->define(slots);
+            if (slots.front().kind == RecordKind::site || slots.front().kind == RecordKind::stream)
+                sites_.fill({});
             definitions_.insert(definitions_.end(), slots.begin(), slots.end());
         } else {
             apply(slots.front());
@@ -92,15 +100,24 @@ void LiveFeed::take(std::span<const Record> records) {
     }
 }
 
+// Sends for the block that will end soon: those lie anywhere, and waiting for them takes longer
+// than all else. Nothing depends on it, so that the bytes of a name harm nothing here.
+void LiveFeed::look_ahead(const Record& record) const {
+    if (record.kind != RecordKind::free)
+        return;
+    const std::uint32_t slot = places_.find(key(record));
+    if (slot != kNoSlot)
+        __builtin_prefetch(&builder_->columns().blocks.at(blocks_[slot]), 1);
+}
+
 void LiveFeed::begin_snapshot(std::uint64_t forgotten) {
     in_snapshot_ = true;
     counts_.forgotten += forgotten;
     pending_lost_ += forgotten;
     definitions_.clear();  // the snapshot has them all
-    for (std::vector<Held>* held : {&blocks_, &ranges_}) {
-        for (Held& one : *held)
-            one.seen = false;
-    }
+    seen_.assign(blocks_.size(), false);
+    for (Held& range : ranges_)
+        range.seen = false;
     for (HeldRanges* held : {&segments_, &mappings_, &reservations_}) {
         for (auto& [place, one] : *held)
             one.seen = false;
@@ -111,11 +128,12 @@ void LiveFeed::begin_snapshot(std::uint64_t forgotten) {
 void LiveFeed::end_snapshot() {
     in_snapshot_ = false;
     for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
-        if (blocks_[slot].record.kind != RecordKind::none && !blocks_[slot].seen) {
-            places_.erase(key(blocks_[slot].record));
+        if (blocks_[slot] != kNoBlock && !seen_[slot]) {
+            places_.erase(key(begins_[slot]));
             release(slot, latest_);
         }
     }
+    seen_.clear();
     end_unseen(segments_, SegmentChange::segment_free);
     end_unseen(mappings_, SegmentChange::unmap);
     for (std::size_t i = ranges_.size(); i-- > 0;) {
@@ -141,8 +159,8 @@ void LiveFeed::apply(const Record& record) {
             return free(record);
         case RecordKind::record_use: {
             const std::uint32_t slot = places_.find(key(record));
-            return put_event(record, EventKind::record_use,
-                             slot == kNoSlot ? kNoBlock : blocks_[slot].block);
+            return put_event(record.time, EventKind::record_use,
+                             slot == kNoSlot ? kNoBlock : blocks_[slot]);
         }
         case RecordKind::range_begin:
         case RecordKind::live_range:
@@ -164,15 +182,15 @@ void LiveFeed::apply(const Record& record) {
 void LiveFeed::apply_word(const Record& record) {
     switch (record.kind) {
         case RecordKind::refused:
-            put_event(record, EventKind::out_of_memory);
+            put_event(record.time, EventKind::out_of_memory);
             builder_->add_mark({.event = builder_->next_event() - 1,
                                 .kind = MarkKind::out_of_memory,
                                 .size = record.size});
             return;
         case RecordKind::trim:
-            return put_event(record, EventKind::trim);
+            return put_event(record.time, EventKind::trim);
         case RecordKind::mark:
-            return put_event(record, EventKind::mark, kNoBlock, names_->string(record.extra));
+            return put_event(record.time, EventKind::mark, kNoBlock, names_->string(record.extra));
         case RecordKind::lost:
             counts_.lost += record.size;
             pending_lost_ += record.size;
@@ -181,31 +199,35 @@ void LiveFeed::apply_word(const Record& record) {
             counts_.ended = true;
             counts_.died = record.extra != 0;
             if (pending_lost_ != 0)
-                put_event(record, EventKind::mark, kNoBlock, builder_->strings().intern("end"));
+                put_event(record.time, EventKind::mark, kNoBlock,
+                          builder_->strings().intern("end"));
             return;
     }
 }
 
 void LiveFeed::allocate(const Record& record) {
-    const std::uint32_t before = places_.find(key(record));
-    if (before != kNoSlot) {
-        places_.erase(key(record));
-        release(before, record.time);
-    }
     const std::uint32_t slot = slots_.acquire();
-    if (slot == blocks_.size())
-        blocks_.emplace_back();
-    blocks_[slot] = {record, kNoBlock, true};
-    blocks_[slot].record.kind = RecordKind::allocate;
-    places_.insert(key(record), slot);
+    if (slot == blocks_.size()) {
+        blocks_.push_back(kNoBlock);
+        begins_.emplace_back();
+    }
+    begins_[slot] = record;
+    if (in_snapshot_) {
+        seen_.resize(blocks_.size());
+        seen_[slot] = true;
+    }
+    const std::uint32_t before = places_.exchange(key(record), slot);
+    if (before != kNoSlot)
+        release(before, record.time);
     put_block(slot);
 }
 
 // A block of a snapshot: the one that is known, or one whose begin was missed.
-void LiveFeed::restore(Record record) {
+void LiveFeed::restore(const Record& record) {
     const std::uint32_t slot = places_.find(key(record));
-    if (slot != kNoSlot && blocks_[slot].record.sequence == record.sequence) {
-        blocks_[slot].seen = true;
+    if (slot != kNoSlot && begins_[slot].sequence == record.sequence) {
+        if (in_snapshot_)
+            seen_[slot] = true;
         return;
     }
     allocate(record);
@@ -215,18 +237,14 @@ void LiveFeed::free(const Record& record) {
     const std::uint32_t slot = places_.erase(key(record));
     if (slot == kNoSlot) {
         ++counts_.unknown_frees;
-        return put_event(record, EventKind::free);
+        return put_event(record.time, EventKind::free);
     }
     release(slot, record.time);
 }
 
 void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
-    Held& held = blocks_[slot];
-    Record end = held.record;
-    end.time = time;
-    held.record.kind = RecordKind::none;
     slots_.release(slot);
-    put_event(end, EventKind::free, held.block);
+    put_event(time, EventKind::free, std::exchange(blocks_[slot], kNoBlock));
 }
 
 void LiveFeed::begin_range(const Record& record) {
@@ -238,8 +256,8 @@ void LiveFeed::begin_range(const Record& record) {
         known->seen = true;
         return;
     }
-    ranges_.push_back({record, kNoBlock, true});
-    put_event(record, EventKind::range_begin, kNoBlock, names_->string(record.extra));
+    ranges_.push_back({record, true});
+    put_event(record.time, EventKind::range_begin, kNoBlock, names_->string(record.extra));
 }
 
 void LiveFeed::end_range(const Record& record) {
@@ -247,7 +265,7 @@ void LiveFeed::end_range(const Record& record) {
     const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(), same);
     if (found != ranges_.rend())
         ranges_.erase(std::next(found).base());
-    put_event(record, EventKind::range_end, kNoBlock, names_->string(record.extra));
+    put_event(record.time, EventKind::range_end, kNoBlock, names_->string(record.extra));
 }
 
 void LiveFeed::change_memory(const Record& record) {
@@ -331,34 +349,41 @@ void LiveFeed::put_memory(const Record& record, SegmentChange change) {
     }
     builder_->set_reserved(reserved_);
     if (kind != EventKind::snapshot || builder_->next_event() == 0)
-        put_event(record, kind);
+        put_event(record.time, kind);
     builder_->change_segment(record.device, change, {Address{record.address}, record.size},
                              StreamId{names_->stream(record)}, builder_->next_event() - 1);
 }
 
 void LiveFeed::put_block(std::uint32_t slot) {
-    const Record& record = blocks_[slot].record;
-    const live::Named named = names_->site(record.site);
+    const Record& record = begins_[slot];
     put_pending_mark();
-    blocks_[slot].block =
-        builder_->allocate(static_cast<Nanoseconds>(record.time),
-                           {.address = Address{record.address},
-                            .size = record.extra,
-                            .requested = record.size,
-                            .site = builder_->site({.stream = StreamId{names_->stream(record)},
-                                                    .pool = PoolId{named.pool},
-                                                    .stack = named.stack,
-                                                    .tag = named.tag,
-                                                    .device = record.device})});
+    blocks_[slot] = builder_->allocate(static_cast<Nanoseconds>(record.time),
+                                       {.address = Address{record.address},
+                                        .size = record.extra,
+                                        .requested = record.size,
+                                        .site = site_of(record)});
 }
 
-void LiveFeed::put_event(const Record& record, EventKind kind, BlockIndex block,
-                         std::uint32_t name) {
+// Most allocations are those of few sites.
+std::uint32_t LiveFeed::site_of(const Record& record) {
+    const std::uint64_t key = std::uint64_t{record.site} << 32U |
+                              std::uint64_t{record.stream} << 8U | std::uint64_t{record.device};
+    KnownSite& known = sites_[key * 0x9e3779b97f4a7c15U >> 56U];
+    if (known.key == key) [[likely]]
+        return known.site;
+    const live::Named named = names_->site(record.site);
+    known = {key, builder_->site({.stream = StreamId{names_->stream(record)},
+                                  .pool = PoolId{named.pool},
+                                  .stack = named.stack,
+                                  .tag = named.tag,
+                                  .device = record.device})};
+    return known.site;
+}
+
+void LiveFeed::put_event(std::uint64_t time, EventKind kind, BlockIndex block, std::uint32_t name) {
     put_pending_mark();
-    builder_->add({.time = static_cast<Nanoseconds>(record.time),
-                   .kind = kind,
-                   .block = block,
-                   .name = name});
+    builder_->add(
+        {.time = static_cast<Nanoseconds>(time), .kind = kind, .block = block, .name = name});
 }
 
 // At the first event behind what is missing.

@@ -6,6 +6,7 @@
 // readable for who holds it. One thread at a time; the histories may be read by any meanwhile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,11 +50,16 @@ class LiveFeed {
     Result<void> finish() { return builder_->finish(); }
 
   private:
-    // A block, or a range of addresses.
+    // A range of addresses, or of the program.
     struct Held {
-        live::Record record;  // kind none: vacant
-        BlockIndex block = kNoBlock;
+        live::Record record;
         bool seen = false;  // in the snapshot at hand
+    };
+
+    // A site of the history, and which records have it.
+    struct KnownSite {
+        std::uint64_t key = ~std::uint64_t{0};
+        std::uint32_t site = 0;
     };
 
     // By device and address.
@@ -70,9 +76,10 @@ class LiveFeed {
     void apply(const live::Record& record);
     void apply_word(const live::Record& record);
     void allocate(const live::Record& record);
-    void restore(live::Record record);
+    void restore(const live::Record& record);
     void free(const live::Record& record);
     void release(std::uint32_t slot, std::uint64_t time);
+    void look_ahead(const live::Record& record) const;
     void begin_range(const live::Record& record);
     void end_range(const live::Record& record);
     void begin_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
@@ -81,8 +88,9 @@ class LiveFeed {
     void change_memory(const live::Record& record);
     void put_memory(const live::Record& record, SegmentChange change);
     void put_block(std::uint32_t slot);
-    void put_event(const live::Record& record, EventKind kind, BlockIndex block = kNoBlock,
+    void put_event(std::uint64_t time, EventKind kind, BlockIndex block = kNoBlock,
                    std::uint32_t name = 0);
+    std::uint32_t site_of(const live::Record& record);
     void put_pending_mark();
     void tell_names();
 
@@ -102,9 +110,13 @@ class LiveFeed {
 
     std::uint64_t pending_lost_ = 0;  // to be marked at the next event
 
+    // Blocks. An end must not touch what only beginning anew needs: it lies anywhere in memory.
     LiveMap places_;
     SlotPool slots_;
-    std::vector<Held> blocks_;
+    std::vector<BlockIndex> blocks_;      // by slot: in the history; kNoBlock = vacant
+    std::vector<live::Record> begins_;    // by slot: the record that began it
+    std::vector<bool> seen_;              // by slot: in the snapshot at hand
+    std::array<KnownSite, 256> sites_{};  // the last ones, by hash of the key
     HeldRanges segments_;
     HeldRanges mappings_;
     HeldRanges reservations_;

@@ -35,7 +35,7 @@ Window Camera::within(Window window) const {
 }
 
 void Camera::set_extent(AxisUnit unit, Position end) {
-    const bool is_settled = !places_.empty() && places_[place_] == here();
+    const bool is_settled = !steps_.empty() && steps_[step_].place == here();
     const bool shows_all = unit != unit_ || window_ == Window{0, extent_};
     unit_ = unit;
     extent_ = extents_[static_cast<std::size_t>(unit)] = std::max<Position>(end, 1);
@@ -47,7 +47,7 @@ void Camera::set_extent(AxisUnit unit, Position end) {
         window_ = within(window_);
     // Growing is no movement that one would want to take back.
     if (is_settled)
-        places_[place_] = here();
+        amend();
 }
 
 void Camera::set_unit(AxisUnit unit, Position extent, Window window) {
@@ -136,38 +136,57 @@ void Camera::follow(bool on) {
 }
 
 void Camera::settle() {
-    if (!places_.empty() && places_[place_] == here())
-        return;
-    if (!places_.empty())
-        places_.resize(place_ + 1);
-    places_.push_back(here());
-    if (places_.size() > kSteps)
-        places_.erase(places_.begin());
-    place_ = places_.size() - 1;
+    if (steps_.empty() || steps_[step_].place != here())
+        add_step();
+}
+
+void Camera::settle(const Stand& stand) {
+    settle();
+    if (steps_[step_].stand && steps_[step_].stand != stand)
+        add_step();
+    steps_[step_].stand = stand;
+}
+
+void Camera::add_step() {
+    if (!steps_.empty())
+        steps_.resize(step_ + 1);
+    steps_.push_back({here(), std::nullopt});
+    if (steps_.size() > kSteps)
+        steps_.erase(steps_.begin());
+    step_ = steps_.size() - 1;
+}
+
+const Stand* Camera::stand() const {
+    return steps_.empty() || !steps_[step_].stand ? nullptr : &*steps_[step_].stand;
+}
+
+void Camera::amend() {
+    if (!steps_.empty())
+        steps_[step_].place = here();
 }
 
 bool Camera::undo() {
     settle();
-    if (place_ == 0)
+    if (step_ == 0)
         return false;
-    restore(places_[--place_]);
+    restore(steps_[--step_]);
     return true;
 }
 
 bool Camera::redo() {
-    if (place_ + 1 >= places_.size() || places_[place_] != here())
+    if (step_ + 1 >= steps_.size() || steps_[step_].place != here())
         return false;
-    restore(places_[++place_]);
+    restore(steps_[++step_]);
     return true;
 }
 
-void Camera::restore(const Place& place) {
-    unit_ = place.unit;
+void Camera::restore(const Step& step) {
+    unit_ = step.place.unit;
     extent_ = extents_[static_cast<std::size_t>(unit_)];
-    window_ = within(place.window);
-    addresses_ = place.addresses;
+    window_ = within(step.place.window);
+    addresses_ = step.place.addresses;
     follows_ = false;
-    places_[place_] = here();
+    amend();
 }
 
 double Camera::to_x(Position position, double width) const {

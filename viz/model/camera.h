@@ -31,6 +31,15 @@ struct AddressWindow {
     friend bool operator==(const AddressWindow&, const AddressWindow&) = default;
 };
 
+// Where the user stood, for steps that need not move the camera.
+struct Stand {
+    std::optional<Position> cursor;
+    std::size_t run = 0;
+    std::optional<BlockIndex> block;  // of `run`, selected
+
+    friend bool operator==(const Stand&, const Stand&) = default;
+};
+
 class Camera {
   public:
     // What can be seen at all is [0, end). A growing run calls it again and again: the window stays
@@ -76,6 +85,16 @@ class Camera {
     bool undo();
     bool redo();
 
+    // The same before and after a step of the cursor, which is noted whether or not the camera has
+    // moved: going back comes to where the user stood, too.
+    void settle(const Stand& stand);
+
+    // What was noted of the place that was gone back or forward to; null if nothing.
+    const Stand* stand() const;
+
+    // The place that was noted last is here: what has moved since belongs to it.
+    void amend();
+
     // Where on a screen `width` pixels wide a position lies, and back. O(1).
     double to_x(Position position, double width) const;
     Position to_position(double x, double width) const;
@@ -90,6 +109,11 @@ class Camera {
         AxisUnit unit = AxisUnit::time;
 
         friend bool operator==(const Place&, const Place&) = default;
+    };
+
+    struct Step {
+        Place place;
+        std::optional<Stand> stand;
     };
 
     Place here() const { return {window_, addresses_, unit_}; }
@@ -111,10 +135,12 @@ class Camera {
     };
 
     Window within(Window window) const;
-    void restore(const Place& place);
+    void restore(const Step& step);
 
-    std::vector<Place> places_;
-    std::size_t place_ = 0;
+    void add_step();
+
+    std::vector<Step> steps_;
+    std::size_t step_ = 0;
     std::optional<Zoom> zoom_;
 };
 

@@ -17,9 +17,6 @@
 namespace tidemark::viz {
 namespace {
 
-// Longer traces are not advised on unasked: many replays of them take minutes.
-constexpr std::uint64_t kMostAdvisedEvents = 20'000'000;
-
 LoadState failed(Error error) {
     return {LoadState::Phase::failed, 0, {}, std::move(error)};
 }
@@ -34,6 +31,13 @@ struct RunUpdate {
     std::shared_ptr<const History> history;
     std::unique_ptr<Run> run;
     std::unique_ptr<TierRun> tiers;
+};
+
+// What became of its findings.
+struct FindingsUpdate {
+    LoadState state;
+    std::optional<std::vector<Finding>> findings;
+    std::uint64_t unadvised_events = 0;
 };
 
 // What threads have for the session. Thread-safe.
@@ -55,28 +59,28 @@ class Box {
         change(runs_[run]);
     }
 
-    void set_findings(LoadState state) {
+    // No list: the one that there is stays.
+    void set_findings(std::size_t run, LoadState state,
+                      std::optional<std::vector<Finding>> findings = {},
+                      std::uint64_t unadvised_events = 0) {
         const std::lock_guard lock(mutex_);
-        findings_state_ = std::move(state);
-    }
-
-    void set_findings(LoadState state, std::vector<Finding> findings) {
-        const std::lock_guard lock(mutex_);
-        findings_state_ = std::move(state);
-        findings_ = std::move(findings);
+        FindingsUpdate& update = findings_[run];
+        update.state = std::move(state);
+        if (findings)
+            update.findings = std::move(findings);
+        update.unadvised_events = unadvised_events;
     }
 
     // Moves all of it into `session`; false if there was nothing.
     bool empty_into(Session& session) {
         const std::lock_guard lock(mutex_);
-        const bool has_some = !runs_.empty() || findings_state_ || findings_;
+        const bool has_some = !runs_.empty() || !findings_.empty();
         for (auto& [index, update] : runs_)
             move_into(session.runs[index], update);
         runs_.clear();
-        if (findings_state_)
-            session.findings_state = *std::exchange(findings_state_, {});
-        if (findings_)
-            session.findings = *std::exchange(findings_, {});
+        for (auto& [index, update] : findings_)
+            move_into(session.runs[index], update);
+        findings_.clear();
         return has_some;
     }
 
@@ -95,10 +99,16 @@ class Box {
         }
     }
 
+    static void move_into(ViewedRun& viewed, FindingsUpdate& update) {
+        viewed.findings_state = std::move(update.state);
+        if (update.findings)
+            viewed.findings = std::move(*update.findings);
+        viewed.unadvised_events = update.unadvised_events;
+    }
+
     std::mutex mutex_;
     std::map<std::size_t, RunUpdate> runs_;  // by index in the session
-    std::optional<LoadState> findings_state_;
-    std::optional<std::vector<Finding>> findings_;
+    std::map<std::size_t, FindingsUpdate> findings_;
 };
 
 std::size_t runs_a_file(const LoadRequest& request) {
@@ -160,6 +170,13 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         queue_.add([self = shared_from_this()] { self->open(); });
     }
 
+    // Asks `advise` in any case. The trace is read again: nobody kept it for that.
+    void start_advice(std::shared_ptr<const Cancelled> cancelled) {
+        queue_.add([self = shared_from_this(), cancelled = std::move(cancelled)] {
+            self->advise_again(*cancelled);
+        });
+    }
+
   private:
     void open() {
         std::vector<std::size_t> choices;
@@ -193,13 +210,16 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
             box_->tell(run, share, doing);
         };
         if (cancelled_->load())
-            box_->fail(run, {ErrorCode::cancelled, "was cancelled", file_label(path_), {}});
+            box_->fail(run, was_cancelled().error);
         else if (request_.tiers.wanted())
             replay_over_tiers(run, choice, tell);
         else
             replay_under_policy(run, choice, tell);
-        if (--open_choices_ == 0 && advises_ && history_ && !cancelled_->load())
+        if (--open_choices_ != 0)
+            return;
+        if (advises_ && history_)
             advise();
+        trace_.reset();
     }
 
     void replay_over_tiers(std::size_t run, std::size_t choice, const TellProgress& tell) {
@@ -224,43 +244,80 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
                                       tell, *cancelled_);
         if (!result)
             return box_->fail(run, result.error());
-        if (choice == 0)
-            history_ = result->history;
+        const std::shared_ptr<const History> history = result->history;
         box_->change(run, [&](RunUpdate& update) {
             update.state = ready();
-            update.history = std::move(result->history);
+            update.history = history;
             update.run = std::make_unique<Run>(std::move(result->run));
         });
+        if (request_.advises)
+            look(choice, *history);
+        if (choice == 0)
+            history_ = history;
     }
 
-    // What the first run shows by itself at once, then what many replays say.
-    void advise() {
-        const std::string doing = "looking for what is worth a look";
-        box_->set_findings({LoadState::Phase::loading, 0, doing, {}});
-        std::vector<Finding> seen = findings_of_history(*history_, *cancelled_);
-        if (cancelled_->load() || trace_->info().event_count > kMostAdvisedEvents)
-            return box_->set_findings(ready(), std::move(seen));
-        box_->set_findings({LoadState::Phase::loading, 0, "asking what would need less", {}}, seen);
-        auto advised = advised_findings(*trace_, advise_options(), *cancelled_);
-        if (!advised)
-            return box_->set_findings(failed(advised.error()), std::move(seen));
-        box_->set_findings(ready(), joined_findings(std::move(seen), std::move(*advised)));
+    // What the run shows by itself.
+    void look(std::size_t choice, const History& history) {
+        const std::size_t run = first_run_ + choice;
+        box_->set_findings(run,
+                           {LoadState::Phase::loading, 0, "looking for what is worth a look", {}});
+        std::vector<Finding> seen = findings_of_history(history, *cancelled_);
+        if (choice == 0)
+            seen_ = seen;
+        box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(), std::move(seen));
     }
+
+    LoadState was_cancelled() const {
+        return failed({ErrorCode::cancelled, "was cancelled", file_label(path_), {}});
+    }
+
+    // What many replays say of the first run, unless they would take long.
+    void advise() {
+        const std::uint64_t events = trace_->info().event_count;
+        if (cancelled_->load())
+            box_->set_findings(first_run_, was_cancelled(), {}, askable(events));
+        else if (events > request_.most_advised_events)
+            box_->set_findings(first_run_, ready(), {}, askable(events));
+        else
+            ask(*trace_, *cancelled_);
+    }
+
+    void advise_again(const Cancelled& cancelled) {
+        const auto tell = [&](double share, const std::string& doing) {
+            box_->set_findings(first_run_, {LoadState::Phase::loading, share, doing, {}});
+        };
+        const auto trace = open_for_view(path_, request_, tell, cancelled);
+        if (!trace)
+            return box_->set_findings(first_run_, failed(trace.error()), {}, askable(1));
+        ask(**trace, cancelled);
+    }
+
+    void ask(const Trace& trace, const Cancelled& cancelled) {
+        box_->set_findings(first_run_, {LoadState::Phase::loading, 0, kAsking, {}});
+        auto advised = advised_findings(trace, advise_options(), cancelled);
+        if (!advised)
+            return box_->set_findings(first_run_, failed(advised.error()), {},
+                                      askable(trace.info().event_count));
+        box_->set_findings(first_run_, ready(), joined_findings(seen_, std::move(*advised)));
+    }
+
+    // What can't be read again can't be asked about later.
+    std::uint64_t askable(std::uint64_t events) const { return path_ == "-" ? 0 : events; }
 
     AdviseOptions advise_options() const {
         AdviseOptions options;
         options.memory = request_.scenario.memory;
         options.limit = request_.scenario.limit;
         options.profile = request_.scenario.profile;
-        const auto box = box_;
-        options.progress = [box](std::uint64_t done, std::uint64_t total) {
+        options.progress = [box = box_, run = first_run_](std::uint64_t done, std::uint64_t total) {
             const double share =
                 total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
-            box->set_findings(
-                {LoadState::Phase::loading, share, "asking what would need less", {}});
+            box->set_findings(run, {LoadState::Phase::loading, share, kAsking, {}});
         };
         return options;
     }
+
+    static constexpr const char* kAsking = "asking what would need less";
 
     const LoadRequest request_;
     const std::string path_;
@@ -271,6 +328,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     const std::shared_ptr<const Cancelled> cancelled_;
     std::shared_ptr<const Trace> trace_;
     std::shared_ptr<const History> history_;  // of the first run
+    std::vector<Finding> seen_;               // in it, without a replay
     std::atomic<std::size_t> open_choices_;   // runs that aren't finished
 };
 
@@ -297,6 +355,7 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
 struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
+    std::shared_ptr<FileWork> advised;  // the file that `advise` is asked about
     TaskQueue queue;
 };
 
@@ -310,13 +369,23 @@ void Loader::add(LoadRequest request) {
     const std::size_t choices = runs_a_file(request);
     for (std::size_t file = 0; file < request.files.size(); ++file) {
         const std::size_t first = session_.runs.size() + file * choices;
-        std::make_shared<FileWork>(request, request.files[file], first,
-                                   request.advises && session_.runs.empty() && file == 0,
-                                   shared_->box, shared_->queue, shared_->cancelled)
-            ->start();
+        const bool advises = request.advises && session_.runs.empty() && file == 0;
+        const auto work =
+            std::make_shared<FileWork>(request, request.files[file], first, advises, shared_->box,
+                                       shared_->queue, shared_->cancelled);
+        if (advises)
+            shared_->advised = work;
+        work->start();
     }
     for (ViewedRun& run : planned_runs(request))
         session_.runs.push_back(std::move(run));
+}
+
+void Loader::advise() {
+    if (!shared_->advised || session_.runs.empty() || session_.runs[0].unadvised_events == 0)
+        return;
+    session_.runs[0].unadvised_events = 0;
+    shared_->advised->start_advice(shared_->cancelled);
 }
 
 bool Loader::poll() {

@@ -36,7 +36,8 @@ struct LoadRequest {
     bool strict = false;
     bool lenient = false;
     bool keep = true;     // histories, beside .tmk files
-    bool advises = true;  // findings of `advise`, for the first file
+    bool advises = true;  // findings of each run, and those of `advise` for the first file
+    std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
 };
 
 // The runs that a request makes: labels tell them apart. Pure; O(files * policies).
@@ -55,6 +56,11 @@ class Loader {
     // Adds the runs to the session and begins. Wrong words (a policy that isn't) become the error
     // of their run, told before a file is read.
     void add(LoadRequest request);
+
+    // Asks `advise` about the first file although it is longer than its request allows, or was
+    // cancelled; what comes of it becomes findings of the first run. Nothing if it can't be asked:
+    // see ViewedRun::unadvised_events.
+    void advise();
 
     // Brings what has come into the session; true if there was anything. O(runs).
     bool poll();

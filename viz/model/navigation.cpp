@@ -94,6 +94,20 @@ Window life_of(const History& history, AxisUnit unit, BlockIndex index, Position
     return {begin, std::max(end, begin + 1)};
 }
 
+// Hits from here on are ahead, those before it behind.
+BlockIndex first_ahead(const History& history, const BlockSearch& search, const Camera& camera,
+                       const Selection& selection, bool forward) {
+    const AxisUnit unit = camera.unit();
+    const auto& block = selection.block;
+    if (block && search.hits() != nullptr && search.hits()->contains(*block) &&
+        selection.cursor == history.position(unit, history.block(*block).born))
+        return forward ? *block + 1 : *block;
+    if (selection.cursor)
+        return history.born_before(history.event_from(unit, *selection.cursor + 1));
+    const Window& window = camera.window();
+    return history.born_before(history.event_from(unit, forward ? window.begin : window.end));
+}
+
 }  // namespace
 
 Position end_of(const ViewedRun& run, AxisUnit unit) {
@@ -155,15 +169,31 @@ std::optional<Stop> next_stop(const Session& session, const Camera& camera,
         return best;
     if (auto stop = history_stop(*history, unit, from, forward))
         consider(best, std::move(*stop), from, forward);
-    for (const Finding& finding : session.findings) {
-        // Findings are about the first run.
-        if (finding.event == kNever || selection.run != 0 ||
-            finding.event >= history->counts().events)
+    for (const Finding& finding : session.runs[selection.run].findings) {
+        if (finding.event >= history->counts().events)
             continue;
         consider(best, {history->position(unit, finding.event), finding.title, finding.block}, from,
                  forward);
     }
     return best;
+}
+
+std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, Camera& camera,
+                             Selection& selection, bool forward) {
+    const History* const history = shown_history(session, selection);
+    if (history == nullptr)
+        return std::nullopt;
+    const BlockIndex from = first_ahead(*history, search, camera, selection, forward);
+    const std::optional<Hit> hit = forward ? search.next(from) : search.previous(from);
+    if (!hit)
+        return std::nullopt;
+    camera.settle({selection.cursor, selection.run, selection.block});
+    selection.block = hit->block;
+    selection.reveal = hit->block;
+    put_cursor(camera, selection,
+               history->position(camera.unit(), history->block(hit->block).born));
+    camera.settle({selection.cursor, selection.run, selection.block});
+    return hit;
 }
 
 void toggle_mark(Selection& selection, Position position, Position reach) {
@@ -197,6 +227,11 @@ bool go_back(const Session& session, Camera& camera, Selection& selection, bool 
     const History* const history = shown_history(session, selection);
     if (camera.unit() != from && history != nullptr)
         convert(*history, from, camera.unit(), selection);
+    if (const Stand* const stand = camera.stand()) {
+        selection.cursor = stand->cursor;
+        if (stand->run == selection.run)
+            selection.block = stand->block;
+    }
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "viz/model/block_search.h"
 #include "viz/model/camera.h"
 #include "viz/model/session.h"
 
@@ -33,6 +34,13 @@ struct Stop {
 std::optional<Stop> next_stop(const Session& session, const Camera& camera,
                               const Selection& selection, bool forward);
 
+// Goes to the hit after where one stands, or before it: to the block that is born there, which is
+// selected. One stands at the selected block if it is a hit and the cursor is at its birth, else at
+// the cursor, else at the window's edge. Can be undone. None if nothing was found yet. O(log
+// events).
+std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, Camera& camera,
+                             Selection& selection, bool forward);
+
 // Puts the cursor there, and keeps it in sight.
 void put_cursor(Camera& camera, Selection& selection, Position position);
 
@@ -43,8 +51,8 @@ void toggle_mark(Selection& selection, Position position, Position reach);
 // the shown run has no other axis. O(log events).
 bool toggle_axis(const Session& session, Camera& camera, Selection& selection);
 
-// Undoes navigation, or does it again; what is selected stays, on whichever axis. False if there is
-// nothing.
+// Undoes navigation, or does it again. What is selected stays, on whichever axis, unless the step
+// was one to a hit: then one stands where one stood. False if there is nothing.
 bool go_back(const Session& session, Camera& camera, Selection& selection, bool forward);
 
 // The measured stretch, else the life of the selected block, with a margin.

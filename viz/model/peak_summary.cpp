@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/release_units.h"
 #include "viz/model/memory_spans.h"
 #include "viz/model/site_words.h"
 
@@ -101,6 +102,7 @@ PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
     summary.at_peak = history.values(summary.peak);
     summary.reserved_peak = history.peak_event(Series::reserved);
     summary.most_reserved = history.values(summary.reserved_peak)[Series::reserved];
+    summary.fragmentation = fragmentation_at(history, summary.peak, cancelled);
     add_holders(history, summary, cancelled);
     summary.refused = find_refused(history);
     if (summary.refused && !cancelled.load()) {

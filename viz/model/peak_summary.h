@@ -1,7 +1,8 @@
 // PeakSummary: what to read first about a run: how much at its peak, whose it was, and where memory
 // was out.
 //
-// Pure; for jobs: O(blocks alive at the peak + segments), and O(marks) up to the first refusal.
+// Pure; for jobs: O((blocks alive at the peak + segments) log segments), and O(marks) up to the
+// first refusal.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct PeakSummary {
     std::uint64_t events = 0;  // so many there were when this was made
     EventIndex peak = 0;       // of what is allocated
     SeriesValues at_peak;
+    Bytes fragmentation = 0;       // at the peak: free, beside what is taken
     EventIndex reserved_peak = 0;  // the most that was ever held
     Bytes most_reserved = 0;
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders

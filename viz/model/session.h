@@ -29,7 +29,7 @@ struct LoadState {
     Error error;        // if failed
 };
 
-// What `advise` found, ready to be listed and gone to.
+// What a history shows by itself or `advise` found, ready to be listed and gone to.
 struct Finding {
     enum class Weight : std::uint8_t { note, warning, problem };
 
@@ -62,12 +62,13 @@ struct ViewedRun {
     std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
     std::optional<LiveState> live;
     std::vector<std::string> warnings;
+    std::vector<Finding> findings;
+    LoadState findings_state;
+    std::uint64_t unadvised_events = 0;  // that `advise` was not asked about, but can be
 };
 
 struct Session {
     std::vector<ViewedRun> runs;
-    std::vector<Finding> findings;
-    LoadState findings_state;
 
     // The run whose blocks and tables are shown; null if none has a history or tiers yet.
     const ViewedRun* shown(std::size_t run) const {
@@ -81,6 +82,7 @@ struct Filter {
     Bytes least = 0;
     Bytes most = ~Bytes{0};
     std::optional<StreamId> stream;
+    std::optional<PoolId> pool;
     bool hides_freed = false;
 
     friend bool operator==(const Filter&, const Filter&) = default;
@@ -95,12 +97,14 @@ struct Selection {
     std::optional<Position> hover;        // under the mouse, in whichever view: see point_at
     std::optional<BlockIndex> block;      // of `run`
     std::optional<BlockIndex> hot_block;  // under the mouse, for one frame
+    std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
     std::optional<Window> measure;        // between two cursors: shift-drag
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;        // what is under the mouse, in words, for Ctrl-C; for one frame
     std::string wanted_view;      // a view to bring up, by name: the shell does and empties it
+    bool wants_advice = false;    // `advise` is to be asked: the shell does and resets it
     std::vector<Position> marks;  // the user's own, rising
     bool pointed = false;         // this frame's views have said where the mouse is
 

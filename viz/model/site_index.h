@@ -1,19 +1,15 @@
 // SiteIndex: which sites a text means: those with it in their tag, or in a function or file of any
 // frame of their stack, without case. Strings are looked at once each, then stacks, then sites, so
 // that a search through 10^8 blocks is a look at a bit for each.
-//
-// And BlockSearch: which blocks a filter lets through, found in the background.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "replay/timeline/history.h"
 #include "viz/model/job.h"
-#include "viz/model/ranked_bits.h"
 #include "viz/model/session.h"
 
 namespace tidemark::viz {
@@ -21,7 +17,7 @@ namespace tidemark::viz {
 // `part` is in `text`, letters of the Latin alphabet compared without case. O(product) at worst.
 bool contains_text(std::string_view text, std::string_view part);
 
-// Which sites a filter's text and stream let through. Immutable, thread-safe.
+// Which sites a filter's text, stream and pool let through. Immutable, thread-safe.
 class SiteIndex {
   public:
     // O(bytes of strings + frames + sites); cancelled: some are missing.
@@ -41,6 +37,7 @@ class SiteIndex {
 
     const History& history_;
     std::optional<StreamId> stream_;
+    std::optional<PoolId> pool_;
     bool all_ = true;  // no text was given
     std::vector<bool> strings_;
     std::vector<bool> stacks_;
@@ -65,36 +62,5 @@ class BlockFilter {
 
 // Whether the filter hides anything at all.
 bool hides_something(const Filter& filter);
-
-// All blocks that a filter lets through, by their place in the order of birth.
-class BlockSearch {
-  public:
-    // Begins anew if the filter or the history is another one, or the history has grown much. The
-    // screen's thread, each frame; O(1).
-    void update(const std::shared_ptr<const History>& history, const Filter& filter);
-
-    bool running() const { return job_.running(); }
-
-    // What is known by now; null if the filter hides nothing, or nothing is known.
-    const RankedBits* hits() const { return hits_.get(); }
-
-    // The next hit born after `event`, or the last one born before it; kNoBlock if there is none.
-    BlockIndex next(EventIndex event) const;
-    BlockIndex previous(EventIndex event) const;
-
-    // For a strip of `columns` columns over [begin, end): how many hits are born in each. O(columns
-    // * log blocks).
-    std::vector<std::uint32_t> ticks(AxisUnit unit, Position begin, Position end,
-                                     std::size_t columns) const;
-
-    // Waits for the answer: for pictures.
-    void finish() { job_.wait(); }
-
-  private:
-    std::shared_ptr<const History> history_;
-    Filter filter_;
-    std::shared_ptr<RankedBits> hits_;
-    Job<bool> job_;
-};
 
 }  // namespace tidemark::viz

@@ -12,12 +12,22 @@ Position column_edge(Position begin, Position end, std::size_t column, std::size
     return static_cast<Position>(static_cast<std::uint64_t>(begin) + share);
 }
 
+IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event) {
+    const Bytes reserved = values[Series::reserved];
+    IdleMemory idle{reserved - std::min(reserved, values[Series::active]), std::nullopt};
+    if (curve == nullptr || event >= curve->events())
+        return idle;
+    idle.fragmentation = std::min(curve->fragmentation(event), idle.cached);
+    idle.cached -= *idle.fragmentation;
+    return idle;
+}
+
 Bytes rounding_of(const SeriesValues& values) {
     const Bytes active = std::max(values[Series::active], values[Series::allocated]);
     return active - std::min(active, values[Series::requested]);
 }
 
-ColumnLayers layers_of(const SeriesColumn& column) {
+ColumnLayers layers_of(const SeriesColumn& column, Bytes held) {
     const bool sharp = column.events <= kSharpEvents;
     const SeriesValues& low = sharp ? column.max : column.min;
     ColumnLayers layers;
@@ -26,6 +36,7 @@ ColumnLayers layers_of(const SeriesColumn& column) {
     layers.swing = std::max(layers.allocated, column.max[Series::allocated]);
     layers.waiting = std::max(layers.swing, column.max[Series::active]);
     layers.cached = std::max(layers.waiting, column.min[Series::reserved]);
+    layers.fragmentation = std::clamp(held, layers.waiting, layers.cached);
     layers.reserved = std::max(layers.cached, column.max[Series::reserved]);
     return layers;
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "replay/timeline/fragmentation_curve.h"
 #include "viz/model/camera.h"
 
 namespace tidemark::viz {
@@ -25,8 +26,9 @@ struct ColumnLayers {
     Bytes allocated = 0;  // up to here: what it adds
     Bytes swing = 0;      // up to here: allocated at one moment of the column, not at all of them
     Bytes waiting = 0;    // up to here: let go, and still awaited by a device
-    Bytes cached = 0;     // up to here: reserved and holding nothing; the line of reserved begins
-    Bytes reserved = 0;   // where that line ends
+    Bytes fragmentation = 0;  // up to here: free, beside what is taken: it can't be given back
+    Bytes cached = 0;    // up to here: reserved and holding nothing; the line of reserved begins
+    Bytes reserved = 0;  // where that line ends
 
     friend bool operator==(const ColumnLayers&, const ColumnLayers&) = default;
 };
@@ -35,11 +37,21 @@ struct ColumnLayers {
 // as pixels are; one that holds more is shown as what swings in it.
 constexpr EventIndex kSharpEvents = 2;
 
+// What is reserved and not active, after an event.
+struct IdleMemory {
+    Bytes cached = 0;                    // in whole segments and pages that hold nothing
+    std::optional<Bytes> fragmentation;  // the rest; none: not known yet, it counts as cached
+};
+
+// `curve`: null where there is none. O(64).
+IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event);
+
 // What rounding adds to requests: `requested` counts what still waits for a device, as active does.
 Bytes rounding_of(const SeriesValues& values);
 
-// O(1).
-ColumnLayers layers_of(const SeriesColumn& column);
+// `held`: the most that could not be given back within the column (FragmentationCurve), 0 where
+// that isn't known. O(1).
+ColumnLayers layers_of(const SeriesColumn& column, Bytes held = 0);
 
 // The largest value of `series` in any of `columns`; 0 for none. O(columns).
 Bytes highest(std::span<const SeriesColumn> columns, Series series);

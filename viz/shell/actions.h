@@ -33,6 +33,8 @@ enum class Action : std::uint8_t {
     next_mark,
     mark,
     find,
+    next_hit,
+    previous_hit,
     clear,
     view,  // the n-th, by a digit
     view_below,

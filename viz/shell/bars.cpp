@@ -28,8 +28,11 @@ std::vector<JobLine> jobs_of(const Session& session) {
         else if (state.phase == LoadState::Phase::waiting && !run.live)
             jobs.push_back({run.label + " waits", 0, true});
     }
-    if (session.findings_state.phase == LoadState::Phase::loading)
-        jobs.push_back({session.findings_state.doing, session.findings_state.share, true});
+    for (const ViewedRun& run : session.runs) {
+        const LoadState& state = run.findings_state;
+        if (state.phase == LoadState::Phase::loading)
+            jobs.push_back({state.doing, state.share, true});
+    }
     return jobs;
 }
 
@@ -103,6 +106,12 @@ float draw_switches(ShellParts& parts, Canvas& canvas, const Box& box) {
     return right;
 }
 
+bool is_shown(const Session& session, const AttachableProgram& program) {
+    return std::any_of(session.runs.begin(), session.runs.end(), [&](const ViewedRun& run) {
+        return run.live && run.live->alive && run.live->process == program.process;
+    });
+}
+
 std::string live_words(const ViewedRun& run) {
     const LiveState& live = *run.live;
     if (!live.alive)
@@ -113,6 +122,31 @@ std::string live_words(const ViewedRun& run) {
     if (live.dropped > 0)
         words += fmt::format(", {} lost", format_count(live.dropped));
     return words;
+}
+
+// Where a program has ended: those of its name that live, to be attached by a click. Returns where
+// they end at the left.
+float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
+    if (!has_ended(parts.run()) || !parts.host.attach)
+        return box.right;
+    float right = box.right;
+    const std::string name = parts.run()->trace_name;
+    const std::vector<AttachableProgram> programs = known_programs(parts);
+    for (const AttachableProgram& program : programs) {
+        if (program.name != name || is_shown(parts.session, program))
+            continue;
+        const std::string words = fmt::format("Attach {} ({})", program.name, program.process);
+        const float width = button_width(canvas, words);
+        if (right - width < box.left)
+            break;
+        const std::string id = fmt::format("attach {}", program.process);
+        if (button(canvas, {right - width, box.top, right, box.bottom}, id.c_str(), words,
+                   ButtonLook::raised)
+                .left)
+            attach(parts, program);
+        right -= width + canvas.px(8);
+    }
+    return right;
 }
 
 }  // namespace
@@ -155,8 +189,8 @@ void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     for (const std::size_t index : views_at(ViewPlace::table)) {
         const ViewInfo& info = all_views()[index];
         std::string title(info.title);
-        if (info.name == "findings" && !parts.session.findings.empty())
-            title += fmt::format(" ({})", parts.session.findings.size());
+        if (info.name == "findings" && !parts.run()->findings.empty())
+            title += fmt::format(" ({})", parts.run()->findings.size());
         const float width = tab_width(canvas, title, {});
         const std::string id = fmt::format("table {}", info.name);
         const Pressed pressed = tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(),
@@ -189,6 +223,7 @@ void draw_status(ShellParts& parts, Canvas& canvas, const Box& box) {
         rest.right -= room + gap;
     }
     rest.right = draw_jobs(parts, canvas, rest);
+    rest.right = draw_successors(parts, canvas, rest);
     if (parts.now < parts.message_until && !parts.message.empty()) {
         canvas.text_within(rest, parts.message, theme.text);
         return;

@@ -7,6 +7,7 @@
 #include "viz/model/block_story.h"
 #include "viz/model/moment.h"
 #include "viz/model/navigation.h"
+#include "viz/model/site_index.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {
@@ -14,8 +15,9 @@ namespace {
 
 constexpr double kKeyZoom = 1.25;  // of one press
 constexpr double kKeyPan = 0.15;
-constexpr std::int64_t kFarStep = 100;  // events
-constexpr Position kMarkReach = 100;    // a mark is hit within such a part of the window
+constexpr std::int64_t kFarStep = 100;     // events
+constexpr double kAskProgramsEvery = 0.9;  // seconds
+constexpr Position kMarkReach = 100;       // a mark is hit within such a part of the window
 
 std::size_t index_of(std::string_view name) {
     const auto views = all_views();
@@ -69,16 +71,26 @@ void set_mark(ShellParts& parts) {
     toggle_mark(parts.selection, *at, parts.camera.window().length() / kMarkReach);
 }
 
+void clear_find(ShellParts& parts) {
+    Filter& filter = parts.selection.filter;
+    const bool hides_freed = filter.hides_freed;
+    filter = {};
+    filter.hides_freed = hides_freed;
+    parts.find_filter = filter;
+    parts.find_error.clear();
+    parts.find.set({});
+    parts.wanted_hit.reset();
+    ImGui::SetWindowFocus(nullptr);
+}
+
 // One thing at a time, the topmost first.
 void clear(ShellParts& parts) {
     Selection& selection = parts.selection;
     if (parts.popup != Popup::none)
         parts.popup = Popup::none;
-    else if (parts.find.has_focus || !selection.filter.text.empty()) {
-        selection.filter.text.clear();
-        parts.find.set({});
-        ImGui::SetWindowFocus(nullptr);
-    } else if (selection.measure)
+    else if (parts.find.has_focus || hides_something(selection.filter) || !parts.find_error.empty())
+        clear_find(parts);
+    else if (selection.measure)
         selection.measure.reset();
     else if (selection.block)
         selection.block.reset();
@@ -135,11 +147,22 @@ void toggle_split(ShellParts& parts) {
     }
 }
 
+// In a window that is too low for two views and a table, what was asked for last is shown.
+void want_table(ShellParts& parts) {
+    parts.splits.has_table = true;
+    if (parts.sees_table || parts.main.size() < 2)
+        return;
+    parts.has_chosen_main = true;
+    parts.main.pop_back();
+}
+
 void next_panel(ShellParts& parts, std::ptrdiff_t by) {
     const std::vector<std::size_t> tables = views_at(ViewPlace::table);
     if (tables.empty())
         return;
-    parts.splits.has_table = true;
+    if (parts.splits.has_table && !parts.sees_table)
+        by = 0;  // the one that is there comes first
+    want_table(parts);
     const auto count = static_cast<std::ptrdiff_t>(tables.size());
     const auto here = std::find(tables.begin(), tables.end(), parts.table.value_or(tables.back()));
     const std::ptrdiff_t next = (here - tables.begin() + by + count) % count;
@@ -226,6 +249,10 @@ void go(ShellParts& parts, const Asked& asked) {
             return go_to_stop(parts, true);
         case Action::mark:
             return set_mark(parts);
+        case Action::next_hit:
+            return step_to_hit(parts, true);
+        case Action::previous_hit:
+            return step_to_hit(parts, false);
         default:
             parts.find.takes_focus = true;
     }
@@ -246,7 +273,10 @@ void show(ShellParts& parts, const Asked& asked) {
             parts.splits.has_side = !parts.splits.has_side;
             return;
         case Action::fold_table:
-            parts.splits.has_table = !parts.splits.has_table;
+            if (parts.splits.has_table && parts.sees_table)
+                parts.splits.has_table = false;
+            else
+                want_table(parts);
             return;
         case Action::next_run:
             return next_run(parts);
@@ -281,6 +311,7 @@ void window(ShellParts& parts, Action action) {
             return;
         case Action::key_sheet:
             parts.popup = parts.popup == Popup::keys ? Popup::none : Popup::keys;
+            parts.sheet_scrolled = 0;
             return;
         default:
             if (parts.host.quit)
@@ -290,6 +321,33 @@ void window(ShellParts& parts, Action action) {
 
 }  // namespace
 
+void step_to_hit(ShellParts& parts, bool forward) {
+    parts.wanted_hit.reset();
+    const ViewedRun* const run = parts.run();
+    if (run == nullptr || !run->history)
+        return parts.say("This run has no blocks to find.");
+    if (parts.search.hits() == nullptr) {
+        parts.find.takes_focus = true;
+        return parts.say("Nothing is searched for yet: type a tag or function.");
+    }
+    if (!parts.search.hits()->complete()) {
+        parts.wanted_hit = forward;
+        return parts.say("Searching...");
+    }
+    const auto hit = go_to_hit(parts.search, parts.session, parts.camera, parts.selection, forward);
+    if (!hit)
+        return parts.say(run->history->stacks().size() > 1
+                             ? "No block has it: tags, functions and files were looked through."
+                             : "No block has it: no call stacks were recorded, only tags were "
+                               "looked through.");
+    const std::string words =
+        fmt::format("{}: {}", parts.search.text(hit->block),
+                    moment_text(*run->history, run->history->block(hit->block).born));
+    if (!hit->wrapped)
+        return parts.say(words);
+    parts.say(words + (forward ? "; from the first one again" : "; from the last one again"));
+}
+
 void show_view(ShellParts& parts, std::size_t index, bool below) {
     const ViewPlace place = all_views()[index].place;
     if (place == ViewPlace::side) {
@@ -297,7 +355,7 @@ void show_view(ShellParts& parts, std::size_t index, bool below) {
         parts.splits.has_side = true;
     } else if (place == ViewPlace::table) {
         parts.table = index;
-        parts.splits.has_table = true;
+        want_table(parts);
     } else if (place == ViewPlace::main) {
         parts.has_chosen_main = true;
         if (below && !parts.main.empty() && parts.main.front() != index)
@@ -305,6 +363,28 @@ void show_view(ShellParts& parts, std::size_t index, bool below) {
         else
             parts.main = {index};
     }
+}
+
+const std::vector<AttachableProgram>& known_programs(ShellParts& parts) {
+    const bool is_due =
+        parts.programs_asked < 0 || parts.elapsed - parts.programs_asked > kAskProgramsEvery;
+    if (is_due && parts.host.programs) {
+        parts.programs = parts.host.programs();
+        parts.programs_asked = parts.elapsed;
+    }
+    return parts.programs;
+}
+
+void attach(ShellParts& parts, const AttachableProgram& program) {
+    const std::size_t before = parts.session.runs.size();
+    parts.host.attach(program);
+    if (parts.session.runs.size() <= before)
+        return;
+    parts.selection.run = before;
+    parts.selection.block.reset();
+    parts.selection.cursor.reset();
+    parts.selection.measure.reset();
+    parts.camera.fit();
 }
 
 void submit_prompt(ShellParts& parts) {

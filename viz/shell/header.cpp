@@ -11,8 +11,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kFindWidth = 230;  // points
-constexpr float kMostChip = 320;
+constexpr float kMostChip = 320;  // points
 constexpr float kGap = 8;
 
 // "62 %", "failed", or what a living program does.
@@ -124,26 +123,6 @@ void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
     }
 }
 
-// The search for tags and functions, which all views heed.
-void draw_find(ShellParts& parts, Canvas& canvas, const Box& box) {
-    const Theme& theme = canvas.theme();
-    ImGui::SetCursorScreenPos({box.left, box.top + (box.height() - ImGui::GetFrameHeight()) / 2});
-    ImGui::SetNextItemWidth(box.width());
-    if (parts.find.takes_focus)
-        ImGui::SetKeyboardFocusHere();
-    parts.find.takes_focus = false;
-    const bool changed = ImGui::InputTextWithHint("##find", "Find tag or function (F)",
-                                                  parts.find.text.data(), parts.find.text.size());
-    parts.find.has_focus = ImGui::IsItemActive();
-    if (changed)
-        parts.selection.filter.text = parts.find.view();
-    else if (!parts.find.has_focus && parts.find.view() != parts.selection.filter.text)
-        parts.find.set(parts.selection.filter.text);  // a view has changed the filter
-    if (!parts.selection.filter.text.empty())
-        canvas.outline({box.left, box.bottom - canvas.px(4), box.right, box.bottom - canvas.px(2)},
-                       theme.selection);
-}
-
 }  // namespace
 
 void draw_header(ShellParts& parts, Canvas& canvas, const Box& box) {
@@ -159,15 +138,15 @@ void draw_header(ShellParts& parts, Canvas& canvas, const Box& box) {
             .left)
         parts.popup = parts.popup == Popup::menu ? Popup::none : Popup::menu;
     left += menu + pad;
-    const float find = std::min(canvas.px(kFindWidth), inner.width() / 4);
     const bool finds = !parts.session.runs.empty();
-    const Box chips{left, inner.top, finds ? inner.right - find - pad : inner.right, inner.bottom};
-    if (parts.session.runs.empty())
-        canvas.text_within(chips, "Tidemark", theme.faint_text);
-    else
-        draw_chips(parts, canvas, chips);
+    const float right =
+        finds ? draw_find(parts, canvas, {left, box.top, inner.right, box.bottom}) - pad
+              : inner.right;
+    const Box chips{left, inner.top, right, inner.bottom};
     if (finds)
-        draw_find(parts, canvas, {inner.right - find, box.top, inner.right, box.bottom});
+        draw_chips(parts, canvas, chips);
+    else
+        canvas.text_within(chips, "Tidemark", theme.faint_text);
 }
 
 }  // namespace tidemark::viz

@@ -19,6 +19,7 @@ constexpr std::array kNames = {
     Name{Key::left, "Left"},      Name{Key::right, "Right"},         Name{Key::up, "Up"},
     Name{Key::down, "Down"},      Name{Key::home, "Home"},           Name{Key::end, "End"},
     Name{Key::page_up, "PageUp"}, Name{Key::page_down, "PageDown"},  Name{Key::f1, "F1"},
+    Name{Key::f3, "F3"},
 };
 
 constexpr std::string_view kSigns = "0123456789/,.-=?";

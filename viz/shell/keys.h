@@ -28,6 +28,7 @@ enum class Key : std::uint8_t {
     page_up,
     page_down,
     f1,
+    f3,
 };
 
 // The key of a character: key('w').

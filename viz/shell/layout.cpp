@@ -10,6 +10,8 @@ namespace {
 constexpr float kLinePad = 6;  // points above and below a line of text in bars
 constexpr float kGap = 5;      // between parts: what can be dragged, no pane lies over it
 constexpr float kLeastMain = 220;
+constexpr float kLeastTwo = 290;        // two views, one over the other
+constexpr float kLeastTwoBeside = 380;  // that leave room for a table
 constexpr float kLeastMainWidth = 360;
 constexpr float kLeastSide = 220;
 constexpr float kLeastTable = 90;
@@ -55,7 +57,8 @@ Layout lay_out(float width, float height, float scale, float line_height, const 
         layout.side = off_right(rest, side);
         layout.side_edge = off_right(rest, gap);
     }
-    const float most = rest.height() - kLeastMain * scale - bar;
+    const float least = (splits.is_split ? kLeastTwoBeside : kLeastMain) * scale;
+    const float most = rest.height() - least - bar - gap;
     if (splits.has_table && most > kLeastTable * scale) {
         const float table = std::clamp(splits.table_height * scale, kLeastTable * scale, most);
         layout.table = off_bottom(rest, table);
@@ -63,7 +66,7 @@ Layout lay_out(float width, float height, float scale, float line_height, const 
         layout.table_edge = off_bottom(rest, gap);
     }
     layout.first = rest;
-    if (splits.is_split && rest.height() > kLeastMain * scale) {
+    if (splits.is_split && rest.height() >= kLeastTwo * scale) {
         const float first = std::clamp(splits.first_share, 0.15F, 0.85F) * rest.height();
         layout.first = off_top(rest, first);
         layout.main_edge = off_top(rest, gap);

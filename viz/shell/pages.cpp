@@ -13,8 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPageWidth = 640;        // points
-constexpr double kAskProgramsEvery = 1;  // seconds
+constexpr float kPageWidth = 640;  // points
 
 struct Example {
     std::string_view command;
@@ -87,21 +86,18 @@ class Column {
 void draw_programs(ShellParts& parts, Column& column, const Theme& theme) {
     if (!parts.host.programs || !parts.host.attach)
         return;
-    if (parts.now - parts.programs_asked > kAskProgramsEvery || parts.programs_asked < 0) {
-        parts.programs = parts.host.programs();
-        parts.programs_asked = parts.now;
-    }
     column.skip(18);
     column.heading("Programs that can be attached");
-    if (parts.programs.empty())
+    const std::vector<AttachableProgram> programs = known_programs(parts);
+    if (programs.empty())
         column.words("None publishes its memory at the moment; one that starts now appears here.",
                      theme.faint_text);
-    for (const AttachableProgram& program : parts.programs) {
+    for (const AttachableProgram& program : programs) {
         const std::string words = fmt::format("{}  (process {}){}{}", program.name, program.process,
                                               program.about.empty() ? "" : ", ", program.about);
         const std::string id = fmt::format("attach {}", program.process);
         if (column.action(id.c_str(), words))
-            parts.host.attach(program);
+            attach(parts, program);
     }
 }
 

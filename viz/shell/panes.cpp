@@ -33,7 +33,8 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
     Canvas canvas = parts.canvas(scale);
     if (info.place == ViewPlace::side || info.place == ViewPlace::table)
         canvas.fill(box, canvas.theme().panel);
-    Frame frame{parts.session, parts.camera, parts.selection, canvas, box, parts.still};
+    Frame frame{parts.session, parts.camera, parts.selection, parts.search,
+                canvas,        box,          parts.still};
     parts.view(view).draw(frame);
     ImGui::EndChild();
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/model/filter_words.h"
 #include "viz/model/navigation.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
@@ -48,14 +49,16 @@ tl::unexpected<Error> no_view(std::string_view name) {
 // Keys that mean something while a text is being typed; true if it was one.
 bool take_typing_key(ShellParts& parts, const KeyPress& press) {
     const bool is_prompt = parts.popup == Popup::prompt;
-    if (press.key == Key::enter && is_prompt)
+    if (press.key == Key::enter && is_prompt) {
         submit_prompt(parts);
-    else if (press.key == Key::escape)
+    } else if (press.key == Key::escape) {
         perform(parts, {Action::clear, 0});
-    else if (press.key == Key::enter && parts.find.has_focus)
+    } else if (parts.find.has_focus && (press.key == Key::enter || press.key == Key::f3)) {
         ImGui::SetWindowFocus(nullptr);
-    else
+        step_to_hit(parts, !press.shift);
+    } else {
         return is_prompt || ImGui::GetIO().WantTextInput;
+    }
     return true;
 }
 
@@ -129,6 +132,19 @@ void choose_views(ShellParts& parts) {
         parts.main.push_back(views.front());
 }
 
+// What is found in the run that is shown; and the step to it that somebody wanted meanwhile.
+void update_search(ShellParts& parts) {
+    const ViewedRun* const run = parts.run();
+    const auto history = run == nullptr ? nullptr : run->history;
+    parts.search.update(history, parts.selection.filter);
+    if (parts.still) {
+        parts.search.finish();
+        parts.search.update(history, parts.selection.filter);
+    }
+    if (parts.wanted_hit && !parts.search.running())
+        step_to_hit(parts, *parts.wanted_hit);
+}
+
 // Where somebody wanted to go as soon as there is something to go to.
 void go_to_pending(ShellParts& parts) {
     const ViewedRun* const run =
@@ -172,6 +188,8 @@ void take_wishes(ShellParts& parts, Shell& shell) {
         if (!shown)
             parts.say(to_text(shown.error()));
     }
+    if (std::exchange(selection.wants_advice, false) && parts.host.advise)
+        parts.host.advise();
     if (!std::exchange(selection.pointed, false))
         selection.hover.reset();
 }
@@ -206,9 +224,11 @@ void draw_window(ShellParts& parts, float scale) {
     splits.strip_height = has_views && !views_at(ViewPlace::strip).empty() ? kStripHeight : 0;
     const Layout layout =
         lay_out(io.DisplaySize.x, io.DisplaySize.y, scale, ImGui::GetFontSize(), splits);
+    parts.sees_table = !splits.has_table || layout.table.height() > 0;
     Canvas canvas = parts.canvas(scale);
     draw_header(parts, canvas, layout.header);
-    draw_tabs(parts, canvas, layout.tabs);
+    if (page != Page::empty)
+        draw_tabs(parts, canvas, layout.tabs);
     draw_status(parts, canvas, layout.status);
     if (!has_views) {
         draw_page(parts, page, layout.first, scale);
@@ -251,6 +271,7 @@ void Shell::draw(const ShellInput& input) {
     ShellParts& parts = *parts_;
     const double seconds = std::clamp(static_cast<double>(ImGui::GetIO().DeltaTime), 0.0, 0.1);
     parts.now += seconds > 0 ? seconds : kFrameSeconds;
+    parts.elapsed += std::max(static_cast<double>(ImGui::GetIO().DeltaTime), 0.0);
     parts.still = input.still;
     parts.frame_ms = input.frame_ms;
     if (parts.host.open) {
@@ -260,6 +281,7 @@ void Shell::draw(const ShellInput& input) {
     update_extent(parts);
     choose_views(parts);
     go_to_pending(parts);
+    update_search(parts);
     take_keys(parts, input);
     move_by_held(parts, input, seconds);
     draw_root(parts, input.scale);
@@ -298,6 +320,14 @@ Result<void> Shell::go(std::string_view text) {
     return go_to(place, parts.session, parts.camera, parts.selection);
 }
 
+Result<void> Shell::find(std::string_view words) {
+    ShellParts& parts = *parts_;
+    TM_ASSIGN(Filter filter, parse_filter(words));
+    filter.hides_freed = parts.selection.filter.hides_freed;
+    parts.selection.filter = std::move(filter);
+    return {};
+}
+
 bool Shell::busy() const {
     const ShellParts& parts = *parts_;
     if (page_of(parts) == Page::views) {
@@ -316,10 +346,26 @@ bool Shell::busy() const {
             (parts.splits.has_table && is_busy(parts.table)))
             return true;
     }
+    if (parts.search.running())
+        return true;
     if (parts.still)
         return false;
     return !parts.held.empty() || !parts.is_settled || parts.now < parts.message_until ||
            parts.find.has_focus || parts.popup == Popup::prompt || parts.pending;
+}
+
+bool Shell::look_for_programs() {
+    ShellParts& parts = *parts_;
+    const bool is_empty = page_of(parts) == Page::empty;  // it says what they do as well
+    if (!parts.host.programs || !parts.host.attach || !(is_empty || has_ended(parts.run())))
+        return false;
+    std::vector<AttachableProgram> programs = parts.host.programs();
+    std::swap(programs, parts.programs);
+    parts.programs_asked = parts.elapsed;
+    return is_empty || !std::equal(programs.begin(), programs.end(), parts.programs.begin(),
+                                   parts.programs.end(), [](const auto& a, const auto& b) {
+                                       return a.process == b.process && a.name == b.name;
+                                   });
 }
 
 void Shell::set_dark(bool dark) {
@@ -357,6 +403,11 @@ ShellState Shell::state() const {
     state.popup = kPopups[static_cast<std::size_t>(parts.popup)];
     if (parts.now < parts.message_until)
         state.message = parts.message;
+    state.found =
+        parts.find_error.empty() ? parts.search.text(parts.selection.block) : parts.find_error;
+    if (const ViewedRun* const run = parts.run(); run != nullptr && run->live)
+        state.live = has_ended(run) ? "ended" : run->live->paused ? "paused" : "live";
+    state.runs = parts.session.runs.size();
     state.dark = parts.dark;
     return state;
 }

@@ -43,6 +43,7 @@ struct AttachableProgram {
 struct ShellHost {
     std::function<void(const std::string& path)> open = {};
     std::function<void()> cancel_loading = {};
+    std::function<void()> advise = {};  // about the first run: see ViewedRun::unadvised_events
     std::function<void()> save_picture = {};  // of the next frame
     std::function<void(bool paused)> pause = {};
     std::function<std::vector<AttachableProgram>()> programs = {};
@@ -58,6 +59,9 @@ struct ShellState {
     std::string page;     // "views", or instead of them "empty", "loading", "error"
     std::string popup;    // "keys", "go", "menu" or empty
     std::string message;  // on the status line
+    std::string live;     // of the shown run: "live", "paused", "ended"; empty: it was recorded
+    std::string found;    // what the search found, as it stands beside its words
+    std::size_t runs = 0;
     bool dark = true;
 };
 
@@ -82,8 +86,15 @@ class Shell {
     // as it is. Errors (bad_option): it is none.
     Result<void> go(std::string_view place);
 
+    // Searches for those words (viz/model/filter_words.h), as if they were typed. Errors
+    // (bad_option): a word that is wrong.
+    Result<void> find(std::string_view words);
+
     // Something moves or is being computed: draw again without waiting for input.
     bool busy() const;
+
+    // Asks which programs live, if what is shown depends on that; true if it looks different now.
+    bool look_for_programs();
 
     void set_dark(bool dark);
 

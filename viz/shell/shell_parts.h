@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "viz/model/block_search.h"
 #include "viz/model/place.h"
 #include "viz/shell/actions.h"
 #include "viz/shell/layout.h"
@@ -45,6 +46,7 @@ struct ShellParts {
     Selection selection;
     bool dark = true;
     Splits splits;
+    bool sees_table = true;  // there was room for it
 
     std::vector<std::unique_ptr<View>> views;  // of all_views(), made when first shown
     std::vector<std::size_t> main;             // one or two of them
@@ -54,8 +56,13 @@ struct ShellParts {
 
     Popup popup = Popup::none;
     TextField find;
+    std::string find_error;          // why what is typed there can't be searched for
+    Filter find_filter;              // that its text stands for
+    BlockSearch search;              // of the selection's filter in the shown run
+    std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
+    float sheet_scrolled = 0;      // pixels of the key sheet
     std::optional<Place> pending;  // gone to as soon as it is known
 
     std::string message;
@@ -71,7 +78,8 @@ struct ShellParts {
     bool has_begun = false;      // there was something to look at
     std::vector<Key> held;       // in the last frame
     bool is_dragging = false;    // a splitter
-    double programs_asked = -1;  // when
+    double elapsed = 0;          // seconds since the start, also those without frames
+    double programs_asked = -1;  // when, of those
     std::vector<AttachableProgram> programs;
 
     const Theme& theme() const { return dark ? dark_theme() : light_theme(); }
@@ -103,12 +111,30 @@ void perform(ShellParts& parts, const Asked& asked);
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);
 
+// To the next hit or the one before: now, or as soon as the search has found it.
+void step_to_hit(ShellParts& parts, bool forward);
+
 // Brings up the view, beneath the one that is there if `below`.
 void show_view(ShellParts& parts, std::size_t index, bool below);
+
+// The programs that can be attached, asked for once a second.
+const std::vector<AttachableProgram>& known_programs(ShellParts& parts);
+
+// Attaches the program and shows it.
+void attach(ShellParts& parts, const AttachableProgram& program);
+
+// Whether a run is of a living program that has ended.
+inline bool has_ended(const ViewedRun* run) {
+    return run != nullptr && run->live && !run->live->alive;
+}
 
 // --- the parts of the window, each drawn into its box -----------------------------------------
 
 void draw_header(ShellParts& parts, Canvas& canvas, const Box& box);
+
+// The search box at the right end of the header, with what was found before it; returns where that
+// begins.
+float draw_find(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_status(ShellParts& parts, Canvas& canvas, const Box& box);

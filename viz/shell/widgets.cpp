@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viz/draw/table.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -95,25 +97,10 @@ float splitter(const Box& grip, const char* id, bool is_vertical) {
 
 float paragraph(Canvas& canvas, ImVec2 at, float width, std::string_view text, Colour colour) {
     const float step = canvas.line_height() + canvas.px(kLineGap);
-    const float top = at.y;
-    while (!text.empty()) {
-        std::size_t end = 0;
-        std::size_t broken = 0;  // the last place where the line may end
-        while (end < text.size() && text[end] != '\n') {
-            const std::size_t word = std::min(text.find_first_of(" \n", end + 1), text.size());
-            if (broken > 0 && canvas.text_width(text.substr(0, word)) > width)
-                break;
-            broken = end = word;
-        }
-        const std::size_t length = broken > 0 ? broken : end;
-        canvas.text_within({at.x, at.y, at.x + width, at.y + canvas.line_height()},
-                           text.substr(0, length), colour);
-        at.y += step;
-        text.remove_prefix(length);
-        if (!text.empty())
-            text.remove_prefix(1);  // the blank or the line's end
-    }
-    return at.y - top;
+    const std::vector<std::string> lines = wrapped(canvas, text, width);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        canvas.text({at.x, at.y + step * static_cast<float>(i)}, lines[i], colour);
+    return step * static_cast<float>(lines.size());
 }
 
 }  // namespace tidemark::viz

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,7 @@ class AddressMap : public View {
     void hover(Frame& frame, const TimeArea& area);
     HoverCard card(EventIndex event, Bytes offset, BlockIndex block);
     void zoom_to(Frame& frame, BlockIndex block);
+    void reveal(Frame& frame, BlockIndex block);
 
     MapTiles tiles_;
     Picture picture_;
@@ -183,6 +185,9 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
         area.draw_axis();
         return;
     }
+    const auto revealed = std::exchange(frame.selection.reveal, {});
+    if (revealed && revealed == frame.selection.block)
+        reveal(frame, *revealed);
     scale_ = {plot_, tiles_.bottom(), tiles_.top()};
     paint_picture(theme);
     canvas.image(plot_, picture_);
@@ -307,8 +312,10 @@ void AddressMap::hover(Frame& frame, const TimeArea& area) {
         frame.selection.hot_block = block;
     if (area.clicked())
         frame.selection.block = block == kNoBlock ? std::nullopt : std::optional(block);
-    if (area.double_clicked() && block != kNoBlock)
+    if (area.double_clicked() && block != kNoBlock) {
         zoom_to(frame, block);
+        frame.selection.grabbed = area.to_position(mouse.x);
+    }
     const auto event = event_at(*history_, frame.camera.unit(), position);
     if (!event || frame.selection.grabbed)
         return;
@@ -381,6 +388,26 @@ void AddressMap::zoom_to(Frame& frame, BlockIndex index) {
     const double high = share(static_cast<double>(block.size));
     frame.camera.show_addresses(
         {std::max(0.0, begin - 1.5 * high), std::min(1.0, begin + 2.5 * high)});
+}
+
+// Moves the addresses so that the block is in their middle, unless it is in sight.
+void AddressMap::reveal(Frame& frame, BlockIndex index) {
+    if (index >= history_->counts().blocks)
+        return;
+    const Block block = history_->block(index);
+    const AddressLayout& layout = tiles_.ground()->layout;
+    const auto offset = layout.offset(history_->site(block.site).device, block.address);
+    if (!offset)
+        return;
+    const double length = static_cast<double>(layout.length());
+    const double begin = static_cast<double>(*offset) / length;
+    const double end = begin + static_cast<double>(block.size) / length;
+    const AddressWindow seen = frame.camera.addresses();
+    if (end > seen.begin && begin < seen.end)
+        return;
+    const double half = (seen.end - seen.begin) / 2;
+    frame.camera.show_addresses({(begin + end) / 2 - half, (begin + end) / 2 + half});
+    frame.camera.amend();
 }
 
 }  // namespace

@@ -13,32 +13,24 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kRows = 5;            // at most; deeper ones are counted
+constexpr std::size_t kUsualRows = 5;
 constexpr std::size_t kAFrame = 1U << 16U;  // stretches taken in a frame
 constexpr float kRowHeight = 18;            // points
 constexpr float kJoined = 6;                // points: what is narrower is joined
 
 class AnnotationLane final : public Lane {
   public:
-    float prepare(Frame& frame, const LaneInput& input) override {
+    LaneRows prepare(Frame& frame, const LaneInput& input) override {
         if (!input.run.history)
-            return 0;
+            return {};
         more_ = lanes_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
-        const auto rows = std::min(lanes_.lanes(), kRows);
-        return static_cast<float>(rows) * std::round(frame.canvas.px(kRowHeight));
+        return {std::vector<float>(lanes_.lanes(), std::round(frame.canvas.px(kRowHeight))),
+                kUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
-              std::optional<ImVec2> mouse, HoverCard& card) override {
-        const float height = std::round(frame.canvas.px(kRowHeight));
-        Box row = box;
-        for (std::size_t lane = 0; lane < std::min(lanes_.lanes(), kRows); ++lane) {
-            row.bottom = row.top + height;
-            if (row.bottom > box.bottom + 0.5F)
-                return;
-            draw_row(frame, area, *input.run.history, lane, row, mouse, card);
-            row.top = row.bottom;
-        }
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
+        draw_row(frame, area, *input.run.history, row, box, mouse, card);
     }
 
     bool busy() const override { return more_; }
@@ -47,8 +39,8 @@ class AnnotationLane final : public Lane {
     void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t lane,
                   const Box& row, std::optional<ImVec2> mouse, HoverCard& card) {
         Canvas& canvas = frame.canvas;
-        if (lane == 0)
-            draw_lane_name(canvas, row, "ranges");
+        draw_lane_name(canvas, row,
+                       lane == 0 ? std::string("ranges") : fmt::format("level {}", lane + 1));
         const auto ranges = lanes_.ranges(lane, frame.camera.unit(), frame.camera.window(),
                                           positions_of(frame, area, canvas.px(kJoined)));
         canvas.clip({row.left, row.top, row.right, row.bottom});
@@ -107,8 +99,6 @@ class AnnotationLane final : public Lane {
         }
         card.row(0, "from", position_words(frame, area, range.begin));
         card.row(0, "length", length_text(unit, range.end - range.begin));
-        if (lanes_.lanes() > kRows)
-            card.note(fmt::format("{} levels lie deeper", lanes_.lanes() - kRows));
     }
 
     AnnotationLanes lanes_;

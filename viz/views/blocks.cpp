@@ -85,6 +85,7 @@ class BlocksView final : public View {
         TableContent content;
         std::array<VirtualColumn, kCount> columns = kColumns;
         columns[kTag].hidden = !words_->has_tags();
+        columns[kPlace].hidden = history_->stacks().size() <= 1;
         content.columns = columns;
         content.rows = rows.rows.size();
         content.descending = descending_;

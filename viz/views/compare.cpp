@@ -12,6 +12,7 @@
 #include "viz/draw/table.h"
 #include "viz/draw/time_area.h"
 #include "viz/model/comparison.h"
+#include "viz/model/fragmentation_follower.h"
 #include "viz/model/moment.h"
 #include "viz/model/timeline_columns.h"
 #include "viz/views/compare_plot.h"
@@ -61,7 +62,11 @@ class CompareView final : public View {
         describe(frame, area);
     }
 
-    bool busy() const override { return divergence_job_.running(); }
+    bool busy() const override {
+        return divergence_job_.running() ||
+               std::any_of(fragmentation_.begin(), fragmentation_.end(),
+                           [](const auto& each) { return each && each->busy(); });
+    }
 
   private:
     struct Chosen {
@@ -69,6 +74,7 @@ class CompareView final : public View {
         std::shared_ptr<const History> history;
         std::string label;
         std::span<const SeriesColumn> columns;
+        std::span<const HeldColumn> held;
     };
 
     // The first run and the shown one are what the strip subtracts: they come first, so that a low
@@ -78,7 +84,7 @@ class CompareView final : public View {
         const std::vector<ViewedRun>& runs = frame.session.runs;
         for (std::size_t i = 0; i < runs.size(); ++i)
             if (runs[i].history && runs[i].history->counts().events > 0)
-                chosen_.push_back({i, runs[i].history, runs[i].label, {}});
+                chosen_.push_back({i, runs[i].history, runs[i].label, {}, {}});
         const auto shown =
             std::find_if(chosen_.begin(), chosen_.end(),
                          [&frame](const Chosen& each) { return each.run == frame.selection.run; });
@@ -138,12 +144,18 @@ class CompareView final : public View {
         const auto columns =
             static_cast<std::size_t>(std::max(std::floor(boxes.whole.width()), 1.0F));
         columns_.resize(std::max(columns_.size(), frame.session.runs.size()));
+        fragmentation_.resize(columns_.size());
         top_ = 1;
         for (Chosen& each : chosen_) {
             if (!columns_[each.run])
                 columns_[each.run] = std::make_unique<TimelineColumns>();
             each.columns = columns_[each.run]->look(each.history, frame.camera.unit(),
                                                     frame.camera.window(), columns);
+            if (!fragmentation_[each.run])
+                fragmentation_[each.run] = std::make_unique<FragmentationFollower>();
+            fragmentation_[each.run]->look(each.history, frame.still);
+            each.held =
+                fragmentation_[each.run]->columns(each.columns, columns_[each.run]->asked());
             // The same scale at every zoom, so that heights stay comparable.
             const Series series = Series::reserved;
             const EventIndex peak = each.history->peak_event(series);
@@ -261,7 +273,7 @@ class CompareView final : public View {
         const ByteScale scale{box, top_};
         draw_byte_axis(canvas, scale);
         canvas.clip(box);
-        draw_series(canvas, scale, run.columns, {true, true, true, true});
+        draw_series(canvas, scale, run.columns, run.held, {true, true, true, true});
         canvas.unclip();
         canvas.outline(box, canvas.theme().border);
         const auto at = instant_of(*run.history, frame.camera.unit(), frame.selection.looked_at());
@@ -358,9 +370,10 @@ class CompareView final : public View {
         frame.selection.described = card.text();
     }
 
-    std::vector<Chosen> chosen_;                             // those with a plot
-    std::vector<Chosen> compared_;                           // all
-    std::vector<std::unique_ptr<TimelineColumns>> columns_;  // by run
+    std::vector<Chosen> chosen_;                                         // those with a plot
+    std::vector<Chosen> compared_;                                       // all
+    std::vector<std::unique_ptr<TimelineColumns>> columns_;              // by run
+    std::vector<std::unique_ptr<FragmentationFollower>> fragmentation_;  // by run
     std::vector<DifferenceColumn> difference_;
     Bytes top_ = 1;
     std::pair<std::shared_ptr<const History>, std::shared_ptr<const History>> asked_;

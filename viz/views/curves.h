@@ -32,6 +32,9 @@ class Curves {
 
     virtual void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) = 0;
 
+    // Something is being computed.
+    virtual bool busy() const { return false; }
+
     // What holds at a position of the plot.
     virtual void describe(Frame& frame, const TimeArea& area, Position position,
                           HoverCard& card) = 0;

@@ -9,10 +9,6 @@
 namespace tidemark::viz {
 namespace {
 
-Bytes gap(Bytes above, Bytes below) {
-    return above > below ? above - below : 0;
-}
-
 void describe_block(const History& history, BlockIndex index, HoverCard& card) {
     const Block block = history.block(index);
     const Site& site = history.site(block.site);
@@ -29,7 +25,8 @@ void describe_block(const History& history, BlockIndex index, HoverCard& card) {
 
 }  // namespace
 
-void describe_event(const Theme& theme, const History& history, EventIndex event, HoverCard& card) {
+void describe_event(const Theme& theme, const History& history,
+                    const FragmentationCurve* fragmentation, EventIndex event, HoverCard& card) {
     const SeriesValues values = history.values(event);
     const Bytes reserved = values[Series::reserved];
     const Bytes active = values[Series::active];
@@ -38,8 +35,11 @@ void describe_event(const Theme& theme, const History& history, EventIndex event
     card.row(theme.reserved, "reserved", format_bytes(reserved));
     card.row(theme.allocated, "allocated", format_bytes(allocated));
     card.row(theme.requested, "requested", format_bytes(requested));
-    card.row(theme.cached, "cached: reserved, holding nothing",
-             format_bytes(gap(reserved, active)));
+    const IdleMemory idle = idle_of(values, fragmentation, event);
+    card.row(theme.cached, "cached: reserved, holding nothing", format_bytes(idle.cached));
+    if (idle.fragmentation)
+        card.row(theme.fragmentation, "fragmentation: free, but beside what is taken",
+                 format_bytes(*idle.fragmentation));
     if (active > allocated)
         card.row(theme.active, "waiting for a device", format_bytes(active - allocated));
     if (const Bytes rounding = rounding_of(values); rounding > 0)

@@ -1,13 +1,16 @@
 // What a run was doing at an event, for the card under the mouse.
 #pragma once
 
+#include "replay/timeline/fragmentation_curve.h"
 #include "viz/draw/frame.h"
 #include "viz/model/timeline_columns.h"
 #include "viz/views/hover_card.h"
 
 namespace tidemark::viz {
 
-// The four curves after `event`, the gaps between them, and what the event is about.
-void describe_event(const Theme& theme, const History& history, EventIndex event, HoverCard& card);
+// The four curves after `event`, the gaps between them, and what the event is about. Without
+// `fragmentation`, or where that isn't known yet, what is fragmented counts as cached.
+void describe_event(const Theme& theme, const History& history,
+                    const FragmentationCurve* fragmentation, EventIndex event, HoverCard& card);
 
 }  // namespace tidemark::viz

@@ -74,6 +74,7 @@ class EventsView final : public View {
         TableContent content;
         std::array<VirtualColumn, kColumns.size()> columns = kColumns;
         columns[6].hidden = !words_->has_tags();
+        columns[7].hidden = history_->stacks().size() <= 1;
         content.columns = columns;
         content.rows = rows_.rows();
         content.text = [this](std::uint64_t row, std::size_t column) { return cell(row, column); };

@@ -43,20 +43,61 @@ class FindingsView final : public View {
   public:
     void draw(Frame& frame) override {
         Canvas& canvas = frame.canvas;
-        const std::vector<Finding>& findings = frame.session.findings;
-        chosen_ = std::min(chosen_, findings.empty() ? 0 : findings.size() - 1);
         canvas.fill(frame.area, canvas.theme().panel);
+        const ViewedRun* const run = frame.session.shown(frame.selection.run);
+        if (run == nullptr)
+            return;
+        const std::vector<Finding>& findings = run->findings;
+        chosen_ = std::min(chosen_, findings.empty() ? 0 : findings.size() - 1);
         const float middle = frame.area.left + std::floor(frame.area.width() * 0.52F);
         const bool wide = frame.area.width() > canvas.px(700) && !findings.empty();
-        draw_list(frame, {frame.area.left, frame.area.top, wide ? middle : frame.area.right,
-                          frame.area.bottom});
+        Box list{frame.area.left, frame.area.top, wide ? middle : frame.area.right,
+                 frame.area.bottom};
+        list.bottom = draw_advice(frame, *run, list);
+        draw_list(frame, *run, list);
         if (wide)
-            draw_detail(frame, {middle, frame.area.top, frame.area.right, frame.area.bottom});
+            draw_detail(frame, findings[chosen_],
+                        {middle, frame.area.top, frame.area.right, frame.area.bottom});
     }
 
   private:
-    void draw_list(Frame& frame, const Box& box) {
-        const std::vector<Finding>& findings = frame.session.findings;
+    // At the foot: that `advise` has not looked, and how to make it; or how far it is. Returns
+    // where it begins.
+    static float draw_advice(Frame& frame, const ViewedRun& run, const Box& box) {
+        const std::string words = advice_words(run);
+        if (words.empty())
+            return box.bottom;
+        Canvas& canvas = frame.canvas;
+        const float pad = canvas.px(8);
+        const float top = box.bottom - ImGui::GetFrameHeight() - pad;
+        canvas.horizontal(top, box.left, box.right, canvas.theme().border);
+        Box line{box.left + pad, top + pad / 2, box.right - pad, box.bottom - pad / 2};
+        if (run.unadvised_events > 0 && !frame.still) {
+            constexpr const char* kAsk = "Ask now";
+            line.right -= ImGui::CalcTextSize(kAsk).x + 2 * ImGui::GetStyle().FramePadding.x;
+            ImGui::SetCursorScreenPos({line.right, line.top});
+            if (ImGui::Button(kAsk))
+                frame.selection.wants_advice = true;
+            line.right -= pad;
+        }
+        canvas.text_within(line, words, canvas.theme().faint_text);
+        return top;
+    }
+
+    static std::string advice_words(const ViewedRun& run) {
+        const LoadState& state = run.findings_state;
+        if (state.phase == LoadState::Phase::loading)
+            return fmt::format("{}: {:.0f} %", state.doing, std::floor(100 * state.share));
+        if (state.phase == LoadState::Phase::failed)
+            return "What would need less is not known: " + state.error.what;
+        if (run.unadvised_events == 0)
+            return {};
+        return fmt::format("What needs less was not asked: for {} events that takes minutes",
+                           format_count(run.unadvised_events));
+    }
+
+    void draw_list(Frame& frame, const ViewedRun& run, const Box& box) {
+        const std::vector<Finding>& findings = run.findings;
         const auto history = shown_history(frame);
         TableContent content;
         content.columns = kColumns;
@@ -74,7 +115,7 @@ class FindingsView final : public View {
             look.mark = colour_of(frame.canvas.theme(), finding.weight);
             return look;
         };
-        const std::string empty = no_findings(frame.session.findings_state);
+        const std::string empty = no_findings(run);
         content.empty = empty;
         const TableTouch touch = list_.draw(frame, box, "findings", content);
         if (touch.hovered) {
@@ -105,10 +146,9 @@ class FindingsView final : public View {
             frame.selection.block = finding.block;
     }
 
-    void draw_detail(Frame& frame, const Box& box) const {
+    static void draw_detail(Frame& frame, const Finding& finding, const Box& box) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        const Finding& finding = frame.session.findings[chosen_];
         canvas.vertical(box.left, box.top, box.bottom, theme.border);
         const Box inside{box.left + canvas.px(16), box.top + canvas.px(10),
                          box.right - canvas.px(16), box.bottom};
@@ -134,17 +174,18 @@ class FindingsView final : public View {
         canvas.unclip();
     }
 
-    static std::string no_findings(const LoadState& state) {
-        switch (state.phase) {
-            case LoadState::Phase::failed:
-                return fmt::format("Looking for findings failed: {}. {}", state.error.what,
-                                   state.error.hint);
-            case LoadState::Phase::ready:
-                return "Nothing stands out: no refusals, little fragmentation, no lost events.";
-            case LoadState::Phase::waiting:
-            case LoadState::Phase::loading:
-                break;
-        }
+    static std::string no_findings(const ViewedRun& run) {
+        const LoadState& state = run.findings_state;
+        if (state.phase == LoadState::Phase::failed)
+            return fmt::format("Looking for findings failed: {}. {}", state.error.what,
+                               state.error.hint);
+        if (state.phase == LoadState::Phase::ready)
+            return "Nothing stands out: no refusals, little fragmentation, no lost events.";
+        if (run.tiers)
+            return "What runs over tiers show is not looked through: their lanes and figures are "
+                   "in the timeline.";
+        if (run.live)
+            return "A living program is not looked through: open its recording.";
         return state.doing.empty() ? "Looking for what is worth a look\u2026"
                                    : state.doing + "\u2026";
     }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/model/fragmentation_follower.h"
 #include "viz/model/moment.h"
 #include "viz/views/curves.h"
 #include "viz/views/event_words.h"
@@ -25,9 +26,13 @@ class HistoryCurves final : public Curves {
             return false;
         const AxisUnit unit = frame.camera.unit();
         columns_ = shown_run_.look(history_, unit, frame.camera.window(), columns);
+        curve_ = fragmentation_.look(history_, frame.still);
+        held_ = fragmentation_.columns(columns_, shown_run_.asked());
         look_at_others(frame, columns);
         return true;
     }
+
+    bool busy() const override { return fragmentation_.busy(); }
 
     Bytes highest() const override {
         Bytes most = 0;
@@ -61,8 +66,11 @@ class HistoryCurves final : public Curves {
         curve(Series::requested, CurveLook::dots);
         curve(Series::active, CurveLook::line);
         const Bytes active = values[Series::active];
-        gap("cached", theme.cached,
-            values[Series::reserved] - std::min(values[Series::reserved], active));
+        const IdleMemory idle = idle_of(values, curve_.get(), at ? at->event : 0);
+        gap("cached", theme.cached, idle.cached);
+        gap("fragmentation", theme.fragmentation, idle.fragmentation.value_or(0));
+        if (!idle.fragmentation && at)
+            entries.back().value = unknown_fragmentation();
         if (history_->streams().size() > 1)
             gap("waiting", theme.active, active - std::min(active, values[Series::allocated]));
         gap("rounding", theme.rounding, rounding_of(values));
@@ -82,7 +90,7 @@ class HistoryCurves final : public Curves {
 
     void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) override {
         Canvas& canvas = frame.canvas;
-        draw_series(canvas, scale, columns_, shown_);
+        draw_series(canvas, scale, columns_, held_, shown_);
         for (const Other& other : others_)
             if (is_shown(other))
                 draw_other(canvas, scale, other);
@@ -101,7 +109,7 @@ class HistoryCurves final : public Curves {
             card.note("before the first event");
             return;
         }
-        describe_event(frame.canvas.theme(), *history_, *event, card);
+        describe_event(frame.canvas.theme(), *history_, curve_.get(), *event, card);
         const auto column = static_cast<std::size_t>(
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
         if (column < columns_.size() && columns_[column].events > 1)
@@ -119,6 +127,13 @@ class HistoryCurves final : public Curves {
         std::shared_ptr<const History> history;
         std::span<const SeriesColumn> columns;
     };
+
+    // Why there is no figure; the whole gap is drawn as cached then.
+    std::string unknown_fragmentation() const {
+        if (fragmentation_.failed())
+            return "no disk space";
+        return curve_ ? "\u2026" : fmt::format("{:.0f} % done", 100 * fragmentation_.share());
+    }
 
     bool is_shown(const Other& other) const {
         return other.run >= hidden_runs_.size() || !hidden_runs_[other.run];
@@ -193,6 +208,9 @@ class HistoryCurves final : public Curves {
     std::shared_ptr<const History> history_;
     TimelineColumns shown_run_;
     std::span<const SeriesColumn> columns_;
+    FragmentationFollower fragmentation_;
+    std::shared_ptr<const FragmentationCurve> curve_;
+    std::span<const HeldColumn> held_;
     std::vector<std::unique_ptr<TimelineColumns>> other_columns_;  // by run
     std::vector<Other> others_;
     ShownSeries shown_ = {true, true, true, true};

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/release_units.h"
 #include "viz/draw/column_writer.h"
 #include "viz/draw/table.h"
 #include "viz/model/asked.h"
@@ -32,8 +33,14 @@ BlockStory tell(const History& history, const StoryQuestion& question, const Can
     return block_story(history, question.block, question.at, cancelled);
 }
 
-FreeSpace find_space(const History& history, const EventIndex& event, const Cancelled& cancelled) {
-    return free_space(memory_spans(history, event, cancelled));
+struct SpaceThen {
+    FreeSpace free;
+    Bytes fragmentation = 0;  // of it: what can't be given back
+};
+
+SpaceThen find_space(const History& history, const EventIndex& event, const Cancelled& cancelled) {
+    return {free_space(memory_spans(history, event, cancelled)),
+            fragmentation_at(history, event, cancelled)};
 }
 
 Leaks find_all_leaks(const History& history, const EventSpan& span, const Cancelled& cancelled) {
@@ -129,6 +136,9 @@ class InspectorView final : public View {
         };
         column.gap();
         part("free (reserved - active)", Series::reserved, Series::active, theme.cached);
+        if (const SpaceThen* const then = space_.answer(); then && then->fragmentation > 0)
+            column.figure("of that, fragmentation", format_bytes(then->fragmentation),
+                          theme.fragmentation);
         part("waiting for a device", Series::active, Series::allocated, std::nullopt);
         part("rounding", Series::active, Series::requested, theme.rounding);
         write_space(column);
@@ -136,9 +146,10 @@ class InspectorView final : public View {
     }
 
     void write_space(ColumnWriter& column) const {
-        const FreeSpace* const space = space_.answer();
-        if (space == nullptr)
+        const SpaceThen* const then = space_.answer();
+        if (then == nullptr)
             return;
+        const FreeSpace* const space = &then->free;
         column.figure("live blocks", format_count(space->blocks));
         if (space->held == 0)
             return;
@@ -225,7 +236,7 @@ class InspectorView final : public View {
     std::shared_ptr<const History> history_;
     std::optional<Instant> instant_;
     std::optional<EventSpan> span_;
-    Asked<EventIndex, FreeSpace> space_;
+    Asked<EventIndex, SpaceThen> space_;
     Asked<StoryQuestion, BlockStory> story_;
     Asked<EventSpan, Leaks> leaks_;
     float scroll_ = 0;

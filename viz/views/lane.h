@@ -19,6 +19,12 @@ struct LaneInput {
     std::shared_ptr<const TierLanes> tiers;  // of a run over tiers, once they are there
 };
 
+// A lane's rows, from the top.
+struct LaneRows {
+    std::vector<float> heights;  // pixels
+    std::size_t usual = 0;       // so many of them are worth shrinking the curves for
+};
+
 class Lane {
   public:
     Lane() = default;
@@ -26,14 +32,14 @@ class Lane {
     Lane& operator=(const Lane&) = delete;
     virtual ~Lane() = default;
 
-    // Takes in what is new, and says how many pixels of height it would fill; 0 if there is nothing
-    // to show. May be given less.
-    virtual float prepare(Frame& frame, const LaneInput& input) = 0;
+    // Takes in what is new, and gives the rows that there are; none if there is nothing to show.
+    virtual LaneRows prepare(Frame& frame, const LaneInput& input) = 0;
 
-    // Draws into `box`, which has the area's left and right; names go into the margin at its left.
-    // `mouse`, if it is over the box: what is under it goes to `card`.
-    virtual void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
-                      std::optional<ImVec2> mouse, HoverCard& card) = 0;
+    // Draws a row into `box`, which is as high as the row and has the area's left and right; its
+    // name goes into the margin at its left. `mouse`, if it is over the box: what is under it goes
+    // to `card`.
+    virtual void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+                      const Box& box, std::optional<ImVec2> mouse, HoverCard& card) = 0;
 
     // Something is being computed.
     virtual bool busy() const { return false; }

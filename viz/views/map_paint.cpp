@@ -21,8 +21,8 @@ bool is_ramp(BlockTrait trait) {
 // From small to large and from short to long: lighter and lighter, and of another hue every few
 // steps, so that classes side by side can be told apart without counting.
 Colour rising(double share) {
-    constexpr Colour kStops[] = {rgb(0x54479b), rgb(0x0072b2), rgb(0x12a08a), rgb(0x8fbf45),
-                                 rgb(0xf0e442)};
+    constexpr Colour kStops[] = {rgb(0x6a3d9a), rgb(0x2f6fd0), rgb(0x17a3b8),
+                                 rgb(0x4bb860), rgb(0xa6cf3a), rgb(0xf4e04d)};
     constexpr std::size_t kSteps = std::size(kStops) - 1;
     const double at = std::clamp(share, 0.0, 1.0) * kSteps;
     const std::size_t stop = std::min(static_cast<std::size_t>(at), kSteps - 1);
@@ -37,12 +37,9 @@ Colour hue(const Theme& theme, std::size_t index) {
 Colour class_colour(const Theme& theme, const BlockClasses& classes, std::size_t index) {
     const BlockClass& one = classes.all()[index];
     if (is_ramp(classes.trait())) {
-        // Heavy classes get more of the ramp: they are what there is to tell apart.
-        const auto last = static_cast<double>(std::max<std::size_t>(classes.all().size(), 2) - 1);
-        double below = one.weight / 2;
-        for (std::size_t i = 0; i < index; ++i)
-            below += classes.all()[i].weight;
-        return rising(0.4 * static_cast<double>(index) / last + 0.6 * below);
+        const std::size_t count = classes.all().size();
+        return rising(count < 2 ? 0.5
+                                : static_cast<double>(index) / static_cast<double>(count - 1));
     }
     if (one.rest)
         return mix(theme.plot, theme.text, 0.62);
@@ -173,11 +170,39 @@ std::string short_name(std::string name) {
     return name.substr(0, end) + "\u2026";
 }
 
-// Classes that stand in a row from small to large: one bar, and words at its ends.
-void draw_ramp_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
-                      const BlockClasses& classes) {
+// A box and a word for each class; false, and nothing drawn, where they need more than the line.
+bool draw_swatches(Canvas& canvas, const Box& box, const MapPaint& paint,
+                   const BlockClasses& classes, std::string BlockClass::*word) {
+    const auto walk = [&](bool draws) {
+        float x = box.left;
+        for (std::size_t i = 0; i < classes.all().size(); ++i)
+            x += swatch(canvas, x, box.top, paint.block(static_cast<std::uint8_t>(i)),
+                        classes.all()[i].*word, draws) +
+                 canvas.px(kApart);
+        return x - canvas.px(kApart);
+    };
+    const bool fits = walk(false) <= box.right;
+    if (fits)
+        walk(true);
+    return fits;
+}
+
+// Classes that stand in a row from small to large: by name, else by where each ends, else as one
+// bar with words at its ends.
+void draw_ramp_legend(Canvas& canvas, Box box, const MapPaint& paint, const BlockClasses& classes) {
     const std::vector<BlockClass>& all = classes.all();
     const Theme& theme = canvas.theme();
+    if (draw_swatches(canvas, box, paint, classes, &BlockClass::name))
+        return;
+    if (classes.trait() == BlockTrait::size) {
+        constexpr std::string_view kUpTo = "up to";
+        const float words = canvas.text_width(kUpTo) + canvas.px(kGap);
+        if (draw_swatches(canvas, {box.left + words, box.top, box.right, box.bottom}, paint,
+                          classes, &BlockClass::end)) {
+            canvas.text({box.left, box.top}, kUpTo, theme.faint_text);
+            return;
+        }
+    }
     float x = box.left;
     x += canvas.text({x, box.top}, all.front().name, theme.text) + canvas.px(kGap);
     const float step = canvas.px(14);

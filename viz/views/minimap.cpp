@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "viz/draw/time_area.h"
 #include "viz/model/mark_places.h"
+#include "viz/views/hit_ticks.h"
 #include "viz/views/tier_follower.h"
 #include "viz/views/timeline_plot.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr float kEdge = 6;  // points: an edge's reach
 constexpr float kPad = 3;   // points
 constexpr float kTick = 5;  // points
+constexpr float kHits = 4;  // points of height
 constexpr std::size_t kMarksAFrame = 1U << 16U;
 constexpr double kHeadroom = 1.05;
 
@@ -33,6 +35,10 @@ class Minimap final : public View {
         const Window shown = frame.camera.window();
         frame.canvas.fill(box, frame.canvas.theme().plot);
         draw_curve(frame, *run, box, shown);
+        hits_.draw(
+            frame,
+            {box.left, box.bottom - std::round(frame.canvas.px(kHits)), box.right, box.bottom},
+            {0, std::max<Position>(frame.camera.extent(), 1)});
         draw_ticks(frame, *run, box);
         draw_window(frame, box, shown);
         if (!frame.still)
@@ -127,8 +133,8 @@ class Minimap final : public View {
         draw_kind(MarkKind::lost, theme.warning);
         draw_kind(MarkKind::out_of_memory, theme.problem);
         const std::size_t events = run.history->counts().events;
-        for (const Finding& finding : frame.session.findings) {
-            if (finding.event >= events || frame.selection.run != 0)
+        for (const Finding& finding : run.findings) {
+            if (finding.event >= events)
                 continue;
             const float x = std::floor(
                 to_x(frame, box, run.history->position(frame.camera.unit(), finding.event)));
@@ -229,6 +235,7 @@ class Minimap final : public View {
     TimelineColumns columns_;
     TierFollower tiers_;
     MarkPlaces marks_;
+    HitTicks hits_;
     std::vector<LevelColumn> levels_;
     std::vector<LevelColumn> outer_;
     bool more_marks_ = false;

@@ -178,11 +178,13 @@ class OverviewView final : public View {
         const Bytes reserved = summary.at_peak[Series::reserved];
         const Bytes allocated = summary.at_peak[Series::allocated];
         const Bytes requested = summary.at_peak[Series::requested];
-        std::string words =
-            fmt::format("{} of the reserved memory lies idle ({}), {} is lost to rounding.",
-                        format_bytes(reserved - std::min(reserved, allocated)),
-                        percent(reserved - std::min(reserved, allocated), reserved),
-                        format_bytes(allocated - std::min(allocated, requested)));
+        const Bytes idle = reserved - std::min(reserved, allocated);
+        std::string words = fmt::format(
+            "{} of the reserved memory lies idle ({}), {} of that in "
+            "fragments between blocks; {} is lost to rounding.",
+            format_bytes(idle), percent(idle, reserved),
+            format_bytes(std::min(summary.fragmentation, idle)),
+            format_bytes(allocated - std::min(allocated, requested)));
         if (summary.most_reserved > reserved)
             words +=
                 fmt::format(" At most {} were ever reserved.", format_bytes(summary.most_reserved));
@@ -331,8 +333,11 @@ class OverviewView final : public View {
 
     void draw_findings(Frame& frame, Writer& writer) const {
         const Theme& theme = frame.canvas.theme();
-        const std::vector<Finding>& findings = frame.session.findings;
-        const LoadState& state = frame.session.findings_state;
+        const ViewedRun* const run = frame.session.shown(frame.selection.run);
+        if (run == nullptr)
+            return;
+        const std::vector<Finding>& findings = run->findings;
+        const LoadState& state = run->findings_state;
         if (!writer.has_room(3) || (findings.empty() && state.phase == LoadState::Phase::waiting))
             return;
         writer.heading("Findings");
@@ -364,7 +369,7 @@ class OverviewView final : public View {
         const Box all{writer.box.left, writer.box.top, writer.box.right,
                       writer.box.top + writer.line() * static_cast<float>(lines.size())};
         if (clicked_line(frame, all, fmt::format("finding {}", index))) {
-            const auto history = frame.session.runs.front().history;
+            const auto history = shown_history(frame);
             if (history && finding.event != kNever)
                 go_to_event(frame, *history, finding.event);
             frame.selection.wanted_view = "findings";

@@ -14,33 +14,26 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kRows = 6;
+constexpr std::size_t kUsualRows = 6;
 constexpr float kRowHeight = 24;       // points
 constexpr std::size_t kWorthAnew = 8;  // counted anew when the run has grown by this part
 
 class StreamLane final : public Lane {
   public:
-    float prepare(Frame& frame, const LaneInput& input) override {
+    LaneRows prepare(Frame& frame, const LaneInput& input) override {
         if (!input.run.history || input.run.history->streams().size() < 2 ||
             input.run.history->counts().events == 0)
-            return 0;
+            return {};
         follow(frame, input.run.history);
-        rows_ = std::min(input.run.history->streams().size(), kRows);
-        return static_cast<float>(rows_) * std::round(frame.canvas.px(kRowHeight));
+        const std::size_t rows =
+            std::min(input.run.history->streams().size(), StreamDensity::kStreams);
+        return {std::vector<float>(rows, std::round(frame.canvas.px(kRowHeight))), kUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
-              std::optional<ImVec2> mouse, HoverCard& card) override {
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
         count(frame, area, *input.run.history);
-        const float height = std::round(frame.canvas.px(kRowHeight));
-        Box row = box;
-        for (std::size_t stream = 0; stream < rows_; ++stream) {
-            row.bottom = row.top + height;
-            if (row.bottom > box.bottom + 0.5F)
-                return;
-            draw_row(frame, area, *input.run.history, stream, row, mouse, card);
-            row.top = row.bottom;
-        }
+        draw_row(frame, area, *input.run.history, row, box, mouse, card);
     }
 
     bool busy() const override { return job_.running(); }
@@ -109,7 +102,8 @@ class StreamLane final : public Lane {
                   const Box& row, std::optional<ImVec2> mouse, HoverCard& card) const {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        draw_lane_name(canvas, row, fmt::format("stream {}", stream));
+        draw_lane_name(canvas, row,
+                       is_rest(history, stream) ? "others" : fmt::format("stream {}", stream));
         const float middle = std::round((row.top + row.bottom) / 2);
         const float half = middle - row.top - 2;
         canvas.horizontal(middle, row.left, row.right, theme.grid);
@@ -127,6 +121,11 @@ class StreamLane final : public Lane {
         }
         if (mouse && mouse->y >= row.top && mouse->y < row.bottom)
             describe(history, stream, mouse->x - area.box().left, canvas, card);
+    }
+
+    // The last row stands for all further streams.
+    static bool is_rest(const History& history, std::size_t row) {
+        return row + 1 == StreamDensity::kStreams && history.streams().size() > row + 1;
     }
 
     float height_of(double count, float half) const {
@@ -150,8 +149,11 @@ class StreamLane final : public Lane {
         const auto words = [](double count) {
             return format_count(static_cast<std::uint64_t>(std::llround(count)));
         };
-        card.head(fmt::format("stream {} (handle {:#x}), in this pixel", stream,
-                              history.streams()[stream]));
+        card.head(is_rest(history, stream)
+                      ? fmt::format("{} other streams, in this pixel",
+                                    format_count(history.streams().size() - stream))
+                      : fmt::format("stream {} (handle {:#x}), in this pixel", stream,
+                                    history.streams()[stream]));
         card.row(theme.allocated, "allocations", words(counts.allocations));
         card.row(theme.faint_text, "frees", words(counts.frees));
         card.row(theme.active, "of these, awaited by a device", words(counts.waiting));
@@ -163,7 +165,6 @@ class StreamLane final : public Lane {
     Job<Density> job_;
     Density density_;
     std::shared_ptr<const History> history_;
-    std::size_t rows_ = 0;
     std::size_t streams_ = 1;
     std::size_t events_ = 0;
     Window window_{0, 0};

@@ -49,10 +49,10 @@ constexpr PassageRow kPassageRows[] = {
 
 class TierLane final : public Lane {
   public:
-    float prepare(Frame& frame, const LaneInput& input) override {
+    LaneRows prepare(Frame& frame, const LaneInput& input) override {
         rows_.clear();
         if (!input.run.tiers || !input.tiers)
-            return 0;
+            return {};
         const TierRun& run = *input.run.tiers;
         add_spaces(run, Tier::gpu);
         add_moves(*input.tiers, Passage::gpu_host);
@@ -60,25 +60,20 @@ class TierLane final : public Lane {
         add_spaces(run, Tier::host);
         add_moves(*input.tiers, Passage::host_disk);
         add_spaces(run, Tier::disk);
-        float height = 0;
+        LaneRows rows;
         for (const Row& row : rows_)
-            height += height_of(frame.canvas, row);
-        return height;
+            rows.heights.push_back(height_of(frame.canvas, row));
+        rows.usual = rows_.size();
+        return rows;
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, const Box& box,
-              std::optional<ImVec2> mouse, HoverCard& card) override {
-        Box place = box;
-        for (const Row& row : rows_) {
-            place.bottom = place.top + height_of(frame.canvas, row);
-            if (place.bottom > box.bottom + 0.5F)
-                return;
-            if (row.moves == nullptr)
-                draw_space(frame, area, input, row.space, place, mouse, card);
-            else
-                draw_moves(frame, area, *input.tiers, *row.moves, place, mouse, card);
-            place.top = place.bottom;
-        }
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t index,
+              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
+        const Row& row = rows_[index];
+        if (row.moves == nullptr)
+            draw_space(frame, area, input, row.space, box, mouse, card);
+        else
+            draw_moves(frame, area, *input.tiers, *row.moves, box, mouse, card);
     }
 
   private:

@@ -9,6 +9,8 @@
 #include "viz/model/axis_ticks.h"
 #include "viz/model/moment.h"
 #include "viz/views/curves.h"
+#include "viz/views/hit_ticks.h"
+#include "viz/views/lane_stack.h"
 #include "viz/views/tier_follower.h"
 #include "viz/views/timeline_marks.h"
 #include "viz/views/view.h"
@@ -19,9 +21,8 @@ namespace {
 constexpr std::size_t kMarksAFrame = 1U << 16U;
 constexpr double kHeadroom = 1.10;      // above what is highest
 constexpr double kNearCapacity = 1.35;  // so near, the capacity is in view as well
-constexpr float kLeastPlot = 90;        // points of height that lanes leave to the curves
-constexpr double kLanesShare = 0.62;    // of the height, at most
 constexpr float kPad = 6;               // points
+constexpr float kHitsHeight = 4;        // points
 
 // The parts of the view, from the top.
 struct TimelineBoxes {
@@ -52,9 +53,7 @@ class TimelineView final : public View {
     }
 
     bool busy() const override {
-        return more_marks_ || tiers_.busy() ||
-               std::any_of(lanes_.begin(), lanes_.end(),
-                           [](const auto& lane) { return lane->busy(); });
+        return more_marks_ || tiers_.busy() || history_curves_->busy() || lanes_.busy();
     }
 
   private:
@@ -87,9 +86,13 @@ class TimelineView final : public View {
         if (input.run.history && boxes.marks.height() > 0)
             draw_marks(frame, area, *input.run.history, marks_, boxes.marks, boxes.plot, mouse,
                        card);
-        draw_lanes(frame, input, area, boxes.lanes, mouse, card);
+        lanes_.draw(frame, input, area, boxes.lanes, mouse, card);
         area.draw_cursors();
         area.draw_axis();
+        const float axis = boxes.whole.bottom + 1;
+        hits_.draw(frame,
+                   {boxes.whole.left, axis, boxes.whole.right, axis + canvas.px(kHitsHeight)},
+                   frame.camera.window());
         select_clicked(frame, input, area);
         if (mouse) {
             card.draw(canvas, *mouse, frame.area);
@@ -108,39 +111,11 @@ class TimelineView final : public View {
         const float top = std::round(boxes.legend.bottom + pad / 2);
         const float marks = input.run.history ? marks_height(canvas, marks_) : 0;
         boxes.marks = {across.left, top, across.right, top + marks};
-        float wanted = 0;
-        lane_heights_.clear();
-        for (const auto& lane : lanes_) {
-            lane_heights_.push_back(std::round(lane->prepare(frame, input)));
-            wanted += lane_heights_.back() > 0 ? lane_heights_.back() + pad : 0;
-        }
-        const float room = bottom - boxes.marks.bottom;
-        const float most = std::max(
-            0.0F, std::min(room - canvas.px(kLeastPlot), room * static_cast<float>(kLanesShare)));
-        const float lanes = std::floor(std::min(wanted, most));
+        const float lanes = lanes_.prepare(frame, input, bottom - boxes.marks.bottom);
         boxes.plot = {across.left, boxes.marks.bottom, across.right, bottom - lanes};
         boxes.lanes = {across.left, boxes.plot.bottom, across.right, bottom};
         boxes.whole = {across.left, boxes.marks.top, across.right, bottom};
         return boxes;
-    }
-
-    void draw_lanes(Frame& frame, const LaneInput& input, const TimeArea& area, const Box& box,
-                    std::optional<ImVec2> mouse, HoverCard& card) {
-        Canvas& canvas = frame.canvas;
-        const float pad = std::round(canvas.px(kPad));
-        canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
-        float top = box.top;
-        for (std::size_t i = 0; i < lanes_.size(); ++i) {
-            if (lane_heights_[i] <= 0)
-                continue;
-            top += pad;
-            const Box place{box.left, top, box.right, std::min(top + lane_heights_[i], box.bottom)};
-            if (place.height() < 1)
-                return;
-            const bool over = mouse && place.contains(*mouse);
-            lanes_[i]->draw(frame, area, input, place, over ? mouse : std::nullopt, card);
-            top = place.bottom;
-        }
     }
 
     // Room for the switch at the right of the legend.
@@ -223,10 +198,10 @@ class TimelineView final : public View {
 
     std::unique_ptr<Curves> history_curves_ = history_curves();
     std::unique_ptr<Curves> tier_curves_ = tier_curves();
-    std::vector<std::unique_ptr<Lane>> lanes_ = make_lanes();
-    std::vector<float> lane_heights_;
+    LaneStack lanes_{make_lanes()};
     TierFollower tiers_;
     MarkPlaces marks_;
+    HitTicks hits_;
     bool more_marks_ = false;
     bool to_capacity_ = false;
 };

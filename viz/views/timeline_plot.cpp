@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -53,14 +54,12 @@ class BandPainter {
 };
 
 // One layer of all columns: between two heights of each.
-template <class Low, class High>
-void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-                Colour colour, const Low& low, const High& high) {
+void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLayers> columns,
+                Colour colour, Bytes ColumnLayers::*low, Bytes ColumnLayers::*high) {
     BandPainter painter(canvas, scale.box.left, colour);
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        const ColumnLayers layers = layers_of(columns[i]);
-        painter.column(i, scale.y(high(layers)), scale.y(low(layers)));
-    }
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        painter.column(i, scale.y(columns[i].*high),
+                       low == nullptr ? scale.box.bottom : scale.y(columns[i].*low));
     painter.flush();
 }
 
@@ -122,26 +121,28 @@ void draw_byte_axis(Canvas& canvas, const ByteScale& scale) {
 }
 
 void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-                 const ShownSeries& shown) {
+                 std::span<const HeldColumn> held, const ShownSeries& shown) {
     const Theme& theme = canvas.theme();
     const auto is_shown = [&shown](Series series) {
         return shown[static_cast<std::size_t>(series)];
     };
-    const auto zero = [](const ColumnLayers&) { return Bytes{0}; };
-    const auto requested = [](const ColumnLayers& layers) { return layers.requested; };
-    const auto allocated = [](const ColumnLayers& layers) { return layers.allocated; };
-    const auto swing = [](const ColumnLayers& layers) { return layers.swing; };
-    const auto waiting = [](const ColumnLayers& layers) { return layers.waiting; };
-    const auto cached = [](const ColumnLayers& layers) { return layers.cached; };
-    if (is_shown(Series::reserved))
-        draw_layer(canvas, scale, columns, theme.cached, swing, cached);
+    std::vector<ColumnLayers> layers(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        layers[i] = layers_of(columns[i], i < held.size() ? held[i].max : 0);
+    const auto layer = [&](Colour colour, Bytes ColumnLayers::*low, Bytes ColumnLayers::*high) {
+        draw_layer(canvas, scale, layers, colour, low, high);
+    };
+    if (is_shown(Series::reserved)) {
+        layer(theme.cached, &ColumnLayers::swing, &ColumnLayers::cached);
+        layer(theme.fragmentation, &ColumnLayers::waiting, &ColumnLayers::fragmentation);
+    }
     if (is_shown(Series::active))
-        draw_layer(canvas, scale, columns, theme.active, swing, waiting);
+        layer(theme.active, &ColumnLayers::swing, &ColumnLayers::waiting);
     if (is_shown(Series::allocated)) {
-        draw_layer(canvas, scale, columns, swing_colour(theme), allocated, swing);
-        draw_layer(canvas, scale, columns, theme.allocated, zero, allocated);
+        layer(swing_colour(theme), &ColumnLayers::allocated, &ColumnLayers::swing);
+        layer(theme.allocated, nullptr, &ColumnLayers::allocated);
         if (is_shown(Series::requested))
-            draw_layer(canvas, scale, columns, theme.rounding, requested, allocated);
+            layer(theme.rounding, &ColumnLayers::requested, &ColumnLayers::allocated);
     }
     if (is_shown(Series::requested))
         draw_dots(canvas, scale, columns, Series::requested, std::round(canvas.px(2)));

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "replay/timeline/fragmentation_curve.h"
 #include "viz/draw/canvas.h"
 #include "viz/model/level_pyramid.h"
 #include "viz/model/timeline_columns.h"
@@ -33,9 +34,10 @@ Colour swing_colour(const Theme& theme);
 // Lines across the plot and their labels in the margin at its left.
 void draw_byte_axis(Canvas& canvas, const ByteScale& scale);
 
-// The columns stand side by side from the box's left, a pixel each.
+// The columns stand side by side from the box's left, a pixel each. `held` are as many, or none:
+// then what is free and can't be given back is drawn as cached.
 void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-                 const ShownSeries& shown);
+                 std::span<const HeldColumn> held, const ShownSeries& shown);
 
 // A line `thick` pixels high, from a column's least value to its largest.
 void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,

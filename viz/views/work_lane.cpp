@@ -89,27 +89,20 @@ std::string_view words_of(StallCause cause) {
 
 class WorkLane final : public Lane {
   public:
-    float prepare(Frame& frame, const LaneInput& input) override {
+    LaneRows prepare(Frame& frame, const LaneInput& input) override {
         if (lanes_ != input.tiers) {
             lanes_ = input.tiers;
             rows_.clear();
             if (lanes_ && input.run.tiers)
                 make_rows(*input.run.tiers);
         }
-        return static_cast<float>(rows_.size()) * std::round(frame.canvas.px(kRowHeight));
+        return {std::vector<float>(rows_.size(), std::round(frame.canvas.px(kRowHeight))),
+                rows_.size()};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& /*input*/, const Box& box,
-              std::optional<ImVec2> mouse, HoverCard& card) override {
-        const float height = std::round(frame.canvas.px(kRowHeight));
-        Box place = box;
-        for (const WorkRow& row : rows_) {
-            place.bottom = place.top + height;
-            if (place.bottom > box.bottom + 0.5F)
-                return;
-            draw_row(frame, area, row, place, mouse, card);
-            place.top = place.bottom;
-        }
+    void draw(Frame& frame, const TimeArea& area, const LaneInput& /*input*/, std::size_t row,
+              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
+        draw_row(frame, area, rows_[row], box, mouse, card);
     }
 
   private:

@@ -2,6 +2,7 @@
 #include "replay/timeline/occupancy.h"
 
 #include <cmath>
+#include <set>
 
 #include <catch2/catch.hpp>
 
@@ -235,7 +236,43 @@ TEST_CASE("classes are the heaviest, and all others are one") {
     const BlockClasses sizes = BlockClasses::of(*history, BlockTrait::size, 3);
     CHECK(sizes.all().size() <= 3);
     CHECK(sizes.of(history->block(20)) == 0);
+    CHECK(sizes.all().front().name == "below " + sizes.all().front().end);
     const BlockClasses lives = BlockClasses::of(*history, BlockTrait::life);
     CHECK(lives.all()[lives.of(history->block(0))].name == "never freed");
     CHECK(BlockClasses::of(*history, BlockTrait::stack).trivial());
+}
+
+TEST_CASE("sizes that hold most are told apart, however near they are", "[occupancy]") {
+    SmallHistory steps;
+    // Nearly all lies in three sizes of one power of two, one of them far before the others.
+    for (std::uint64_t i = 0; i < 300; ++i)
+        steps.allocate(i, i % 3 == 0 ? 9_MiB : i % 3 == 1 ? 11_MiB : 13_MiB);
+    for (std::uint64_t i = 300; i < 3000; ++i)
+        steps.allocate(i, 11_MiB);
+    steps.allocate(3000, 512);
+    steps.allocate(3001, 40_MiB);
+    const auto history = steps.build();
+    const BlockClasses classes = BlockClasses::of(*history, BlockTrait::size);
+    CHECK(classes.all().size() <= 8);
+    std::set<std::uint8_t> kinds;
+    for (const BlockIndex block : {0U, 1U, 2U, 3000U, 3001U})
+        kinds.insert(classes.of(history->block(block)));
+    CHECK(kinds.size() == 5);
+    CHECK(classes.all()[classes.of(history->block(1))].name == "10 to 12 MiB");
+    CHECK(classes.all()[classes.of(history->block(3000))].name == "below 640 B");
+    CHECK(classes.all()[classes.of(history->block(3001))].name == "40 to 48 MiB");
+    double sum = 0;
+    for (const BlockClass& one : classes.all())
+        sum += one.weight;
+    CHECK(sum == Approx(1));
+    // Sizes at the ends of the range, also of blocks that come later, are in a class.
+    const auto odd = SmallHistory()
+                         .allocate(1, 0, {.address = 1})
+                         .allocate(2, 1, {.address = 2})
+                         .allocate(3, ~Bytes{0}, {.address = 3})
+                         .build();
+    const BlockClasses ends = BlockClasses::of(*odd, BlockTrait::size);
+    CHECK(ends.of(odd->block(0)) == 0);
+    CHECK(ends.of(odd->block(2)) == ends.all().size() - 1);
+    CHECK(classes.of(odd->block(2)) == classes.all().size() - 1);
 }

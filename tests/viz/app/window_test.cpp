@@ -1,17 +1,22 @@
 // The real window: a display without a screen, mouse and keys as the X server hands them out, and
 // what the program then says that it shows.
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "tests/support/live_folder.h"
 #include "tests/viz/app/processes.h"
 #include "viz/headless/png.h"
+#include "viz/shell/layout.h"
 
 namespace tidemark::viz {
 namespace {
@@ -28,12 +33,15 @@ constexpr int kY = 260;
 // A running viewer with everything around it.
 class Driven {
   public:
-    Driven() {
+    explicit Driven(const std::vector<std::string>& words = {kSample, "--view", "timeline"},
+                    const std::string& scale = "1") {
         std::filesystem::create_directories(folder_);
+        std::vector<std::string> all{
+            TIDEMARK_VIEW_PROGRAM, "--size",     "1200x820",   "--scale",         scale,
+            "--built-in-font",     "--state-to", state_path(), "--screenshot-to", picture_path()};
+        all.insert(all.end(), words.begin(), words.end());
         program_ = std::make_unique<support::Running>(
-            std::vector<std::string>{TIDEMARK_VIEW_PROGRAM, kSample, "--size", "1200x820",
-                                     "--scale", "1", "--built-in-font", "--view", "timeline",
-                                     "--state-to", state_path(), "--screenshot-to", picture_path()},
+            all,
             // What OpenGL's drivers never free is no leak of ours; LeakSanitizer can't tell.
             support::Environment{{"DISPLAY", display_.name()},
                                  {"LIBGL_ALWAYS_SOFTWARE", "1"},
@@ -72,6 +80,10 @@ class Driven {
     void type(const std::string& name) { act({"key", name}); }
 
     void point(int x, int y) { act({"mousemove", std::to_string(x), std::to_string(y)}); }
+
+    void click(int x, int y) {
+        act({"mousemove", std::to_string(x), std::to_string(y), "click", "1"});
+    }
 
     // Waits until the state is so; the test fails if it never is.
     template <class Met>
@@ -240,6 +252,42 @@ TEST_CASE("the window does what mouse and keys say") {
         viewer.expect("a light theme", [](const json& state) { return state["dark"] == false; });
     }
 
+    SECTION("a row of a table is selected by a click, and a click on a title sorts") {
+        Splits splits;
+        splits.strip_height = 54;
+        const Box table = lay_out(1200, 820, 1, 13, splits).table;
+        const int row = static_cast<int>(table.bottom) - 40;
+        viewer.click(60, row);
+        const json first = viewer.expect(
+            "a selected block", [](const json& state) { return !state["block"].is_null(); });
+        viewer.click(40, static_cast<int>(table.top) + 34);
+        viewer.point(60, row);
+        viewer.expect("another row there", [&first](const json& state) {
+            return !state["hot_block"].is_null() && state["hot_block"] != first["block"] &&
+                   state["block"] == first["block"];
+        });
+    }
+
+    SECTION("with nothing to do it draws nothing") {
+        viewer.point(5, 5);
+        const auto next_theme = [&viewer] {
+            const bool dark = viewer.state()["dark"].get<bool>();
+            viewer.type("t");
+            return viewer
+                .expect("another theme",
+                        [dark](const json& state) { return state["dark"] != dark; })
+                .at("frame")
+                .get<std::int64_t>();
+        };
+        // Long enough for all that goes on by itself to end: hover, settling, findings.
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        const std::int64_t rested = next_theme();
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        // It draws a few frames for each of the two keys that went down and up; 120 if it didn't
+        // rest.
+        CHECK(next_theme() - rested < 40);
+    }
+
     SECTION("what it shows last is what the graphics card drew") {
         viewer.type("ctrl+q");
         CHECK(viewer.program().wait() == 0);
@@ -254,6 +302,99 @@ TEST_CASE("the window does what mouse and keys say") {
         CHECK(ground > picture->pixels.size() / 20);
         CHECK(ground < picture->pixels.size() * 19 / 20);
     }
+}
+
+TEST_CASE("at twice the size the window is drawn and driven alike") {
+    if (!can_run())
+        return;
+    Driven viewer({kSample, "--view", "timeline"}, "2");
+    REQUIRE(viewer.has_display());
+    loaded(viewer);
+    // Menu, and its way out; then a cursor.
+    viewer.click(40, 24);
+    viewer.expect("the menu", [](const json& state) { return state["popup"] == "menu"; });
+    viewer.type("Escape");
+    viewer.expect("the views", [](const json& state) { return state["popup"] == ""; });
+    viewer.click(400, 560);
+    viewer.expect("a cursor", [](const json& state) {
+        return !state["cursor"].is_null() && state["cursor"] == state["hover"];
+    });
+    viewer.type("ctrl+q");
+    CHECK(viewer.program().wait() == 0);
+}
+
+TEST_CASE("a window without a file shows what can be attached, also what starts later") {
+    if (!can_run())
+        return;
+    support::LiveFolder folder;
+    Driven viewer(std::vector<std::string>{});
+    REQUIRE(viewer.has_display());
+    viewer.expect("an empty page", [](const json& state) { return state["page"] == "empty"; });
+    support::Running program({TIDEMARK_LIVE_EXAMPLE, "--name", "trainer", "--rate", "5000"}, {},
+                             "/dev/null");
+    // Its button stands somewhere below the examples, as soon as the window has seen it.
+    bool is_shown = false;
+    for (int turn = 0; turn < 20 && !is_shown; ++turn)
+        for (int y = 300; y < 600 && !is_shown; y += 20) {
+            viewer.click(330, y);
+            is_shown = viewer.state()["runs"] == 1;
+        }
+    viewer.expect("the program", [](const json& state) {
+        return state["live"] == "live" && state["page"] == "views" && state["extent"] > 1000;
+    });
+}
+
+TEST_CASE("a living program is followed, paused, outlived, and its successor attached") {
+    if (!can_run())
+        return;
+    support::LiveFolder folder;
+    const std::vector<std::string> words{TIDEMARK_LIVE_EXAMPLE, "--name", "trainer", "--rate",
+                                         "5000"};
+    auto program = std::make_unique<support::Running>(words, support::Environment{}, "/dev/null");
+    REQUIRE(wait_until([&folder] {
+        std::error_code ignored;
+        return !std::filesystem::is_empty(folder.path() / "run", ignored) && !ignored;
+    }));
+    Driven viewer({"--attach", "trainer", "--view", "timeline"});
+    REQUIRE(viewer.has_display());
+    const auto grown = [&viewer](const json& than) {
+        return viewer.expect("a longer run", [&than](const json& state) {
+            return state["live"] == "live" && state["page"] == "views" &&
+                   state["extent"] > than["extent"] && state["window"][1] == state["extent"];
+        });
+    };
+    const json first = grown({{"extent", 1000}});
+    grown(first);
+
+    viewer.type("space");
+    viewer.expect("a pause", [](const json& state) { return state["live"] == "paused"; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // what was on its way is there
+    const json paused = viewer.state();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    CHECK(viewer.state()["extent"] == paused["extent"]);
+    viewer.type("space");
+    const json last = grown(paused);
+
+    program.reset();  // killed
+    const json ended =
+        viewer.expect("its end", [](const json& state) { return state["live"] == "ended"; });
+    CHECK(ended["page"] == "views");
+    CHECK(ended["extent"] >= last["extent"]);
+    viewer.type("g");
+    viewer.expect("its peak", [](const json& state) { return !state["cursor"].is_null(); });
+
+    program = std::make_unique<support::Running>(words, support::Environment{}, "/dev/null");
+    // The button for it is somewhere in the status line, as soon as the window has seen it.
+    bool is_attached = false;
+    for (int turn = 0; turn < 20 && !is_attached; ++turn)
+        for (int x = 500; x < 960 && !is_attached; x += 60) {
+            viewer.click(x, 808);
+            is_attached = viewer.state()["runs"] == 2;
+        }
+    const json again = viewer.expect("the new one", [](const json& state) {
+        return state["live"] == "live" && state["run"] == 1;
+    });
+    CHECK(again["runs"] == 2);
 }
 
 }  // namespace tidemark::viz

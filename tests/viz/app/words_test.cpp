@@ -59,6 +59,7 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
     refused({kSample, "--theme", "blue"}, "--theme", "dark, light");
     refused({kSample, "--view", "adress-map"}, "--view", "did you mean address-map?");
     refused({kSample, "--goto", "t=nonsense"}, "--goto", "");
+    refused({kSample, "--find", ">1x"}, "--find", ">=1MiB");
     refused({kSample, "--memory", "much"}, "--memory", "");
     refused({"--png", "out.png"}, "--png", "FILE");
     refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");

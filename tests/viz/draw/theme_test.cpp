@@ -1,6 +1,8 @@
 // Colours can be read and told apart.
 #include "viz/draw/theme.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -32,7 +34,57 @@ double lightness(Colour colour) {
     return y <= 216.0 / 24389 ? y * 24389 / 27 : 116 * std::cbrt(y) - 16;
 }
 
+// Linear light as people see it who lack a kind of cone: Machado, Oliveira and Fernandes, "A
+// Physiologically-based Model for Simulation of Color Vision Deficiency" (2009).
+using Sight = std::array<std::array<double, 3>, 3>;
+constexpr Sight kSights[] = {
+    {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+    {{{0.152286, 1.052583, -0.204868},
+      {0.114503, 0.786281, 0.099216},
+      {-0.003882, -0.048116, 1.051998}}},
+    {{{0.367322, 0.860646, -0.227968},
+      {0.280085, 0.672501, 0.047413},
+      {-0.011820, 0.042940, 0.968881}}},
+    {{{1.255528, -0.076749, -0.178779},
+      {-0.078411, 0.930809, 0.147602},
+      {0.004733, 0.691367, 0.303900}}},
+};
+
+// In Oklab, whose distances are about even to the eye; 0 to 100.
+std::array<double, 3> seen(Colour colour, const Sight& sight) {
+    const double light[] = {part(colour, 0), part(colour, 8), part(colour, 16)};
+    double to[3];
+    for (std::size_t i = 0; i < 3; ++i)
+        to[i] = std::clamp(sight[i][0] * light[0] + sight[i][1] * light[1] + sight[i][2] * light[2],
+                           0.0, 1.0);
+    const double l = std::cbrt(0.4122214708 * to[0] + 0.5363325363 * to[1] + 0.0514459929 * to[2]);
+    const double m = std::cbrt(0.2119034982 * to[0] + 0.6806995451 * to[1] + 0.1073969566 * to[2]);
+    const double s = std::cbrt(0.0883024619 * to[0] + 0.2817188376 * to[1] + 0.6299787005 * to[2]);
+    return {100 * (0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s),
+            100 * (1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s),
+            100 * (0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s)};
+}
+
+double apart(Colour a, Colour b, const Sight& sight) {
+    const auto one = seen(a, sight);
+    const auto other = seen(b, sight);
+    return std::hypot(one[0] - other[0], one[1] - other[1], one[2] - other[2]);
+}
+
 }  // namespace
+
+TEST_CASE("the gaps between the curves look different to everybody") {
+    const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
+    for (const Sight& sight : kSights) {
+        CAPTURE(theme.dark, &sight - kSights);
+        for (const Colour other : {theme.cached, theme.rounding, theme.active, theme.allocated,
+                                   theme.problem, theme.plot})
+            CHECK(apart(theme.fragmentation, other, sight) > 11);
+        CHECK(apart(theme.cached, theme.rounding, sight) > 8);
+        CHECK(apart(theme.cached, theme.plot, sight) > 6);
+        CHECK(apart(theme.rounding, theme.allocated, sight) > 15);
+    }
+}
 
 TEST_CASE("text can be read on every ground, in both themes") {
     const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];

@@ -142,6 +142,7 @@ TEST_CASE("a follower shows the past, then what comes, then the end", "[live][vi
         runs.wait();
         before = session.runs[0].history->counts().events;
     }
+    runs.poll();
     CHECK(session.runs[0].live->alive);
     CHECK(runs.following());
     CHECK(session.runs[0].state.phase == viz::LoadState::Phase::ready);
@@ -244,8 +245,11 @@ TEST_CASE("several programs are followed at once", "[live][viz]") {
 
 TEST_CASE("who comes late or was paused goes on from what lives", "[live][viz]") {
     const LiveFolder folder;
-    auto publisher = Publisher::start(
-        {.name = "long", .recording = folder.file("a.tml"), .history_limit = 1_MiB});
+    // The ring is small, so that most is in the recording when work() has ended.
+    auto publisher = Publisher::start({.name = "long",
+                                       .recording = folder.file("a.tml"),
+                                       .history_limit = 1_MiB,
+                                       .ring_slots = 1U << 14U});
     REQUIRE(publisher);
     Worker worker(**publisher);
     const auto work = [&] {
@@ -346,6 +350,49 @@ TEST_CASE("a history that is full is begun anew with what lives", "[live][viz][p
         RC_ASSERT((*feed)->counts().records == sequence);
     };
     CHECK(support::counterexample(support::effort(10), holds) == "");
+}
+
+TEST_CASE("names count from where they are defined", "[live][viz]") {
+    live::Header header;
+    header.devices = 1;
+    const auto feed = viz::LiveFeed::create(header, 1 << 20);
+    REQUIRE(feed);
+    constexpr std::uint32_t kRing = 3U << live::kNumberBits;
+    std::uint64_t address = 0;
+    const auto block = [&](std::uint32_t site, std::uint16_t stream) {
+        return Record{.address = ++address,
+                      .size = 1,
+                      .extra = 1,
+                      .site = kRing | site,
+                      .stream = stream,
+                      .kind = RecordKind::allocate};
+    };
+    Record text;
+    std::memcpy(static_cast<void*>(&text), "weights", 7);
+    REQUIRE((*feed)->add(
+        {.found = true,
+         .records = {block(1, 1),
+                     {.size = 7, .site = kRing | 9, .kind = RecordKind::string},
+                     text,
+                     block(1, 1),
+                     {.address = kRing | 9, .site = kRing | 1, .kind = RecordKind::site},
+                     block(1, 1),
+                     {.extra = 0xabc, .site = kRing, .stream = 1, .kind = RecordKind::stream},
+                     block(1, 1),
+                     block(1, 0),
+                     block(2, 1)}}));
+
+    const auto history = (*feed)->history();
+    REQUIRE(history->counts().blocks == 6);
+    std::vector<std::pair<std::string, std::uint64_t>> seen;
+    for (BlockIndex i = 0; i < 6; ++i) {
+        const Site site = history->site(history->block(i).site);
+        seen.emplace_back(history->strings()[site.tag],
+                          history->streams()[to_integer(site.stream)]);
+    }
+    CHECK(seen ==
+          std::vector<std::pair<std::string, std::uint64_t>>{
+              {"", 0}, {"", 0}, {"weights", 0}, {"weights", 0xabc}, {"weights", 0}, {"", 0xabc}});
 }
 
 TEST_CASE("a feed counts what it cannot know and goes on", "[live][viz]") {

@@ -282,7 +282,7 @@ TEST_CASE("events are stepped through one by one, to either end", "[viz][navigat
 TEST_CASE("stops are findings, marks of the run and the user's, in their order",
           "[viz][navigation]") {
     Opened opened;
-    opened.session.findings.push_back({Finding::Weight::note, "look", "", 2, 1});
+    opened.session.runs[0].findings.push_back({Finding::Weight::note, "look", "", 2, 1});
     toggle_mark(opened.selection, 45, 1);
     opened.selection.cursor = 0;
     std::vector<std::string> met;

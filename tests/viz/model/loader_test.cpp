@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "viz/model/findings.h"
 #include "viz/model/task_queue.h"
 
 using namespace tidemark;
@@ -117,13 +118,65 @@ TEST_CASE("findings come after the runs, unless nobody wants them", "[viz][loade
     request.advises = true;
     loader.add(request);
     loader.wait();
-    CHECK(session.findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events == 0);
 
     Session plain;
     Loader other(plain);
     other.add(request_of({sample("graphs.pickle.xz")}));
     other.wait();
-    CHECK(plain.findings_state.phase == LoadState::Phase::waiting);
+    CHECK(plain.runs[0].findings_state.phase == LoadState::Phase::waiting);
+}
+
+TEST_CASE("each run has findings of its own, the first one those of advise too", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({sample("gpt2_var.pickle.xz")}, {"torch", "buddy"});
+    request.advises = true;
+    loader.add(request);
+    loader.wait();
+    const Cancelled never = false;
+    for (const ViewedRun& run : session.runs) {
+        CHECK(run.findings_state.phase == LoadState::Phase::ready);
+        CHECK_FALSE(run.findings.empty());
+    }
+    CHECK(session.runs[1].findings.size() ==
+          findings_of_history(*session.runs[1].history, never).size());
+    CHECK(session.runs[0].findings.size() >
+          findings_of_history(*session.runs[0].history, never).size());
+}
+
+TEST_CASE("advise is not asked about a long trace, until somebody wants it", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({sample("gpt2_var.pickle.xz")});
+    request.advises = true;
+    request.most_advised_events = 1000;
+    loader.add(request);
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events > 1000);
+    const std::size_t seen = session.runs[0].findings.size();
+    CHECK(seen > 0);
+
+    // Cancelled, it can be asked again.
+    loader.advise();
+    CHECK(loader.running());
+    CHECK(session.runs[0].unadvised_events == 0);
+    loader.cancel();
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::failed);
+    CHECK(session.runs[0].findings_state.error.code == ErrorCode::cancelled);
+    CHECK(session.runs[0].unadvised_events > 0);
+    CHECK(session.runs[0].findings.size() == seen);
+
+    loader.advise();
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events == 0);
+    CHECK(session.runs[0].findings.size() > seen);
+    loader.advise();
+    CHECK_FALSE(loader.running());
 }
 
 TEST_CASE("what is cancelled ends as cancelled or complete, and the next request is done",

@@ -8,6 +8,7 @@
 
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "viz/model/block_search.h"
 #include "viz/model/block_table.h"
 #include "viz/model/event_table.h"
 #include "viz/model/site_index.h"
@@ -42,7 +43,8 @@ bool passes(const History& history, const Filter& filter, const Block& block) {
     if (block.size < filter.least || block.size > filter.most)
         return false;
     const Site& site = history.site(block.site);
-    if (filter.stream && site.stream != *filter.stream)
+    if ((filter.stream && site.stream != *filter.stream) ||
+        (filter.pool && site.pool != *filter.pool))
         return false;
     bool told = contains_text(history.strings()[site.tag], filter.text);
     for (const tidemark::Frame& frame : history.stacks()[site.stack])
@@ -225,29 +227,6 @@ TEST_CASE("an event's row tells what it is about", "[viz][events]") {
     CHECK(event_words(*history, 2, words).size.empty());
     CHECK(exact_time(1'234'567'890) == "1.234 567 890 s");
     CHECK(exact_time(-5) == "-0.000 000 005 s");
-}
-
-TEST_CASE("a search leads from hit to hit and counts them by column", "[viz][search]") {
-    SmallHistory small = small_program();
-    const auto history = small.build();
-    Filter filter;
-    filter.text = "MAIN";
-    BlockSearch search;
-    search.update(history, filter);
-    search.finish();
-    search.update(history, filter);
-    REQUIRE(search.hits() != nullptr);
-    CHECK(search.hits()->count() == 2);
-    CHECK(search.next(0) == small.block(2));
-    CHECK(search.next(1) == small.block(3));
-    CHECK(search.next(3) == kNoBlock);
-    CHECK(search.previous(3) == small.block(2));
-    CHECK(search.previous(1) == kNoBlock);
-    const std::vector<std::uint32_t> ticks =
-        search.ticks(AxisUnit::events, 0, history->end(AxisUnit::events), 6);
-    CHECK(ticks == std::vector<std::uint32_t>{0, 1, 0, 1, 0, 0});
-    search.update(history, {});
-    CHECK(search.hits() == nullptr);
 }
 
 TEST_CASE("a search of many blocks marks the same as a look at each", "[viz][search]") {

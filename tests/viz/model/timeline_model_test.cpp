@@ -122,10 +122,12 @@ TEST_CASE("layers stand on each other, and the highest is what was reserved", "[
     column.min = {{100, 40, 45, 35}};  // reserved, allocated, active, requested
     column.max = {{120, 80, 90, 80}};
     column.events = 9;
-    CHECK(layers_of(column) == ColumnLayers{30, 40, 80, 90, 100, 120});
+    CHECK(layers_of(column) == ColumnLayers{30, 40, 80, 90, 90, 100, 120});
+    CHECK(layers_of(column, 97) == ColumnLayers{30, 40, 80, 90, 97, 100, 120});
+    CHECK(layers_of(column, 110).fragmentation == 100);  // never above what is reserved
 
     column.events = kSharpEvents;  // a step stays a step
-    CHECK(layers_of(column) == ColumnLayers{70, 80, 80, 90, 100, 120});
+    CHECK(layers_of(column) == ColumnLayers{70, 80, 80, 90, 90, 100, 120});
 
     column.max[Series::reserved] = column.min[Series::reserved] = 0;  // nobody told
     CHECK(layers_of(column).reserved == 90);

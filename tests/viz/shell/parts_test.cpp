@@ -83,7 +83,18 @@ TEST_CASE("a usual window has room for everything", "[viz][shell]") {
     CHECK(cut.first.width() > 1200);
     CHECK(cut.side.width() == 330);
     CHECK(cut.table.height() == 250);
+    // Both views are worth looking at before the table has its height.
+    const Layout laptop = lay_out(1280, 720, 1, 16, splits);
+    CHECK(laptop.first.height() > 200);
+    CHECK(laptop.second.height() > 160);
+    CHECK(laptop.table.height() > 150);
+    CHECK(lay_out(900, 600, 1, 16, splits).second.height() > 180);
+    const Layout least = lay_out(640, 480, 1, 16, splits);
+    CHECK(least.first.height() > 150);
+    CHECK(least.second.height() > 130);
+    CHECK(least.table.height() == 0);
     const Layout small = lay_out(500, 400, 1, 14, splits);
+    CHECK(small.second.height() == 0);
     CHECK(small.side.width() == 0);
     CHECK(small.table.height() == 0);
     CHECK(small.first.height() > 100);

@@ -1,12 +1,28 @@
 // Screen: see the header.
 #include "tests/viz/shell/screen.h"
 
+#include <chrono>
+#include <thread>
+#include <utility>
+
 #include <catch2/catch.hpp>
 
 namespace tidemark::viz {
 
-Screen::Screen(Session& session, ShellHost host)
-    : shell(session, std::move(host)), offscreen_({1600, 900, 1, FontChoice::built_in}) {
+namespace {
+
+// A double click may not become of two clicks.
+constexpr int kFramesBetweenClicks = 20;
+
+OffscreenOptions options(float scale) {
+    return {static_cast<std::uint32_t>(1600 * scale), static_cast<std::uint32_t>(900 * scale),
+            scale, FontChoice::built_in};
+}
+
+}  // namespace
+
+Screen::Screen(Session& session, ShellHost host, float scale)
+    : shell(session, std::move(host)), offscreen_(options(scale)), scale_(scale) {
     ImGuiIO& io = offscreen_.io();
     io.MousePos = {-1, -1};
     io.ClipboardUserData = this;
@@ -18,7 +34,9 @@ Screen::Screen(Session& session, ShellHost host)
 
 void Screen::frame(const ShellInput& input) {
     offscreen_.begin(shell.theme());
-    shell.draw(input);
+    ShellInput scaled = input;
+    scaled.scale = scale_;
+    shell.draw(scaled);
     offscreen_.skip();
 }
 
@@ -50,9 +68,11 @@ void Screen::move(float x, float y) {
     frames(2);
 }
 
-void Screen::wheel(float notches) {
+void Screen::wheel(float notches, bool control) {
+    io().KeyCtrl = control;
     io().MouseWheel = notches;
     frame({});
+    io().KeyCtrl = false;
     io().MouseWheel = 0;
     frame({});
 }
@@ -81,6 +101,45 @@ void Screen::click(float x, float y, bool control) {
     io().MouseDown[0] = false;
     frames(2);
     io().KeyCtrl = false;
+}
+
+void Screen::double_click(float x, float y) {
+    frames(kFramesBetweenClicks);
+    click(x, y);
+    click(x, y);
+    frames(kFramesBetweenClicks);
+}
+
+bool Screen::until(const std::function<bool()>& met) {
+    constexpr int kMost = 10'000;
+    for (int i = 0; i < kMost; ++i) {
+        frames();
+        if (met())
+            return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+std::optional<ImVec2> Screen::sweep(const Box& area, float step, const std::function<bool()>& met) {
+    for (float y = area.top; y < area.bottom; y += step)
+        for (float x = area.left; x < area.right; x += step) {
+            move(x, y);
+            if (met())
+                return ImVec2{x, y};
+        }
+    return std::nullopt;
+}
+
+Layout Screen::layout() {
+    const ShellState state = shell.state();
+    Splits splits;
+    splits.has_side = !state.side.empty();
+    splits.has_table = !state.table.empty();
+    splits.is_split = state.main.size() > 1;
+    splits.strip_height = 54;
+    const ImVec2 size = io().DisplaySize;
+    return lay_out(size.x, size.y, scale_, ImGui::GetFontSize(), splits);
 }
 
 }  // namespace tidemark::viz

@@ -2,18 +2,21 @@
 // pixels.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "viz/headless/offscreen.h"
+#include "viz/shell/layout.h"
 #include "viz/shell/shell.h"
 
 namespace tidemark::viz {
 
 class Screen {
   public:
-    explicit Screen(Session& session, ShellHost host = {});
+    // 1600 x 900 points; `scale` times as many pixels, which all positions count.
+    explicit Screen(Session& session, ShellHost host = {}, float scale = 1);
 
     Shell shell;
 
@@ -27,11 +30,22 @@ class Screen {
     void type(std::string_view text);
 
     void move(float x, float y);
-    void wheel(float notches);
+    void wheel(float notches, bool control = false);
 
     // Presses, moves in steps, lets go.
     void drag(ImVec2 from, ImVec2 to, bool shift = false);
     void click(float x, float y, bool control = false);
+    void double_click(float x, float y);
+
+    // Frames until it is so, as long as anything may take that is done on other threads; false if
+    // it never is.
+    bool until(const std::function<bool()>& met);
+
+    // Moves over `area` in steps until it is so; where that was, or nothing.
+    std::optional<ImVec2> sweep(const Box& area, float step, const std::function<bool()>& met);
+
+    // Where the parts lie that are shown now.
+    Layout layout();
 
     std::string clipboard;
 
@@ -39,6 +53,7 @@ class Screen {
     void frame(const ShellInput& input);
 
     Offscreen offscreen_;
+    float scale_;
 };
 
 }  // namespace tidemark::viz

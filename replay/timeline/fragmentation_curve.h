@@ -1,0 +1,79 @@
+// FragmentationCurve: how much memory a run held after each event that could not go back to its
+// devices: what blocks take, and what is free in the same pieces (release_units.h). What is
+// reserved beyond that is cached: whole segments and pages that hold nothing. A block takes its
+// bytes until they can be granted again.
+//
+// Made by one sweep over the events, some 50 ns each on one core (250 where every allocation is a
+// segment of its own), and swept on where a history grows. Its columns lie in files without names,
+// 8.3 bytes an event; beyond them it has what lives: some 100 bytes for each segment, 8 for each
+// page that was ever taken in part.
+//
+// One thread extends it while any number of others read what is known so far.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "replay/timeline/history.h"
+#include "replay/timeline/mapped_column.h"
+
+namespace tidemark {
+
+// Bytes that could not go back, over one column of a picture.
+struct HeldColumn {
+    Bytes min = 0;  // of all values that held within, the one on entry included
+    Bytes max = 0;
+    Bytes last = 0;  // on leaving
+
+    friend bool operator==(const HeldColumn&, const HeldColumn&) = default;
+};
+
+class FragmentationCurve {
+  public:
+    // Knows nothing yet. Errors: io.
+    static Result<std::shared_ptr<FragmentationCurve>> create(
+        std::shared_ptr<const History> history);
+
+    FragmentationCurve(const FragmentationCurve&) = delete;
+    FragmentationCurve& operator=(const FragmentationCurve&) = delete;
+    ~FragmentationCurve();
+
+    // Sweeps the events that the history has by now, unless it is cancelled before. False: what is
+    // known has turned out wrong (pages are smaller than it seemed, or a block ended unsaid); only
+    // another curve would be right. Errors: io, and it cannot be extended any more.
+    Result<bool> extend(const std::atomic<bool>& cancelled);
+
+    // So many events are known, from the first on.
+    std::size_t events() const { return held_.size(); }
+
+    // What could not go back after the event; event < events(). O(1).
+    Bytes held(EventIndex event) const { return held_[event]; }
+
+    // Of that, what no block takes: History says how much blocks do. O(64).
+    Bytes fragmentation(EventIndex event) const;
+
+    // The same columns as those that History::series gave. Columns that begin beyond what is known
+    // are zero. O(columns * log events), 0.5 to 1.8 ms for 2,000 columns of 10^7 events.
+    void columns(std::span<const SeriesColumn> of, std::span<HeldColumn> columns) const;
+
+  private:
+    struct Sweep;
+
+    explicit FragmentationCurve(std::shared_ptr<const History> history);
+
+    HeldColumn column(std::size_t begin, std::size_t end) const;
+
+    struct Node {
+        Bytes min = ~Bytes{0};
+        Bytes max = 0;
+    };
+
+    std::shared_ptr<const History> history_;
+    MappedColumn<Bytes> held_;  // by event
+    MappedColumn<Node> nodes_;  // of runs of 64, in TreeOrder
+    std::unique_ptr<Sweep> sweep_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,25 @@
+// Filter words: what one types to find blocks, and the line that says what is searched for.
+// Separated by blanks:
+//   >=1MiB  >1MiB  <64KiB  <=64KiB  =512    size, as it was granted
+//   stream=7   pool=2                       by their numbers in the run
+//   anything else                           together one text: in the tag or any frame of the stack
+//
+// Pure, thread-safe, O(length).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "viz/model/session.h"
+
+namespace tidemark::viz {
+
+// A filter of those words, that hides nothing else. Errors (bad_option): a size that is none, or
+// sizes that no block can have.
+Result<Filter> parse_filter(std::string_view words);
+
+// The words that parse_filter reads as `filter`; what it says of freed blocks is no word.
+std::string to_text(const Filter& filter);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,134 @@
+// Rows from the top, then what is left out.
+#include "viz/views/lane_stack.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace tidemark::viz {
+namespace {
+
+constexpr float kGap = 6;             // points between lanes
+constexpr float kLeastPlot = 90;      // points of height that lanes leave to the curves
+constexpr float kLanesShare = 0.62F;  // of the room, at most
+constexpr float kMargin = 70;         // points at the left, for names
+
+float foot_height(const Canvas& canvas) {
+    return std::ceil(canvas.line_height() + canvas.px(2));
+}
+
+}  // namespace
+
+float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
+    const float gap = std::round(frame.canvas.px(kGap));
+    float wanted = 0;
+    rows_.clear();
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        const LaneRows rows = lanes_[lane]->prepare(frame, input);
+        for (std::size_t i = 0; i < rows.heights.size(); ++i) {
+            rows_.push_back({lane, i, std::round(rows.heights[i]), i == 0 ? gap : 0});
+            if (i < rows.usual)
+                wanted += rows_.back().height + rows_.back().gap;
+        }
+    }
+    first_ = std::min(first_, rows_.empty() ? 0 : rows_.size() - 1);
+    if (rows_.empty())
+        return 0;
+    const float most = std::min(room - frame.canvas.px(kLeastPlot), room * kLanesShare);
+    // A row and what leads to the others, where that leaves as much to the curves.
+    const float row = rows_.front().gap + rows_.front().height;
+    const float foot = foot_height(frame.canvas);
+    const float least = room / 2 >= row + foot ? row + foot : std::min(foot, room / 3);
+    return std::floor(std::max(std::min(wanted, most), std::min(wanted, least)));
+}
+
+bool LaneStack::busy() const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->busy(); });
+}
+
+std::size_t LaneStack::end_of(std::size_t first, float height) const {
+    std::size_t end = first;
+    for (; end < rows_.size(); ++end) {
+        height -= rows_[end].height + rows_[end].gap;
+        if (height < -0.5F)
+            break;
+    }
+    return end;
+}
+
+void LaneStack::draw(Frame& frame, const LaneInput& input, const TimeArea& area, const Box& box,
+                     std::optional<ImVec2> mouse, HoverCard& card) {
+    Canvas& canvas = frame.canvas;
+    canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
+    if (rows_.empty())
+        return;
+    Box place = box;
+    if (end_of(0, box.height()) < rows_.size()) {
+        place.bottom -= foot_height(canvas);
+        last_first_ = rows_.size() - 1;
+        while (last_first_ > 0 && end_of(last_first_ - 1, place.height()) == rows_.size())
+            --last_first_;
+        if (!frame.still)
+            scroll_by_wheel({box.left - canvas.px(kMargin), box.top, box.left, box.bottom});
+        first_ = std::min(first_, last_first_);
+    } else {
+        first_ = 0;
+    }
+    const std::size_t end = end_of(first_, place.height());
+    float top = place.top;
+    for (std::size_t i = first_; i < end; ++i) {
+        const Row& row = rows_[i];
+        top += row.gap;
+        const Box line{place.left, top, place.right, top + row.height};
+        const bool over = mouse && line.contains(*mouse);
+        lanes_[row.lane]->draw(frame, area, input, row.index, line, over ? mouse : std::nullopt,
+                               card);
+        top = line.bottom;
+    }
+    if (place.bottom < box.bottom)
+        draw_more(frame, {box.left, place.bottom, box.right, box.bottom}, end);
+}
+
+void LaneStack::scroll_by_wheel(const Box& margin) {
+    ImGuiIO& io = ImGui::GetIO();
+    if (io.MouseWheel == 0 || !margin.contains(io.MousePos) || !ImGui::IsWindowHovered())
+        return;
+    if (io.MouseWheel < 0)
+        first_ = std::min(first_ + 1, last_first_);
+    else
+        first_ -= std::min<std::size_t>(first_, 1);
+    io.MouseWheel = 0;
+}
+
+void LaneStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
+    Canvas& canvas = frame.canvas;
+    const Theme& theme = canvas.theme();
+    const Box margin{foot.left - canvas.px(kMargin), foot.top, foot.left - canvas.px(kGap),
+                     foot.bottom};
+    const std::size_t hidden = rows_.size() - (end - first_);
+    canvas.text_within(margin, more_rows_text(hidden), theme.accent, Align::right);
+    if (frame.still)
+        return;
+    ImGui::SetCursorScreenPos({margin.left, margin.top});
+    if (ImGui::InvisibleButton("more lanes", {margin.width(), std::max(margin.height(), 1.0F)})) {
+        // By pages; behind the last one comes the first.
+        first_ = end < rows_.size() ? std::max(end, first_ + 1) : 0;
+    }
+    if (ImGui::IsItemHovered()) {
+        canvas.horizontal(margin.bottom - 1, margin.left, margin.right, theme.accent);
+        if (end == first_)
+            ImGui::SetTooltip("No room for the lanes: one view (E), or a higher window.");
+        else
+            ImGui::SetTooltip(
+                "%zu rows above, %zu below.\nA click shows the next ones, the wheel here moves by "
+                "one.",
+                first_, rows_.size() - end);
+    }
+}
+
+std::string more_rows_text(std::size_t hidden) {
+    return fmt::format("+{} more", hidden);
+}
+
+}  // namespace tidemark::viz
