@@ -1,4 +1,4 @@
-// Living programs in words and as JSON.
+// Living programs and kept recordings in words and as JSON.
 #include "replay/report/live_report.h"
 
 #include <algorithm>
@@ -17,6 +17,21 @@ using report::Json;
 // The oldest file of the recording that is still there.
 std::string first_piece(const live::LiveProgram& program) {
     return live::segment_path(program.header, std::max(program.counters.first_segment, 1U));
+}
+
+std::string_view word_for(live::RecordingState state) {
+    switch (state) {
+        case live::RecordingState::in_use:
+            return "in use";
+        case live::RecordingState::unrecovered:
+            return "not recovered";
+        default:
+            return "ended";
+    }
+}
+
+std::string count_of(std::size_t count) {
+    return fmt::format("{} recording{}", count, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -70,6 +85,73 @@ std::string live_json(std::span<const live::LiveProgram> programs, const Provena
     }
     return report::text_of(
         {{"programs", std::move(list)}, {"provenance", report::provenance_of(provenance)}});
+}
+
+std::string recordings_text(std::span<const ListedRecording> recordings,
+                            const std::string& folder) {
+    if (recordings.empty())
+        return fmt::format("No recording lies in {}.\n", folder);
+    Table table({{"program", Align::left},
+                 {"process"},
+                 {"state", Align::left},
+                 {"last written"},
+                 {"size"},
+                 {"files"},
+                 {"first file", Align::left}});
+    Bytes bytes = 0;
+    for (const auto& [recording, removed] : recordings) {
+        bytes += recording.bytes;
+        table.add({{live::text_of(recording.header.name)},
+                   {fmt::format("{}", recording.header.process)},
+                   {std::string(word_for(recording.state))},
+                   {format_duration(recording.age) + " ago"},
+                   {format_bytes(recording.bytes)},
+                   {fmt::format("{}", recording.files.size())},
+                   {recording.files.front()}});
+    }
+    return table.ruled(Emphasis::none) +
+           fmt::format("\n{}, {}, in {}. tidemark live --clean removes those that have ended.\n",
+                       count_of(recordings.size()), format_bytes(bytes), folder);
+}
+
+std::string removed_text(std::span<const ListedRecording> recordings, const std::string& folder) {
+    std::string text;
+    std::size_t removed = 0;
+    std::size_t unrecovered = 0;
+    Bytes bytes = 0;
+    for (const ListedRecording& listed : recordings) {
+        if (listed.recording.state == live::RecordingState::unrecovered)
+            ++unrecovered;
+        if (!listed.removed)
+            continue;
+        ++removed;
+        bytes += listed.recording.bytes;
+        text += fmt::format("removed {} ({})\n", listed.recording.files.front(),
+                            format_bytes(listed.recording.bytes));
+    }
+    text += fmt::format("{} removed from {}, {}; {} kept.\n", count_of(removed), folder,
+                        format_bytes(bytes), recordings.size() - removed);
+    if (unrecovered != 0)
+        text += fmt::format(
+            "Of {} the program died and left events in memory: --recover --clean takes both.\n",
+            count_of(unrecovered));
+    return text;
+}
+
+std::string recordings_json(std::span<const ListedRecording> recordings, const std::string& folder,
+                            const Provenance& provenance) {
+    Json list = Json::array();
+    for (const auto& [recording, removed] : recordings)
+        list.push_back({{"name", live::text_of(recording.header.name)},
+                        {"process", recording.header.process},
+                        {"state", word_for(recording.state)},
+                        {"age_ns", recording.age},
+                        {"bytes", recording.bytes},
+                        {"files", recording.files},
+                        {"removed", removed}});
+    return report::text_of({{"folder", folder},
+                            {"recordings", std::move(list)},
+                            {"provenance", report::provenance_of(provenance)}});
 }
 
 }  // namespace tidemark

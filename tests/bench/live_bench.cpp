@@ -1,16 +1,20 @@
 // What publishing costs the program's thread, how fast the recorder empties the rings, and how fast
-// a follower makes a history of it.
+// a follower makes a history of it. All at once, at a rate: live_attach_bench.
 //
-// The rings are large here and are emptied between the measured pieces, so that the first figures
-// are those of the event alone; `while recording` has the recorder's thread beside it.
+// `event` is the event alone: its rings are large enough that nobody has to empty them. Where there
+// are more threads than processors, read the CPU column: what one piece of one thread took.
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include "tests/bench/live_program.h"
 #include "traces/live/publisher.h"
 #include "viz/live/attach.h"
 
@@ -21,15 +25,16 @@ using namespace tidemark;
 constexpr std::uint32_t kSlots = 1U << 20U;
 constexpr int kPiece = 100'000;  // events between two looks at the clock
 
+// In a folder that main() removes.
 std::string scratch(const char* name) {
     return (std::filesystem::temp_directory_path() /
-            (std::string("tidemark-live-bench-") + std::to_string(::getpid()) + name))
+            ("tidemark-live-bench-" + std::to_string(::getpid())) / name)
         .string();
 }
 
 std::unique_ptr<live::Publisher> start(bool records, const char* name = "bench") {
     auto publisher = live::Publisher::start({.name = name,
-                                             .recording = scratch(".tml"),
+                                             .recording = scratch("a.tml"),
                                              .history_limit = 2_GiB,
                                              .ring_slots = kSlots,
                                              .runtime_folder = "",
@@ -48,18 +53,12 @@ void publish(MemoryObserver& observer, int events) {
     }
 }
 
-// The event alone: the ring is emptied outside of the measured time.
 void event(benchmark::State& state) {
     static std::unique_ptr<live::Publisher> publisher;
     if (state.thread_index() == 0)
         publisher = start(false);
-    for (auto _ : state) {
+    for (auto _ : state)
         publish(publisher->observer(), kPiece);
-        state.PauseTiming();
-        if (state.thread_index() == 0)
-            publisher->empty_rings();
-        state.ResumeTiming();
-    }
     state.SetItemsProcessed(state.iterations() * kPiece);
     if (state.thread_index() == 0) {
         state.counters["dropped"] = static_cast<double>(publisher->counts().dropped);
@@ -102,14 +101,35 @@ void drain(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * kPiece);
 }
 
-// The follower's: reading and making a history.
+// Threads that take turns, each with blocks of its own.
+void publish_in_turns(live::Publisher& publisher, std::uint64_t threads, std::uint64_t events) {
+    constexpr std::uint64_t kTurn = 100;
+    std::vector<std::thread> running;
+    std::atomic<std::uint64_t> turn = 0;
+    for (std::uint64_t thread = 0; thread < threads; ++thread)
+        running.emplace_back([&, thread] {
+            bench::LiveProgram program(publisher.observer(), thread);
+            for (std::uint64_t mine = thread; mine < events / kTurn; mine += threads) {
+                for (std::uint64_t now = turn; now != mine; now = turn)
+                    turn.wait(now);
+                program.work(kTurn);
+                if (mine % 1000 == 0)
+                    publisher.empty_rings();
+                turn = mine + 1;
+                turn.notify_all();
+            }
+        });
+    for (std::thread& thread : running)
+        thread.join();
+    publisher.empty_rings();
+}
+
+// The follower's: reading and making a history, of what so many threads told.
 void follow(benchmark::State& state) {
-    ::setenv("TIDEMARK_RUNTIME_DIR", scratch("-run").c_str(), 1);
+    ::setenv("TIDEMARK_RUNTIME_DIR", scratch("run").c_str(), 1);
     const auto publisher = start(false);
-    for (int i = 0; i < 50; ++i) {
-        publish(publisher->observer(), kPiece);
-        publisher->empty_rings();
-    }
+    constexpr std::uint64_t kEvents = 5'000'000;
+    publish_in_turns(*publisher, static_cast<std::uint64_t>(state.range(0)), kEvents);
     for (auto _ : state) {
         const auto follower = viz::attach("bench");
         if (!follower)
@@ -117,17 +137,25 @@ void follow(benchmark::State& state) {
         (*follower)->wait();
         viz::ViewedRun run = (*follower)->new_run();
         (*follower)->poll(run);
-        if (run.history->counts().events != 50U * kPiece)
+        if (run.history->counts().events < kEvents)
             std::abort();
     }
-    state.SetItemsProcessed(state.iterations() * 50 * kPiece);
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kEvents));
 }
 
-BENCHMARK(event)->Threads(1)->Threads(4)->UseRealTime();
+BENCHMARK(event)->Threads(1)->Threads(4)->Iterations(8)->Repetitions(5)->UseRealTime();
 BENCHMARK(locked)->Arg(0)->Arg(1)->Threads(1)->Threads(4)->UseRealTime();
 BENCHMARK(drain)->UseRealTime();
-BENCHMARK(follow)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(follow)->Arg(1)->Arg(4)->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        return 1;
+    std::filesystem::create_directories(scratch(""));
+    benchmark::RunSpecifiedBenchmarks();
+    std::filesystem::remove_all(scratch(""));
+    return 0;
+}

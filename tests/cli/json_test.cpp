@@ -104,6 +104,11 @@ TEST_CASE("the JSON of live is as documented", "[cli][docs]") {
     const auto publisher = live::Publisher::start({.recording = folder.file("a.tml")});
     REQUIRE(publisher);
     check_section("live", {{{"live"}}});
+    // One that is kept, as this process lives.
+    REQUIRE((*publisher)->close());
+    const auto again = live::Publisher::start();
+    REQUIRE(again);
+    check_section("live --recordings", {{{"live", "--recordings"}}, {{"live", "--clean"}}});
 }
 
 TEST_CASE("the JSON of policies is as documented", "[cli][docs]") {

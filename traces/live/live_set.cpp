@@ -6,8 +6,11 @@
 namespace tidemark::live {
 
 void LiveSet::add(std::span<const Record> slots) {
+    constexpr std::size_t kAhead = 12;
     for (std::size_t at = 0; at < slots.size();) {
         const Record& record = slots[at];
+        if (at + kAhead < slots.size())
+            places_.prefetch(key(slots[at + kAhead]));
         const std::size_t length = 1 + static_cast<std::size_t>(payload_slots(record));
         if (is_name(record.kind))
             names_.insert(names_.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),

@@ -11,17 +11,15 @@ namespace tidemark::live {
 
 std::vector<Record> records_of(std::span<const std::byte> slots) {
     const std::size_t count = slots.size() / sizeof(Record);
-    std::vector<Record> records(count);
-    if (count != 0)
-        std::memcpy(records.data(), slots.data(), count * sizeof(Record));
-    std::size_t whole = 0;
-    while (whole < count) {
-        const std::uint64_t payload = payload_slots(records[whole]);
-        if (payload >= count - whole)
+    std::vector<Record> records;
+    records.reserve(count);
+    while (records.size() < count) {
+        const std::uint64_t payload = payload_slots(slot_at(slots, records.size()));
+        if (payload >= count - records.size())
             break;
-        whole += 1 + static_cast<std::size_t>(payload);
+        for (std::uint64_t i = 0; i <= payload; ++i)
+            records.push_back(slot_at(slots, records.size()));
     }
-    records.resize(whole);
     return records;
 }
 

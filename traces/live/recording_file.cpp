@@ -65,9 +65,14 @@ Result<std::size_t> RecordingFile::read_at(std::uint64_t offset,
     return done;
 }
 
+std::span<std::byte> RecordingFile::room_for(std::size_t bytes) {
+    if (bytes_.size() < bytes)
+        bytes_.resize(bytes);
+    return std::span(bytes_).first(bytes);
+}
+
 Result<FoundChunk> RecordingFile::next() {
-    bytes_.resize(sizeof(Chunk));
-    TM_ASSIGN(const std::size_t head, read_at(offset_, bytes_));
+    TM_ASSIGN(const std::size_t head, read_at(offset_, room_for(sizeof(Chunk))));
     FoundChunk found = find_chunk(std::span(bytes_).first(head));
     // Zeros: somebody recovers the end just now, and has not come so far.
     if (found.needed == 0 && found.chunk.magic == 0)
@@ -77,8 +82,7 @@ Result<FoundChunk> RecordingFile::next() {
                     fmt::format("{}:{:#x}", path_, offset_));
     if (head < sizeof(Chunk))
         return FoundChunk{};
-    bytes_.resize(found.needed);
-    TM_ASSIGN(const std::size_t count, read_at(offset_, bytes_));
+    TM_ASSIGN(const std::size_t count, read_at(offset_, room_for(found.needed)));
     found = find_chunk(std::span(bytes_).first(count));
     if (found.whole)
         offset_ += found.needed;

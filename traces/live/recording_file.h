@@ -36,13 +36,14 @@ class RecordingFile {
   private:
     RecordingFile() = default;
 
+    std::span<std::byte> room_for(std::size_t bytes);
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> target) const;
 
     std::string path_;
     int file_ = -1;
     Header header_;
     std::uint64_t offset_ = 0;
-    std::vector<std::byte> bytes_;
+    std::vector<std::byte> bytes_;  // never made smaller: filling it with zeros takes time
 };
 
 }  // namespace tidemark::live

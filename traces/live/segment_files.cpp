@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -55,6 +56,8 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
     const int file = ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0)
         return refused("cannot be created", path, errno);
+    // Says that somebody writes it (kept_recordings.h). Where locks can't be had, the process does.
+    static_cast<void>(::flock(file, LOCK_EX | LOCK_NB));
     const int last_file = std::exchange(file_, file);
     const std::uint64_t last_size = std::exchange(size_, 0);
     header_.segment = number;

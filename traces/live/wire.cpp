@@ -30,20 +30,6 @@ bool sound(const Header& header, HeaderKind kind) {
 
 }  // namespace
 
-std::uint64_t payload_slots(const Record& record) {
-    std::uint64_t bytes = 0;
-    if (record.kind == RecordKind::string) {
-        if (record.size > kMostText)
-            return kBadPayload;
-        bytes = record.size;
-    } else if (record.kind == RecordKind::stack) {
-        if (record.size > kMostFrames)
-            return kBadPayload;
-        bytes = record.size * kFrameSize;
-    }
-    return (bytes + sizeof(Record) - 1) / sizeof(Record);
-}
-
 std::size_t whole_records(std::span<const Record> slots) {
     std::size_t length = 0;
     while (length < slots.size()) {

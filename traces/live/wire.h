@@ -85,7 +85,20 @@ constexpr std::size_t kFrameSize = 12;
 // Slots of raw bytes that follow `record`; 0 for all but strings and stacks. More than a string or
 // stack may have is kBadPayload.
 constexpr std::uint64_t kBadPayload = ~std::uint64_t{0};
-std::uint64_t payload_slots(const Record& record);
+
+inline std::uint64_t payload_slots(const Record& record) {
+    std::uint64_t bytes = 0;
+    if (record.kind == RecordKind::string) {
+        if (record.size > kMostText)
+            return kBadPayload;
+        bytes = record.size;
+    } else if (record.kind == RecordKind::stack) {
+        if (record.size > kMostFrames)
+            return kBadPayload;
+        bytes = record.size * kFrameSize;
+    }
+    return (bytes + sizeof(Record) - 1) / sizeof(Record);
+}
 
 // How many of `slots` fit into one chunk, no record cut from its payload.
 std::size_t whole_records(std::span<const Record> slots);

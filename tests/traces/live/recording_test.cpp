@@ -1,5 +1,7 @@
 // Recordings: what threads, long runs and killed programs leave behind.
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -166,6 +168,50 @@ TEST_CASE("the order of several threads is that in which the lock was held", "[l
                trace->info().strings[events[i].tag] == "thread " + std::to_string(order[i]);
     }
     CHECK(same);
+}
+
+TEST_CASE("what one thread frees and another is granted is recorded in that order", "[live]") {
+    // Blocks go from thread to thread by a flag of their own: no lock, and no pause between the
+    // two.
+    constexpr std::size_t kThreads = 3;
+    constexpr std::uint64_t kBlocks = 8;
+    constexpr std::uint64_t kRounds = 4000;
+    const LiveFolder folder;
+    const auto publisher = must_start({.recording = folder.file("a.tml")});
+    std::array<std::atomic<std::uint64_t>, kBlocks> turns = {};  // of a block: whose it is
+    std::vector<std::thread> threads;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (std::uint64_t mine = thread; mine < kRounds; mine += kThreads) {
+                for (std::uint64_t block = 0; block < kBlocks; ++block) {
+                    while (turns[block].load(std::memory_order_acquire) != mine)
+                        std::this_thread::yield();
+                    publisher->observer().on_allocate({.size = mine + 1}, at(block + 1, mine + 1));
+                    publisher->observer().on_deallocate(at(block + 1, mine + 1), {});
+                    turns[block].store(mine + 1, std::memory_order_release);
+                }
+            }
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    REQUIRE(publisher->counts().dropped == 0);
+    REQUIRE(publisher->close());
+
+    const auto trace = must_open(folder.file("a.tml"));
+    CHECK(trace->info().anomalies == Anomalies{});
+    std::map<std::uint64_t, std::uint64_t> told;  // events by address
+    bool in_order = true;
+    for (const TraceEvent& event : events_of(*trace)) {
+        const std::uint64_t number = told[event.address]++;
+        in_order = in_order && (number % 2 == 0 ? event.kind == EventKind::allocate &&
+                                                      event.size == number / 2 + 1
+                                                : event.kind == EventKind::free);
+    }
+    CHECK(in_order);
+    REQUIRE(told.size() == kBlocks);
+    for (const auto& [address, events] : told)
+        CHECK(events == 2 * kRounds);
 }
 
 TEST_CASE("each event of a program that is too fast is recorded or counted as lost", "[live]") {
