@@ -99,6 +99,12 @@ SeriesValues History::Columns::values_after(std::size_t event, std::size_t event
     return values;
 }
 
+void History::Columns::prefetch_times(std::size_t leaf) const {
+    constexpr std::size_t kPerLine = 64 / sizeof(std::uint32_t);
+    for (std::size_t i = 0; i < kLeaf; i += kPerLine)
+        __builtin_prefetch(&times[leaf * kLeaf] + i);
+}
+
 void History::Columns::prefetch_events(std::size_t event, std::size_t events) const {
     constexpr std::size_t kPerLine = 64 / sizeof(BlockIndex);
     const Stretch stretch = to_known(event, events);

@@ -157,8 +157,9 @@ struct History::Columns {
     // The series after one event: decode() for who needs no more of the 64. O(32).
     SeriesValues values_after(std::size_t event, std::size_t events) const;
 
-    // Sends for what values_after() will read; prefetch_blocks() when that of prefetch_events() has
-    // come. Changes nothing.
+    // Sends for what time() will read of a leaf, and values_after(): prefetch_blocks() when that of
+    // prefetch_events() has come. Changes nothing.
+    void prefetch_times(std::size_t leaf) const;
     void prefetch_events(std::size_t event, std::size_t events) const;
     void prefetch_blocks(std::size_t event, std::size_t events) const;
 

@@ -148,26 +148,10 @@ class TimeSearch {
         : columns_(columns), events_(events), leaves_((events + kLeaf - 1) / kLeaf) {}
 
     // The first event at `time` or later.
-    std::size_t first_at(Nanoseconds time) {
-        const std::size_t leaf = first_leaf(time);
-        near_ = leaf;
-        if (leaf == 0)
-            return 0;
-        std::size_t begin = (leaf - 1) * kLeaf + 1;
-        std::size_t end = std::min(leaf * kLeaf, events_);
-        while (begin < end) {
-            const std::size_t middle = begin + (end - begin) / 2;
-            if (columns_.time(static_cast<EventIndex>(middle)) < time)
-                begin = middle + 1;
-            else
-                end = middle;
-        }
-        return begin;
-    }
+    std::size_t first_at(Nanoseconds time) { return first_in(first_leaf(time), time); }
 
-  private:
-    // The first leaf that begins at `time` or later.
-    std::size_t first_leaf(Nanoseconds time) const {
+    // The first leaf that begins at `time` or later. Sends for the times that first_in() reads.
+    std::size_t first_leaf(Nanoseconds time) {
         std::size_t begin = 0;
         std::size_t end = leaves_;
         if (near_ < leaves_ && columns_.time_bases[near_] < time) {
@@ -187,13 +171,33 @@ class TimeSearch {
             else
                 end = middle;
         }
+        near_ = begin;
+        if (begin > 0)
+            columns_.prefetch_times(begin - 1);
         return begin;
     }
 
+    // The first event at `time` or later, where `leaf` is first_leaf(time).
+    std::size_t first_in(std::size_t leaf, Nanoseconds time) const {
+        if (leaf == 0)
+            return 0;
+        std::size_t begin = (leaf - 1) * kLeaf + 1;
+        std::size_t end = std::min(leaf * kLeaf, events_);
+        while (begin < end) {
+            const std::size_t middle = begin + (end - begin) / 2;
+            if (columns_.time(static_cast<EventIndex>(middle)) < time)
+                begin = middle + 1;
+            else
+                end = middle;
+        }
+        return begin;
+    }
+
+  private:
     const History::Columns& columns_;
     std::size_t events_;
     std::size_t leaves_;
-    std::size_t near_ = 0;
+    std::size_t near_ = 0;  // the last answer
 };
 
 std::size_t event_at_position(Position position, std::size_t events) {
@@ -278,6 +282,33 @@ class PeakSearch {
     std::size_t index_ = 0;
 };
 
+// The first event of each column and of what comes behind the last. The times of all are sent for
+// before any is read.
+std::vector<std::size_t> edges_of(const History::Columns& columns, AxisUnit unit, Position begin,
+                                  Position end, std::size_t count) {
+    const std::size_t events = columns.kinds.size();
+    std::vector<std::size_t> edges(count + 1);
+    if (count == 0)
+        return edges;
+    const std::uint64_t width =
+        end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
+    const auto position = [&](std::uint64_t i) {
+        const std::uint64_t offset = i * (width / count) + i * (width % count) / count;
+        return static_cast<Position>(static_cast<std::uint64_t>(begin) + offset);
+    };
+    TimeSearch search(columns, events);
+    for (std::size_t i = 0; i <= count; ++i)
+        edges[i] = unit == AxisUnit::time ? search.first_leaf(position(i))
+                                          : event_at_position(position(i), events);
+    if (unit == AxisUnit::time) {
+        for (std::size_t i = 0; i <= count; ++i)
+            edges[i] = search.first_in(edges[i], position(i));
+    }
+    for (std::size_t i = 1; i <= count; ++i)
+        edges[i] = std::max(edges[i], edges[i - 1]);
+    return edges;
+}
+
 }  // namespace
 
 SeriesValues History::values(EventIndex event) const {
@@ -316,23 +347,8 @@ Position History::end(AxisUnit unit) const {
 void History::series(AxisUnit unit, Position begin, Position end,
                      std::span<SeriesColumn> columns) const {
     const std::size_t events = columns_->kinds.size();
+    const std::vector<std::size_t> edges = edges_of(*columns_, unit, begin, end, columns.size());
     SeriesReader reader(*columns_, events);
-    TimeSearch search(*columns_, events);
-    const auto event_at = [&](Position position) {
-        return unit == AxisUnit::time ? search.first_at(position)
-                                      : event_at_position(position, events);
-    };
-    const auto count = static_cast<std::uint64_t>(columns.size());
-    const std::uint64_t width =
-        end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
-    // All edges before the first column: memory is asked for what the edges ahead need.
-    std::vector<std::size_t> edges(columns.size() + 1);
-    edges[0] = columns.empty() ? 0 : event_at(begin);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const std::uint64_t offset = (i + 1) * (width / count) + (i + 1) * (width % count) / count;
-        const auto edge = static_cast<Position>(static_cast<std::uint64_t>(begin) + offset);
-        edges[i + 1] = std::max(edges[i], event_at(edge));
-    }
     SeriesValues held = edges[0] > 0 ? reader.after(edges[0] - 1) : SeriesValues{};
     for (std::size_t i = 0; i < columns.size(); ++i) {
         reader.expect(edges, i + 1);
