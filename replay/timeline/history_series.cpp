@@ -2,6 +2,7 @@
 // edges the events of two leaves.
 #include <algorithm>
 #include <array>
+#include <future>
 #include <limits>
 #include <optional>
 #include <span>
@@ -58,10 +59,7 @@ class SeriesReader {
             part(column, border, end);
             return column;
         }
-        std::size_t level = 0;
-        while (span_of(level + 1) <= end - begin)
-            ++level;
-        nodes(column, level, begin, end);
+        nodes(column, level_for(end - begin), begin, end);
         column.last = after(end - 1);
         return column;
     }
@@ -75,14 +73,36 @@ class SeriesReader {
             columns_.prefetch_events(edge(first + kAhead), events_);
         if (edge(first + 1) < events_)
             columns_.prefetch_blocks(edge(first + 1), events_);
+        if (first + kAhead < edges.size())
+            prefetch_nodes(edges[first + kAhead - 1], edges[first + kAhead]);
     }
 
   private:
-    static constexpr std::size_t kAhead = 3;  // columns
+    static constexpr std::size_t kAhead = 6;  // columns
 
     // Events under a node.
     static constexpr std::size_t span_of(std::size_t level) {
         return kLeaf << (TreeOrder::kBits * level);
+    }
+
+    // The highest level of which a node may lie within so many events.
+    static std::size_t level_for(std::size_t events) {
+        std::size_t level = 0;
+        while (span_of(level + 1) <= events)
+            ++level;
+        return level;
+    }
+
+    void prefetch_nodes(std::size_t begin, std::size_t end) const {
+        if (end - begin < kLeaf)
+            return;
+        const std::size_t level = level_for(end - begin);
+        const std::size_t last = std::min(end, events_ - 1) / span_of(level);
+        for (std::size_t i = begin / span_of(level); i <= last; ++i) {
+            const std::size_t place = TreeOrder::place(level, i);
+            if (place < columns_.series.size())
+                __builtin_prefetch(&columns_.series[place]);
+        }
     }
 
     // Widens by all events of [begin, end), which nodes of `level` hold: those that lie within
@@ -282,31 +302,47 @@ class PeakSearch {
     std::size_t index_ = 0;
 };
 
-// The first event of each column and of what comes behind the last. The times of all are sent for
-// before any is read.
-std::vector<std::size_t> edges_of(const History::Columns& columns, AxisUnit unit, Position begin,
-                                  Position end, std::size_t count) {
-    const std::size_t events = columns.kinds.size();
-    std::vector<std::size_t> edges(count + 1);
-    if (count == 0)
-        return edges;
-    const std::uint64_t width =
-        end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
-    const auto position = [&](std::uint64_t i) {
-        const std::uint64_t offset = i * (width / count) + i * (width % count) / count;
+// A window cut into columns: the i-th begins at begin + i * (end - begin) / columns.
+struct ColumnGrid {
+    AxisUnit unit = AxisUnit::time;
+    Position begin = 0;
+    std::uint64_t width = 0;
+    std::uint64_t columns = 1;
+
+    Position edge(std::uint64_t i) const {
+        const std::uint64_t offset = i * (width / columns) + i * (width % columns) / columns;
         return static_cast<Position>(static_cast<std::uint64_t>(begin) + offset);
-    };
-    TimeSearch search(columns, events);
-    for (std::size_t i = 0; i <= count; ++i)
-        edges[i] = unit == AxisUnit::time ? search.first_leaf(position(i))
-                                          : event_at_position(position(i), events);
-    if (unit == AxisUnit::time) {
-        for (std::size_t i = 0; i <= count; ++i)
-            edges[i] = search.first_in(edges[i], position(i));
     }
-    for (std::size_t i = 1; i <= count; ++i)
-        edges[i] = std::max(edges[i], edges[i - 1]);
+};
+
+// The first events of columns [from, to) and of what comes behind them. The times of all are sent
+// for before any is read.
+std::vector<std::size_t> edges_of(const History::Columns& columns, std::size_t events,
+                                  const ColumnGrid& grid, std::size_t from, std::size_t to) {
+    std::vector<std::size_t> edges(to - from + 1);
+    if (grid.unit == AxisUnit::events) {
+        for (std::size_t i = from; i <= to; ++i)
+            edges[i - from] = event_at_position(grid.edge(i), events);
+        return edges;
+    }
+    TimeSearch search(columns, events);
+    for (std::size_t i = from; i <= to; ++i)
+        edges[i - from] = search.first_leaf(grid.edge(i));
+    for (std::size_t i = from; i <= to; ++i)
+        edges[i - from] = search.first_in(edges[i - from], grid.edge(i));
     return edges;
+}
+
+void read_columns(const History::Columns& columns, std::size_t events, const ColumnGrid& grid,
+                  std::size_t from, std::span<SeriesColumn> out) {
+    const std::vector<std::size_t> edges = edges_of(columns, events, grid, from, from + out.size());
+    SeriesReader reader(columns, events);
+    SeriesValues held = edges[0] > 0 ? reader.after(edges[0] - 1) : SeriesValues{};
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        reader.expect(edges, i + 1);
+        out[i] = reader.column(edges[i], edges[i + 1], held);
+        held = out[i].last;
+    }
 }
 
 }  // namespace
@@ -346,15 +382,24 @@ Position History::end(AxisUnit unit) const {
 
 void History::series(AxisUnit unit, Position begin, Position end,
                      std::span<SeriesColumn> columns) const {
+    // Of a window of fewer events all is in the processor's cache, and no second thread pays.
+    constexpr std::size_t kFar = std::size_t{1} << 20U;
+    if (columns.empty())
+        return;
     const std::size_t events = columns_->kinds.size();
-    const std::vector<std::size_t> edges = edges_of(*columns_, unit, begin, end, columns.size());
-    SeriesReader reader(*columns_, events);
-    SeriesValues held = edges[0] > 0 ? reader.after(edges[0] - 1) : SeriesValues{};
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        reader.expect(edges, i + 1);
-        columns[i] = reader.column(edges[i], edges[i + 1], held);
-        held = columns[i].last;
-    }
+    const std::uint64_t width =
+        end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
+    const ColumnGrid grid{unit, begin, width, columns.size()};
+    const std::size_t half =
+        event_from(unit, grid.edge(columns.size())) - event_from(unit, begin) < kFar
+            ? 0
+            : columns.size() / 2;
+    std::future<void> first;
+    if (half > 0)
+        first = std::async([&] { read_columns(*columns_, events, grid, 0, columns.first(half)); });
+    read_columns(*columns_, events, grid, half, columns.subspan(half));
+    if (half > 0)
+        first.get();
 }
 
 }  // namespace tidemark

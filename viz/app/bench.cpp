@@ -25,6 +25,7 @@ namespace {
 constexpr int kZoomSteps = 90;  // from the whole run to one event, and as many back
 constexpr int kPanSteps = 30;   // at each of three depths
 constexpr std::array<double, 3> kPanDepths = {0.5, 1e-2, 1e-4};  // of the run's length
+constexpr int kFirstFrames = 5;
 constexpr std::size_t kQueryColumns = 2000;
 constexpr std::chrono::milliseconds kPause{2};
 
@@ -51,6 +52,7 @@ Percentiles percentiles(std::vector<double> values) {
 // Frames of one view along the path.
 struct PathTimes {
     std::string view;
+    double settle = 0;           // until nothing was worked out in the background
     std::vector<double> draw;    // queries and vertices
     std::vector<double> render;  // pixels
     std::vector<double> total;
@@ -62,7 +64,7 @@ struct LoadTimes {
     double complete = 0;       // the first picture after all was loaded
     std::uint64_t events = 0;
     std::uint64_t anonymous_bytes = 0;  // memory that no file is behind, in the end
-    std::uint64_t anonymous_peak = 0;   // and at most, while loading
+    std::uint64_t anonymous_peak = 0;   // and at most
 };
 
 // 0 where the system doesn't say.
@@ -95,7 +97,7 @@ class Bench {
             const History* const history = first_history();
             if (history != nullptr && history->counts().events > 0 && times_.first_picture == 0)
                 times_.first_picture = milliseconds(clock_);
-            times_.anonymous_peak = std::max(times_.anonymous_peak, anonymous_memory());
+            look_at_memory();
             std::this_thread::sleep_for(kPause);
         }
         times_.complete = milliseconds(clock_);
@@ -106,7 +108,6 @@ class Bench {
             return fail(ErrorCode::unsupported, "has no history to measure with",
                         command_.load.files.empty() ? "" : command_.load.files.front());
         times_.events = first_history()->counts().events;
-        times_.anonymous_bytes = anonymous_memory();
         return {};
     }
 
@@ -117,8 +118,7 @@ class Bench {
         camera.fit();
         PathTimes times;
         times.view = view;
-        for (int i = 0; i < 5; ++i)
-            frame(nullptr);  // the views are made when they are first shown
+        settle(times);
         const History& history = *first_history();
         const Position peak =
             history.position(camera.unit(), history.peak_event(Series::allocated));
@@ -136,6 +136,7 @@ class Bench {
                 frame(&times);
             }
         }
+        look_at_memory();
         paths_.push_back(std::move(times));
         return {};
     }
@@ -145,6 +146,11 @@ class Bench {
   private:
     const History* first_history() const {
         return session_.runs.empty() ? nullptr : session_.runs.front().history.get();
+    }
+
+    void look_at_memory() {
+        times_.anonymous_bytes = anonymous_memory();
+        times_.anonymous_peak = std::max(times_.anonymous_peak, times_.anonymous_bytes);
     }
 
     void frame(PathTimes* times) {
@@ -163,6 +169,18 @@ class Bench {
         times->draw.push_back(drawn);
         times->render.push_back(total - drawn);
         times->total.push_back(total);
+    }
+
+    // What a view works out once, when it is first shown, is over before its frames are measured.
+    void settle(PathTimes& times) {
+        const Stopwatch watch;
+        int frames = 0;
+        do {
+            frame(nullptr);
+            look_at_memory();
+            std::this_thread::sleep_for(kPause);
+        } while (++frames < kFirstFrames || shell_.busy());
+        times.settle = milliseconds(watch);
     }
 
     // What the timeline asks for a window of that width.
@@ -196,6 +214,7 @@ class Bench {
         };
         line(fmt::format("series, {} columns", kQueryColumns), queries_);
         for (const PathTimes& path : paths_) {
+            text += fmt::format("{:<30}{:>8.0f} once\n", path.view + ": worked out", path.settle);
             line(path.view + ": queries, shapes", path.draw);
             line(path.view + ": pixels", path.render);
             line(path.view + ": frame", path.total);
@@ -221,8 +240,8 @@ class Bench {
             json_times(queries_));
         for (const PathTimes& path : paths_)
             text += fmt::format(
-                R"({}"{}": {{"frames": {}, "draw_ms": {}, "render_ms": {}, "frame_ms": {}}})",
-                &path == paths_.data() ? "" : ", ", path.view, path.total.size(),
+                R"({}"{}": {{"frames": {}, "settle_ms": {:.1f}, "draw_ms": {}, "render_ms": {}, "frame_ms": {}}})",
+                &path == paths_.data() ? "" : ", ", path.view, path.total.size(), path.settle,
                 json_times(path.draw), json_times(path.render), json_times(path.total));
         return text + "}}\n";
     }
