@@ -53,6 +53,7 @@ Percentiles percentiles(std::vector<double> values) {
 struct PathTimes {
     std::string view;
     double settle = 0;           // until nothing was worked out in the background
+    std::vector<double> query;   // of the curves alone, for kQueryColumns
     std::vector<double> draw;    // queries and vertices
     std::vector<double> render;  // pixels
     std::vector<double> total;
@@ -155,7 +156,7 @@ class Bench {
 
     void frame(PathTimes* times) {
         if (times != nullptr)
-            query();
+            times->query.push_back(query());
         const Stopwatch watch;
         screen_->begin(shell_.theme());
         ShellInput input;
@@ -184,13 +185,13 @@ class Bench {
     }
 
     // What the timeline asks for a window of that width.
-    void query() {
+    double query() {
         columns_.resize(kQueryColumns);
         const Camera& camera = shell_.camera();
         const Stopwatch watch;
         first_history()->series(camera.unit(), camera.window().begin, camera.window().end,
                                 columns_);
-        queries_.push_back(milliseconds(watch));
+        return milliseconds(watch);
     }
 
     double per_event(std::uint64_t bytes) const {
@@ -212,9 +213,9 @@ class Bench {
             text += fmt::format("{:<30}{:>8.2f}{:>8.2f}{:>8.2f}\n", what, found.p50, found.p99,
                                 found.worst);
         };
-        line(fmt::format("series, {} columns", kQueryColumns), queries_);
         for (const PathTimes& path : paths_) {
             text += fmt::format("{:<30}{:>8.0f} once\n", path.view + ": worked out", path.settle);
+            line(fmt::format("{}: {} columns", path.view, kQueryColumns), path.query);
             line(path.view + ": queries, shapes", path.draw);
             line(path.view + ": pixels", path.render);
             line(path.view + ": frame", path.total);
@@ -233,16 +234,17 @@ class Bench {
             R"({{"events": {}, "renderer": "{}", "width": {}, "height": {}, )"
             R"("first_picture_ms": {:.1f}, "complete_ms": {:.1f}, "anonymous_bytes": {}, )"
             R"("anonymous_bytes_per_event": {:.3f}, "anonymous_peak_per_event": {:.3f}, )"
-            R"("query_ms": {}, "views": {{)",
+            R"("views": {{)",
             times_.events, screen_->renderer(), command_.width, command_.height,
             times_.first_picture, times_.complete, times_.anonymous_bytes,
-            per_event(times_.anonymous_bytes), per_event(times_.anonymous_peak),
-            json_times(queries_));
+            per_event(times_.anonymous_bytes), per_event(times_.anonymous_peak));
         for (const PathTimes& path : paths_)
             text += fmt::format(
-                R"({}"{}": {{"frames": {}, "settle_ms": {:.1f}, "draw_ms": {}, "render_ms": {}, "frame_ms": {}}})",
+                R"({}"{}": {{"frames": {}, "settle_ms": {:.1f}, "query_ms": {}, "draw_ms": {}, )"
+                R"("render_ms": {}, "frame_ms": {}}})",
                 &path == paths_.data() ? "" : ", ", path.view, path.total.size(), path.settle,
-                json_times(path.draw), json_times(path.render), json_times(path.total));
+                json_times(path.query), json_times(path.draw), json_times(path.render),
+                json_times(path.total));
         return text + "}}\n";
     }
 
@@ -254,7 +256,6 @@ class Bench {
     Shell shell_;
     LoadTimes times_;
     std::vector<SeriesColumn> columns_;
-    std::vector<double> queries_;
     std::vector<PathTimes> paths_;
 };
 
