@@ -13,6 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "viz/model/background.h"
+
 namespace tidemark::viz {
 
 using Cancelled = std::atomic<bool>;
@@ -32,6 +34,7 @@ class Job {
         cancel();
         cancelled_ = std::make_shared<Cancelled>(false);
         answer_ = std::async(std::launch::async, [work = std::move(work), cancelled = cancelled_] {
+            stand_back();
             return work(*cancelled);
         });
     }

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "viz/model/background.h"
+
 namespace tidemark::viz {
 
 class TaskQueue {
@@ -58,6 +60,7 @@ class TaskQueue {
 
   private:
     void work() {
+        stand_back();
         std::unique_lock lock(mutex_);
         while (true) {
             wake_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
