@@ -23,7 +23,17 @@ struct Scene {
 };
 
 const std::array kScenes = {
-    Scene{"timeline", "gpt2_var.pickle.xz", {"timeline"}},
+    Scene{"overview", "gpt2_var.pickle.xz", {"overview"}, "", {"torch", "vpmm"}},
+    Scene{"timeline", "gpt2_var.pickle.xz", {"timeline"}, "peak"},
+    Scene{"address-map", "multistream.pickle.xz", {"address-map"}, "peak", {}, false},
+    Scene{"memory-now", "gpt2_var.pickle.xz", {"memory-now"}, "peak"},
+    Scene{"compare", "gpt2_var.pickle.xz", {"compare"}, "", {"torch", "vpmm"}},
+    Scene{"no-stacks", "generate:training", {"stacks"}, "peak"},
+    Scene{"events", "graphs.pickle.xz", {"timeline", "events"}, "peak", {}, false},
+    Scene{"blocks", "generate:training", {"address-map", "blocks"}, "peak"},
+    Scene{"leaks", "graphs.pickle.xz", {"timeline", "leaks"}},
+    Scene{"findings", "gpt2_var.pickle.xz", {"timeline", "findings"}, "peak", {}, false},
+    Scene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
 };
 
 std::string path_of(const std::string& trace) {
@@ -47,7 +57,7 @@ Picture drawn(const Scene& scene) {
         REQUIRE(run.state.phase == LoadState::Phase::ready);
     }
     StillOptions options;
-    options.screen = {1280, 800, 1, FontChoice::built_in};
+    options.screen = {1200, 750, 1, FontChoice::built_in};
     options.dark = scene.dark;
     options.views = scene.views;
     options.place = scene.place;
