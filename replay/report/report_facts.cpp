@@ -106,7 +106,7 @@ std::string figure_name(const Measurement& measurement) {
         if (name.ends_with(unit))
             name.resize(name.size() - unit.size());
     if (name == "external_fragmentation_at_peak")
-        return "fragmentation at peak";
+        return "unused at peak";
     if (name == "overhead_ratio")
         return "peak / asked for";
     if (name == "driver" || name == "stall")
