@@ -129,7 +129,8 @@ class AdviceWords {
             const std::string until = pin.ends == kNotInTrace ? std::string("the end")
                                                               : "event " + format_count(pin.ends);
             add(Weight::note,
-                fmt::format("{} pinned by blocks of {}", format_bytes(pin.free), one_line(pin.place, 80)),
+                fmt::format("{} pinned by blocks of {}", format_bytes(pin.free),
+                            one_line(pin.place, 80)),
                 fmt::format(
                     "{} that lie free in {} {} cannot be used or given back: {} blocks of {} in "
                     "all, alive from event {} to {}, lie in them.",
