@@ -157,9 +157,13 @@ Bytes file_bytes(const History& history) {
 }
 
 int bench(const std::string& path, const std::string& policy) {
+    const auto failed = [](const Error& error) {
+        fmt::print(stderr, "history_bench: {}\n", to_text(error));
+        return 1;
+    };
     const auto trace = open_trace(path);
     if (!trace)
-        return 1;
+        return failed(trace.error());
     const auto events = static_cast<double>((*trace)->info().event_count);
     const Scenario scenario{.trace = path, .policy = policy};
     const auto report = [events](const char* what, double wall, double cpu) {
@@ -167,18 +171,16 @@ int bench(const std::string& path, const std::string& policy) {
     };
     double before = cpu_seconds();
     Stopwatch watch;
-    if (!run(**trace, scenario))
-        return 1;
+    if (const auto bare = run(**trace, scenario); !bare)
+        return failed(bare.error());
     report("bare replay", static_cast<double>(watch.elapsed()) * 1e-9, cpu_seconds() - before);
     const double memory = anonymous_kilobytes();
     for (const bool keep : {false, true, true}) {
         before = cpu_seconds();
         const Stopwatch again;
         const auto recorded = record_history(**trace, scenario, {.keep = keep});
-        if (!recorded) {
-            fmt::print("{}\n", to_text(recorded.error()));
-            return 1;
-        }
+        if (!recorded)
+            return failed(recorded.error());
         report(recorded->from_cache ? "from the cache" : "with a history",
                static_cast<double>(again.elapsed()) * 1e-9, cpu_seconds() - before);
         if (keep)

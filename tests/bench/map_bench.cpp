@@ -68,13 +68,18 @@ void show_frames(const std::shared_ptr<const History>& history, MapLook look) {
     show_worst("frame: pick (wall)", picks);
 }
 
+int failed(const Error& error) {
+    fmt::print(stderr, "map_bench: {}\n", to_text(error));
+    return 1;
+}
+
 int bench(const std::string& path) {
     const auto trace = open_trace(path);
     if (!trace)
-        return 1;
+        return failed(trace.error());
     const auto recorded = record_history(**trace, {.trace = path, .policy = "torch"});
     if (!recorded)
-        return 1;
+        return failed(recorded.error());
     const std::shared_ptr<const History>& history = recorded->history;
     const HistoryCounts counts = history->counts();
     fmt::print("{} events, {} blocks, {} segments\n", format_count(counts.events),
