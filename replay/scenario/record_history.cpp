@@ -40,6 +40,7 @@ class Recorder final : public Observer {
                         lanes_ = lanes;
                         event_ = &event;
                     },
+                .ended = [this] { end(); },
                 .proceed = [this] { return proceed(); }};
     }
 
@@ -96,7 +97,17 @@ class Recorder final : public Observer {
         std::uint16_t device_;
     };
 
+    // What allocators give back when they are taken down is no part of the run.
+    void end() {
+        look_for_retries();
+        lanes_ = {};
+        event_ = nullptr;
+        ended_ = true;
+    }
+
     void change(std::uint16_t device, SegmentChange change, Range range, StreamId stream) {
+        if (ended_)
+            return;
         at_event(event_ != nullptr ? *event_ : 0);
         relay_.on_segment({changed_, range, stream, device, change});
     }
@@ -123,7 +134,8 @@ class Recorder final : public Observer {
     std::vector<std::unique_ptr<DeviceListener>> devices_;
     std::span<const Lane> lanes_;
     const std::uint64_t* event_ = nullptr;  // the one at hand
-    std::uint64_t changed_ = 0;             // the event at which memory came or went last
+    bool ended_ = false;
+    std::uint64_t changed_ = 0;  // the event at which memory came or went last
     std::uint64_t retries_ = 0;
 };
 

@@ -213,7 +213,10 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
                                   if (listeners.begun)
                                       listeners.begun(machine.lanes(), event);
                               }};
-    TM_ASSIGN(result.summary, engine.run(info, cursor, limits));
+    Result<ReplaySummary> replay = engine.run(info, cursor, limits);
+    if (listeners.ended)
+        listeners.ended();
+    TM_ASSIGN(result.summary, std::move(replay));
     if (listeners.decisions) {
         decisions.end();
         result.decisions = DecisionDigest{decisions.count(), decisions.hash()};

@@ -93,6 +93,9 @@ struct RunListeners {
     // Once, before the first event: the devices with their allocators, and where the index of the
     // event at hand can be read from then on, as long as the run goes on.
     std::function<void(std::span<const Lane> lanes, const std::uint64_t& event)> begun = {};
+    // The replay is over, or has failed: what `begun` told of goes away now, and so does what the
+    // allocators still hold.
+    std::function<void()> ended = {};
     // Some ten thousand events apart; an Error ends the run, which returns it.
     std::function<Result<void>()> proceed = {};
 };

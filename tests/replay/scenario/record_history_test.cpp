@@ -93,6 +93,23 @@ TEST_CASE("Peaks in the history of a real trace are those of its run") {
 }
 
 // Bytes that are taken and never overlap: the map must not lie.
+TEST_CASE("What allocators give back after the run is no part of it") {
+    const std::string path = TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz";
+    for (const char* const policy : {"torch", "torch:expandable_segments:True", "vpmm", "bump"}) {
+        INFO(policy);
+        const RecordedRun recorded = record(path, {}, policy);
+        const History& history = *recorded.history;
+        const auto last = static_cast<EventIndex>(history.counts().events - 1);
+        // vpmm also holds memory that isn't mapped.
+        CHECK(held(history, last) <= history.values(last)[Series::reserved]);
+        CHECK(held(history, last) > history.values(last)[Series::reserved] / 10 * 9);
+        for (SegmentIndex i = 0; i < history.counts().segments; ++i) {
+            const EventIndex died = history.segment(i).died;
+            CHECK((died == kNever || died <= last));
+        }
+    }
+}
+
 TEST_CASE("No two blocks of a history have the same bytes at the same time") {
     for (const char* const path : {"generate:mix:events=20000,streams=4",
                                    TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz"}) {
