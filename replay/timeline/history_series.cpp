@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "replay/timeline/column_edge.h"
 #include "replay/timeline/history.h"
 #include "replay/timeline/history_columns.h"
 
@@ -302,17 +303,14 @@ class PeakSearch {
     std::size_t index_ = 0;
 };
 
-// A window cut into columns: the i-th begins at begin + i * (end - begin) / columns.
+// A window cut into columns.
 struct ColumnGrid {
     AxisUnit unit = AxisUnit::time;
     Position begin = 0;
-    std::uint64_t width = 0;
-    std::uint64_t columns = 1;
+    Position end = 0;
+    std::size_t columns = 1;
 
-    Position edge(std::uint64_t i) const {
-        const std::uint64_t offset = i * (width / columns) + i * (width % columns) / columns;
-        return static_cast<Position>(static_cast<std::uint64_t>(begin) + offset);
-    }
+    Position edge(std::size_t i) const { return column_edge(begin, end, i, columns); }
 };
 
 // The first events of columns [from, to) and of what comes behind them. The times of all are sent
@@ -387,9 +385,7 @@ void History::series(AxisUnit unit, Position begin, Position end,
     if (columns.empty())
         return;
     const std::size_t events = columns_->kinds.size();
-    const std::uint64_t width =
-        end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
-    const ColumnGrid grid{unit, begin, width, columns.size()};
+    const ColumnGrid grid{unit, begin, std::max(begin, end), columns.size()};
     const std::size_t half =
         event_from(unit, grid.edge(columns.size())) - event_from(unit, begin) < kFar
             ? 0

@@ -5,13 +5,6 @@
 
 namespace tidemark::viz {
 
-Position column_edge(Position begin, Position end, std::size_t column, std::size_t columns) {
-    const auto length = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
-    const std::uint64_t share =
-        length / columns * column + length % columns * column / columns;  // without overflow
-    return static_cast<Position>(static_cast<std::uint64_t>(begin) + share);
-}
-
 IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event) {
     const Bytes reserved = values[Series::reserved];
     IdleMemory idle{reserved - std::min(reserved, values[Series::active]), std::nullopt};

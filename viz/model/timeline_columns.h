@@ -11,14 +11,11 @@
 #include <span>
 #include <vector>
 
+#include "replay/timeline/column_edge.h"
 #include "replay/timeline/fragmentation_curve.h"
 #include "viz/model/camera.h"
 
 namespace tidemark::viz {
-
-// Where the `column`-th of `columns` begins in [begin, end); that behind the last is `end`. As
-// History::series cuts them. O(1).
-Position column_edge(Position begin, Position end, std::size_t column, std::size_t columns);
 
 // What one column is filled with, from the bottom up. Each height is at least the one before.
 struct ColumnLayers {
