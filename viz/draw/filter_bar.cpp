@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/model/filter_words.h"
 #include "viz/model/site_words.h"
 
 namespace tidemark::viz {
@@ -31,11 +32,8 @@ constexpr std::array<SizeChoice, 7> kSizes{{{},
                                             {0, 1_MiB - 1}}};
 
 std::string whole_bytes(Bytes bytes) {
-    for (const auto& [unit, name] :
-         {std::pair(1_GiB, "GiB"), std::pair(1_MiB, "MiB"), std::pair(1_KiB, "KiB")})
-        if (bytes >= unit && bytes % unit == 0)
-            return fmt::format("{} {}", bytes / unit, name);
-    return format_bytes(bytes);
+    const WholeSize size = whole_size(bytes);
+    return size.unit.empty() ? format_bytes(bytes) : fmt::format("{} {}", size.count, size.unit);
 }
 
 std::string stream_text(const std::optional<StreamId>& stream) {

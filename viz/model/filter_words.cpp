@@ -56,13 +56,10 @@ Result<void> take_size(std::string_view word, std::string_view sign, Filter& fil
     return {};
 }
 
-// The largest unit that leaves a whole number: "64KiB".
-std::string whole_size(Bytes bytes) {
-    for (const auto& [unit, name] :
-         {std::pair(1_GiB, "GiB"), std::pair(1_MiB, "MiB"), std::pair(1_KiB, "KiB")})
-        if (bytes >= unit && bytes % unit == 0)
-            return fmt::format("{}{}", bytes / unit, name);
-    return fmt::format("{}", bytes);
+// "64KiB".
+std::string size_word(Bytes bytes) {
+    const WholeSize size = whole_size(bytes);
+    return fmt::format("{}{}", size.count, size.unit);
 }
 
 void add_word(std::string& text, std::string_view word) {
@@ -72,6 +69,14 @@ void add_word(std::string& text, std::string_view word) {
 }
 
 }  // namespace
+
+WholeSize whole_size(Bytes bytes) {
+    for (const auto& [unit, name] :
+         {std::pair(1_GiB, "GiB"), std::pair(1_MiB, "MiB"), std::pair(1_KiB, "KiB")})
+        if (bytes >= unit && bytes % unit == 0)
+            return {bytes / unit, name};
+    return {bytes, {}};
+}
 
 Result<Filter> parse_filter(std::string_view words) {
     Filter filter;
@@ -102,14 +107,14 @@ std::string to_text(const Filter& filter) {
     if (filter.pool)
         add_word(text, fmt::format("pool={}", to_integer(*filter.pool)));
     if (filter.least == filter.most) {
-        add_word(text, "=" + whole_size(filter.least));
+        add_word(text, "=" + size_word(filter.least));
         return text;
     }
     if (filter.least > 0)
-        add_word(text, ">=" + whole_size(filter.least));
+        add_word(text, ">=" + size_word(filter.least));
     if (filter.most != kMost)
-        add_word(text, (filter.most + 1) % 1_KiB == 0 ? "<" + whole_size(filter.most + 1)
-                                                      : "<=" + whole_size(filter.most));
+        add_word(text, (filter.most + 1) % 1_KiB == 0 ? "<" + size_word(filter.most + 1)
+                                                      : "<=" + size_word(filter.most));
     return text;
 }
 

@@ -11,9 +11,18 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/base/units.h"
 #include "viz/model/session.h"
 
 namespace tidemark::viz {
+
+struct WholeSize {
+    Bytes count = 0;
+    std::string_view unit;  // "GiB", "MiB", "KiB"; "" = bytes
+};
+
+// In the largest unit that leaves a whole number.
+WholeSize whole_size(Bytes bytes);
 
 // A filter of those words, that hides nothing else. Errors (bad_option): a size that is none, or
 // sizes that no block can have.
