@@ -18,7 +18,7 @@ import pickle
 import random
 import sys
 
-TEMPLATE = pathlib.Path(__file__).parents[1] / "traces/samples/gpt2_var.pickle.xz"
+TEMPLATE = pathlib.Path(__file__).parents[1] / "traces/samples/torch/gpt2_var.pickle.xz"
 SHIFT = 2 << 20  # keeps every alignment that the allocator relies on
 
 

@@ -131,7 +131,7 @@ def predicted_counters(replay):
     """What a replay says of the calls that torch counts; {} if it said nothing."""
     if "retries" not in replay:
         return {}
-    refusals = replay.get("refusals") or [{}]
+    refusals = replay.get("out_of_memory_events") or [{}]
     return {
         "retries": replay["retries"],
         # torch counts one for each segment, and one each time that it maps memory

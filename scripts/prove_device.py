@@ -10,7 +10,7 @@
              prices as of times
   touch      the same with --touch: content proves that no byte is granted twice
 
-A trace is any that `tidemark replay` reads; without --trace those of traces/samples. Everything
+A trace is any that `tidemark replay` reads; without --trace SAMPLES of traces/samples. Everything
 runs one after the other, because times are measured; the simulator comes last. All parts run,
 whatever fails. DIR/device.json has everything; exit code 1 if a check failed or was not reached.
 
@@ -32,6 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ["tests", "calibrate", "parity", "touch"]
 VARIANTS = ["torch:expandable_segments=true"]  # beside every policy of the catalogue
 TEST_PROGRAMS = ["test_backends_cuda", "test_gpu"]
+SAMPLES = ["gpt2_var", "gpt2_var-ring", "graphs", "multistream"]  # of traces/samples/torch
 
 
 class Pair(typing.NamedTuple):
@@ -204,7 +205,8 @@ def parse(arguments):
                         help="for one run (default 180)")
     options = parser.parse_args(arguments)
     options.only = options.only or PARTS
-    options.trace = options.trace or sorted((ROOT / "traces" / "samples").glob("*.pickle.xz"))
+    options.trace = options.trace or [
+        ROOT / "traces" / "samples" / "torch" / f"{name}.pickle.xz" for name in SAMPLES]
     return options
 
 

@@ -144,6 +144,13 @@ Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOpt
     return open_tmk(bytes.take(), opened.source ? opened.source->name() : path);
 }
 
+bool is_trace_file(const std::string& path) {
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+    if (!source || !(*source)->need(kHead))
+        return false;
+    return is_tmk((*source)->window()) || recognise(**source).has_value();
+}
+
 Result<TraceInfo> import_trace(const std::string& path, const std::string& target,
                                const ReadOptions& options) {
     TM_ASSIGN(const Opened opened, open_either(path));

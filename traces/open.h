@@ -16,6 +16,10 @@ namespace tidemark {
 // are.
 Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options = {});
 
+// Whether `path` is a file in a format that open_trace reads, by its first bytes. False for what
+// cannot be read.
+bool is_trace_file(const std::string& path);
+
 // Reads `path` and writes it as .tmk to `target` ("-" = standard output), whole or not at all.
 // Returns the information about the trace. Streams: memory O(chunk) + the reader's own.
 Result<TraceInfo> import_trace(const std::string& path, const std::string& target,

@@ -51,7 +51,7 @@ SimDevice::SimDevice(const SimConfig& config)
     : config_(checked(config)),
       name_(config.profile == nullptr ? "sim" : "sim:" + config.profile->name),
       profile_(config.profile == nullptr ? &free_of_cost() : config.profile),
-      free_(config_.capacity),
+      free_(config_.capacity - config_.held),
       plain_(kFirstAddress, config_.capacity),
       pool_(space(plain_, 1, strip(plain_) / 2, kAlignment)),
       host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),

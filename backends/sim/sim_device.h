@@ -52,6 +52,7 @@ enum class Placement : std::uint8_t {
 
 struct SimConfig {
     Bytes capacity = 0;                    // 0 = the profile's; at most SimDevice::kLargestCapacity
+    Bytes held = 0;                        // of it, by others for ever: below the capacity
     Bytes granularity = 2_MiB;             // a power of two, 512 at least
     const CostProfile* profile = nullptr;  // must outlive the device; null = free of cost
     bool backed = false;                   // memory holds bytes

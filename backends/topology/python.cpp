@@ -19,18 +19,9 @@ import sys
 sys.path[:] = [folder for folder in sys.path if folder]
 print("python", "%d.%d.%d" % sys.version_info[:3], sep="\t")
 import importlib.metadata as metadata
-for name in ("torch", "cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x", "numba", "numba-cuda",
-             "rmm", "rmm-cu11", "rmm-cu12", "rmm-cu13"):
+for name in ("torch", "rmm", "rmm-cu11", "rmm-cu12", "rmm-cu13"):
     try:
         print("package", name, metadata.version(name), sep="\t")
-    except metadata.PackageNotFoundError:
-        pass
-for name in ("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12",
-             "nvidia-cuda-cupti-cu11"):
-    try:
-        for file in metadata.files(name) or ():
-            if file.name.startswith("libcupti.so"):
-                print("cupti", file.locate(), sep="\t")
     except metadata.PackageNotFoundError:
         pass
 )";
@@ -43,12 +34,12 @@ std::vector<std::string> words_of(const std::string& line) {
     return words;
 }
 
-// "cupy-cuda12x" is one of the cupy family, "numba-cuda" is no numba.
+// "rmm-cu13" is one of the rmm family, "rmm-tools" is none.
 bool is_of_family(std::string_view name, std::string_view family) {
     if (!name.starts_with(family))
         return false;
     const std::string_view rest = name.substr(family.size());
-    return rest.empty() || rest.starts_with("-cu1") || rest.starts_with("-cuda1");
+    return rest.empty() || rest.starts_with("-cu1");
 }
 
 Result<std::string> find_python(const PythonQuestion& question) {
@@ -91,8 +82,6 @@ Result<PythonFacts> ask_python(const PythonQuestion& question) {
             facts.version = words[1];
         else if (words.size() == 3 && words[0] == "package")
             facts.packages.push_back({words[1], words[2]});
-        else if (words.size() == 2 && words[0] == "cupti" && facts.cupti.empty())
-            facts.cupti = words[1];
     }
     if (facts.version.empty())
         return fail(ErrorCode::io, "it does not answer as Python does", program,

@@ -12,7 +12,7 @@
 namespace tidemark {
 
 struct PythonPackage {
-    std::string name;     // as pip calls it: "cupy-cuda12x"
+    std::string name;     // as pip calls it: "rmm-cu13"
     std::string version;  // "2.11.0+cu130"
 };
 
@@ -20,9 +20,8 @@ struct PythonFacts {
     std::string program;  // the file
     std::string version;  // "3.11.7"
     std::vector<PythonPackage> packages;
-    std::string cupti;  // a libcupti that came with a package; empty if none did
 
-    // The package `family` ("torch", "cupy", "numba", "rmm") under one of its names, or null.
+    // The package `family` ("torch", "rmm") under one of its names, or null.
     const PythonPackage* find(std::string_view family) const;
 };
 

@@ -54,12 +54,6 @@ Result<std::string> version_of(const Result<Nvml>& nvml) {
     return nvml->driver_version();
 }
 
-CuptiQuestion with_python(CuptiQuestion question, const Result<PythonFacts>& python) {
-    if (question.last.empty() && python)
-        question.last = python->cupti;
-    return question;
-}
-
 }  // namespace
 
 Topology discover_topology() {
@@ -70,7 +64,6 @@ Topology discover_topology() {
 Topology discover_topology(const TopologyQuestion& question) {
     const NumaHost host(question.root, load_numa(question.numa_library));
     const Result<Nvml> nvml = Nvml::open(question.nvml_library);
-    Result<PythonFacts> python = ask_python(question.python);
     Topology found{.processor = {},
                    .host = host.nodes(),
                    .numa_obstacle = host.obstacle(),
@@ -78,8 +71,7 @@ Topology discover_topology(const TopologyQuestion& question) {
                    .kernel_driver = {},
                    .cuda = ask_cuda(question, nvml),
                    .nvml = version_of(nvml),
-                   .cupti = find_cupti(with_python(question.cupti, python)),
-                   .python = std::move(python)};
+                   .python = ask_python(question.python)};
     read_host(question.root, found);
     return found;
 }

@@ -1,7 +1,7 @@
 // Topology: what is here, as far as it concerns Tidemark: processors, memory nodes, GPUs and their
 // links, and the software around them.
 //
-// Discovery asks the kernel (/sys, /proc), the CUDA driver, NVML, libnuma, CUPTI and Python, each
+// Discovery asks the kernel (/sys, /proc), the CUDA driver, NVML, libnuma and Python, each
 // only if it is there; what is not there is a value that says why. It makes no CUDA context,
 // changes nothing, and ends within the time that Python is given and a little more. Every source
 // can be replaced, so that tests show a machine that is not there. Thread-safe.
@@ -13,7 +13,6 @@
 
 #include "backends/cuda/cuda_info.h"
 #include "backends/numa/numa_host.h"
-#include "backends/topology/cupti.h"
 #include "backends/topology/nvml.h"
 #include "backends/topology/pci.h"
 #include "backends/topology/python.h"
@@ -44,7 +43,6 @@ struct Topology {
     std::string kernel_driver;  // version of the kernel's nvidia module; empty if not there
     Result<CudaFacts> cuda;
     Result<std::string> nvml;  // the driver's version
-    Result<CuptiFacts> cupti;
     Result<PythonFacts> python;
 };
 
@@ -55,7 +53,6 @@ struct TopologyQuestion {
     std::string nvml_library = {};
     std::string numa_library = {};
     PythonQuestion python = {};
-    CuptiQuestion cupti = usual_cupti_places();
 };
 
 Topology discover_topology();

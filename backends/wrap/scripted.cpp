@@ -34,7 +34,24 @@ ScriptedDevice& ScriptedDevice::operator=(const ScriptedDevice& other) {
     invented_ = other.invented_;
     handles_ = other.handles_;
     counters_ = other.counters_;
+    mirror_ = nullptr;
     return *this;
+}
+
+void ScriptedDevice::add_twin(Address address, Address twin, Bytes size) {
+    twins_[address] = {twin, size};
+}
+
+// Null where the mirror has nothing, and without a mirror.
+Range ScriptedDevice::twin_of(Range range) const {
+    auto found = twins_.upper_bound(range.begin);
+    if (mirror_ == nullptr || found == twins_.begin())
+        return {};
+    --found;
+    const Bytes offset = range.begin - found->first;
+    if (offset >= found->second.size)
+        return {};
+    return {found->second.first + offset, range.size};
 }
 
 void ScriptedDevice::play(std::span<const Call> script, bool refuses) {
@@ -72,6 +89,10 @@ DeviceResult<Address> ScriptedDevice::malloc(Bytes size) {
     held_[to_integer(address)] = size;
     used_ += size;
     log_.push_back({DeviceCall::malloc, {address, size}});
+    if (mirror_ != nullptr) {
+        if (const auto twin = mirror_->malloc(size))
+            add_twin(address, *twin, size);
+    }
     return address;
 }
 
@@ -81,6 +102,10 @@ DeviceResult<void> ScriptedDevice::free(Address address) {
         return tl::make_unexpected(DeviceError{DeviceStatus::invalid_value, DeviceCall::free, 0});
     log_.push_back({DeviceCall::free, {address, found->second}});
     used_ -= found->second;
+    if (const Range twin = twin_of({address, found->second}); twin.size != 0) {
+        static_cast<void>(mirror_->free(twin.begin));
+        twins_.erase(address);
+    }
     held_.erase(found);
     return {};
 }
@@ -105,18 +130,30 @@ DeviceResult<Range> ScriptedDevice::reserve(Bytes size) {
     const std::size_t next = next_;
     const Address begin = take_address(size);
     next_ = next;  // the pages there are taken when they are mapped
+    if (mirror_ != nullptr) {
+        if (const auto twin = mirror_->reserve(size))
+            add_twin(begin, twin->begin, size);
+    }
     return Range{begin, size};
 }
 
-DeviceResult<void> ScriptedDevice::unreserve(Range) {
+DeviceResult<void> ScriptedDevice::unreserve(Range range) {
+    if (const Range twin = twin_of(range); twin.size != 0) {
+        static_cast<void>(mirror_->unreserve(twin));
+        twins_.erase(range.begin);
+    }
     return {};
 }
 
-DeviceResult<PhysicalId> ScriptedDevice::create(Location, Bytes size) {
+DeviceResult<PhysicalId> ScriptedDevice::create(Location where, Bytes size) {
     if (is_full(size))
         return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     used_ += size;
     unmapped_handles_[++handles_] = size;
+    if (mirror_ != nullptr) {
+        if (const auto twin = mirror_->create(where, size))
+            twin_handles_[handles_] = *twin;
+    }
     return PhysicalId{handles_};
 }
 
@@ -126,23 +163,34 @@ DeviceResult<void> ScriptedDevice::release(PhysicalId physical) {
         used_ -= found->second;
         unmapped_handles_.erase(found);
     }
+    if (const auto twin = twin_handles_.find(to_integer(physical)); twin != twin_handles_.end()) {
+        static_cast<void>(mirror_->release(twin->second));
+        twin_handles_.erase(twin);
+    }
     return {};
 }
 
-DeviceResult<void> ScriptedDevice::map(Range, PhysicalId physical) {
+DeviceResult<void> ScriptedDevice::map(Range range, PhysicalId physical) {
     unmapped_handles_.erase(to_integer(physical));
+    const auto handle = twin_handles_.find(to_integer(physical));
+    if (const Range twin = twin_of(range); twin.size != 0 && handle != twin_handles_.end())
+        static_cast<void>(mirror_->map(twin, handle->second));
     return {};
 }
 
 DeviceResult<void> ScriptedDevice::unmap(Range range) {
     used_ -= range.size;
     log_.push_back({DeviceCall::unmap, range});
+    if (const Range twin = twin_of(range); twin.size != 0)
+        static_cast<void>(mirror_->unmap(twin));
     return {};
 }
 
-DeviceResult<void> ScriptedDevice::set_access(Range range, bool) {
+DeviceResult<void> ScriptedDevice::set_access(Range range, bool writable) {
     take_address(0);
     log_.push_back({DeviceCall::set_access, range});
+    if (const Range twin = twin_of(range); twin.size != 0)
+        static_cast<void>(mirror_->set_access(twin, writable));
     return {};
 }
 

@@ -4,10 +4,11 @@
 // model's calls are held against it. A reservation begins where the script's next pages are. Beyond
 // the script's end the device invents addresses that no real one uses, so that a model that asks
 // too much can go on and be caught. Plain memory, pages and order only; events of a stream are
-// complete unless it was told to `await` that stream. A value: copying it copies its state. Not
-// thread-safe.
+// complete unless it was told to `await` that stream. A value: copying it copies its state, but not
+// the device that it mirrors its calls to. Not thread-safe.
 #pragma once
 
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -54,6 +55,11 @@ class ScriptedDevice final : public Device {
 
     std::size_t awaited_count() const { return awaited_.size(); }
 
+    // From now on `device` does what this one is asked, at addresses of its own: its clock and
+    // counters are what this one shows then. A simulator that charges each call, say. It must
+    // outlive this one. Memory that was held before is unknown to it: to give it back is free.
+    void mirror(Device& device) { mirror_ = &device; }
+
     // Is anything of the script or the log left?
     bool has_script() const { return !script_.empty() || !log_.empty(); }
 
@@ -70,9 +76,11 @@ class ScriptedDevice final : public Device {
         return {capacity_, capacity_ > used_ ? capacity_ - used_ : 0};
     }
 
-    Nanoseconds now() const override { return 0; }
+    Nanoseconds now() const override { return mirror_ != nullptr ? mirror_->now() : 0; }
 
-    const DeviceCounters& counters() const override { return counters_; }
+    const DeviceCounters& counters() const override {
+        return mirror_ != nullptr ? mirror_->counters() : counters_;
+    }
 
     DeviceResult<Address> malloc(Bytes size) override;
     DeviceResult<void> free(Address address) override;
@@ -103,7 +111,15 @@ class ScriptedDevice final : public Device {
     DeviceResult<void> host_free(Address address) override;
 
   private:
+    // Where the mirror has what is here at `first`, and how long that is.
+    struct Twin {
+        Address first = Address::null;
+        Bytes size = 0;
+    };
+
     bool is_full(Bytes size) const;
+    void add_twin(Address address, Address twin, Bytes size);
+    Range twin_of(Range range) const;
     Address take_address(Bytes size);
 
     Bytes capacity_;
@@ -118,6 +134,9 @@ class ScriptedDevice final : public Device {
     std::uint64_t invented_ = 0;
     std::uint64_t handles_ = 0;
     DeviceCounters counters_;
+    Device* mirror_ = nullptr;
+    std::map<Address, Twin> twins_;  // by address
+    std::unordered_map<std::uint64_t, PhysicalId> twin_handles_;
 };
 
 }  // namespace tidemark

@@ -16,6 +16,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr Bytes kLargestSize = Bytes{1} << 63;
+constexpr Bytes kLeastPlainNumber = Bytes{1} << 20;  // below, who types a size forgot its unit
 constexpr std::string_view kSizeHint = "write a size such as 512, 64KiB, 1.5GiB or 80GB";
 
 bool is_digit(char letter) {
@@ -142,6 +143,22 @@ Result<Bytes> parse_bytes(std::string_view text) {
     return static_cast<Bytes>(total);
 }
 
+Result<TypedSize> parse_typed_size(std::string_view text) {
+    TypedSize size;
+    TM_ASSIGN(size.bytes, parse_bytes(text));
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789. "), text.size());
+    const std::string_view number = text.substr(0, digits);
+    const std::string_view unit = text.substr(digits);
+    if (unit.empty() && size.bytes > 0 && size.bytes < kLeastPlainNumber)
+        return bad(text, "has no unit", fmt::format("{}GiB? Bytes are written as {}B", text, text));
+    if (unit.size() == 1 && to_lower(unit[0]) != 'b') {
+        const auto letter = static_cast<char>(to_lower(unit[0]) - 'a' + 'A');
+        size.note = fmt::format("{} taken as {} {}iB", text,
+                                number.substr(0, number.find_last_not_of(' ') + 1), letter);
+    }
+    return size;
+}
+
 Result<std::uint64_t> parse_count(std::string_view text) {
     constexpr std::uint64_t kMost = ~std::uint64_t{0};
     std::uint64_t value = 0;
@@ -207,6 +224,21 @@ std::string format_count(std::uint64_t count) {
         text.insert(place, 1, ',');
     }
     return text;
+}
+
+std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    const std::string number = format_count(count);
+    if (count == 1)
+        return fmt::format("{} {}", number, one);
+    return many.empty() ? fmt::format("{} {}s", number, one) : fmt::format("{} {}", number, many);
+}
+
+std::string format_times(std::uint64_t count) {
+    return count == 1 ? "once" : fmt::format("{} times", format_count(count));
+}
+
+std::string format_percent(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {

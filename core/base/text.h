@@ -13,11 +13,21 @@
 
 namespace tidemark {
 
-// "80GiB", "1.5 GB", "512", "64k" (= KiB), "2M", "none"-less: digits with an optional fraction and
-// a unit of {B, K, M, G, T, P, KiB.., KB..}; KiB-style and bare letters are powers of 1024,
-// KB-style powers of 1000. Errors (bad_option): empty, unknown unit, negative, not whole bytes
-// after rounding, above 2^63.
+// "80GiB", "1.5 GB", "512", "64k" (= KiB), "2M": digits with an optional fraction and a unit of
+// {B, K, M, G, T, P, KiB.., KB..} in any case of letters; KiB-style and bare letters are powers of
+// 1024, KB-style powers of 1000. Errors (bad_option): empty, unknown unit, negative, not whole
+// bytes after rounding, above 2^63.
 Result<Bytes> parse_bytes(std::string_view text);
+
+// A size as typed on a command line: as parse_bytes, but of two readings none is taken in silence.
+struct TypedSize {
+    Bytes bytes = 0;
+    std::string note;  // "80G taken as 80 GiB", where a bare letter left open which unit it is
+};
+
+// Errors (bad_option): those of parse_bytes, and a number without a unit below 1 MiB (but 0), whose
+// unit was forgotten: "80" asks whether 80GiB was meant. Longer plain numbers are bytes.
+Result<TypedSize> parse_typed_size(std::string_view text);
 
 // A whole number, with optional '_' or ',' between digits. Errors: bad_option.
 Result<std::uint64_t> parse_count(std::string_view text);
@@ -33,6 +43,20 @@ std::string format_duration(Nanoseconds duration);
 
 // "12,345,678".
 std::string format_count(std::uint64_t count);
+
+// "1 segment", "12,345 segments"; `many` where it is not `one` with an s.
+std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many = {});
+
+// "once", "12 times".
+std::string format_times(std::uint64_t count);
+
+// "24.8 %" of a share of 0.248.
+std::string format_percent(double share);
+
+// part / whole, 0 where there is no whole.
+constexpr double share_of(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 // The candidate nearest to `word` by edit distance, or "" when none is within a third of its
 // length (at least 2): the "did you mean" of every unknown name. O(candidates * length^2).

@@ -18,7 +18,7 @@ constexpr Bytes kNever = std::numeric_limits<Bytes>::max();
 
 Error to_error(const ArenaFull& full) {
     return {ErrorCode::driver,
-            fmt::format("the arena is full: {} bytes asked for, {} of {} used", full.requested,
+            fmt::format("the arena is full: {} bytes requested, {} of {} used", full.requested,
                         full.used, full.total),
             "capture", "a dry run says how many bytes the capture needs"};
 }

@@ -2,6 +2,8 @@
 // replayed on it. Plain fields, since they are touched at every event.
 #pragma once
 
+#include <limits>
+
 #include "core/base/units.h"
 
 namespace tidemark {
@@ -10,8 +12,14 @@ struct ReplayClock {
     Nanoseconds recorded = 0;  // of the event at hand; never decreasing; stored by the replay
     Nanoseconds spent = 0;     // what calls and waits have cost so far; stored by the device
 
-    // Costs push later events back, as they would on the machine.
-    Nanoseconds now() const { return recorded + spent; }
+    // Costs push later events back, as they would on the machine. A recording may name any time:
+    // what would be beyond the last one stays there.
+    Nanoseconds now() const {
+        Nanoseconds sum = 0;
+        if (__builtin_add_overflow(recorded, spent, &sum)) [[unlikely]]
+            return std::numeric_limits<Nanoseconds>::max();
+        return sum;
+    }
 };
 
 }  // namespace tidemark

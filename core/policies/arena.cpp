@@ -205,7 +205,7 @@ constexpr std::array<OptionInfo, 6> kOptions{{
      .default_value = "apart",
      .choices = kEscapes,
      .summary = "what outlives a planned capture shares with nobody, or may take the bytes of what "
-                "was let go before it",
+                "was freed before it",
      .source = "PyTorch's private pools do the latter"},
     {.name = "free_list_cap_mb",
      .type = OptionType::count,

@@ -90,7 +90,7 @@ constexpr std::array kOptions = std::to_array<OptionInfo>({
      .type = OptionType::choice,
      .default_value = "native",
      .choices = kBackends,
-     .summary = "only native is PyTorch's own allocator: cudaMallocAsync is refused here",
+     .summary = "only native is PyTorch's own allocator: cudaMallocAsync is an error here",
      .source = kConf},
     {.name = "graph_capture_record_stream_reuse",
      .type = OptionType::boolean,
@@ -105,7 +105,7 @@ constexpr std::array kOptions = std::to_array<OptionInfo>({
     {.name = "throw_on_cudamalloc_oom",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "no effect here: how a refusal is reported",
+     .summary = "no effect here: how out of memory is reported",
      .source = kIgnored},
     {.name = "expandable_segments_reserve",
      .default_value = "off",
@@ -304,7 +304,7 @@ Result<TorchSettings> TorchSettings::from(const Options& options) {
             return refuse(
                 fmt::format("max_split_size_mb is {}, below the size of a large segment, {}",
                             max_split, settings.large_segment / 1_MiB),
-                "PyTorch refuses it as well");
+                "PyTorch rejects it as well");
     }
     TM_TRY(parse_divisions(std::string(options.text("roundup_power2_divisions")), settings));
     return settings;

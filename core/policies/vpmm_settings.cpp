@@ -85,8 +85,9 @@ constexpr std::array kOptions = std::to_array<OptionInfo>({
      .type = OptionType::choice,
      .default_value = "reject",
      .choices = kCaptures,
-     .summary = "while a graph is captured, requests that no free region serves: reject = refused, "
-                "survive = served by new pages"},
+     .summary =
+         "while a graph is captured, requests that no free region serves: reject = out of memory, "
+         "survive = served by new pages"},
     {.name = "peers",
      .type = OptionType::text,
      .default_value = "[]",

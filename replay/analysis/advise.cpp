@@ -12,13 +12,17 @@
 
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
-#include "replay/analysis/explained_trace.h"
+#include "replay/analysis/advise_spread.h"
+#include "replay/analysis/fit_search.h"
 #include "replay/analysis/trace_summary.h"
-#include "replay/scenario/recorded_policy.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_policy.h"
 
 namespace tidemark {
 namespace {
 
+// Traces above are not searched for the memory that would have been enough: some 40 replays.
+constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
 constexpr std::uint64_t kEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
 constexpr double kNoticeable = 0.01;                      // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
@@ -67,7 +71,10 @@ Bytes recorded_memory(const TraceInfo& info) {
 Bytes simulated_memory(Bytes known, const CostProfile& profile, const TraceSummary& summary) {
     if (known > 0)
         return known;
-    return 2 * summary.requested.value <= profile.memory ? profile.memory : 0;
+    Bytes most = 0;  // of one device
+    for (const DeviceSummary& device : summary.devices)
+        most = std::max(most, device.requested.value);
+    return 2 * most <= profile.memory ? profile.memory : 0;
 }
 
 // The settings to compare with.
@@ -122,8 +129,9 @@ void note_delays(const TraceSummary& summary, Advice& advice) {
     });
     if (waits)
         advice.notes.emplace_back(
-            "a free that waited for other streams completes as many events after its request as "
-            "it did when recorded, under every setting");
+            "frees waited for other streams: in single figures each completes as many events after "
+            "its request as it did when recorded, under every setting; ranges are of runs in which "
+            "that differs");
 }
 
 void note_differences(Advice& advice) {
@@ -138,10 +146,10 @@ void note_differences(Advice& advice) {
                                    100.0 * off));
     }
     if (advice.recorded_refusals > 0 && advice.limit == 0 && advice.memory == 0)
-        advice.warnings.push_back(fmt::format(
-            "the recorded run was refused memory ({} times), but the file doesn't say at what "
-            "limit: give --limit or --memory to ask which settings survive",
-            format_count(advice.recorded_refusals)));
+        advice.warnings.push_back(
+            fmt::format("the recorded run ran out of memory ({}), but the file doesn't say at what "
+                        "limit: give --limit or --memory to ask which settings survive",
+                        format_times(advice.recorded_refusals)));
 }
 
 // Policies of the catalogue other than torch, under the same conditions.
@@ -174,6 +182,10 @@ void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
     advice.gaps = gaps(advice.picture, paged);
     advice.pins = pins(advice.picture, paged, sites, top);
     advice.holders = holders(advice.picture, info, sites, top);
+    advice.waiting = waiting_blocks(advice.picture, info, sites, top);
+    advice.other_streams = kept_free(advice.picture, false, paged, sites, top);
+    advice.other_pools = kept_free(advice.picture, true, paged, sites, top);
+    advice.pools = pool_shares(advice.picture);
 }
 
 }  // namespace
@@ -186,19 +198,19 @@ std::size_t default_budget(std::uint64_t events) {
 
 namespace {
 
-// Bytes that the explained trace learnt about the recorded run; 0 = nothing.
-Bytes learnt(const TraceInfo& info, std::string_view key) {
-    return parse_count(info.setting(key)).value_or(0);
-}
-
 // Whom the settings are tried on.
-void find_conditions(const TraceInfo& info, const AdviseOptions& options, Advice& advice) {
-    advice.memory = options.memory > 0 ? options.memory : recorded_memory(info);
-    advice.limit = options.limit;
-    if (options.limit == 0 && options.memory == 0) {
-        advice.limit = learnt(info, kInferredLimit);
-        advice.limit_is_inferred = advice.limit > 0;
-    }
+void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& advice) {
+    const ExplainedRecord* const record = trace.explained_record();
+    advice.memory = options.memory > 0 ? options.memory : recorded_memory(trace.info());
+    advice.overhead = options.memory > 0 ? options.overhead : 0;
+    advice.limit = options.limit.value_or(0);
+    if (advice.limit > 0)
+        advice.limit_text = fmt::format("limit {}", format_bytes(advice.limit));
+    if (options.limit || options.memory > 0 || record == nullptr)
+        return;
+    advice.limit = record->limit();
+    advice.limit_is_inferred = record->limit_inferred();
+    advice.limit_text = record->limit_text();
 }
 
 // Garbage collection acts only under a limit that the program has set itself. One that is inferred
@@ -207,6 +219,59 @@ bool collects(const Advice& advice, const policies::TorchSettings& settings, Byt
     if (advice.limit_is_inferred)
         return settings.gc_threshold > 0;
     return advice.limit > 0 || settings.limit_on(memory) > 0;
+}
+
+// Where no setting survives: what would live at once, had it the memory.
+Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_t top,
+                          Advice& advice) {
+    // Under the limit that was inferred the recorded run did survive.
+    if (advice.search.improves || advice.search.before.result.refused == 0 ||
+        advice.limit_is_inferred)
+        return {};
+    TrialSetup unlimited = base;
+    unlimited.memory = unlimited.overhead = 0;
+    unlimited.limit = 0;
+    TM_ASSIGN(TorchChoice expandable, choice_of(base.policy));
+    expandable.expandable = true;
+    std::vector<TrialSetup> setups{unlimited};
+    if (Result<PolicySpec> spec = with_choice(base.policy, expandable)) {
+        setups.push_back(unlimited);
+        setups.back().policy = std::move(*spec);
+    }
+    TM_ASSIGN(const std::vector<TrialResult> results, run_trials(trace, setups));
+    NoFit lack;
+    for (const TrialResult& result : results)
+        lack.needed =
+            lack.needed == 0 ? result.peak.reserved : std::min(lack.needed, result.peak.reserved);
+    const Bytes limit = base.limit.value_or(0);
+    const Bytes card = base.memory - base.overhead;
+    lack.available = limit == 0 ? card : card == 0 ? limit : std::min(limit, card);
+    const Bytes most = std::max(advice.peak_requested, lack.needed);
+    const Bytes least = advice.peak_requested > lack.available ? advice.peak_requested : most;
+    lack.excess = least - std::min(least, lack.available);
+    TM_ASSIGN(const PeakPicture picture, find_peak(trace, unlimited));
+    lack.event = picture.allocated.event;
+    Sites sites(trace.info());
+    lack.holders = holders(picture, trace.info(), sites, top);
+    advice.no_fit = std::move(lack);
+    return {};
+}
+
+// What ran out of memory under `base`, and what would have helped.
+Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base,
+                                const CostProfile& profile, Advice& advice) {
+    if (advice.search.before.result.refusals() == 0)
+        return {};
+    OutOfMemoryQuestion question{.base = base, .card = advice.limit == 0, .paged = advice.paged};
+    if (advice.search.improves)
+        question.best_setting = advice.search.best.policy.text();
+    if (trace.info().event_count <= kEventsToSearchMemory) {
+        FitQuestion sizes{.overhead = advice.overhead, .limit = 0};
+        TM_ASSIGN(const FitRow row, FitSearch(trace, sizes, profile, [] {}).run(base.policy));
+        question.enough_memory = question.card ? row.smallest_memory : row.smallest_limit;
+    }
+    TM_ASSIGN(advice.out_of_memory, explain_out_of_memory(trace, question));
+    return {};
 }
 
 }  // namespace
@@ -218,19 +283,26 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
     TM_ASSIGN(const CostProfile profile, load_profile(options.profile));
     advice.from_torch = info.format == "torch-snapshot";
     advice.has_stacks = has_stacks(info);
-    find_conditions(info, options, advice);
+    find_conditions(trace, options, advice);
     TM_ASSIGN(const TraceSummary summary, summarize(trace));
     const TrialSetup base{.policy = policy,
                           .profile = &profile,
                           .memory = simulated_memory(advice.memory, profile, summary),
+                          .overhead = advice.overhead,
                           .limit = advice.limit};
-    advice.recorded_peak = learnt(info, kRecordedPeak);
+    // Of several devices only the sum of what may be different moments is known.
+    if (const ExplainedRecord* const record = trace.explained_record();
+        record != nullptr && record->devices.size() == 1)
+        advice.recorded_peak = record->peak.reserved;
     if (advice.recorded_peak == 0 && summary.has_recorded_reserved)
         advice.recorded_peak = summary.recorded_reserved.value;
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;
-    TM_ASSIGN(advice.picture, find_peak(trace, base));
+    TM_ASSIGN(ProgramSteps steps, find_steps(trace));
+    StepWatcher watcher(info, std::move(steps));
+    TM_ASSIGN(advice.picture, find_peak(trace, base, &watcher));
+    advice.growth = watcher.report(options.top);
     TM_ASSIGN(const policies::TorchSettings settings,
               policies::TorchSettings::from(policy.options));
     advice.paged = settings.expandable;
@@ -243,15 +315,26 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         .sizes = std::move(requests.sizes),
         .budget = options.budget > 0 ? options.budget : default_budget(info.event_count),
         .threads = options.threads,
-        .progress = {}};
+        .progress = {},
+        .stop = options.stop};
     if (options.progress)
         setup.progress = [&](std::size_t done, std::size_t total) {
             options.progress(done * info.event_count, total * info.event_count);
         };
     TM_ASSIGN(advice.search, search_settings(trace, setup));
-    TM_TRY(try_others(trace, base, options.threads, advice));
+    if (!advice.search.interrupted) {
+        TM_TRY(look_at_lack(trace, base, options.top, advice));
+        TM_TRY(find_out_of_memory(trace, base, profile, advice));
+        TM_TRY(spread_advice(trace, base, {.runs = options.spread, .threads = options.threads},
+                             advice));
+        TM_TRY(try_others(trace, base, options.threads, advice));
+    }
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
+    if (info.devices.size() > 1)
+        advice.notes.push_back(fmt::format(
+            "figures are sums of {} devices; a limit or a card's memory is that of each",
+            info.devices.size()));
     note_differences(advice);
     return advice;
 }

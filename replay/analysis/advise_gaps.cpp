@@ -23,6 +23,7 @@ void add_to_pin(Pin& pin, const ReleaseUnit& unit, const LiveBlock& keeper) {
         pin.in_use += region->range.size;
     ++pin.blocks;
     pin.block_bytes += keeper.requested;
+    pin.events.push_back(keeper.born);
     if (first || keeper.born < pin.born) {
         pin.born = keeper.born;
         pin.born_time = keeper.born_time;
@@ -50,7 +51,8 @@ const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
 Gaps gaps(const PeakPicture& picture, bool paged) {
     Gaps found;
     const TraceEvent& what = picture.growth.what;
-    if (picture.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
+    if (picture.growth.event == kNotInTrace ||
+        (what.kind != EventKind::allocate && what.kind != EventKind::out_of_memory) ||
         what.device >= picture.at_growth.size())
         return found;
     found.asked = what.size;

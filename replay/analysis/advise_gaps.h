@@ -41,7 +41,8 @@ struct Pin {
     Nanoseconds born_time = 0;
     std::uint64_t ends = 0;  // the last to be let go of; kNotInTrace: not in this trace
     Nanoseconds end_time = 0;
-    std::uint32_t stack = 0;  // of the largest of the blocks
+    std::uint32_t stack = 0;                 // of the largest of the blocks
+    std::vector<std::uint64_t> events = {};  // that allocated them, in no order
 };
 
 // `paged`: segments come and go in pages (expandable segments). asked == 0: it never grew.

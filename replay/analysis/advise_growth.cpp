@@ -10,7 +10,7 @@
 
 #include "replay/analysis/advise_sites.h"
 #include "replay/analysis/trace_summary.h"
-#include "replay/scenario/recorded_policy.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/scenario/trial.h"
 
 namespace tidemark {

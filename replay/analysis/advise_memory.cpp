@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "replay/analysis/advise_units.h"
+#include "replay/analysis/program_steps.h"
 
 namespace tidemark {
 namespace {
@@ -108,7 +112,7 @@ std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, S
             places.add(sites.place(block.stack), block, allocated_peak);
             operations.add(sites.operation(block.stack), block, allocated_peak);
             const std::string note = block.annotation < info.strings.size()
-                                         ? std::string(info.strings[block.annotation])
+                                         ? range_family(info.strings[block.annotation])
                                          : std::string();
             annotations.add(note, block, allocated_peak);
             sizes.add(size_class(block.requested), block, allocated_peak);
@@ -122,6 +126,126 @@ std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, S
     annotations.give(list, top);
     if (!places.named())
         sizes.give(list, top);
+    return list;
+}
+
+namespace {
+
+// Gathers shares by stream, pool and place.
+class ShareTable {
+  public:
+    StreamShare& at(StreamId stream, PoolId pool, const std::string& place) {
+        StreamShare& share = shares_[{to_integer(stream), to_integer(pool), place}];
+        share.stream = stream;
+        share.pool = pool;
+        share.place = place;
+        return share;
+    }
+
+    std::vector<StreamShare> give(std::size_t top) const {
+        std::vector<StreamShare> list;
+        for (const auto& [key, share] : shares_)
+            list.push_back(share);
+        std::stable_sort(list.begin(), list.end(), [](const StreamShare& a, const StreamShare& b) {
+            return a.bytes > b.bytes;
+        });
+        list.resize(std::min(list.size(), top));
+        return list;
+    }
+
+  private:
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StreamShare> shares_;
+};
+
+std::string place_or_size(const LiveBlock& block, Sites& sites) {
+    const std::string& place = sites.place(block.stack);
+    return place.empty() ? size_class(block.requested) : place;
+}
+
+}  // namespace
+
+std::string pool_text(const TraceInfo& info, PoolId pool) {
+    const std::uint32_t number = to_integer(pool);
+    if (number == 0)
+        return "default pool";
+    if (number >= info.pools.size() || info.pools[number].empty())
+        return fmt::format("pool {}", number);
+    const std::string& name = info.pools[number];
+    const bool captured = name.size() > 3 && name.ends_with(" 0)") && name[1] != '0';
+    return fmt::format("{}pool {}", captured ? "graph " : "", name);
+}
+
+std::string stream_text(const TraceInfo& info, StreamId stream) {
+    const std::uint32_t number = to_integer(stream);
+    if (number >= info.streams.size() || info.streams[number] == number)
+        return fmt::format("stream {}", number);
+    return fmt::format("stream {} ({:#x})", number, info.streams[number]);
+}
+
+std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceInfo& info,
+                                        Sites& sites, std::size_t top) {
+    // PyTorch's allocator waits for nothing but the streams that record_stream named.
+    const bool from_torch = info.format == "torch-snapshot";
+    ShareTable table;
+    for (const LiveBlock& block : picture.fullest.live) {
+        if (!block.retired)
+            continue;
+        StreamShare& share = table.at(block.stream, block.pool, place_or_size(block, sites));
+        share.bytes += block.requested;
+        ++share.blocks;
+        share.record_stream = share.record_stream || from_torch || block.recorded;
+    }
+    return table.give(top);
+}
+
+std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools, bool paged,
+                                   Sites& sites, std::size_t top) {
+    const TraceEvent& what = picture.growth.what;
+    if (picture.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
+        what.device >= picture.at_growth.size())
+        return {};
+    const LiveByAddress live(picture.growth.live, what.device);
+    ShareTable table;
+    for_each_segment(picture.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+        const LiveBlock* largest = nullptr;
+        for (const Region& region : segment.regions)
+            if (const LiveBlock* block = is_free(region) ? nullptr : live.find(region.range.begin);
+                block != nullptr && (largest == nullptr || block->requested > largest->requested))
+                largest = block;
+        for (const Region& region : segment.regions) {
+            const bool other_pool = region.pool != PoolId{what.aux};
+            if (!is_free(region) || other_pool != other_pools ||
+                (!other_pool && region.stream == what.stream))
+                continue;
+            StreamShare& share =
+                table.at(region.stream, region.pool,
+                         largest == nullptr ? std::string() : place_or_size(*largest, sites));
+            share.bytes += region.range.size;
+            ++share.blocks;
+        }
+    });
+    return table.give(top);
+}
+
+std::vector<PoolShare> pool_shares(const PeakPicture& picture) {
+    std::map<std::uint32_t, PoolShare> pools;
+    for (const std::vector<Region>& regions : picture.at_peak) {
+        for (const Region& region : regions) {
+            PoolShare& pool = pools[to_integer(region.pool)];
+            pool.pool = region.pool;
+            pool.reserved += region.range.size;
+            pool.in_use += is_free(region) ? 0 : region.range.size;
+            pool.blocks += is_free(region) ? 0U : 1U;
+        }
+    }
+    std::vector<PoolShare> list;
+    for (const auto& [number, pool] : pools)
+        list.push_back(pool);
+    if (list.size() == 1 && list.front().pool == PoolId::default_pool)
+        list.clear();
+    std::stable_sort(list.begin(), list.end(), [](const PoolShare& a, const PoolShare& b) {
+        return a.reserved > b.reserved;
+    });
     return list;
 }
 

@@ -42,6 +42,45 @@ struct Holder {
     Bytes largest = 0;            // that block
 };
 
+// Memory of one stream and pool that others cannot have, by the place in the program.
+struct StreamShare {
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
+    std::string place;  // a size class without stacks; "" = nothing is in use beside it
+    Bytes bytes = 0;
+    std::uint64_t blocks = 0;    // or holes
+    bool record_stream = false;  // it waits because another stream was told of it
+};
+
+// What one pool holds; the default pool is one.
+struct PoolShare {
+    PoolId pool = PoolId::default_pool;
+    Bytes reserved = 0;
+    Bytes in_use = 0;  // allocated or waiting
+    std::uint64_t blocks = 0;
+};
+
+// "default pool", "pool (0, 1)" of a program, "graph pool (3, 0)" of a captured graph.
+std::string pool_text(const TraceInfo& info, PoolId pool);
+
+// "stream 3 (0x7f31a0)": the trace's number and the program's handle.
+std::string stream_text(const TraceInfo& info, StreamId stream);
+
+// Freed blocks whose device isn't done, where most of the peak is in use (PeakPicture::fullest), by
+// the place that allocated them; most bytes first, at most `top`. O(live log live).
+std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceInfo& info,
+                                        Sites& sites, std::size_t top);
+
+// What lay free at PeakPicture::growth for other streams of the request's pool (`other_pools`
+// false) or for other pools, by the place of the largest block in the same segment. O(regions +
+// live log live).
+std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools, bool paged,
+                                   Sites& sites, std::size_t top);
+
+// All pools at PeakPicture::fullest, most bytes first; empty if there is but the default one.
+// O(regions).
+std::vector<PoolShare> pool_shares(const PeakPicture& picture);
+
 // At the peak of reserved memory, where most of it is in use (PeakPicture::fullest). `paged`:
 // segments come and go in pages (expandable segments). O(regions + live log live).
 MemoryUse memory_use(const PeakPicture& picture, bool paged);

@@ -5,61 +5,13 @@
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "backends/sim/sim_device.h"
-#include "core/base/text.h"
 #include "core/policies/torch_settings.h"
+#include "replay/scenario/trial_machine.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kDeepest = 256;  // open ranges that are kept in mind
-
-// The simulated devices of a trace, each with an allocator.
-class Stands {
-  public:
-    static Result<Stands> build(const TraceInfo& info, const TrialSetup& setup) {
-        Stands stands;
-        TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(setup.limit));
-        SimConfig config{.profile = setup.profile, .placement = placement_for(policy)};
-        if (setup.profile != nullptr)
-            config.granularity = setup.profile->granularity;
-        config.capacity = setup.memory == 0 ? SimDevice::kLargestCapacity : setup.memory;
-        if (config.capacity > SimDevice::kLargestCapacity)
-            return fail(ErrorCode::bad_option,
-                        fmt::format("{} is more than a simulated device can have ({})",
-                                    format_bytes(config.capacity),
-                                    format_bytes(SimDevice::kLargestCapacity)),
-                        "--memory");
-        if (setup.limit > 0 && !policy.keeps_limit())
-            config.capacity = std::min(config.capacity, setup.limit);
-        for (std::size_t i = 0; i < std::max<std::size_t>(info.devices.size(), 1); ++i) {
-            auto device = std::make_unique<SimDevice>(config);
-            TM_ASSIGN(std::unique_ptr<Allocator> allocator, policy.make(*device));
-            stands.lanes_.push_back({device.get(), allocator.get(), device->replay_clock()});
-            stands.devices_.push_back(std::move(device));
-            stands.allocators_.push_back(std::move(allocator));
-        }
-        return stands;
-    }
-
-    std::span<const Lane> lanes() const { return lanes_; }
-
-    std::vector<std::vector<Region>> regions() const {
-        std::vector<std::vector<Region>> found;
-        for (const auto& allocator : allocators_) {
-            std::vector<Region>& list = found.emplace_back();
-            allocator->for_each_region([&list](const Region& region) { list.push_back(region); });
-        }
-        return found;
-    }
-
-  private:
-    std::vector<std::unique_ptr<SimDevice>> devices_;
-    std::vector<std::unique_ptr<Allocator>> allocators_;
-    std::vector<Lane> lanes_;
-};
 
 // The events at which the moments are.
 struct Places {
@@ -162,6 +114,10 @@ class Watcher final : public Observer {
             case EventKind::finish:
                 end_life(events, i, outcomes.first_event + i);
                 return;
+            case EventKind::record_use:
+                if (events.slot[i] < live_.size())
+                    live_[events.slot[i]].recorded = true;
+                return;
             case EventKind::range_begin:
                 open(events.aux[i]);
                 return;
@@ -192,6 +148,8 @@ class Watcher final : public Observer {
         block.stack = what.stack;
         block.annotation = what.tag != 0 ? what.tag : open_.empty() ? 0 : open_.back().name;
         block.slot = what.slot;
+        block.stream = what.stream;
+        block.pool = PoolId{what.aux};
         block.device = what.device;
     }
 
@@ -273,37 +231,49 @@ class Watcher final : public Observer {
     Bytes requested_ = 0;
 };
 
-}  // namespace
-
-Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup) {
+// Stops by at the moments.
+Result<PeakPicture> look(const Trace& trace, const TrialSetup& setup, const Places& places) {
     const TraceInfo& info = trace.info();
-    Finder finder;
-    {
-        TM_ASSIGN(const Stands stands, Stands::build(info, setup));
-        Observer* const observers[] = {&finder};
-        TM_TRY(ReplayEngine(stands.lanes(), observers).run(info, *trace.cursor()));
-    }
-    const Places places = finder.places();
-    TM_ASSIGN(const Stands stands, Stands::build(info, setup));
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
     Watcher watcher(info, places);
     std::vector<std::vector<Region>> at_peak;
     std::vector<std::vector<Region>> at_growth;
     ReplayLimits limits;
     limits.before_event = [&](std::uint64_t event) {
         if (event == places.growth)
-            at_growth = stands.regions();
+            at_growth = machine.regions();
         if (places.fullest != kNotInTrace && event == places.fullest + 1)
-            at_peak = stands.regions();
+            at_peak = machine.regions();
+        machine.set_event(event);
     };
     Observer* const observers[] = {&watcher};
     TM_ASSIGN(const ReplaySummary summary,
-              ReplayEngine(stands.lanes(), observers).run(info, *trace.cursor(), limits));
+              ReplayEngine(machine.lanes(), observers).run(info, *trace.cursor(), limits));
     if (places.fullest != kNotInTrace && places.fullest + 1 == summary.events)
-        at_peak = stands.regions();  // the peak is the trace's last event
+        at_peak = machine.regions();  // the peak is the trace's last event
     PeakPicture picture = watcher.take();
     picture.at_peak = std::move(at_peak);
     picture.at_growth = std::move(at_growth);
     return picture;
+}
+
+}  // namespace
+
+Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    Finder finder;
+    std::vector<Observer*> observers{&finder};
+    if (also != nullptr)
+        observers.push_back(also);
+    ReplayLimits limits;
+    if (machine.follows_events())
+        limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
+    TM_TRY(ReplayEngine(machine.lanes(), observers).run(trace.info(), *trace.cursor(), limits));
+    return look(trace, setup, finder.places());
+}
+
+Result<PeakPicture> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event) {
+    return look(trace, setup, {.growth = event});
 }
 
 }  // namespace tidemark

@@ -27,8 +27,11 @@ struct LiveBlock {
     std::uint32_t stack = 0;
     std::uint32_t annotation = 0;  // a string: its tag, else the innermost range it was made in
     std::uint32_t slot = kNoSlot;
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
     std::uint16_t device = 0;
-    bool retired = false;  // let go, the device isn't done
+    bool recorded = false;  // another stream was told to use it, as far as the trace says
+    bool retired = false;   // let go, the device isn't done
 };
 
 // A range by its name (a string's index, 0 = none) and which of its kind it is, from 1 on.
@@ -65,8 +68,13 @@ struct PeakPicture {
     std::vector<std::uint64_t> range_visits;     // by string: how often that range began
 };
 
-// Replays `trace` twice under `setup` (its policy, profile, memory and limit). Errors: as
-// run_trial. O(events).
-Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup);
+// Replays `trace` twice under `setup` (its policy, profile, memory and limit); `also`, if there is
+// one, sees the first replay. Errors: as run_trial. O(events).
+Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup,
+                              Observer* also = nullptr);
+
+// Of the same, only what lay in memory just before `event`: PeakPicture's `growth` and `at_growth`.
+// One replay.
+Result<PeakPicture> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
 
 }  // namespace tidemark

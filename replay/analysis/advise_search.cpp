@@ -8,11 +8,11 @@
 
 #include "backends/sim/sim_device.h"
 #include "replay/analysis/advise_axes.h"
+#include "replay/analysis/worthwhile.h"
 
 namespace tidemark {
 namespace {
 
-constexpr double kWorthwhile = 0.01;        // of the peak, or of the run's time
 constexpr double kKeyPrice = 0.005;         // what a key, or an entry of a list, must earn
 constexpr double kSamePeak = 0.01;          // peaks this near are equal
 constexpr double kAcceptableDelay = 0.01;   // of the run
@@ -66,11 +66,13 @@ class Trials {
             setups.back().policy = *spec;
             tried_.push_back({choice, *spec, {}});
         }
-        TrialOptions options{.threads = setup_.threads, .progress = {}};
+        TrialOptions options{.threads = setup_.threads, .progress = {}, .stop = setup_.stop};
         options.progress = [&](std::size_t done, std::size_t) { tell(first + done); };
         TM_ASSIGN(std::vector<TrialResult> results, run_trials(trace_, setups, options));
         for (std::size_t i = 0; i < results.size(); ++i)
             tried_[first + i].result = std::move(results[i]);
+        if (results.size() < setups.size())
+            end_early(first + results.size());
         return {};
     }
 
@@ -102,7 +104,9 @@ class Trials {
         return list;
     }
 
-    bool exhausted() const { return tried_.size() >= budget_; }
+    bool exhausted() const { return interrupted_ || tried_.size() >= budget_; }
+
+    bool interrupted() const { return interrupted_; }
 
     // Allows for what was kept back so far.
     void release_budget() { budget_ = setup_.budget; }
@@ -117,6 +121,14 @@ class Trials {
         return before;
     }
 
+    // Forgets what was not tried any more.
+    void end_early(std::size_t done) {
+        for (std::size_t i = done; i < tried_.size(); ++i)
+            index_.erase(tried_[i].choice.text());
+        tried_.resize(done);
+        interrupted_ = true;
+    }
+
     void tell(std::size_t done) const {
         if (setup_.progress)
             setup_.progress(done, setup_.budget);
@@ -125,6 +137,7 @@ class Trials {
     const Trace& trace_;
     const SearchSetup& setup_;
     std::size_t budget_;
+    bool interrupted_ = false;
     std::vector<Tried> tried_;
     std::map<std::string, std::size_t> index_;  // text of a choice -> its place in tried_
 };
@@ -277,7 +290,7 @@ class Search {
             least = std::min(least, tried.device_time());
         }
         const double delay =
-            setup_.timed ? static_cast<double>(trials_.before().result.makespan) * kWorthwhile
+            setup_.timed ? static_cast<double>(trials_.before().result.makespan) * kWorthwhileSaving
                          : static_cast<double>(trials_.before().device_time());
         const auto rank = [&](const Tried* tried) {
             const bool slow = static_cast<double>(tried->device_time() - least) > delay;
@@ -300,6 +313,7 @@ class Search {
         result.before = trials_.before();
         result.best = choose();
         result.trials = trials_.all().size();
+        result.interrupted = trials_.interrupted();
         result.improves = is_improvement(result.best, result.before, setup_.timed);
         if (!result.improves)
             result.best = result.before;
@@ -333,7 +347,7 @@ class Search {
     // Its peak is 1 % or more lower.
     static bool is_below(const Tried& tried, const Tried& other) {
         return static_cast<double>(tried.result.peak.reserved) <=
-               static_cast<double>(other.result.peak.reserved) * (1 - kWorthwhile);
+               static_cast<double>(other.result.peak.reserved) * (1 - kWorthwhileSaving);
     }
 
     // The floor, and what has a lower peak than the best at a higher price.
@@ -347,7 +361,7 @@ class Search {
             if (tried.result.peak.reserved < lowest->result.peak.reserved)
                 lowest = &tried;
         }
-        if (is_below(*lowest, result.best) &&
+        if (result.best.result.refused == 0 && is_below(*lowest, result.best) &&
             !acceptable_price(*lowest, result.before, setup_.timed))
             result.dear = *lowest;
     }
@@ -376,15 +390,18 @@ bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
 }
 
 bool is_improvement(const Tried& tried, const Tried& before, bool timed) {
+    // A run that dies is helped by nothing but not dying.
+    if (tried.result.refused > 0)
+        return false;
     if (tried.result.refusals() != before.result.refusals())
         return tried.result.refusals() < before.result.refusals();
     const auto peak = static_cast<double>(tried.result.peak.reserved);
     const auto peak_before = static_cast<double>(before.result.peak.reserved);
-    if (peak < peak_before && peak <= peak_before * (1 - kWorthwhile))
+    if (peak < peak_before && peak <= peak_before * (1 - kWorthwhileSaving))
         return acceptable_price(tried, before, timed);
     const auto saved = static_cast<double>(before.device_time() - tried.device_time());
     return timed && saved > 0 && peak <= peak_before &&
-           saved >= static_cast<double>(before.result.makespan) * kWorthwhile;
+           saved >= static_cast<double>(before.result.makespan) * kWorthwhileSaving;
 }
 
 Result<SearchResult> search_settings(const Trace& trace, const SearchSetup& setup) {

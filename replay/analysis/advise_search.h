@@ -12,8 +12,9 @@
 //   %;
 //      within 1 % of the lowest counts as equal;
 //   4. driver time + stalls within 1 % of the run of the least, then fewest keys, then least time.
-// It is an improvement if fewer requests are refused, or the peak is at least 1 % lower, or the
-// peak is no higher and at least 1 % of the run's time is saved.
+// It is an improvement if nothing is refused that the recorded program was granted, and: fewer
+// requests are refused in all, or the peak is at least kWorthwhileSaving lower, or the peak is no
+// higher and at least that share of the run's time is saved.
 //
 // Deterministic: the order of trials and the answer are the same for every number of threads.
 #pragma once
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "replay/analysis/advise_settings.h"
+#include "replay/scenario/peak_spread.h"
 #include "replay/scenario/trial.h"
 
 namespace tidemark {
@@ -34,6 +36,7 @@ struct Tried {
     TorchChoice choice;
     PolicySpec policy;
     TrialResult result;
+    std::optional<PeakSpread> peak_spread = {};  // where it differs from run to run (advise_spread)
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 };
@@ -46,6 +49,7 @@ struct SearchSetup {
     std::size_t budget = 200;  // most trials
     unsigned threads = 0;      // 0 = one for each core
     std::function<void(std::size_t done, std::size_t total)> progress;
+    std::function<bool()> stop = {};  // once true, what was found by then is the answer
 };
 
 struct SearchResult {
@@ -57,6 +61,7 @@ struct SearchResult {
                                 // price
     Bytes floor = 0;            // the least that any setting had active at its peak
     std::size_t trials = 0;
+    bool interrupted = false;  // SearchSetup::stop: there would have been more trials
 };
 
 // Errors: those of the policy in `base`, of a damaged trace. O(budget * events).

@@ -11,7 +11,10 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "replay/analysis/spread.h"
+#include "replay/analysis/spread_text.h"
 #include "replay/analysis/verdict.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/scenario/workers.h"
 
 namespace tidemark {
@@ -63,12 +66,15 @@ class Units {
         : traces_(traces),
           scenarios_(scenarios),
           progress_(traces, scenarios.size(), options),
+          stop_(options.stop),
           results_(traces.size() * scenarios.size()) {}
 
     // Runs all on `threads` threads (0 = one for each core).
     void run_on(unsigned threads) {
         run_jobs(results_.size(), threads, [this](std::size_t unit) { return work(unit); });
     }
+
+    bool has(std::size_t unit) const { return results_[unit].has_value(); }
 
     // The run of that unit, moved out. Errors: the first of any unit.
     Result<Run> take(std::size_t unit) {
@@ -78,6 +84,8 @@ class Units {
 
   private:
     bool work(std::size_t unit) {
+        if (stop_ && stop_())
+            return false;
         const NamedTrace& trace = traces_[unit / scenarios_.size()];
         Scenario scenario = scenarios_[unit % scenarios_.size()];
         scenario.trace = trace.name;
@@ -96,6 +104,7 @@ class Units {
     std::span<const NamedTrace> traces_;
     std::span<const Scenario> scenarios_;
     Progress progress_;
+    const std::function<bool()>& stop_;
     std::vector<std::optional<Result<Run>>> results_;
 };
 
@@ -171,9 +180,31 @@ void fill_column(std::vector<ComparisonRow>& rows, std::size_t column, std::size
     }
 }
 
+// Marks rows of other allocators than the recorded one. Nothing where nobody knows which that was.
+void mark_others(std::vector<ComparisonRow>& rows, const TraceInfo& info) {
+    const Result<RecordedPolicy> recorded = recorded_policy(info);
+    if (!recorded)
+        return;
+    const std::string own = recorded->text.substr(0, recorded->text.find(':'));
+    for (ComparisonRow& row : rows)
+        row.other_allocator = row.run.policy_name != own;
+}
+
+// How many of the ranked rows, or totals, verdicts speak for: all, or those of the recorded
+// allocator, which then stand first.
+template <class Row>
+std::size_t spoken_for(std::vector<Row>& rows, bool settings_first) {
+    const auto baseline = std::ranges::find_if(rows, [](const Row& row) { return row.baseline; });
+    if (!settings_first || baseline->other_allocator)
+        return rows.size();
+    const auto others =
+        std::ranges::stable_partition(rows, [](const Row& row) { return !row.other_allocator; });
+    return rows.size() - others.size();
+}
+
 // The block of one trace from its runs in the order of the scenarios.
 TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
-                             std::span<const Scenario> scenarios) {
+                             std::span<const Scenario> scenarios, bool settings_first) {
     TraceComparison block;
     block.name = trace.name;
     block.trace_hash = trace.trace->hash();
@@ -190,6 +221,7 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     }
     block.rows.front().baseline = true;
     name_rows(block.rows, scenarios);
+    mark_others(block.rows, trace.trace->info());
     for (std::size_t column = 0; column < kColumns.size(); ++column)
         fill_column(block.rows, column, 0);
     std::stable_sort(
@@ -197,11 +229,41 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
         [](const ComparisonRow& a, const ComparisonRow& b) { return rank(a.run) < rank(b.run); });
 
     const bool timed = trace.trace->info().duration > 0;
-    const ComparisonRow* const chosen = recommended(block.rows, timed);
+    const std::span<const ComparisonRow> own =
+        std::span(block.rows).first(spoken_for(block.rows, settings_first));
+    const ComparisonRow* const chosen = recommended(own, timed);
     for (ComparisonRow& row : block.rows)
         row.recommended = &row == chosen;
-    block.verdict = verdict(block.rows, timed);
+    block.verdict = verdict(own, timed);
     return block;
+}
+
+// Where peaks differ from run to run: is what the verdict speaks for told apart from the baseline?
+void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks) {
+    if (peaks.empty())
+        return;
+    const auto chosen = std::find_if(block.rows.begin(), block.rows.end(),
+                                     [](const ComparisonRow& row) { return row.recommended; });
+    const auto base = std::find_if(block.rows.begin(), block.rows.end(),
+                                   [](const ComparisonRow& row) { return row.baseline; });
+    if (chosen == block.rows.end() || chosen == base) {
+        block.verdict += fmt::format("; from run to run {} peaks at {}", base->label,
+                                     range_text(*base->run.peak_spread));
+        return;
+    }
+    const SavingSpread saving = saving_of(peaks[base->scenario], peaks[chosen->scenario]);
+    if (saving.p5 > 0) {
+        block.verdict +=
+            fmt::format("; from run to run {} {}: {} for {}", chosen->label, saving_text(saving),
+                        range_text(*chosen->run.peak_spread), range_text(*base->run.peak_spread));
+        return;
+    }
+    block.verdict += fmt::format("; but from run to run {} cannot be told apart from {}: it {}",
+                                 chosen->label, base->label, saving_text(saving));
+    if (refusals(base->run) == 0) {
+        chosen->recommended = false;
+        base->recommended = true;
+    }
 }
 
 // What a row adds to its policy's total; means are sums of logarithms until the end.
@@ -225,9 +287,11 @@ std::vector<ComparisonTotal> add_up(const std::vector<TraceComparison>& traces,
         for (const ComparisonRow& row : trace.rows)
             add_to_total(totals[row.scenario], row);
     }
-    for (const ComparisonRow& row : traces.front().rows)
+    for (const ComparisonRow& row : traces.front().rows) {
         totals[row.scenario].label =
             scenarios[row.scenario].policy.empty() ? "as recorded" : row.label;
+        totals[row.scenario].other_allocator = row.other_allocator;
+    }
     totals.front().baseline = true;
     const double base = totals.front().overhead_ratio;
     const auto count = static_cast<double>(traces.size());
@@ -247,6 +311,19 @@ std::vector<ComparisonTotal> add_up(const std::vector<TraceComparison>& traces,
     return totals;
 }
 
+// What the baseline needed on each trace.
+std::vector<RankRow> rank_rows(const Comparison& comparison) {
+    std::vector<RankRow> rows;
+    for (const TraceComparison& trace : comparison.traces) {
+        const auto baseline =
+            std::ranges::find_if(trace.rows, [](const ComparisonRow& row) { return row.baseline; });
+        rows.push_back({.name = trace.name,
+                        .peak_requested = baseline->run.measurement("peak_requested_bytes").whole,
+                        .peak_reserved = baseline->run.measurement("peak_reserved_bytes").whole});
+    }
+    return rows;
+}
+
 }  // namespace
 
 std::span<const std::string_view> comparison_columns() {
@@ -263,25 +340,46 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
     units.run_on(options.threads);
 
     Comparison comparison;
+    comparison.settings_first = options.settings_first;
     bool timed = true;
     for (std::size_t t = 0; t < traces.size(); ++t) {
         std::vector<Run> runs;
         for (std::size_t s = 0; s < scenarios.size(); ++s) {
+            if (options.stop && options.stop() && !units.has(t * scenarios.size() + s)) {
+                comparison.interrupted = true;
+                break;
+            }
             TM_ASSIGN(Run run, units.take(t * scenarios.size() + s));
             runs.push_back(std::move(run));
         }
-        comparison.traces.push_back(compare_runs(traces[t], std::move(runs), scenarios));
+        if (runs.empty())
+            break;
+        const std::span<const Scenario> made = scenarios.first(runs.size());
+        TM_ASSIGN(const std::vector<SampledPeaks> peaks,
+                  spread_runs(*traces[t].trace, runs,
+                              {.runs = comparison.interrupted ? 0 : options.spread,
+                               .threads = options.threads}));
+        comparison.traces.push_back(
+            compare_runs(traces[t], std::move(runs), made, options.settings_first));
+        weigh_spread(comparison.traces.back(), peaks);
         timed = timed && traces[t].trace->info().duration > 0;
     }
-    if (traces.size() == 1) {
+    if (are_ranks(traces) && !comparison.interrupted) {
+        TM_ASSIGN(comparison.ranks, compare_ranks(traces, rank_rows(comparison)));
+    }
+    if (comparison.traces.empty())
+        return fail(ErrorCode::cancelled, "interrupted before one replay was complete");
+    if (traces.size() == 1 || comparison.interrupted) {
         comparison.verdict = comparison.traces.front().verdict;
         return comparison;
     }
     comparison.totals = add_up(comparison.traces, scenarios);
-    const ComparisonTotal* const chosen = recommended(comparison.totals, timed);
+    const std::span<const ComparisonTotal> own =
+        std::span(comparison.totals).first(spoken_for(comparison.totals, options.settings_first));
+    const ComparisonTotal* const chosen = recommended(own, timed);
     for (ComparisonTotal& total : comparison.totals)
         total.recommended = &total == chosen;
-    comparison.verdict = verdict(comparison.totals, traces.size(), timed);
+    comparison.verdict = verdict(own, traces.size(), timed);
     return comparison;
 }
 

@@ -8,21 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/analysis/ranks.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {
-
-// A trace to compare on. `name` is what tables call it; `trace` must outlive the call.
-struct NamedTrace {
-    std::string name;
-    const Trace* trace = nullptr;
-};
 
 // One figure of the table.
 struct ComparisonCell {
@@ -38,6 +34,7 @@ struct ComparisonRow {
     std::string label;         // "best-fit"; with its options where two rows share a name
     std::size_t scenario = 0;  // its place among the scenarios given; 0 is the baseline
     bool baseline = false;
+    bool other_allocator = false;       // not the one that the trace was recorded under
     bool recommended = false;           // what the verdict speaks for: the lowest peak whose price
                                         // in device time is acceptable; none if all were refused
     std::vector<ComparisonCell> cells;  // one for each of comparison_columns()
@@ -58,6 +55,7 @@ struct TraceComparison {
 struct ComparisonTotal {
     std::string label;
     bool baseline = false;
+    bool other_allocator = false;      // on the first trace
     bool recommended = false;          // as in ComparisonRow
     double overhead_ratio = 0;         // geometric mean of peak reserved / peak requested
     double change = 0;                 // geometric mean of peak reserved / the baseline's, - 1
@@ -72,6 +70,9 @@ struct Comparison {
     std::vector<TraceComparison> traces;  // in the order given
     std::vector<ComparisonTotal> totals;  // with two traces or more; best first
     std::string verdict;                  // over all traces; the trace's own if there is one
+    std::optional<RankReport> ranks;      // where the traces are ranks; reserved by the baseline
+    bool settings_first = false;          // CompareOptions::settings_first
+    bool interrupted = false;             // CompareOptions::stop: rows, or traces, are missing
 };
 
 // Names of the measurements that a comparison's table shows, in the order of its columns.
@@ -79,6 +80,13 @@ std::span<const std::string_view> comparison_columns();
 
 struct CompareOptions {
     unsigned threads = 0;  // 0 = one for each core
+    // Rows of other allocators than the recorded one stand behind all others, and verdicts do not
+    // speak for them: who asks what to set can't change the allocator. Only where the first
+    // scenario is of the recorded one.
+    bool settings_first = false;
+    // Asked before each run, by any thread; once true none is started any more. May be empty.
+    std::function<bool()> stop = {};
+    unsigned spread = 0;  // replays of each policy for the range of its peaks; 0 = no range
     // Called now and then, never by two threads at once; may be empty. The total is an estimate
     // from the traces' headers.
     std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress;
@@ -86,7 +94,7 @@ struct CompareOptions {
 
 // Runs every scenario on every trace. The first scenario is the baseline. Scenario::trace is set
 // to the trace's name. At least one of each, else bad_option. Errors: the first, in the order of
-// units, that any run had; units after it may not have run.
+// units, that any run had; units after it may not have run. cancelled: stopped before the first.
 // Rows are ranked by: fewer refusals, then lower peak reserved, then less driver time + stall, then
 // the order given. Memory O(units) + that of `threads` replays.
 Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const Scenario> scenarios,

@@ -142,7 +142,7 @@ std::string verdict(std::span<const TierComparisonRow> rows, const GpuMemory& me
     const auto best = std::find_if(rows.begin(), rows.end(),
                                    [](const TierComparisonRow& row) { return row.best; });
     if (best == rows.end())
-        return fmt::format("with {}: nothing but bounds was asked for", to_text(memory));
+        return fmt::format("with {}: nothing but bounds was requested", to_text(memory));
     const TierRun& run = best->run;
     std::string text = fmt::format("with {}: ", to_text(memory));
     if (run.out_of_memory > 0)
@@ -262,7 +262,8 @@ Result<GpuMemory> parse_gpu_memory(std::string_view text) {
     };
     GpuMemory memory;
     if (!text.ends_with('%')) {
-        TM_ASSIGN(memory.bytes, parse_bytes(text).map_error(here));
+        TM_ASSIGN(const TypedSize size, parse_typed_size(text).map_error(here));
+        memory.bytes = size.bytes;
     } else {
         TM_ASSIGN(const double percent,
                   parse_real(text.substr(0, text.size() - 1)).map_error(here));

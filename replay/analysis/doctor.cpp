@@ -92,14 +92,6 @@ Result<std::string> look_for_graphs(const Topology& topology) {
     return look_at_gpus(topology, [](const CudaDeviceInfo& gpu) { return gpu.graphs; });
 }
 
-Result<std::string> look_for_handles(const Topology& topology) {
-    return look_at_gpus(topology, [](const CudaDeviceInfo& gpu) { return gpu.posix_handles; });
-}
-
-Result<std::string> look_for_ipc(const Topology& topology) {
-    return look_at_gpus(topology, [](const CudaDeviceInfo& gpu) { return gpu.ipc; });
-}
-
 Result<std::string> look_for_peers(const Topology& topology) {
     if (topology.cuda->gpus.size() < 2)
         return missing("there is one GPU", "");
@@ -141,12 +133,6 @@ Result<std::string> look_for_package(const Topology& topology, std::string_view 
     return package->name == family ? package->version : package->name + " " + package->version;
 }
 
-Result<std::string> look_for_cupti(const Topology& topology) {
-    if (!topology.cupti)
-        return tl::make_unexpected(topology.cupti.error());
-    return topology.cupti->path;
-}
-
 constexpr std::array kCapabilities{
     Capability{"simulator", "replay, compare, fit, advise, verify: no GPU is needed", "",
                look_for_simulator},
@@ -155,8 +141,6 @@ constexpr std::array kCapabilities{
                look_for_virtual_memory},
     Capability{"memory-pools", "stream-ordered memory on the GPU", kGpu, look_for_pools},
     Capability{"graphs", "arenas and captured graphs on the GPU", kGpu, look_for_graphs},
-    Capability{"shared-handles", "mapped memory for other processes", kGpu, look_for_handles},
-    Capability{"ipc", "plain memory for other processes", kGpu, look_for_ipc},
     Capability{"peer-access", "memory of one GPU for another", kGpu, look_for_peers},
     Capability{"nvlink", "fast copies between GPUs", kGpu, look_for_nvlink},
     Capability{"numa", "host memory on a chosen node", "", look_for_numa},
@@ -165,11 +149,6 @@ constexpr std::array kCapabilities{
                [](const Topology& topology) { return look_for_package(topology, "torch"); }},
     Capability{"rmm", "records the CSV logs that Tidemark reads", kPython,
                [](const Topology& topology) { return look_for_package(topology, "rmm"); }},
-    Capability{"cupy", "not used in this version", kPython,
-               [](const Topology& topology) { return look_for_package(topology, "cupy"); }},
-    Capability{"numba", "not used in this version", kPython,
-               [](const Topology& topology) { return look_for_package(topology, "numba"); }},
-    Capability{"cupti", "not used in this version", "", look_for_cupti},
 };
 
 Finding find_out(const Capability& capability, const Topology& topology) {

@@ -11,7 +11,10 @@
 #include "core/base/check.h"
 #include "core/base/text.h"
 #include "replay/analysis/fit_search.h"
-#include "replay/scenario/recorded_policy.h"
+#include "replay/analysis/spread.h"
+#include "replay/analysis/spread_text.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/scenario/workers.h"
 
 namespace tidemark {
@@ -61,7 +64,8 @@ class Counter {
 };
 
 Result<void> check(const FitQuestion& question) {
-    if (question.memory > 0 && question.limit > 0)
+    const Bytes limit = question.limit.value_or(0);
+    if (question.memory > 0 && limit > 0)
         return fail(ErrorCode::bad_option, "contradicts --memory", "--limit",
                     "a card's size or a process's limit");
     if (question.memory > 0 && question.overhead >= question.memory)
@@ -69,8 +73,7 @@ Result<void> check(const FitQuestion& question) {
                     fmt::format("{} of overhead leave nothing of a card with {}",
                                 format_bytes(question.overhead), format_bytes(question.memory)),
                     "--overhead");
-    if (std::max({question.memory, question.limit, question.overhead}) >
-        SimDevice::kLargestCapacity / 4)
+    if (std::max({question.memory, limit, question.overhead}) > SimDevice::kLargestCapacity / 4)
         return fail(
             ErrorCode::bad_option,
             fmt::format("sizes are at most {} here", format_bytes(SimDevice::kLargestCapacity / 4)),
@@ -90,8 +93,9 @@ Result<std::vector<Candidate>> candidates(const TraceInfo& info, const FitQuesti
         notes.push_back(
             fmt::format("there is no row for the recorded settings: {}", recorded.error().what));
     }
-    const std::vector<std::string> texts =
-        question.policies.empty() ? usual_candidates(question.limit > 0) : question.policies;
+    const std::vector<std::string> texts = question.policies.empty()
+                                               ? usual_candidates(question.limit.value_or(0) > 0)
+                                               : question.policies;
     for (const std::string& text : texts) {
         TM_ASSIGN(PolicySpec spec, parse_policy(text));
         const bool known = std::any_of(
@@ -116,6 +120,13 @@ Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& questi
     });
     std::vector<FitRow> rows;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const bool stopped =
+            !found[i] || (!found[i]->has_value() && found[i]->error().code == ErrorCode::cancelled);
+        if (stopped && question.stop && question.stop()) {
+            if (rows.empty())
+                return fail(ErrorCode::cancelled, "interrupted before one answer was complete");
+            break;
+        }
         TM_CHECK(found[i].has_value());
         TM_ASSIGN(FitRow row, std::move(*found[i]));
         row.recorded = chosen[i].recorded;
@@ -139,16 +150,16 @@ Result<void> place_deaths(const Trace& trace, FitReport& report) {
     if (found.has_retired)
         report.notes.emplace_back(
             "frees that waited for the device wait as long here as they did when recorded, counted "
-            "in events");
+            "in events, but in the ranges");
     return {};
 }
 
 void add_notes(const TraceInfo& info, FitReport& report) {
     if (report.recorded_refusals > 0)
         report.notes.push_back(fmt::format(
-            "the recorded program was itself refused memory {} times; those requests are asked "
-            "again and let go at once, for what it would have done with the memory is not known",
-            format_count(report.recorded_refusals)));
+            "the recorded program itself ran out of memory {}; whether those requests would "
+            "be granted is counted, but not what it would have done with the memory",
+            format_times(report.recorded_refusals)));
     if (info.begins_inside)
         report.notes.emplace_back(
             "the recording begins in the middle: what lived before is placed anew, as if allocated "
@@ -157,8 +168,38 @@ void add_notes(const TraceInfo& info, FitReport& report) {
         report.notes.emplace_back(
             "the recording is cut off: what came later is not known; sizes are lower bounds");
     if (info.devices.size() > 1)
-        report.notes.push_back(
-            fmt::format("sizes are those of each of {} devices", info.devices.size()));
+        report.notes.push_back(fmt::format(
+            "sizes are those of each of {} devices; peaks are their sums", info.devices.size()));
+}
+
+// How far the rows' peaks differ from run to run, and whether the answer's might not fit then.
+Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitReport& report) {
+    std::vector<TrialSetup> setups;
+    for (const FitRow& row : report.rows) {
+        TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
+        setups.push_back({.policy = std::move(policy), .profile = &profile});
+    }
+    TM_ASSIGN(const std::vector<SampledPeaks> peaks,
+              sample_peaks(trace, setups,
+                           {.runs = report.question.spread, .threads = report.question.threads}));
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+        report.rows[i].peak_spread = spread_of(peaks[i]);
+    return {};
+}
+
+void note_spread(FitReport& report) {
+    const FitRow& row = report.rows[report.answer];
+    if (!row.peak_spread)
+        return;
+    std::string text =
+        fmt::format("from run to run {} peaks at {} ({} replays, each as another run might go)",
+                    row.policy, range_text(*row.peak_spread), row.peak_spread->runs);
+    const FitQuestion& question = report.question;
+    const Bytes room =
+        question.memory > 0 ? question.memory - question.overhead : question.limit.value_or(0);
+    if (room > 0 && row.survives && row.peak_spread->p95 > room)
+        text += ": in some runs it would fill the memory, release what it has cached and try again";
+    report.notes.push_back(std::move(text));
 }
 
 // Better for the answer: survives what was asked, then the smaller memory, then the earlier.
@@ -188,9 +229,15 @@ std::size_t answering_row(const FitReport& report) {
 
 }  // namespace
 
-Result<FitReport> fit(const Trace& trace, const FitQuestion& question) {
-    TM_TRY(check(question));
+Result<FitReport> fit(const Trace& trace, const FitQuestion& asked) {
     FitReport report;
+    FitQuestion question = asked;
+    const ExplainedRecord* const record = trace.explained_record();
+    if (!question.limit && question.memory == 0 && record != nullptr) {
+        question.limit = record->limit();
+        report.limit_text = record->limit_text();
+    }
+    TM_TRY(check(question));
     report.question = question;
     report.question.progress = {};
     TM_ASSIGN(const std::vector<Candidate> chosen,
@@ -198,9 +245,12 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& question) {
     TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
     report.profile_hash = profile.hash();
     TM_ASSIGN(report.rows, search(trace, question, profile, chosen));
+    report.interrupted = report.rows.size() < chosen.size();
     TM_TRY(place_deaths(trace, report));
     add_notes(trace.info(), report);
     report.answer = answering_row(report);
+    TM_TRY(spread_rows(trace, profile, report));
+    note_spread(report);
     return report;
 }
 

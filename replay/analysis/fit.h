@@ -16,16 +16,11 @@
 
 #include "core/base/result.h"
 #include "replay/analysis/event_place.h"
+#include "replay/scenario/peak_spread.h"
+#include "replay/scenario/scenario.h"
 #include "replay/scenario/trial.h"
 
 namespace tidemark {
-
-// What a process takes from a card beside what its allocator reserves: the CUDA context and the
-// code of libraries. Measured on an H200 (driver 580.159, CUDA 13.0, torch 2.11, module loading
-// lazy) as total - free - reserved: 527 MiB for the context alone, 619 with the first kernel, 685
-// with cuBLAS, 703 with cuDNN and attention, 767 after training steps, 941 with FFT, linear algebra
-// and sorting. The default is what the training steps took.
-constexpr Bytes kMeasuredOverhead = 768_MiB;
 
 // The steps in which memory sizes are searched.
 constexpr Bytes kFitResolution = 2_MiB;
@@ -35,12 +30,19 @@ struct FitQuestion {
     std::vector<std::string> policies = {};
     Bytes memory = 0;                    // of the card, as the driver tells it; 0 = not asked
     Bytes overhead = kMeasuredOverhead;  // of `memory`, not the allocator's
-    Bytes limit = 0;                     // on reserved bytes, instead of a card; 0 = not asked
-    std::string profile = "h200";        // costs of device calls
-    unsigned threads = 0;                // 0 = one for each core
+    // On reserved bytes, instead of a card; 0 = none. Without one and without `memory`: as the
+    // recorded program had it, as far as that is known.
+    std::optional<Bytes> limit = {};
+    std::string profile = "h200";  // costs of device calls
+    unsigned threads = 0;          // 0 = one for each core
+    // Replays of each row for the range of its peaks; none = as usual, 0 = no range.
+    std::optional<unsigned> spread = {};
     // Called now and then, never by two threads at once; may be empty. Replays of the whole trace
     // are counted, their total is an estimate.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+    // Asked between replays, by any thread; once true the rows that are complete are the answer
+    // (FitReport::interrupted). May be empty.
+    std::function<bool()> stop = {};
 };
 
 // Where a run would have ended.
@@ -63,17 +65,27 @@ struct FitCosts {
 struct FitRow {
     std::string policy;     // as understood, "torch:max_split_size_mb=128"
     bool recorded = false;  // the settings that the trace was recorded under
-    bool survives = false;  // what was asked; if nothing was, with unlimited memory
+    // Is nothing that the program asks for refused, under what was asked? If nothing was: with
+    // unlimited memory.
+    bool survives = false;
+    // Is nothing refused that the recorded program was granted?
+    bool no_worse = false;
+    std::uint64_t out_of_memory = 0;  // requests refused in all, those that were when recorded too
     std::optional<Death> died_at;
-    FitCosts costs;  // up to the end, or to the death, in what was asked
+    FitCosts costs;  // in what was asked, to the end of the trace
 
-    TrialResult unlimited;  // with all the memory that it wants
+    TrialResult asked;                           // under what was asked
+    TrialResult unlimited;                       // with all the memory that it wants
+    std::optional<PeakSpread> peak_spread = {};  // of the latter, where it differs from run to run
 
-    // The smallest card, overhead included, and the smallest limit on which a replay survived;
-    // every larger size that was tried survived as well. 0 = none found: it dies with any memory,
-    // or (the limit) has a limit of its own.
+    // The smallest card, overhead included, and the smallest limit on which nothing is refused, and
+    // those on which nothing is that the recorded program was granted; so it is on every larger
+    // size that was tried. 0 = none found: some request is refused with any memory, or (the limit)
+    // the policy has a limit of its own.
     Bytes smallest_memory = 0;
     Bytes smallest_limit = 0;
+    Bytes smallest_memory_no_worse = 0;
+    Bytes smallest_limit_no_worse = 0;
     FitCosts at_smallest;  // on the smallest card
     std::uint64_t replays = 0;
 };
@@ -85,16 +97,19 @@ struct FitReport {
     // known; where candidates were named, the one of them that survives with the smallest memory.
     std::size_t answer = 0;
     std::uint64_t recorded_refusals = 0;
+    std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
     std::vector<std::string> notes;  // sentences: what the figures don't say
     std::uint64_t profile_hash = 0;
+    bool interrupted = false;  // FitQuestion::stop: rows are missing
 
-    bool asked() const { return question.memory > 0 || question.limit > 0; }
+    bool asked() const { return question.memory > 0 || question.limit.value_or(0) > 0; }
 };
 
 // Answers `question` for `trace`. Candidates equal to the recorded settings or to each other make
 // one row; where the recorded settings aren't known the candidates come alone. Deterministic for
 // every number of threads. Some 15 replays a row. Errors (bad_option): a policy that cannot be,
-// memory and limit at once, an overhead that leaves no memory; bad_input: a damaged trace.
+// memory and limit at once, an overhead that leaves no memory; bad_input: a damaged trace;
+// cancelled: stopped before one row was complete.
 Result<FitReport> fit(const Trace& trace, const FitQuestion& question);
 
 // Candidates for when nobody names any: PyTorch's defaults and the settings that people try, those

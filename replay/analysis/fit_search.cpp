@@ -33,18 +33,25 @@ FitSearch::FitSearch(const Trace& trace, const FitQuestion& question, const Cost
       replayed_(std::move(replayed)),
       overhead_(align_up(question.overhead, profile.granularity)) {}
 
-Result<TrialResult> FitSearch::replay(Bytes memory, Bytes limit, bool to_the_end) {
+Result<TrialResult> FitSearch::replay(Bytes memory, Bytes limit, std::optional<Goal> goal) {
+    if (question_.stop && question_.stop())
+        return fail(ErrorCode::cancelled, "interrupted", "fit");
     const TrialSetup setup{.policy = policy_,
                            .profile = &profile_,
                            .memory = memory,
                            .overhead = memory == 0 ? 0 : overhead_,
                            .limit = limit,
-                           .stop_at_refusal = !to_the_end,
-                           .time_flushes = !to_the_end};
+                           .stop_at_refusal = goal.has_value(),
+                           .stop_at_probe = goal == Goal::granted_all,
+                           .time_flushes = true};
     Result<TrialResult> result = run_trial(trace_, setup);
     ++replays_;
     replayed_();
     return result;
+}
+
+bool FitSearch::meets(const TrialResult& result, Goal goal) {
+    return goal == Goal::granted_all ? result.granted_all() : result.no_worse_than_recorded();
 }
 
 Result<FitRow> FitSearch::run(const PolicySpec& policy) {
@@ -52,12 +59,20 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
     replays_ = 0;
     FitRow row;
     row.policy = policy.text();
-    TM_ASSIGN(row.unlimited, replay(0, 0));
+    TM_ASSIGN(row.unlimited, replay(0, 0, std::nullopt));
     TM_TRY(answer(row));
-    if (row.unlimited.survived()) {
-        TM_TRY(find_smallest_memory(row));
-        TM_TRY(find_smallest_limit(row));
+    if (row.unlimited.granted_all()) {
+        TM_ASSIGN(const Sizes sizes, find_smallest(row, Goal::granted_all));
+        row.smallest_memory = sizes.memory;
+        row.smallest_limit = sizes.limit;
     }
+    const bool has_probes = row.unlimited.probes_granted + row.unlimited.refused_again > 0;
+    Sizes sizes{row.smallest_memory, row.smallest_limit};
+    if (has_probes && row.unlimited.no_worse_than_recorded()) {
+        TM_ASSIGN(sizes, find_smallest(row, Goal::no_worse));
+    }
+    row.smallest_memory_no_worse = sizes.memory;
+    row.smallest_limit_no_worse = sizes.limit;
     row.replays = replays_;
     return row;
 }
@@ -65,54 +80,63 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
 // What was asked: yes, or where it dies.
 Result<void> FitSearch::answer(FitRow& row) {
     TrialResult asked = row.unlimited;
-    if (question_.memory > 0 || question_.limit > 0) {
-        TM_ASSIGN(asked, replay(question_.memory, question_.limit));
+    const Bytes limit = question_.limit.value_or(0);
+    if (question_.memory > 0 || limit > 0) {
+        TM_ASSIGN(asked, replay(question_.memory, limit, std::nullopt));
     }
-    row.survives = asked.survived();
+    row.asked = asked;
+    row.survives = asked.granted_all();
+    row.no_worse = asked.no_worse_than_recorded();
+    row.out_of_memory = asked.refusals();
     row.costs = costs_of(asked);
     if (row.survives)
         return {};
-    TM_ASSIGN(const TrialResult whole, replay(question_.memory, question_.limit, true));
-    row.died_at = Death{*asked.first_refusal, {}, whole.refused};
+    std::optional<Refusal> first = asked.first_probe;
+    if (asked.first_refusal && (!first || asked.first_refusal->event < first->event))
+        first = asked.first_refusal;
+    row.died_at = Death{*first, {}, asked.refusals()};
     return {};
 }
 
-Result<void> FitSearch::find_smallest_memory(FitRow& row) {
+Result<FitSearch::Sizes> FitSearch::find_smallest(FitRow& row, Goal goal) {
+    Sizes sizes;
+    TM_ASSIGN(sizes.memory, find_smallest_memory(row, goal));
+    TM_ASSIGN(sizes.limit, find_smallest_limit(row, goal, sizes.memory));
+    return sizes;
+}
+
+Result<Bytes> FitSearch::find_smallest_memory(FitRow& row, Goal goal) {
     // What each of d devices needs lies between a d-th of the sum and the sum.
     const Bytes devices = std::max<Bytes>(trace_.info().devices.size(), 1);
     const auto survives = [&](Bytes size) -> Result<bool> {
-        TM_ASSIGN(const TrialResult result, replay(size + overhead_, 0));
-        if (result.survived())
+        TM_ASSIGN(const TrialResult result, replay(size + overhead_, 0, goal));
+        const bool enough = meets(result, goal);
+        if (enough && goal == Goal::granted_all)
             row.at_smallest = costs_of(result);
-        return result.survived();
+        return enough;
     };
     TM_ASSIGN(
         const Bytes found,
         smallest({row.unlimited.peak_requested / devices, row.unlimited.peak.reserved}, survives));
-    row.smallest_memory = found == 0 ? 0 : found + overhead_;
-    return {};
+    return found == 0 ? 0 : found + overhead_;
 }
 
 // Mostly the same as what the card needs. Policies without limits of their own leave the limit to
 // the device, which then is a smaller card.
-Result<void> FitSearch::find_smallest_limit(FitRow& row) {
-    if (row.smallest_memory == 0 || has_own_limit(policy_))
-        return {};
-    const Bytes guess = row.smallest_memory - overhead_;
-    if (!policy_.keeps_limit()) {
-        row.smallest_limit = guess;
-        return {};
-    }
+Result<Bytes> FitSearch::find_smallest_limit(const FitRow& row, Goal goal, Bytes memory) {
+    if (memory == 0 || has_own_limit(policy_))
+        return Bytes{0};
+    const Bytes guess = memory - overhead_;
+    if (!policy_.keeps_limit())
+        return guess;
     const auto survives = [&](Bytes size) -> Result<bool> {
-        TM_ASSIGN(const TrialResult result, replay(0, size));
-        return result.survived();
+        TM_ASSIGN(const TrialResult result, replay(0, size, goal));
+        return meets(result, goal);
     };
     TM_ASSIGN(const bool enough, survives(guess));
     Bytes least = row.unlimited.peak_requested / std::max<Bytes>(trace_.info().devices.size(), 1);
-    if (!enough) {
-        TM_ASSIGN(row.smallest_limit, smallest({guess + 1, row.unlimited.peak.reserved}, survives));
-        return {};
-    }
+    if (!enough)
+        return smallest({guess + 1, row.unlimited.peak.reserved}, survives);
     Bytes most = guess;  // survives; go down in growing steps until one dies
     for (Bytes step = kStep; most > align_up(least, kStep); step *= 2) {
         const Bytes lower = most - std::min(step, most - align_up(least, kStep));
@@ -123,8 +147,7 @@ Result<void> FitSearch::find_smallest_limit(FitRow& row) {
         }
         most = lower;
     }
-    TM_ASSIGN(row.smallest_limit, smallest({least, most, true}, survives));
-    return {};
+    return smallest({least, most, true}, survives);
 }
 
 Result<Bytes> FitSearch::smallest(Bounds bounds,

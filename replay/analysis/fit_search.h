@@ -19,11 +19,22 @@ class FitSearch {
     Result<FitRow> run(const PolicySpec& policy);
 
   private:
-    // One replay, up to the first refusal; memory 0 = unlimited.
-    Result<TrialResult> replay(Bytes memory, Bytes limit, bool to_the_end = false);
+    // What a size must be enough for.
+    enum class Goal : std::uint8_t { granted_all, no_worse };
+
+    struct Sizes {
+        Bytes memory = 0;
+        Bytes limit = 0;
+    };
+
+    // One replay; memory 0 = unlimited. Up to the first refusal that misses the goal, or without
+    // one to the end.
+    Result<TrialResult> replay(Bytes memory, Bytes limit, std::optional<Goal> goal);
+    static bool meets(const TrialResult& result, Goal goal);
     Result<void> answer(FitRow& row);
-    Result<void> find_smallest_memory(FitRow& row);
-    Result<void> find_smallest_limit(FitRow& row);
+    Result<Sizes> find_smallest(FitRow& row, Goal goal);
+    Result<Bytes> find_smallest_memory(FitRow& row, Goal goal);
+    Result<Bytes> find_smallest_limit(const FitRow& row, Goal goal, Bytes memory);
 
     // A span of sizes that are searched.
     struct Bounds {

@@ -18,17 +18,23 @@ struct Live {
     Bytes size = 0;
     std::uint64_t event = 0;  // counting the program's alone
     Nanoseconds time = 0;
+    std::uint32_t pool = 0;
     std::uint16_t device = 0;
     bool live = false;
     bool let_go = false;  // retired: counted among the lifetimes already
 };
+
+// Damaged sizes may sum to more than there are numbers.
+Bytes plus(Bytes sum, Bytes more) {
+    return more > ~Bytes{0} - sum ? ~Bytes{0} : sum + more;
+}
 
 class Bins {
   public:
     void add(std::uint64_t value, Bytes bytes) {
         HistogramBin& bin = bins_[static_cast<std::size_t>(std::bit_width(value))];
         ++bin.count;
-        bin.bytes += bytes;
+        bin.bytes = plus(bin.bytes, bytes);
     }
 
     Histogram take() {
@@ -54,7 +60,7 @@ struct Level {
     Peak peak;
 
     void raise(std::uint64_t by, std::uint64_t event, Nanoseconds time) {
-        now += by;
+        now = plus(now, by);
         if (now > peak.value)
             peak = {now, event, time};
     }
@@ -70,6 +76,8 @@ class Summary {
           live_(
               static_cast<std::size_t>(std::min<std::uint64_t>(info.slot_count, info.event_count))),
           streams_(info.streams.size()),
+          pools_(std::max<std::size_t>(info.pools.size(), 1)),
+          pool_requested_(pools_.size()),
           device_requested_(std::max<std::size_t>(info.devices.size(), 1)),
           device_reserved_(device_requested_.size()) {
         result_.devices.resize(device_requested_.size());
@@ -112,11 +120,18 @@ class Summary {
         return std::min<std::size_t>(index, device_requested_.size() - 1);
     }
 
+    // A pool that the trace doesn't name counts as the default one.
+    std::uint32_t pool_of(const TraceEvent& event) const {
+        return event.aux < pools_.size() ? event.aux : 0;
+    }
+
     const TraceInfo& info_;
     TraceSummary result_;
     std::array<std::uint64_t, kKinds> kinds_{};
     std::vector<Live> live_;  // by slot
     std::vector<StreamSummary> streams_;
+    std::vector<PoolSummary> pools_;
+    std::vector<Level> pool_requested_;
     std::vector<Level> device_requested_;
     std::vector<Level> device_reserved_;
     Level requested_;
@@ -158,21 +173,25 @@ void Summary::allocate(const TraceEvent& event) {
     if (event.slot < live_.size() && live_[event.slot].live)
         finish(event);  // a trace that reuses a live slot
     ++result_.allocations;
-    result_.allocated += event.size;
+    result_.allocated = plus(result_.allocated, event.size);
     sizes_.add(event.size, event.size);
     result_.preamble_live += (event.flags & kPreamble) != 0 ? 1U : 0U;
     ++result_.devices[device(event.device)].allocations;
+    ++pools_[pool_of(event)].allocations;
+    pools_[pool_of(event)].allocated += event.size;
     if (to_integer(event.stream) < streams_.size()) {
         StreamSummary& stream = streams_[to_integer(event.stream)];
         ++stream.allocations;
-        stream.allocated += event.size;
+        stream.allocated = plus(stream.allocated, event.size);
     }
     if (event.slot >= live_.size())
         return;
     // The floor is about the device: what lies elsewhere, or could lie nowhere, adds nothing.
     const bool counts = (event.flags & kTierMask) == 0 && event.size < kLargestRequest;
     const Bytes size = counts ? event.size : 0;
-    live_[event.slot] = {size, program_events_, event.time, event.device, true, false};
+    live_[event.slot] = {size, program_events_, event.time, pool_of(event), event.device, true,
+                         false};
+    pool_requested_[pool_of(event)].raise(size, result_.events, event.time);
     requested_.raise(size, result_.events, event.time);
     count_.raise(1, result_.events, event.time);
     device_requested_[device(event.device)].raise(size, result_.events, event.time);
@@ -185,10 +204,11 @@ void Summary::let_go(const TraceEvent& event) {
         return;
     live->let_go = true;
     lifetime_events_.add(program_events_ - live->event, live->size);
-    if (info_.duration > 0)
-        lifetime_times_.add(
-            static_cast<std::uint64_t>(event.time) - static_cast<std::uint64_t>(live->time),
-            live->size);
+    if (info_.duration <= 0)
+        return;
+    const auto lived =
+        static_cast<std::uint64_t>(event.time) - static_cast<std::uint64_t>(live->time);
+    lifetime_times_.add(event.time > live->time ? lived : 0, live->size);
 }
 
 // The end of an allocation as the device sees it.
@@ -201,6 +221,7 @@ void Summary::finish(const TraceEvent& event) {
     requested_.lower(live.size);
     count_.lower(1);
     device_requested_[device(live.device)].lower(live.size);
+    pool_requested_[live.pool].lower(live.size);
 }
 
 void Summary::add_truth(const TraceEvent& event) {
@@ -247,13 +268,20 @@ TraceSummary Summary::take() {
         streams_[i].handle = info_.streams[i];
         result_.streams.push_back(streams_[i]);
     }
+    for (std::size_t i = 0; i < pools_.size(); ++i) {
+        if (pools_[i].allocations == 0)
+            continue;
+        pools_[i].pool = PoolId{static_cast<std::uint32_t>(i)};
+        pools_[i].peak_requested = pool_requested_[i].peak.value;
+        result_.pools.push_back(pools_[i]);
+    }
     for (std::size_t i = 0; i < result_.devices.size(); ++i) {
         result_.devices[i].requested = device_requested_[i].peak;
         result_.devices[i].recorded_reserved = device_reserved_[i].peak;
     }
     for (const Live& live : live_) {
         result_.never_freed += live.live ? 1U : 0U;
-        result_.never_freed_bytes += live.live ? live.size : 0;
+        result_.never_freed_bytes = plus(result_.never_freed_bytes, live.live ? live.size : 0);
     }
     result_.out_of_memory = kinds_[static_cast<std::size_t>(EventKind::out_of_memory)];
     result_.requested = requested_.peak;

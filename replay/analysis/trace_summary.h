@@ -26,6 +26,14 @@ struct StreamSummary {
     Bytes allocated = 0;  // the sum of all requests
 };
 
+// What was allocated in one pool: the default one, a captured graph's or the program's own.
+struct PoolSummary {
+    PoolId pool = PoolId::default_pool;
+    std::uint64_t allocations = 0;
+    Bytes allocated = 0;       // the sum of all requests
+    Bytes peak_requested = 0;  // not finished at once
+};
+
 // A largest value, and where it was first reached.
 struct Peak {
     std::uint64_t value = 0;
@@ -59,6 +67,7 @@ struct TraceSummary {
     std::uint64_t events = 0;
     std::vector<KindCount> kinds;        // those that occur, in the order of their numbers
     std::vector<StreamSummary> streams;  // those that occur, in the order of StreamId
+    std::vector<PoolSummary> pools;      // those that occur, in the order of PoolId
     std::vector<DeviceSummary> devices;  // one for each of TraceInfo::devices
 
     std::uint64_t allocations = 0;

@@ -7,11 +7,12 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/analysis/worthwhile.h"
+#include "replay/metrics/devices.h"
 
 namespace tidemark {
 namespace {
 
-constexpr double kWorthwhile = 0.01;       // savings below this share are not worth a change
 constexpr double kAcceptableDelay = 0.01;  // of the baseline's makespan
 
 std::uint64_t figure(const Run& run, std::string_view name) {
@@ -26,10 +27,6 @@ std::uint64_t refusals(const Run& run) {
     return figure(run, "out_of_memory");
 }
 
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100.0 * share);
-}
-
 // By how much `part` is below `whole`, as a share of `whole`.
 double share_below(Bytes part, Bytes whole) {
     return whole == 0 ? 0
@@ -37,12 +34,8 @@ double share_below(Bytes part, Bytes whole) {
                             static_cast<double>(whole);
 }
 
-std::string times(std::uint64_t count) {
-    return count == 1 ? "once" : fmt::format("{} times", format_count(count));
-}
-
 template <class Row>
-const Row& baseline_of(const std::vector<Row>& rows) {
+const Row& baseline_of(std::span<const Row> rows) {
     const auto found =
         std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.baseline; });
     TM_CHECK(found != rows.end());
@@ -69,7 +62,7 @@ Candidate candidate(const ComparisonTotal& total) {
 }
 
 template <class Row>
-const Row* choose(const std::vector<Row>& rows, bool timed) {
+const Row* choose(std::span<const Row> rows, bool timed) {
     if (candidate(rows.front()).refused)
         return nullptr;
     const Candidate baseline = candidate(baseline_of(rows));
@@ -85,15 +78,15 @@ const Row* choose(const std::vector<Row>& rows, bool timed) {
     return &baseline_of(rows);
 }
 
-// "; the program itself asked for 6.6 GiB at most, so no policy can save more than 4.3 % of that".
+// "; the program itself requested 6.6 GiB at most, so no policy can save more than 4.3 % of that".
 std::string floor_clause(const Run& best) {
     const Bytes floor = figure(best, "peak_requested_bytes");
     const double left = share_below(floor, peak(best));
     std::string text =
-        fmt::format("; the program itself asked for {} at most, so ", format_bytes(floor));
-    if (left < kWorthwhile)
+        fmt::format("; the program itself requested {} at most, so ", format_bytes(floor));
+    if (left < kWorthwhileSaving)
         return text + "there is next to nothing left to save";
-    return text + fmt::format("no policy could save more than another {}", percent(left));
+    return text + fmt::format("no policy could save more than another {}", format_percent(left));
 }
 
 // "; cuda-malloc would peak lower (6.5 GiB), but spend 38 s with the device (torch: 57 ms)".
@@ -108,41 +101,43 @@ std::string price_clause(const ComparisonRow& lowest, const ComparisonRow& chose
 }
 
 // "; out of memory: bump (12 times), buddy (once)".
-std::string refused_clause(const std::vector<ComparisonRow>& rows, const ComparisonRow* except) {
+std::string refused_clause(std::span<const ComparisonRow> rows, const ComparisonRow* except) {
     std::string list;
     for (const ComparisonRow& row : rows) {
         if (refusals(row.run) == 0 || &row == except)
             continue;
-        list +=
-            fmt::format("{}{} ({})", list.empty() ? "" : ", ", row.label, times(refusals(row.run)));
+        list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", row.label,
+                            format_times(refusals(row.run)));
     }
     return list.empty() ? list : "; out of memory: " + list;
 }
 
-std::string all_refused(const std::vector<ComparisonRow>& rows) {
+std::string all_refused(std::span<const ComparisonRow> rows) {
     const Run& best = rows.front().run;
-    const Bytes floor = figure(best, "peak_requested_bytes");
-    const Bytes memory = best.scenario.limit > 0 && best.scenario.memory > 0
-                             ? std::min(best.scenario.limit, best.scenario.memory)
-                             : std::max(best.scenario.limit, best.scenario.memory);
-    std::string text =
-        rows.size() == 1
-            ? fmt::format("{} ran out of memory {}", rows.front().label, times(refusals(best)))
-            : fmt::format("every policy ran out of memory, {} least ({})", rows.front().label,
-                          times(refusals(best)));
+    Bytes floor = 0;  // of one device: the memory limits each
+    for (const DevicePeaks& device : device_peaks(best.measurements))
+        floor = std::max(floor, device.requested);
+    const Bytes card = best.scenario.memory - best.scenario.overhead;
+    const Bytes memory =
+        best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);
+    std::string text = rows.size() == 1
+                           ? fmt::format("{} ran out of memory {}", rows.front().label,
+                                         format_times(refusals(best)))
+                           : fmt::format("every policy ran out of memory, {} least ({})",
+                                         rows.front().label, format_times(refusals(best)));
     if (memory > 0 && floor > memory)
         return text + fmt::format(
-                          "; the program asked for {} at once, more than the {} there are:"
+                          "; the program requested {} at once, more than the {} there are:"
                           " no policy can help",
                           format_bytes(floor), format_bytes(memory));
     if (memory > 0)
-        return text + fmt::format("; the program never asked for more than {} of {} at once",
+        return text + fmt::format("; the program never requested more than {} of {} at once",
                                   format_bytes(floor), format_bytes(memory));
-    return text + fmt::format("; the program asked for {} at once", format_bytes(floor));
+    return text + fmt::format("; the program requested {} at once", format_bytes(floor));
 }
 
 // The first half, when the baseline was refused nothing.
-std::string against_baseline(const std::vector<ComparisonRow>& rows, const ComparisonRow& chosen,
+std::string against_baseline(std::span<const ComparisonRow> rows, const ComparisonRow& chosen,
                              const ComparisonRow& baseline) {
     const Bytes base = peak(baseline.run);
     const std::string base_text = fmt::format("{} ({})", baseline.label, format_bytes(base));
@@ -152,13 +147,13 @@ std::string against_baseline(const std::vector<ComparisonRow>& rows, const Compa
         return fmt::format("nothing here is worth changing: none would have peaked below {}{}",
                            base_text, peak(rows.front().run) < base ? " at a like cost" : "");
     const double saved = share_below(peak(chosen.run), base);
-    if (saved < kWorthwhile)
+    if (saved < kWorthwhileSaving)
         return fmt::format(
             "nothing here is worth changing: the best, {}, would have peaked at {}, "
             "less than 1 % below {}",
             chosen.label, format_bytes(peak(chosen.run)), base_text);
     return fmt::format("{} would have peaked at {}, {} below {}", chosen.label,
-                       format_bytes(peak(chosen.run)), percent(saved), base_text);
+                       format_bytes(peak(chosen.run)), format_percent(saved), base_text);
 }
 
 }  // namespace
@@ -176,29 +171,29 @@ bool affordable(const Price& price, const Price& baseline, bool timed) {
     return static_cast<double>(added) <= kAcceptableDelay * static_cast<double>(baseline.makespan);
 }
 
-const ComparisonRow* recommended(const std::vector<ComparisonRow>& rows, bool timed) {
+const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed) {
     return choose(rows, timed);
 }
 
-const ComparisonTotal* recommended(const std::vector<ComparisonTotal>& totals, bool timed) {
+const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool timed) {
     return choose(totals, timed);
 }
 
-std::string verdict(const std::vector<ComparisonRow>& rows, bool timed) {
+std::string verdict(std::span<const ComparisonRow> rows, bool timed) {
     const ComparisonRow* const chosen = recommended(rows, timed);
     if (chosen == nullptr)
         return all_refused(rows);
     const ComparisonRow& baseline = baseline_of(rows);
     if (refusals(baseline.run) > 0)
         return fmt::format("{} ran out of memory {}; {} did not, and peaked at {}", baseline.label,
-                           times(refusals(baseline.run)), chosen->label,
+                           format_times(refusals(baseline.run)), chosen->label,
                            format_bytes(peak(chosen->run))) +
                floor_clause(chosen->run) + refused_clause(rows, &baseline);
     return against_baseline(rows, *chosen, baseline) + floor_clause(chosen->run) +
            price_clause(rows.front(), *chosen, baseline) + refused_clause(rows, nullptr);
 }
 
-std::string verdict(const std::vector<ComparisonTotal>& totals, std::size_t traces, bool timed) {
+std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed) {
     const ComparisonTotal* const chosen = recommended(totals, timed);
     const ComparisonTotal& lowest = totals.front();
     if (chosen == nullptr)
@@ -208,21 +203,21 @@ std::string verdict(const std::vector<ComparisonTotal>& totals, std::size_t trac
     if (baseline.traces_refused > 0)
         return fmt::format(
             "{} ran out of memory on {} of {} traces; {} on none, and peaked at "
-            "{:.3f} times what the programs asked for",
+            "{:.3f} times what the programs requested",
             baseline.label, baseline.traces_refused, traces, chosen->label, chosen->overhead_ratio);
     std::string text;
-    if (-chosen->change < kWorthwhile)
+    if (-chosen->change < kWorthwhileSaving)
         text = fmt::format(
             "nothing here is worth changing: over {} traces {} peaked at {:.3f} "
-            "times what the programs asked for, and nothing {}lower by 1 % or more",
+            "times what the programs requested, and nothing {}lower by 1 % or more",
             traces, baseline.label, baseline.overhead_ratio,
             lowest.change < chosen->change ? "of a like cost " : "");
     else
         text = fmt::format(
             "over {} traces {} would have peaked {} below {} ({:.3f} and {:.3f} "
-            "times what the programs asked for)",
-            traces, chosen->label, percent(-chosen->change), baseline.label, chosen->overhead_ratio,
-            baseline.overhead_ratio);
+            "times what the programs requested)",
+            traces, chosen->label, format_percent(-chosen->change), baseline.label,
+            chosen->overhead_ratio, baseline.overhead_ratio);
     if (lowest.change < chosen->change)
         text += fmt::format(
             "; {} would peak lower ({:.3f}), but cost {} in calls of the device "

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "replay/analysis/compare.h"
 
@@ -26,12 +26,12 @@ bool affordable(const Price& price, const Price& baseline, bool timed);
 // What one would switch to: no refusals, the lowest peak among those that are affordable, the
 // baseline where nothing peaks lower; whatever is refused nothing where the baseline was. Null if
 // everybody was refused something. Both lists are ranked and hold the baseline. O(rows).
-const ComparisonRow* recommended(const std::vector<ComparisonRow>& rows, bool timed);
-const ComparisonTotal* recommended(const std::vector<ComparisonTotal>& totals, bool timed);
+const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed);
+const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool timed);
 
 // "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); the program itself asked for
 // 6.6 GiB at most, so ...". The lists as above.
-std::string verdict(const std::vector<ComparisonRow>& rows, bool timed);
-std::string verdict(const std::vector<ComparisonTotal>& totals, std::size_t traces, bool timed);
+std::string verdict(std::span<const ComparisonRow> rows, bool timed);
+std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed);
 
 }  // namespace tidemark

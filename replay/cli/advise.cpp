@@ -4,12 +4,15 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/report/advise_report.h"
+#include "replay/words/interrupt.h"
+#include "replay/words/memory_options.h"
 
 namespace tidemark::commands {
 namespace {
 
 constexpr unsigned kTopOfGrowth = 10;
 constexpr unsigned kTopOfAdvice = 5;
+constexpr unsigned kUsual = ~0U;  // --spread was not given
 
 class Advise final : public Command {
   public:
@@ -21,11 +24,7 @@ class Advise final : public Command {
         arguments.text({"-p,--policy", "torch[:k=v,...]",
                         "settings to compare with (default: the recorded ones)"},
                        options_.policy);
-        arguments.bytes({"--memory", "SIZE", "of the device (default: as recorded, else no end)"},
-                        options_.memory);
-        arguments.bytes(
-            {"--limit", "SIZE", "per process, on reserved memory (default: as inferred)"},
-            options_.limit);
+        memory_.declare(arguments);
         arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
                        options_.profile);
         arguments.count({"--budget", "N", "replay at most N settings (default: by length)"},
@@ -35,12 +34,20 @@ class Advise final : public Command {
         arguments.count(
             {"-j,--jobs,--threads", "N", "at most so many at once (default: all cores)"},
             options_.threads);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.count({"--spread", "N",
+                         "replays of each setting for the range of its peaks, with several streams "
+                         "(default: by length; 0 = no range)"},
+                        spread_);
+        arguments.report(json_);
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(paths_, expand_traces(paths_));
         TM_TRY(check_words());
+        options_.memory = memory_.memory;
+        options_.overhead = memory_.held();
+        options_.limit = memory_.limit;
         TM_ASSIGN(const std::unique_ptr<Trace> trace,
                   input_.open_explained(context, paths_.front()));
         return paths_.size() == 2 ? compare(context, *trace) : advise(context, *trace);
@@ -55,7 +62,7 @@ class Advise final : public Command {
         if (paths_.size() == 2 && paths_[0] == "-" && paths_[1] == "-")
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         if (paths_.size() == 2 &&
-            (options_.limit > 0 || options_.memory > 0 || budget_ > 0 || !options_.policy.empty()))
+            (memory_.limit || memory_.memory > 0 || budget_ > 0 || !options_.policy.empty()))
             return fail(ErrorCode::bad_option,
                         "two traces are compared by what lives in them: no settings are searched",
                         "advise", "leave out --policy, --limit, --memory and --budget");
@@ -68,10 +75,14 @@ class Advise final : public Command {
         AdviseOptions options = options_;
         options.top = top_ > 0 ? top_ : kTopOfAdvice;
         options.budget = budget_;
+        if (spread_ != kUsual)
+            options.spread = spread_;
         Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done, total);
         };
+        const Interrupt interrupt;
+        options.stop = Interrupt::requested;
         Result<Advice> advice = tidemark::advise(trace, options);
         if (!advice)
             return tl::make_unexpected(in_trace(std::move(advice).error(), paths_[0]));
@@ -79,7 +90,7 @@ class Advise final : public Command {
         const std::string name = trace_name(paths_[0]);
         context.print(json_ ? advice_json(name, trace, *advice, context.provenance())
                             : advice_text(name, trace.info(), *advice));
-        return ExitCode::yes;
+        return advice->search.interrupted ? ExitCode::interrupted : ExitCode::yes;
     }
 
     Result<ExitCode> compare(Context& context, const Trace& before) {
@@ -87,17 +98,20 @@ class Advise final : public Command {
         Result<Growth> growth = find_growth(before, *after, top_ > 0 ? top_ : kTopOfGrowth);
         if (!growth)
             return tl::make_unexpected(std::move(growth).error());
-        const std::string first = trace_name(paths_[0]);
-        const std::string second = trace_name(paths_[1]);
+        const std::vector<std::string> names = trace_names(paths_);
+        const std::string& first = names[0];
+        const std::string& second = names[1];
         context.print(json_ ? growth_json(first, second, *growth, context.provenance())
                             : growth_text(first, second, *growth));
         return ExitCode::yes;
     }
 
     std::vector<std::string> paths_;
+    MemoryOptions memory_;
     AdviseOptions options_;
     unsigned budget_ = 0;
     unsigned top_ = 0;
+    unsigned spread_ = kUsual;
     bool json_ = false;
     TraceInput input_;
 };
@@ -112,8 +126,11 @@ CommandInfo advise_command() {
             "  tidemark advise snapshot.pickle\n"
             "  tidemark advise snapshot.pickle --limit 40GiB       which settings survive it?\n"
             "  tidemark advise run.tmk -p torch:expandable_segments:True --top 20\n"
-            "  tidemark advise before.pickle after.pickle          what grew, by stack\n",
+            "  tidemark advise before.pickle after.pickle          what grew, by stack\n"
+            "  tidemark diff before.pickle after.pickle            the same\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Advise>(); },
+        .also = "diff",
+        .tables = "entries",
     };
 }
 

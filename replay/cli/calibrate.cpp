@@ -41,11 +41,11 @@ Result<std::unique_ptr<Measured>> open(const std::string& name) {
 class Calibrate final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"-o,--output", "FILE", "the profile to write; - for standard output", true},
+        arguments.file({"-o,--output", "FILE", "the profile to write; - for standard output", true},
                        target_);
         arguments.text({"--device", "NAME", "which one: cuda:0 (default), or sim:h200"}, device_);
         arguments.flag({"--quick", "", "a fifth of the time, without the largest sizes"}, quick_);
-        arguments.flag({"--json", "", "print one JSON object with all measurements"}, json_);
+        arguments.report(json_, "print one JSON object with all measurements");
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -104,6 +104,7 @@ CommandInfo calibrate_command() {
             "  tidemark replay run.tmk --profile my-card.json         simulates that card\n"
             "  tidemark calibrate -o - --device sim:h200              needs no GPU\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Calibrate>(); },
+        .tables = "measured",
     };
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,28 +15,48 @@
 #include "replay/report/model.h"
 #include "replay/words/arguments.h"
 #include "replay/words/exit_codes.h"
+#include "replay/words/fit_screen.h"
 #include "replay/words/terminal.h"
 
 namespace tidemark {
 
+struct CommandInfo;
+
+// A command, and what it said it takes.
+struct CommandDeclaration {
+    const CommandInfo* info = nullptr;
+    const Arguments* arguments = nullptr;
+};
+
 // What every command is given.
 class Context {
   public:
-    Context(const Terminal& terminal, Provenance provenance)
-        : terminal_(terminal), provenance_(std::move(provenance)) {}
+    Context(const Terminal& terminal, Provenance provenance,
+            std::span<const CommandDeclaration> commands)
+        : terminal_(terminal), provenance_(std::move(provenance)), commands_(commands) {}
+
+    // All commands of the program, for those that describe it.
+    std::span<const CommandDeclaration> commands() const { return commands_; }
 
     const Terminal& terminal() const { return terminal_; }
 
     const Provenance& provenance() const { return provenance_; }
 
-    // Adds to what is printed on standard output when the command has ended well.
-    void print(std::string_view text) { output_ += text; }
+    // Adds to what is printed on standard output when the command has ended well, laid out for the
+    // screen if that is one.
+    void print(std::string_view text) {
+        output_ += terminal_.output ? fit_screen(text, terminal_.width) : std::string(text);
+    }
+
+    // The same for what is no report but a file: never laid out anew.
+    void print_file(std::string_view text) { output_ += text; }
 
     const std::string& output() const { return output_; }
 
   private:
     Terminal terminal_;
     Provenance provenance_;
+    std::span<const CommandDeclaration> commands_;
     std::string output_;
 };
 
@@ -58,6 +79,8 @@ struct CommandInfo {
     std::string_view examples;  // a line each, with what they do
     std::unique_ptr<Command> (*make)();
     std::string_view also = {};  // another name of it
+    // The main table of its JSON, for --csv; "a,b": of several answers. "" = all as one row.
+    std::string_view tables = {};
 };
 
 }  // namespace tidemark

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "replay/analysis/advise.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/report/json.h"
 #include "replay/report/text.h"
 #include "replay/report/tier_report.h"
-#include "replay/scenario/recorded_policy.h"
+#include "replay/words/interrupt.h"
 
 namespace tidemark::commands {
 namespace {
@@ -28,9 +30,12 @@ constexpr std::array<ForeignOption, 6> kForeign{{
     {"--check", "leave it out"},
 }};
 
-// What to compare with when nobody says: the recorded system's own policy, if all traces agree on
-// one, then every other policy as it comes.
-std::vector<std::string> default_policies(const Traces& traces) {
+constexpr std::uint64_t kSearched = 10'000'000;  // events, for settings beside the recorded ones
+constexpr std::uint64_t kMostSearched = 60;      // settings
+constexpr std::uint64_t kLeastSearched = 20;
+
+// The recorded system's own policy, if all traces agree on one.
+std::vector<std::string> agreed_policy(const Traces& traces) {
     std::vector<std::string> chosen;
     for (const auto& trace : traces) {
         const Result<RecordedPolicy> recorded = recorded_policy(trace->info());
@@ -40,9 +45,6 @@ std::vector<std::string> default_policies(const Traces& traces) {
         }
         chosen = {recorded->text};
     }
-    for (const PolicyInfo& policy : all_policies())
-        if (chosen.empty() || chosen.front() != policy.name)
-            chosen.emplace_back(policy.name);
     return chosen;
 }
 
@@ -51,15 +53,19 @@ class Compare final : public Command {
     void declare(Arguments& arguments) override {
         arguments.list({"TRACE", "", "traces of any format, - or generate:NAME:options", true},
                        paths_);
-        arguments.list(
-            {"-p,--policy", "P[:k=v,...]",
-             "a policy; the first is the baseline (default: the recorded one, then all)"},
-            policies_);
+        arguments.list({"-p,--policy", "P[:k=v,...]",
+                        "a policy; the first is the baseline (default: see below)"},
+                       policies_);
         machine_.declare(arguments);
         arguments.count({"-j,--threads", "N", "at most so many at once (default: all cores)"},
                         threads_);
+        arguments.count(
+            {"--spread", "N",
+             "with several streams: replay each N times as other runs might go, for the "
+             "range of peaks"},
+            spread_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
         input_.declare(arguments);
         tiers_.declare(arguments, true);
         arguments.flag({"--no-bound", "", "leave out the least that any policy must move"},
@@ -67,6 +73,7 @@ class Compare final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(paths_, expand_traces(paths_));
         if (std::count(paths_.begin(), paths_.end(), "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         if (tiers_.wanted())
@@ -75,15 +82,21 @@ class Compare final : public Command {
             return fail(ErrorCode::bad_option, "is for comparisons over tiers", "--no-bound",
                         "leave it out, or give --gpu-memory");
         TM_TRY(check_words());
+        const std::vector<std::string> names = trace_names(paths_);
         Traces traces;
         std::vector<NamedTrace> named;
         for (const std::string& path : paths_) {
             TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
-            named.push_back({trace_name(path), trace.get()});
+            named.push_back({names[traces.size()], trace.get()});
             traces.push_back(std::move(trace));
         }
+        const Interrupt interrupt;
         std::vector<Scenario> scenarios;
-        for (const std::string& policy : policies_.empty() ? default_policies(traces) : policies_) {
+        std::vector<std::string> policies = policies_;
+        if (policies.empty()) {
+            TM_ASSIGN(policies, default_policies(context, traces));
+        }
+        for (const std::string& policy : policies) {
             TM_ASSIGN(Scenario scenario, machine_.scenario({}, policy));
             scenarios.push_back(std::move(scenario));
         }
@@ -91,6 +104,9 @@ class Compare final : public Command {
         Progress progress(context.terminal(), "comparing");
         CompareOptions options;
         options.threads = machine_.is_real() ? 1 : threads_;
+        options.settings_first = policies_.empty();
+        options.stop = Interrupt::requested;
+        options.spread = spread_;
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done, total);
         };
@@ -98,10 +114,57 @@ class Compare final : public Command {
         progress.clear();
         context.print(json_ ? comparison_json(comparison, context.provenance())
                             : comparison_text(comparison, emphasis(context.terminal())));
+        if (comparison.interrupted)
+            return ExitCode::interrupted;
         return hazards(comparison) ? ExitCode::no : ExitCode::yes;
     }
 
   private:
+    // What to compare with when nobody says: the recorded system's own policy, if all traces agree
+    // on one; where that is PyTorch's, the settings that its user can choose (expandable segments,
+    // and the best that a short search finds); then every other policy as it comes.
+    Result<std::vector<std::string>> default_policies(Context& context,
+                                                      const Traces& traces) const {
+        std::vector<std::string> chosen = agreed_policy(traces);
+        const bool torch = !chosen.empty() && chosen.front().starts_with("torch");
+        const auto add = [&chosen](const std::string& policy) {
+            if (std::find(chosen.begin(), chosen.end(), policy) == chosen.end())
+                chosen.push_back(policy);
+        };
+        if (torch) {
+            add("torch:expandable_segments=true");
+            TM_ASSIGN(const std::string found, short_search(context, traces));
+            if (!found.empty())
+                add(found);
+        }
+        for (const PolicyInfo& policy : all_policies())
+            if (chosen.empty() || (torch ? policy.name != "torch" : policy.name != chosen.front()))
+                chosen.emplace_back(policy.name);
+        return chosen;
+    }
+
+    // The best setting that a few replays find; "" if there is none, or they would take long.
+    Result<std::string> short_search(Context& context, const Traces& traces) const {
+        const std::uint64_t events = std::max<std::uint64_t>(traces.front()->info().event_count, 1);
+        AdviseOptions options;
+        options.budget = static_cast<std::size_t>(std::min(kSearched / events, kMostSearched));
+        if (traces.size() > 1 || machine_.is_real() || machine_.scale() != 1 ||
+            options.budget < kLeastSearched)
+            return std::string();
+        TM_ASSIGN(const Scenario scenario, machine_.scenario({}, {}));
+        options.memory = scenario.memory;
+        options.limit = scenario.limit;
+        options.profile = scenario.profile;
+        options.threads = threads_;
+        options.stop = Interrupt::requested;
+        Progress progress(context.terminal(), "trying settings");
+        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+            progress.show_events(done, total);
+        };
+        TM_ASSIGN(const Advice advice, tidemark::advise(*traces.front(), options));
+        return advice.search.improves ? advice.search.best.policy.text() : std::string();
+    }
+
     // Wrong words are told before long files are read.
     Result<void> check_words() const {
         for (const std::string& policy : policies_)
@@ -122,9 +185,10 @@ class Compare final : public Command {
             TM_ASSIGN(TierProgram program, tier_program(*trace, machine_.scale(), path));
             programs.push_back(std::move(program));
         }
+        const std::vector<std::string> names = trace_names(paths_);
         std::vector<NamedProgram> named;
         for (std::size_t i = 0; i < paths_.size(); ++i)
-            named.push_back({trace_name(paths_[i]), &programs[i]});
+            named.push_back({names[i], &programs[i]});
 
         Progress progress(context.terminal(), "comparing");
         const TierCompareOptions options{
@@ -159,6 +223,7 @@ class Compare final : public Command {
     std::vector<std::string> policies_;
     MachineOptions machine_;
     unsigned threads_ = 0;
+    unsigned spread_ = 0;
     bool markdown_ = false;
     bool json_ = false;
     TraceInput input_;
@@ -173,7 +238,10 @@ CommandInfo compare_command() {
         .name = "compare",
         .summary = "run traces under several policies and say which is best, and by how much",
         .examples =
-            "  tidemark compare snapshot.pickle\n"
+            "  tidemark compare snapshot.pickle       recorded settings, expandable segments, the\n"
+            "                                         best that a short search finds, then others\n"
+            "  tidemark compare rank*/snapshot.pickle             one row a rank, and where they "
+            "diverge\n"
             "  tidemark compare a.pickle b.csv -p torch -p best-fit -p buddy\n"
             "  tidemark compare run.tmk -p torch -p torch:max_split_size_mb=128\n"
             "  tidemark compare run.tmk --memory 80GiB --markdown >> issue.md\n"
@@ -181,6 +249,7 @@ CommandInfo compare_command() {
             "  tidemark compare a.jsonl b.jsonl --machine my-node.json --spill lru --spill "
             "belady\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Compare>(); },
+        .tables = "runs",
     };
 }
 

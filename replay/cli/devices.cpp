@@ -13,7 +13,7 @@ class Devices final : public Command {
         arguments.flag({"--measure", "",
                         "also copy memory between all host nodes: a tenth of a second a pair"},
                        measure_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -67,6 +67,7 @@ CommandInfo devices_command() {
             "  tidemark devices --measure                    with the host's copy bandwidth\n"
             "  tidemark devices --json | jq -r '.gpus[].name'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Devices>(); },
+        .tables = "cards",
     };
 }
 

@@ -12,7 +12,7 @@ class Doctor final : public Command {
     void declare(Arguments& arguments) override {
         arguments.list({"--require", "NAME", "exit with 1 if this is missing; may be repeated"},
                        required_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -42,6 +42,7 @@ CommandInfo doctor_command() {
             "  TIDEMARK_PYTHON=venv/bin/python tidemark doctor\n"
             "  tidemark doctor --json | jq -r '.capabilities[] | select(.here) | .name'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Doctor>(); },
+        .tables = "capabilities",
     };
 }
 

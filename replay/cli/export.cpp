@@ -5,6 +5,7 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/report/chrome_trace.h"
 #include "traces/writers/writer.h"
 
 namespace tidemark::commands {
@@ -14,40 +15,84 @@ class Export final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.text({"IN", "", "a trace of any format, or - for standard input", true}, path_);
-        arguments.text({"-o,--output", "OUT", "the file to write, or - for standard output", true},
+        arguments.file({"-o,--output", "OUT", "the file to write, or - for standard output", true},
                        output_);
-        arguments.text({"-f,--format", "FORMAT", "of the output; else told by OUT's ending"},
-                       format_);
-        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        arguments.text(
+            {"-f,--format", "FORMAT",
+             "jsonl, rmm-csv or chrome (.json, for Perfetto); else told by OUT's ending"},
+            format_);
+        arguments.list({"-p,--policy", "P[:k=v,...]",
+                        "chrome: a policy with counters; may be repeated (default: the recorded)"},
+                       policies_);
+        arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(output_, json_));
+        TM_ASSIGN(path_, expand_trace(path_));
+        for (const std::string& policy : policies_)
+            TM_TRY(parse_policy(policy));
+        if (format_ == kChrome || (format_.empty() && output_.ends_with(".json")))
+            return write_chrome(context);
+        if (!policies_.empty())
+            return fail(ErrorCode::bad_option, "only chrome traces show what policies do",
+                        "--policy", "-o run.json, or -f chrome");
         const WriterInfo* writer = &all_writers().front();
         if (!format_.empty() || output_ != "-") {
-            TM_ASSIGN(writer, find_writer(format_.empty() ? output_ : format_));
+            TM_ASSIGN(writer,
+                      find_writer(format_.empty() ? output_ : format_).map_error([](Error error) {
+                          error.hint += ", chrome (.json)";
+                          return error;
+                      }));
         }
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
         TM_ASSIGN(const WriteSummary summary, writer->write(*trace, *output));
         TM_TRY(output->commit());
+        report(context, std::string(writer->name), trace->info(), summary);
+        return ExitCode::yes;
+    }
+
+  private:
+    static constexpr std::string_view kChrome = "chrome";
+
+    Result<ExitCode> write_chrome(Context& context) const {
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
+        std::vector<Scenario> scenarios;
+        for (const std::string& policy : policies_)
+            scenarios.push_back({.trace = path_, .policy = policy});
+        if (scenarios.empty())
+            scenarios.push_back({.trace = path_});
+        TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
+        Progress progress(context.terminal(), "exporting " + trace_name(path_));
+        const std::uint64_t all = scenarios.size() * trace->info().event_count;
+        TM_ASSIGN(const std::uint64_t entries,
+                  write_chrome_trace(*trace, scenarios, context.provenance(), *output,
+                                     [&](std::uint64_t done) { progress.show_events(done, all); }));
+        progress.clear();
+        TM_TRY(output->commit());
+        report(context, std::string(kChrome), trace->info(), {.written = entries});
+        return ExitCode::yes;
+    }
+
+    void report(Context& context, const std::string& format, const TraceInfo& info,
+                const WriteSummary& summary) const {
         const WrittenFile file{.source = path_,
                                .target = output_,
-                               .format = std::string(writer->name),
-                               .info = trace->info(),
+                               .format = format,
+                               .info = info,
                                .events = summary.written,
                                .left_out_truth = summary.left_out_truth,
                                .left_out_events = summary.left_out_events,
                                .bytes = written_bytes(output_)};
         report_written(context, {&file, 1}, json_);
-        return ExitCode::yes;
     }
 
-  private:
     std::string path_;
     std::string output_;
     std::string format_;
+    std::vector<std::string> policies_;
     bool json_ = false;
     TraceInput input_;
 };
@@ -60,8 +105,11 @@ CommandInfo export_command() {
         .summary = "write a trace in a format for other programs",
         .examples =
             "  tidemark export run.tmk -o run.jsonl\n"
+            "  tidemark export snapshot.pickle -o trace.json          for ui.perfetto.dev\n"
+            "  tidemark export run.tmk -p torch -p torch:expandable_segments:True -o both.json\n"
             "  tidemark export snapshot.pickle -f jsonl -o - | head\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Export>(); },
+        .tables = "files",
     };
 }
 

@@ -3,60 +3,69 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/report/fit_report.h"
+#include "replay/words/interrupt.h"
+#include "replay/words/memory_options.h"
 
 namespace tidemark::commands {
 namespace {
+
+constexpr unsigned kUsual = ~0U;  // --spread was not given
 
 class Fit final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.text({"TRACE", "", "any format, - or generate:NAME:options", true}, path_);
-        arguments.bytes({"--memory", "SIZE", "of the card, as the driver tells it"},
-                        question_.memory);
-        arguments.bytes({"--limit", "SIZE",
-                         "instead of a card: a limit on reserved memory, as "
-                         "torch.cuda.set_per_process_memory_fraction sets one"},
-                        question_.limit);
+        memory_.declare(arguments);
         arguments.list({"-p,--policy", "P[:k=v,...]",
                         "a candidate beside the recorded settings (default: usual PyTorch ones)"},
                        question_.policies);
-        arguments.bytes({"--overhead", "SIZE",
-                         "of the card, for the CUDA context and libraries (default: 768MiB, "
-                         "measured on an H200 while PyTorch trained)"},
-                        question_.overhead);
         arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
                        question_.profile);
         arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
                         question_.threads);
+        arguments.count({"--spread", "N",
+                         "replays of each setting for the range of its peaks, with several streams "
+                         "(default: by length; 0 = no range)"},
+                        spread_);
         arguments.flag({"--exit-code", "",
                         "exit with 1 if the answer is no: the recorded settings die, or, with "
                         "--policy, every one named"},
                        exit_code_);
         arguments.flag({"--markdown", "", "print Markdown"}, markdown_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
         for (const std::string& policy : question_.policies)
             TM_TRY(parse_policy(policy));  // wrong words are told before long files are read
-        if (exit_code_ && question_.memory == 0 && question_.limit == 0)
-            return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",
-                        "give --memory or --limit");
+        question_.memory = memory_.memory;
+        question_.overhead = memory_.overhead;
+        question_.limit = memory_.limit;
+        TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         const std::string name = trace_name(path_);
         Progress progress(context.terminal(), "fitting " + name);
+        if (spread_ != kUsual)
+            question_.spread = spread_;
         const std::uint64_t events = trace->info().event_count;
         question_.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done * events, total * events);
         };
+        const Interrupt interrupt;
+        question_.stop = Interrupt::requested;
         TM_ASSIGN(const FitReport report,
                   tidemark::fit(*trace, question_).map_error([this](Error error) {
                       return in_trace(std::move(error), path_);
                   }));
         progress.clear();
+        if (exit_code_ && !report.asked())
+            return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",
+                        "give --memory or --limit");
         context.print(json_ ? fit_json(name, *trace, report, context.provenance())
                             : fit_text(name, trace->info(), report, emphasis(context.terminal())));
+        if (report.interrupted)
+            return ExitCode::interrupted;
         const bool no = exit_code_ && !report.rows[report.answer].survives;
         return no ? ExitCode::no : ExitCode::yes;
     }
@@ -69,7 +78,9 @@ class Fit final : public Command {
     }
 
     std::string path_;
+    MemoryOptions memory_;
     FitQuestion question_;
+    unsigned spread_ = kUsual;
     bool exit_code_ = false;
     bool markdown_ = false;
     bool json_ = false;
@@ -89,6 +100,7 @@ CommandInfo fit_command() {
             "  tidemark fit snapshot.pickle                  only the smallest memory of each\n"
             "  tidemark fit snapshot.pickle --memory 24GiB --exit-code || echo 'too large'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Fit>(); },
+        .tables = "candidates",
     };
 }
 

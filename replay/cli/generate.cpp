@@ -27,9 +27,9 @@ class Generate final : public Command {
     void declare(Arguments& arguments) override {
         arguments.text({"SPEC", "", "NAME:key=value,...; without it, the generators are listed"},
                        spec_);
-        arguments.text({"-o,--output", "OUT", "the .tmk file to write, or - for standard output"},
+        arguments.file({"-o,--output", "OUT", "the .tmk file to write, or - for standard output"},
                        output_);
-        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        arguments.report(json_, "print one JSON object about what was written");
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -78,6 +78,7 @@ CommandInfo generate_command() {
             "  tidemark replay generate:mix:seed=7         without a file between\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Generate>(); },
         .also = "gen",
+        .tables = "files,generators",
     };
 }
 

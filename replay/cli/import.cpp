@@ -8,17 +8,21 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/words/own_file.h"
 
 namespace tidemark::commands {
 namespace {
 
-// "run.pickle.xz" -> "run.tmk".
+// "rank0/run.pickle.xz" -> "rank0/run.tmk".
 std::string target_name(const std::string& path) {
     constexpr std::array<std::string_view, 9> kEndings{".xz",  ".zst", ".gz",    ".pickle", ".pkl",
                                                        ".csv", ".log", ".jsonl", ".json"};
-    std::filesystem::path name = std::filesystem::path(path).filename();
+    std::filesystem::path name;
+    for (const std::filesystem::path& part : std::filesystem::path(path).relative_path())
+        if (part != "..")
+            name /= part;
     while (std::find(kEndings.begin(), kEndings.end(), name.extension().string()) != kEndings.end())
-        name = name.stem();
+        name.replace_extension();
     if (name.extension() != ".tmk")
         name += ".tmk";
     return name.string();
@@ -28,17 +32,23 @@ class Import final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.list({"IN", "", "traces of any format, or - for standard input", true}, paths_);
-        arguments.text({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
+        arguments.file({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
                        output_);
-        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        arguments.report(json_, "print one JSON object about what was written");
+        force_ = &arguments.force();
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(output_, json_));
+        TM_ASSIGN(paths_, expand_traces(paths_));
         TM_ASSIGN(const std::vector<std::string> targets, choose_targets());
         std::vector<WrittenFile> files;
         for (std::size_t i = 0; i < paths_.size(); ++i) {
+            std::error_code ignored;  // whatever is wrong there, the file tells
+            if (std::filesystem::is_directory(output_, ignored))
+                std::filesystem::create_directories(std::filesystem::path(targets[i]).parent_path(),
+                                                    ignored);
             TM_ASSIGN(TraceInfo info, input_.import(context, paths_[i], targets[i]));
             const std::uint64_t events = info.event_count;
             files.push_back({.source = paths_[i],
@@ -64,17 +74,20 @@ class Import final : public Command {
                         fmt::format("several inputs need one: mkdir -p '{}'", output_));
         std::vector<std::string> targets;
         std::map<std::string, std::string> taken;
-        for (const std::string& path : paths_) {
+        const std::vector<std::string> names = trace_names(paths_);
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            const std::string& path = paths_[i];
             if (path == "-")
                 return fail(ErrorCode::bad_option, "standard input has no name to go by", output_,
                             "import it alone, with -o FILE.tmk");
             const std::string target =
-                (std::filesystem::path(output_) / target_name(path)).string();
+                (std::filesystem::path(output_) / target_name(names[i])).string();
             const auto [place, fresh] = taken.emplace(target, path);
             if (!fresh)
                 return fail(ErrorCode::bad_option,
                             fmt::format("would become {}, as {} would", target, place->second),
                             path, "import one of them under another name");
+            TM_TRY(allow_replacing(target, *force_));
             targets.push_back(target);
         }
         return targets;
@@ -83,6 +96,7 @@ class Import final : public Command {
     std::vector<std::string> paths_;
     std::string output_;
     bool json_ = false;
+    const bool* force_ = nullptr;
     TraceInput input_;
 };
 
@@ -95,8 +109,10 @@ CommandInfo import_command() {
         .examples =
             "  tidemark import snapshot.pickle -o run.tmk\n"
             "  tidemark import *.pickle.xz -o traces/      one .tmk each, in a folder\n"
+            "  tidemark import rank*/snapshot.pickle -o traces/   in traces/rank0, ...\n"
             "  zcat log.csv.gz | tidemark import - -o log.tmk\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Import>(); },
+        .tables = "files",
     };
 }
 

@@ -1,7 +1,8 @@
-// tidemark info: what is in a trace.
+// tidemark info: what is in a trace; of several, a row each.
 #include "replay/analysis/trace_summary.h"
 #include "replay/cli/trace_input.h"
 #include "replay/report/json.h"
+#include "replay/report/ranks_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark::commands {
@@ -10,27 +11,74 @@ namespace {
 class Info final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "a trace of any format, or - for standard input", true},
-                       path_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.list(
+            {"TRACE", "", "traces of any format, folders, or - for standard input", true}, paths_);
+        arguments.report(json_);
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
-        Progress progress(context.terminal(), "looking at " + trace_name(path_));
-        TM_ASSIGN(const TraceSummary summary, summarize(*trace, [&](std::uint64_t done) {
-                      progress.show_events(done, trace->info().event_count);
-                  }));
-        progress.clear();
-        const std::string name = trace_name(path_);
-        context.print(json_ ? trace_json(name, *trace, summary, context.provenance())
-                            : trace_text(name, trace->info(), summary));
+        TM_ASSIGN(paths_, expand_traces(paths_));
+        const std::vector<std::string> names = trace_names(paths_);
+        std::vector<std::unique_ptr<Trace>> traces;
+        std::vector<SummarizedTrace> summaries;
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open(context, paths_[i]));
+            TM_ASSIGN(TraceSummary summary, look_at(context, names[i], *trace));
+            TM_TRY(infer_pools(context, paths_[i], *trace, summary));
+            summaries.push_back({names[i], trace.get(), std::move(summary)});
+            traces.push_back(std::move(trace));
+        }
+        if (summaries.size() == 1) {
+            const auto& [name, trace, summary] = summaries.front();
+            context.print(json_ ? trace_json(name, *trace, summary, context.provenance())
+                                : trace_text(name, trace->info(), summary));
+            return ExitCode::yes;
+        }
+        TM_ASSIGN(const std::optional<RankReport> ranks, find_ranks(summaries));
+        context.print(json_ ? traces_json(summaries, ranks, context.provenance())
+                            : traces_text(summaries, ranks));
         return ExitCode::yes;
     }
 
   private:
-    std::string path_;
+    // Which pool a request went to is not in every file, but can be inferred.
+    Result<void> infer_pools(const Context& context, const std::string& path, const Trace& trace,
+                             TraceSummary& summary) const {
+        if (trace.info().pools.size() <= 1 || path == "-")
+            return {};
+        TM_ASSIGN(const std::unique_ptr<Trace> explained, input_.open_explained(context, path));
+        TM_ASSIGN(TraceSummary inferred, summarize(*explained));
+        summary.pools = std::move(inferred.pools);
+        return {};
+    }
+
+    static Result<TraceSummary> look_at(const Context& context, const std::string& name,
+                                        const Trace& trace) {
+        Progress progress(context.terminal(), "looking at " + name);
+        return summarize(trace, [&](std::uint64_t done) {
+            progress.show_events(done, trace.info().event_count);
+        });
+    }
+
+    static Result<std::optional<RankReport>> find_ranks(const std::vector<SummarizedTrace>& all) {
+        std::vector<NamedTrace> named;
+        std::vector<RankRow> rows;
+        for (const SummarizedTrace& each : all) {
+            named.push_back({each.name, each.trace});
+            rows.push_back({.name = each.name,
+                            .peak_requested = each.summary.requested.value,
+                            .peak_reserved = each.summary.has_recorded_reserved
+                                                 ? each.summary.recorded_reserved.value
+                                                 : 0});
+        }
+        if (!are_ranks(named))
+            return std::optional<RankReport>();
+        TM_ASSIGN(RankReport report, compare_ranks(named, std::move(rows)));
+        return std::optional(std::move(report));
+    }
+
+    std::vector<std::string> paths_;
     bool json_ = false;
     TraceInput input_;
 };
@@ -43,9 +91,13 @@ CommandInfo info_command() {
         .summary = "show what is in a trace: events, sizes, lifetimes, peaks, oddities",
         .examples =
             "  tidemark info snapshot.pickle\n"
+            "  tidemark snapshot.pickle                          the same\n"
+            "  tidemark info rank*/snapshot.pickle               a row each, and where they "
+            "diverge\n"
             "  xz -dc snapshot.pickle.xz | tidemark info -\n"
             "  tidemark info --json run.tmk | jq .peak_requested.value\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Info>(); },
+        .tables = "traces",
     };
 }
 

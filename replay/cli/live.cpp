@@ -43,7 +43,7 @@ class Live final : public Command {
         arguments.flag({"--clean", "", "remove the recordings there that have ended"}, cleans_);
         arguments.text({"--older-than", "TIME", "of those only what was written before: 12h, 7d"},
                        older_than_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -89,8 +89,8 @@ class Live final : public Command {
             TM_ASSIGN(const live::Remainder rest, live::recover(program));
             if (!json_)
                 context.print(
-                    fmt::format("{} ({}): {} events put into {}\n", program.name(),
-                                program.process(), format_count(rest.events),
+                    fmt::format("{} ({}): {} put into {}\n", program.name(), program.process(),
+                                format_counted(rest.events, "event"),
                                 live::segment_path(program.header, program.counters.last_segment)));
         }
         return {};
@@ -117,6 +117,7 @@ CommandInfo live_command() {
             "  tidemark live --clean --older-than 7d\n"
             "  tidemark view --attach trainer     look at one of them\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Live>(); },
+        .tables = "programs,recordings",
     };
 }
 

@@ -8,6 +8,7 @@
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/scenario.h"
 #include "replay/words/arguments.h"
+#include "replay/words/memory_options.h"
 
 namespace tidemark {
 
@@ -16,11 +17,7 @@ class MachineOptions {
     void declare(Arguments& arguments) {
         arguments.text({"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"},
                        device_);
-        arguments.bytes(
-            {"--memory", "SIZE", "of a simulated device; else as recorded, or the profile's"},
-            memory_);
-        arguments.bytes({"--limit", "SIZE", "per process, on reserved memory (default: none)"},
-                        limit_);
+        memory_.declare(arguments);
         arguments.text({"--profile", "NAME",
                         "costs of simulated device calls: h200 (default), or "
                         "a file that calibrate wrote"},
@@ -44,8 +41,7 @@ class MachineOptions {
         if (!profile_.empty())
             scenario.profile = profile_;
         scenario.scale = scale_;
-        scenario.memory = memory_;
-        scenario.limit = limit_;
+        memory_.apply(scenario);
         scenario.check = check_;
         return scenario;
     }
@@ -60,8 +56,7 @@ class MachineOptions {
 
   private:
     std::string device_;
-    Bytes memory_ = 0;
-    Bytes limit_ = 0;
+    MemoryOptions memory_;
     std::string profile_;
     double scale_ = 1;
     bool check_ = false;

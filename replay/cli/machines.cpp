@@ -30,11 +30,11 @@ class Machines final : public Command {
                         "with --discover: its card's measured links, as "
                         "`tidemark calibrate` wrote them"},
                        profile_);
-        arguments.text({"-o,--output", "FILE",
+        arguments.file({"-o,--output", "FILE",
                         "writes the machine, to be changed and used; - for "
                         "standard output"},
                        target_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -170,6 +170,7 @@ CommandInfo machines_command() {
             "  tidemark machines h200-node -o my-node.json        a copy, to be changed\n"
             "  tidemark machines --discover --disk /scratch -o my-node.json\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Machines>(); },
+        .tables = "machines",
     };
 }
 

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include "core/base/text.h"
 #include "replay/cli/command.h"
+#include "replay/report/csv.h"
 
 namespace tidemark {
 namespace commands {
@@ -145,10 +147,11 @@ ExitCode print_and_end(std::string_view text, ExitCode code) {
                       {}});
 }
 
-ExitCode run_command(Entry& entry, const Provenance& provenance) {
+ExitCode run_command(Entry& entry, const Provenance& provenance,
+                     std::span<const CommandDeclaration> commands) {
     if (const auto finished = entry.arguments->finish(); !finished)
         return fail_with(finished.error());
-    Context context(find_terminal(), provenance);
+    Context context(find_terminal(), provenance, commands);
     const Result<ExitCode> code = entry.command->run(context);
     if (!code) {
         // Whoever reads our output had enough of it: nobody is left to tell.
@@ -156,7 +159,37 @@ ExitCode run_command(Entry& entry, const Provenance& provenance) {
             return ExitCode::yes;
         return fail_with(code.error());
     }
-    return print_and_end(context.output(), *code);
+    if (!entry.arguments->csv())
+        return print_and_end(context.output(), *code);
+    const Result<std::string> table =
+        csv_of_json(context.output(), entry.arguments->table(), entry.info->tables);
+    return table ? print_and_end(*table, *code) : fail_with(table.error());
+}
+
+bool is_command(std::string_view word) {
+    return std::any_of(all_commands().begin(), all_commands().end(), [word](const auto& info) {
+        return info.name == word || (!info.also.empty() && info.also == word);
+    });
+}
+
+// The words as the parser takes them: "help X" asks for X's help, and a recording in the place of
+// the command is looked at.
+std::vector<std::string> completed(std::span<char* const> words) {
+    std::vector<std::string> line(words.begin(), words.end());
+    if (line.size() < 2 || is_command(line[1]))
+        return line;
+    const std::string& first = line[1];
+    std::error_code ignored;
+    if (first == "help") {
+        line.erase(line.begin() + 1);
+        if (line.size() == 1 || is_command(line[1]))
+            line.emplace_back("--help");  // else the parser says that there is no such command
+    } else if (first == "-" || first.starts_with("generate:") ||
+               std::filesystem::exists(first, ignored) ||
+               (first.front() != '-' && first.find_first_of("*?[") != std::string::npos)) {
+        line.insert(line.begin() + 1, "info");
+    }
+    return line;
 }
 
 ExitCode run_program(std::span<char* const> words) {
@@ -169,10 +202,15 @@ ExitCode run_program(std::span<char* const> words) {
     app.get_formatter()->column_width(30);
     app.get_formatter()->label("SUBCOMMAND", "COMMAND");
     std::vector<Entry> entries = declare_commands(app);
-    app.footer(exit_code_table() + "\n`tidemark COMMAND --help` shows examples.");
+    app.footer(exit_code_table() +
+               "\n`tidemark help COMMAND` shows its options, with examples; `tidemark FILE` is "
+               "`tidemark info FILE`.");
 
     try {
-        app.parse(static_cast<int>(words.size()), words.data());
+        std::vector<std::string> line = completed(words);
+        std::reverse(line.begin(), line.end());
+        line.pop_back();  // the program's name
+        app.parse(std::move(line));
     } catch (const CLI::CallForHelp&) {
         const CLI::App& inside = innermost(app);
         return print_and_end(inside.help(&inside == &app ? "" : "tidemark"), ExitCode::yes);
@@ -192,7 +230,10 @@ ExitCode run_program(std::span<char* const> words) {
         print_help_to_errors(app.help());
         return ExitCode::bad_usage;
     }
-    return run_command(*chosen, {TIDEMARK_VERSION, quoted(words)});
+    std::vector<CommandDeclaration> commands;
+    for (const Entry& entry : entries)
+        commands.push_back({entry.info, entry.arguments.get()});
+    return run_command(*chosen, {TIDEMARK_VERSION, quoted(words)}, commands);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ class Policies final : public Command {
     void declare(Arguments& arguments) override {
         arguments.text({"NAME", "", "one policy, to show its options with units and sources"},
                        name_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -44,6 +44,7 @@ CommandInfo policies_command() {
             "  tidemark policies torch\n"
             "  tidemark policies --json | jq -r '.policies[].name'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Policies>(); },
+        .tables = "policies",
     };
 }
 

@@ -3,13 +3,17 @@
 #include <array>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "backends/machines/machine_json.h"
+#include "replay/analysis/spread.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/report/json.h"
 #include "replay/report/picture.h"
+#include "replay/report/state_dump.h"
 #include "replay/report/text.h"
 #include "replay/report/tier_report.h"
 #include "replay/report/tier_timeline_lines.h"
@@ -21,16 +25,17 @@ constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", 
 constexpr unsigned kWidestPicture = 120;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 10> kForeign{{
+constexpr std::array<ForeignOption, 11> kForeign{{
     {"--policy", "over tiers, --spill names the victim policy"},
     {"--memory", "over tiers, --gpu-memory is the size"},
     {"--limit", "over tiers, --gpu-memory is the size"},
     {"--device", "over tiers, --machine names what to simulate"},
     {"--profile", "over tiers, costs are those of the links of --machine"},
     {"--decisions", "over tiers, --timeline FILE says what happened"},
+    {"--dump-state", "over tiers, --timeline FILE says what happened"},
     {"--touch", "leave it out"},
     {"--check", "leave it out"},
-    {"--until-fail", "leave it out: refusals are counted"},
+    {"--until-fail", "leave it out: requests that fail are counted"},
     {"--picture", "over tiers, --timeline FILE is for a picture"},
 }};
 
@@ -44,22 +49,32 @@ class Replay final : public Command {
         machine_.declare(arguments);
         arguments.flag({"--touch", "", "write all that is granted, and check it before its free"},
                        touch_);
-        arguments.text({"--decisions", "FILE", "write each decision as a line, and hash them"},
+        arguments.file({"--decisions", "FILE", "write each decision as a line, and hash them"},
                        decisions_);
-        arguments.flag({"--until-fail", "", "stop at the first request that is refused"},
+        arguments.file({"--dump-state", "FILE",
+                        "write what the allocator holds at the end (with --until-fail: then), as "
+                        ".json or, for PyTorch's memory_viz, .pickle"},
+                       dump_);
+        arguments.count(
+            {"--spread", "N",
+             "with several streams: replay N times as other runs might go, for the range "
+             "of peaks"},
+            spread_);
+        arguments.flag({"--until-fail", "", "stop at the first request that is out of memory"},
                        until_fail_);
         arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kPictures,
                          picture_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
         input_.declare(arguments);
         tiers_.declare(arguments, false);
-        arguments.text({"--timeline", "FILE",
+        arguments.file({"--timeline", "FILE",
                         "write what happened, a span a line; - is standard "
                         "output"},
                        timeline_);
     }
 
     Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(path_, expand_trace(path_));
         if (tiers_.wanted() || !timeline_.empty())
             return run_over_tiers(context);
         TM_ASSIGN(Scenario scenario, machine_.scenario(path_, policy_));
@@ -67,6 +82,7 @@ class Replay final : public Command {
         scenario.touch = touch_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+        TM_TRY(check_dump());
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         RunListeners listeners;
@@ -78,8 +94,16 @@ class Replay final : public Command {
             decisions.open(decisions_, std::ios::binary);
             listeners.decisions = [&](std::string_view lines) { decisions << lines; };
         }
-        TM_ASSIGN(const Run run, tidemark::run(*trace, scenario, listeners));
+        HeldStateObserver held(trace->info());
+        if (!dump_.empty())
+            held.listen(listeners);
+        TM_ASSIGN(Run run, tidemark::run(*trace, scenario, listeners));
+        if (spread_ > 0)
+            TM_TRY(spread_runs(*trace, {&run, 1}, {.runs = spread_}));
         progress.clear();
+        if (!dump_.empty())
+            TM_TRY(write_whole(dump_, state_dump(held.take(), run, trace->info(),
+                                                 context.provenance(), !dump_.ends_with(".json"))));
         if (!decisions_.empty() && !decisions.flush())
             return fail(ErrorCode::io, "cannot be written", decisions_);
         context.print(json_ ? run_json(run, trace->info(), context.provenance())
@@ -87,10 +111,18 @@ class Replay final : public Command {
                                        draw(run.timeline, style(context.terminal()))));
         if (run.hazard_count > 0 || (run.touch && !run.touch->clean()))
             return ExitCode::no;
-        return run.summary.refused > 0 ? ExitCode::out_of_memory : ExitCode::yes;
+        const bool stopped = until_fail_ && run.summary.refused_again > 0;
+        return run.summary.refused > 0 || stopped ? ExitCode::out_of_memory : ExitCode::yes;
     }
 
   private:
+    Result<void> check_dump() const {
+        if (dump_.empty() || dump_.ends_with(".json") || dump_.ends_with(".pickle"))
+            return {};
+        return fail(ErrorCode::bad_option, "ends neither in .json nor in .pickle", "--dump-state",
+                    fmt::format("say {}.json or {}.pickle", dump_, dump_));
+    }
+
     Result<ExitCode> run_over_tiers(Context& context) {
         TM_TRY(tiers_.refuse(kForeign));
         TM_TRY(allow_report(timeline_, json_));
@@ -142,6 +174,8 @@ class Replay final : public Command {
     MachineOptions machine_;
     bool touch_ = false;
     std::string decisions_;
+    std::string dump_;
+    unsigned spread_ = 0;
     bool until_fail_ = false;
     std::string picture_ = "auto";
     bool json_ = false;
@@ -161,9 +195,11 @@ CommandInfo replay_command() {
             "  tidemark replay snapshot.pickle --policy best-fit\n"
             "  tidemark replay run.tmk -p torch:max_split_size_mb=128 --memory 80GiB\n"
             "  tidemark replay run.tmk -p buddy --check --json\n"
+            "  tidemark replay snapshot.pickle --spread 64       how much runs differ\n"
             "  tidemark replay run.tmk -p vpmm --device cuda:0 --touch    on a real GPU\n"
             "  tidemark replay run.tmk --device cuda:0 --scale 0.5        on a smaller one\n"
             "  tidemark replay run.tmk --decisions sim.txt                to compare with diff\n"
+            "  tidemark replay oom.pickle --until-fail --dump-state then.pickle   what was held\n"
             "  tidemark replay run.tmk --profile my-card.json             see calibrate\n"
             "  tidemark replay uses.jsonl --gpu-memory 60% --spill s3fifo  what spilling costs\n"
             "  tidemark replay q.tmk --machine my-node.json --over-reservation increase --json\n"

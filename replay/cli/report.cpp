@@ -8,9 +8,10 @@
 #include "replay/cli/machine_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/report/html_report.h"
 #include "replay/report/json_values.h"
-#include "replay/scenario/recorded_policy.h"
+#include "replay/words/memory_options.h"
 #include "traces/io/output_file.h"
 
 namespace tidemark::commands {
@@ -21,16 +22,12 @@ class Report final : public Command {
     void declare(Arguments& arguments) override {
         arguments.list({"RUN", "", "traces of any format, - or generate:NAME:options", true},
                        paths_);
-        arguments.text({"-o,--output", "FILE", "the page; - is standard output"}, output_);
+        arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, output_);
         arguments.list({"-p,--policy", "P[:k=v,...]",
                         "a policy; the first is what others are compared with (default: the "
                         "recorded one)"},
                        policies_);
-        arguments.bytes(
-            {"--memory", "SIZE", "of the simulated device; else as recorded, or the profile's"},
-            memory_);
-        arguments.bytes({"--limit", "SIZE", "per process, on reserved memory (default: none)"},
-                        limit_);
+        memory_.declare(arguments);
         arguments.text({"--profile", "NAME",
                         "costs of device calls: h200 (default), or a file that calibrate wrote"},
                        profile_);
@@ -38,18 +35,20 @@ class Report final : public Command {
         arguments.flag({"--no-advise", "", "leave out what advise finds, which takes longest"},
                        no_advise_);
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
-        arguments.flag({"--json", "", "print one JSON object about what was written"}, json_);
+        arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(paths_, expand_traces(paths_));
         TM_TRY(check_words());
+        const std::vector<std::string> labels = trace_names(paths_);
         std::vector<std::unique_ptr<Trace>> traces;
         ReportInput report;
         report.provenance = context.provenance();
         for (const std::string& path : paths_) {
             TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
-            report.traces.push_back({trace_name(path), trace.get(), std::nullopt});
+            report.traces.push_back({labels[traces.size()], trace.get(), std::nullopt});
             traces.push_back(std::move(trace));
         }
         report.title = title_.empty() ? names(report) : title_;
@@ -91,8 +90,7 @@ class Report final : public Command {
         Scenario scenario;
         scenario.trace = path;
         scenario.policy = policy;
-        scenario.memory = memory_;
-        scenario.limit = limit_;
+        memory_.apply(scenario);
         if (!profile_.empty())
             scenario.profile = profile_;
         return scenario;
@@ -125,8 +123,9 @@ class Report final : public Command {
         ReportedTrace& trace = report.traces[index];
         Progress progress(context.terminal(), "trying settings on " + trace.name);
         AdviseOptions options;
-        options.memory = memory_;
-        options.limit = limit_;
+        options.memory = memory_.memory;
+        options.overhead = memory_.held();
+        options.limit = memory_.limit;
         if (!profile_.empty())
             options.profile = profile_;
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
@@ -152,10 +151,8 @@ class Report final : public Command {
             context.print(summary_json(context, report, page.size()));
         else if (output_ != "-")
             context.print(fmt::format("{}: {} of {} in {}\n", output_,
-                                      report.runs.size() == 1
-                                          ? std::string("one run")
-                                          : fmt::format("{} runs", report.runs.size()),
-                                      names(report), format_bytes(page.size())));
+                                      format_counted(report.runs.size(), "run"), names(report),
+                                      format_bytes(page.size())));
         return ExitCode::yes;
     }
 
@@ -180,8 +177,7 @@ class Report final : public Command {
     std::vector<std::string> paths_;
     std::string output_;
     std::vector<std::string> policies_;
-    Bytes memory_ = 0;
-    Bytes limit_ = 0;
+    MemoryOptions memory_;
     std::string profile_;
     std::string title_;
     bool no_advise_ = false;
@@ -203,6 +199,7 @@ CommandInfo report_command() {
             "  tidemark report run.tmk --limit 40GiB --title 'at 40 GiB' -o - > report.html\n"
             "  tidemark report snapshot.pickle --text             the same in words\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Report>(); },
+        .tables = "files",
     };
 }
 

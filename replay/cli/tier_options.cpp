@@ -106,7 +106,7 @@ Result<void> TierOptions::refuse(std::span<const ForeignOption> others) const {
     for (const ForeignOption& other : others) {
         if (arguments_->given(std::string(other.name)))
             return fail(ErrorCode::bad_option,
-                        fmt::format("contradicts {}, which asks for a replay over tiers", *asked),
+                        fmt::format("contradicts {}, which means a replay over tiers", *asked),
                         std::string(other.name), std::string(other.hint));
     }
     return {};
@@ -165,8 +165,10 @@ Result<std::vector<GpuMemory>> TierOptions::given_memories() const {
     for (const std::string& words : memories_) {
         for (std::size_t begin = 0; begin <= words.size();) {
             const std::size_t end = std::min(words.find(',', begin), words.size());
-            TM_ASSIGN(const GpuMemory memory,
-                      parse_gpu_memory(std::string_view(words).substr(begin, end - begin)));
+            const std::string_view word = std::string_view(words).substr(begin, end - begin);
+            TM_ASSIGN(const GpuMemory memory, parse_gpu_memory(word));
+            if (const auto size = parse_typed_size(word); size && !size->note.empty())
+                print_error(fmt::format("note: --gpu-memory: {}", size->note));
             memories.push_back(memory);
             begin = end + 1;
         }

@@ -1,11 +1,9 @@
 // Opening traces for commands.
 #include "replay/cli/trace_input.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
-#include "replay/analysis/explained_trace.h"
+#include "replay/record/explained_trace.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -59,14 +57,6 @@ Error in_trace(Error error, const std::string& path) {
     else if (error.code != ErrorCode::bad_option && error.where.find(name) == std::string::npos)
         error.where = fmt::format("{}: {}", name, error.where);
     return error;
-}
-
-std::string trace_name(const std::string& path) {
-    if (path == "-")
-        return "standard input";
-    if (path.starts_with("generate:"))
-        return path;
-    return std::filesystem::path(path).filename().string();
 }
 
 }  // namespace tidemark

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "replay/cli/command.h"
+#include "replay/words/trace_files.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -20,7 +21,7 @@ class TraceInput {
     Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const;
 
     // As above, for replays: with what the record leaves out put in where it can be inferred
-    // (replay/analysis/explained_trace.h).
+    // (replay/record/explained_trace.h).
     Result<std::unique_ptr<Trace>> open_explained(const Context& context,
                                                   const std::string& path) const;
 
@@ -37,8 +38,5 @@ class TraceInput {
 
 // An error that a later step met in the trace, with the trace's name in front of its place.
 Error in_trace(Error error, const std::string& path);
-
-// What reports call the trace: the file's name without its folder, or "standard input".
-std::string trace_name(const std::string& path);
 
 }  // namespace tidemark

@@ -1,10 +1,10 @@
 // tidemark verify: does our model of the recorded allocator decide as the real one did?
-#include "replay/analysis/verify.h"
+#include "replay/record/verify.h"
 
 #include "replay/cli/trace_input.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/report/json.h"
 #include "replay/report/text.h"
-#include "replay/scenario/recorded_policy.h"
 
 namespace tidemark::commands {
 namespace {
@@ -19,13 +19,14 @@ class Verify final : public Command {
         arguments.bytes({"--limit", "SIZE", "per process, if the recorded program had set one"},
                         limit_);
         arguments.bytes({"--memory", "SIZE", "of the device (default: as recorded)"}, memory_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+        TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         std::vector<std::string> warnings;
         std::string policy = policy_;

@@ -11,7 +11,7 @@ class Victims final : public Command {
     void declare(Arguments& arguments) override {
         arguments.text({"NAME", "", "one policy, to show its options with units and sources"},
                        name_);
-        arguments.flag({"--json", "", "print one JSON object"}, json_);
+        arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -43,6 +43,7 @@ CommandInfo victims_command() {
             "  tidemark victims s3fifo\n"
             "  tidemark victims --json\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Victims>(); },
+        .tables = "victims",
     };
 }
 

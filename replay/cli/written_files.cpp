@@ -1,4 +1,4 @@
-// Telling what was written.
+// Writing, and telling of it.
 #include "replay/cli/written_files.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "replay/report/json.h"
 #include "replay/report/text.h"
+#include "traces/io/output_file.h"
 
 namespace tidemark {
 
@@ -13,6 +14,12 @@ std::uint64_t written_bytes(const std::string& target) {
     std::error_code failed;
     const auto size = target == "-" ? 0 : std::filesystem::file_size(target, failed);
     return failed ? 0 : size;
+}
+
+Result<void> write_whole(const std::string& target, std::string_view content) {
+    TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
+    TM_TRY(file->write(content));
+    return file->commit();
 }
 
 Result<void> allow_report(const std::string& target, bool json) {

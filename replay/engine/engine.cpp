@@ -16,6 +16,11 @@ constexpr std::size_t kSlice = 2048;
 constexpr std::uint64_t kEventsPerSample = 8192;
 constexpr std::uint64_t kEventsPerProgress = 1U << 20U;
 
+// Does the event ask an allocator for memory?
+constexpr bool asks(EventKind kind) {
+    return kind == EventKind::allocate || kind == EventKind::out_of_memory;
+}
+
 // What the engine remembers of an allocation while it lives.
 struct Live {
     enum class State : std::uint8_t { none, granted, refused };
@@ -44,9 +49,16 @@ class Replay {
     void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
     void end_life(const EventBatch& batch, std::size_t i);
     void order(const EventBatch& batch, std::size_t i, const Lane& lane);
+    tl::expected<Allocation, OutOfMemory> ask(const EventBatch& batch, std::size_t i,
+                                              const Lane& lane);
     void ask_again(const EventBatch& batch, std::size_t i, const Lane& lane);
     static void trim(const EventBatch& batch, std::size_t i, const Lane& lane);
     Live* granted(const EventBatch& batch, std::size_t i);
+    void begin_wait(const EventBatch& batch, std::size_t i);
+    void end_waits(const EventBatch& batch, std::size_t i);
+    bool end_all_waits(const EventBatch& batch, std::size_t i);
+    void end_wait(std::size_t wait, const EventBatch& batch, std::size_t i);
+    Nanoseconds spent() const;
 
     const Lane& lane_of(const Live& live, const EventBatch& batch, std::size_t i) const;
     void close(Live& live, const EventBatch& batch, std::size_t i);
@@ -60,6 +72,7 @@ class Replay {
     std::span<Observer* const> observers_;
     const ReplayLimits& limits_;
     std::vector<Live> live_;
+    std::unordered_map<std::size_t, Live> waits_;        // with ReplayLimits::completions
     std::unordered_map<std::uint64_t, EventId> events_;  // (device, the trace's number) -> ours
     ReplaySummary summary_;
     Bytes requested_ = 0;
@@ -107,6 +120,56 @@ inline void Replay::close(Live& live, const EventBatch& batch, std::size_t i) {
     live.state = Live::State::none;
 }
 
+// What device calls have cost the program so far: one host drives all devices.
+Nanoseconds Replay::spent() const {
+    Nanoseconds sum = 0;
+    for (const Lane& lane : lanes_)
+        sum += lane.clock != nullptr ? lane.clock->spent : 0;
+    return sum;
+}
+
+// The slot is free for others from now on, as it is in the recording when its wait is over.
+void Replay::begin_wait(const EventBatch& batch, std::size_t i) {
+    Live& live = live_[batch.slot[i]];
+    waits_.emplace(limits_.completions->begin_wait(first_event_ + i, spent()), live);
+    live.state = Live::State::none;
+}
+
+void Replay::end_wait(std::size_t wait, const EventBatch& batch, std::size_t i) {
+    const auto found = waits_.find(wait);
+    if (found == waits_.end())
+        return;
+    close(found->second, batch, i);
+    waits_.erase(found);
+}
+
+void Replay::end_waits(const EventBatch& batch, std::size_t i) {
+    for (const std::size_t wait : limits_.completions->ended_by(first_event_ + i, spent()))
+        end_wait(wait, batch, i);
+}
+
+// False if there were none.
+bool Replay::end_all_waits(const EventBatch& batch, std::size_t i) {
+    if (limits_.completions == nullptr || waits_.empty())
+        return false;
+    for (const std::size_t wait : limits_.completions->end_all())
+        end_wait(wait, batch, i);
+    return true;
+}
+
+// A refusal ends all waits: no allocator gives up before it has waited for the device.
+inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
+                                                         const Lane& lane) {
+    const Request request{.size = batch.size[i],
+                          .alignment = 1,
+                          .stream = batch.stream[i],
+                          .pool = PoolId{batch.aux[i]}};
+    auto allocation = lane.allocator->allocate(request);
+    if (!allocation && end_all_waits(batch, i)) [[unlikely]]
+        return lane.allocator->allocate(request);
+    return allocation;
+}
+
 inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane& lane) {
     const std::uint32_t slot = batch.slot[i];
     if (slot >= live_.size() || (batch.flags[i] & kTierMask) != 0) [[unlikely]] {
@@ -117,8 +180,7 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane&
     if (live.state != Live::State::none) [[unlikely]]
         close(live, batch, i);  // a trace that reuses a live slot
     const Bytes size = batch.size[i];
-    const auto allocation = lane.allocator->allocate(
-        {.size = size, .alignment = 1, .stream = batch.stream[i], .pool = PoolId{batch.aux[i]}});
+    const auto allocation = ask(batch, i, lane);
     live.requested = size < kLargestRequest ? size : 0;
     live.lane = static_cast<std::uint16_t>(&lane - lanes_.data());
     requested_ += live.requested;
@@ -140,7 +202,8 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane&
 inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
     const std::uint32_t slot = batch.slot[i];
     if (slot >= live_.size() || live_[slot].state == Live::State::none) [[unlikely]] {
-        ++summary_.skipped;
+        const bool waits = limits_.completions != nullptr && batch.kind[i] == EventKind::finish;
+        summary_.skipped += waits ? 0 : 1;
         return;
     }
     if (live_[slot].state == Live::State::refused) [[unlikely]]
@@ -149,17 +212,24 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
 }
 
 // What the program was refused when it was recorded. What it would have done with the memory nobody
-// knows, so it is let go at once.
+// knows, so a grant must leave no trace; a refusal leaves its own (emptied caches).
 void Replay::ask_again(const EventBatch& batch, std::size_t i, const Lane& lane) {
-    const auto allocation = lane.allocator->allocate({.size = batch.size[i],
-                                                      .alignment = 1,
-                                                      .stream = batch.stream[i],
-                                                      .pool = PoolId{batch.aux[i]}});
+    const Request request{.size = batch.size[i],
+                          .alignment = 1,
+                          .stream = batch.stream[i],
+                          .pool = PoolId{batch.aux[i]}};
+    if (lane.grants && lane.grants(request)) {
+        ++summary_.probes_granted;
+        return;
+    }
+    const auto allocation = ask(batch, i, lane);
     if (allocation) {
+        ++summary_.probes_granted;
         lane.allocator->deallocate(*allocation, batch.stream[i]);
         return;
     }
     ++summary_.refused_again;
+    stop_ = limits_.stop_at_probe;
     tell_refusal(batch, i, lane, allocation.error());
 }
 
@@ -208,6 +278,8 @@ void Replay::order(const EventBatch& batch, std::size_t i, const Lane& lane) {
 
 inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
     const EventKind kind = batch.kind[i];
+    if (limits_.completions != nullptr && asks(kind)) [[unlikely]]
+        end_waits(batch, i);
     if (kind == EventKind::allocate)
         allocate(batch, i, lane);
     else if (kind == EventKind::free || kind == EventKind::finish)
@@ -224,6 +296,8 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired) {
                 lane_of(*live, batch, i).allocator->retire(live->allocation);
                 ++summary_.retired;
+                if (limits_.completions != nullptr)
+                    begin_wait(batch, i);
             }
             return true;
         case EventKind::record_use:
@@ -236,6 +310,7 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             order(batch, i, lane);
             return true;
         case EventKind::trim:
+            end_all_waits(batch, i);
             trim(batch, i, lane);
             return true;
         case EventKind::pool_begin:

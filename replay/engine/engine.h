@@ -16,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/device/device.h"
 #include "core/device/replay_clock.h"
+#include "replay/engine/completions.h"
 #include "replay/engine/observer.h"
 #include "traces/model/trace.h"
 
@@ -28,23 +29,28 @@ struct Lane {
     Device* device = nullptr;
     Allocator* allocator = nullptr;
     ReplayClock* clock = nullptr;
+    // Would the allocator grant this request as things are? It stays as it is. Empty where that
+    // cannot be tried, as on real hardware.
+    std::function<bool(const Request&)> grants = {};
 };
 
 struct ReplaySummary {
-    std::uint64_t events = 0;         // all of the trace
-    std::uint64_t replayed = 0;       // those that an allocator saw
-    std::uint64_t refused = 0;        // allocate events that ended in out of memory
-    std::uint64_t refused_again = 0;  // out_of_memory events: refused when recorded, and here
-    std::uint64_t retired = 0;        // frees that waited for the device, as long as when recorded
-    std::uint64_t skipped = 0;        // frees and uses of what was refused or never allocated
-    std::uint64_t live_at_end = 0;    // allocations that the trace never freed
-    Nanoseconds elapsed = 0;          // wall time of the loop: engine + allocator + device
-    Nanoseconds elapsed_total = 0;    // with decoding and observers
-    Nanoseconds makespan = 0;         // virtual
+    std::uint64_t events = 0;          // all of the trace
+    std::uint64_t replayed = 0;        // those that an allocator saw
+    std::uint64_t refused = 0;         // allocate events that ended in out of memory
+    std::uint64_t refused_again = 0;   // out_of_memory events: refused when recorded, and here
+    std::uint64_t probes_granted = 0;  // and those that would be granted here
+    std::uint64_t retired = 0;         // frees that waited for the device, as long as when recorded
+    std::uint64_t skipped = 0;         // frees and uses of what was refused or never allocated
+    std::uint64_t live_at_end = 0;     // allocations that the trace never freed
+    Nanoseconds elapsed = 0;           // wall time of the loop: engine + allocator + device
+    Nanoseconds elapsed_total = 0;     // with decoding and observers
+    Nanoseconds makespan = 0;          // virtual
 };
 
 struct ReplayLimits {
-    bool stop_at_refusal = false;                             // --until-fail
+    bool stop_at_refusal = false;  // of what the recorded program was granted
+    bool stop_at_probe = false;    // or of what it was refused as well
     std::function<void(std::uint64_t events_done)> progress;  // now and then; may be empty
     // Before each event, with its index: for a checker that names the events which clash. May be
     // empty, as it should be for speed.
@@ -52,6 +58,9 @@ struct ReplayLimits {
     // Once, before the first event: from then on `event` is the index of the one at hand, as long
     // as the run goes on. For whoever is called by an allocator or a device. May be empty.
     std::function<void(const std::uint64_t& event)> begun = {};
+    // When frees that wait for the device complete; null: at the recorded events (`finish`). Must
+    // outlive the run.
+    Completions* completions = nullptr;
 };
 
 class ReplayEngine {
@@ -61,9 +70,9 @@ class ReplayEngine {
     ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers);
 
     // Runs the trace to its end. A refusal does not stop it: that lifetime is skipped and counted.
-    // What the program was refused when it was recorded (out_of_memory) is asked again, and let go
-    // at once if it is granted.
-    // O(events); memory O(live). Errors: those of the cursor. Call once.
+    // What the program was refused when it was recorded (out_of_memory) is a probe: whether it
+    // would be granted is counted, and changes nothing (on real hardware it is asked for, and given
+    // back). O(events); memory O(live). Errors: those of the cursor. Call once.
     Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
                               const ReplayLimits& limits = {});
 

@@ -29,7 +29,7 @@ class Ending final : public Metric {
              .better = Better::neither,
              .whole = usage_.reserved},
             {.name = "end_requested_bytes",
-             .summary = "memory that the program never freed, as it asked for it",
+             .summary = "memory that the program never freed, as it requested it",
              .unit = Unit::bytes,
              .better = Better::neither,
              .whole = requested_},

@@ -1,4 +1,4 @@
-// outcomes: what the allocators were refused and what they did about it: out of memory, retries,
+// outcomes: out of memory and what the allocators did about it: retries,
 // pieces of memory taken from the device and given back, waits for the device.
 #include "replay/metrics/metric.h"
 
@@ -18,11 +18,11 @@ class Outcomes final : public Metric {
         return {
             count(
                 "out_of_memory",
-                "requests that the policy refused; those that the recorded program was refused are "
-                "asked again",
+                "requests that the policy could not serve; those that failed in the recording are "
+                "made again",
                 Better::less, refused_),
-            count("retries", "times it emptied its caches and asked the device again", Better::less,
-                  sum.retries),
+            count("retries", "times it released what it had cached and tried the device again",
+                  Better::less, sum.retries),
             count("segments_created", "pieces of memory it took from the device", Better::neither,
                   sum.segments_created),
             count("segments_released", "pieces of memory it gave back", Better::neither,

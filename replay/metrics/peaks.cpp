@@ -1,5 +1,6 @@
 // peaks: the largest reserved, allocated, active and requested bytes, where they were first
-// reached, and how fragmented memory was there.
+// reached, and how fragmented memory was: at the peak of reserved where most of it was in use, for
+// what is free then was never needed.
 //
 // Records are rare: the loop is made of comparisons that fail, and predictably so.
 #include <algorithm>
@@ -28,11 +29,17 @@ class Peaks final : public Metric {
         Bytes allocated = allocated_.value;
         Bytes active = active_;
         Bytes requested = requested_;
+        Bytes fullest = fullest_.value;
         for (std::size_t i = 0; i < events.count; ++i) {
             const Usage& usage = outcomes.usage[i];
             if (usage.reserved > reserved) [[unlikely]] {
                 reserved = usage.reserved;
                 set(reserved_, reserved, outcomes, i);
+                fullest = 0;
+            }
+            if (usage.reserved == reserved && usage.active > fullest) [[unlikely]] {
+                fullest = usage.active;
+                set(fullest_, fullest, outcomes, i);
             }
             if (usage.allocated > allocated) [[unlikely]] {
                 allocated = usage.allocated;
@@ -56,25 +63,29 @@ class Peaks final : public Metric {
             bytes("peak_allocated_bytes", "most memory granted to live allocations",
                   allocated_.value),
             bytes("peak_active_bytes",
-                  "most memory granted, or let go and still awaited by the device", active_),
+                  "most memory granted, or freed and still awaited by the device", active_),
             {.name = "peak_requested_bytes",
-             .summary = "most memory the program asked for at once: the floor of every policy",
+             .summary = "most memory the program requested at once: the floor of every policy",
              .unit = Unit::bytes,
              .better = Better::neither,
              .whole = requested_},
             ratio("overhead_ratio", "peak reserved / peak requested", overhead),
             ratio("external_fragmentation_at_peak",
-                  "share of reserved memory that no allocation occupied, at the peak of reserved",
-                  external_fragmentation(static_cast<double>(reserved_.usage.active),
-                                         static_cast<double>(reserved_.usage.reserved))),
+                  "share of reserved memory that no allocation occupied, at the peak of reserved, "
+                  "where most of it was in use",
+                  external_fragmentation(static_cast<double>(fullest_.usage.active),
+                                         static_cast<double>(fullest_.usage.reserved))),
             ratio("internal_fragmentation_at_peak",
-                  "share of active memory that was not asked for, at the peak of allocated",
+                  "share of active memory that was not requested, at the peak of allocated",
                   internal_fragmentation(static_cast<double>(allocated_.requested),
                                          static_cast<double>(allocated_.usage.active))),
             place("peak_reserved_event", "index of the event that reached peak reserved",
                   Unit::count, reserved_.event),
             place("peak_reserved_time_ns", "virtual time of that event", Unit::nanoseconds,
                   static_cast<std::uint64_t>(reserved_.time)),
+            place("peak_fullest_event",
+                  "index of the event with peak reserved at which most of it was in use: the peak",
+                  Unit::count, fullest_.event),
             place("peak_allocated_event", "index of the event that reached peak allocated",
                   Unit::count, allocated_.event),
             place("peak_allocated_time_ns", "virtual time of that event", Unit::nanoseconds,
@@ -109,6 +120,7 @@ class Peaks final : public Metric {
     }
 
     Record reserved_;
+    Record fullest_;  // of the events with reserved at its peak, where most is active
     Record allocated_;
     Bytes active_ = 0;
     Bytes requested_ = 0;

@@ -29,7 +29,7 @@ class Reservations final : public Metric {
         std::sort(waits.begin(), waits.end());
         return {
             {.name = "reservations",
-             .summary = "reservations that tasks asked for",
+             .summary = "reservations that tasks requested",
              .unit = Unit::count,
              .better = Better::neither,
              .whole = at_once_ + waits.size()},

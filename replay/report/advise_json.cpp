@@ -2,7 +2,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "replay/findings/find.h"
 #include "replay/report/advise_report.h"
+#include "replay/report/finding_json.h"
+#include "replay/report/json_values.h"
+#include "replay/report/out_of_memory_report.h"
+#include "replay/report/text.h"
 
 namespace tidemark {
 namespace {
@@ -20,6 +25,7 @@ Json tried_of(const Tried& tried) {
             {"conf", conf},
             {"export", export_line(conf)},
             {"peak_reserved_bytes", result.peak.reserved},
+            {"peak_reserved_spread", report::spread_of(tried.peak_spread)},
             {"peak_allocated_bytes", result.peak.allocated},
             {"peak_active_bytes", result.peak.active},
             {"retries", result.stats.retries},
@@ -93,6 +99,7 @@ Json gaps_of(const Advice& advice) {
     const Gaps& gaps = advice.gaps;
     return {{"event", event_or_null(advice.picture.growth.event)},
             {"time_ns", advice.picture.growth.time},
+            {"requested_bytes", gaps.asked},
             {"asked_bytes", gaps.asked},
             {"free_bytes", gaps.free},
             {"reachable_bytes", gaps.reachable},
@@ -114,10 +121,12 @@ Json moment_of(const TraceInfo& info, const PeakPicture& picture, const Moment& 
     Json inside = Json::array();
     for (const RangeVisit& range : moment.inside)
         inside.push_back(range_of(info, picture, range));
-    Json object{
-        {"event", event_or_null(moment.event)},    {"time_ns", moment.time},
-        {"reserved_bytes", moment.usage.reserved}, {"allocated_bytes", moment.usage.allocated},
-        {"requested_bytes", moment.requested},     {"text", step_text(info, picture, moment)}};
+    Json object{{"event", event_or_null(moment.event)},
+                {"time_ns", moment.time},
+                {"reserved_bytes", moment.usage.reserved},
+                {"allocated_bytes", moment.usage.allocated},
+                {"requested_bytes", moment.requested},
+                {"text", printable(findings::range_text(info, picture, moment))}};
     object["inside"] = std::move(inside);
     object["after"] = moment.after.name == 0 ? Json() : range_of(info, picture, moment.after);
     object["mark"] = moment.mark < info.strings.size() ? info.strings[moment.mark] : "";
@@ -153,19 +162,28 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                         const Provenance& provenance) {
     const TraceInfo& info = trace.info();
     const SearchResult& search = advice.search;
+    const std::vector<findings::Finding> found =
+        findings::find({.info = &info, .advice = &advice, .runs = {}});
     Json object{{"trace", name},
                 {"events", info.event_count},
+                {"findings", report::findings_json(found)},
                 {"before", tried_of(search.before)},
                 {"improves", search.improves},
                 {"best", tried_of(search.best)},
+                {"spread_verdict", advice.spread_verdict},
                 {"runner_ups", runner_ups(search)},
                 {"floor_bytes", search.floor},
                 {"peak_requested_bytes", advice.peak_requested},
                 {"offline_bound_bytes", nullptr},
                 {"trials", search.trials},
+                {"interrupted", search.interrupted},
                 {"device_memory_bytes", advice.memory},
                 {"limit_bytes", advice.limit},
                 {"limit_is_inferred", advice.limit_is_inferred},
+                {"limit_source", advice.limit_text},
+                {"overhead_bytes", advice.overhead},
+                {"out_of_memory", advice.out_of_memory.count},
+                {"out_of_memory_cases", report::out_of_memory_json(advice.out_of_memory)},
                 {"recorded_peak_reserved_bytes", advice.recorded_peak},
                 {"recorded_out_of_memory", advice.recorded_refusals},
                 {"from_torch", advice.from_torch},

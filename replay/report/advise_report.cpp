@@ -5,18 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
+#include "replay/analysis/spread_text.h"
+#include "replay/findings/find.h"
+#include "replay/report/finding_text.h"
+#include "replay/report/out_of_memory_report.h"
 #include "replay/report/table.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
 namespace {
-
-std::string share(Bytes part, Bytes whole) {
-    if (whole == 0)
-        return {};
-    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
 
 // "-21.7 %", "+0.3 %"; "" where there is nothing to compare with.
 std::string change(Bytes now, Bytes before) {
@@ -37,17 +36,9 @@ std::string place_text(const TraceInfo& info, const PeakPicture& picture, const 
     std::string text = fmt::format("event {}", format_count(moment.event));
     if (info.duration > 0)
         text += fmt::format(", {}", format_duration(moment.time));
-    if (const std::string step = step_text(info, picture, moment); !step.empty())
-        text += fmt::format(", {}", step);
+    if (const std::string range = findings::range_text(info, picture, moment); !range.empty())
+        text += fmt::format(", {}", one_line(range));
     return text;
-}
-
-// At most so many characters, what is left out shown as "...".
-std::string shortened(const std::string& name, std::size_t most) {
-    const std::string text = printable(name);
-    if (text_width(text) <= most)
-        return text;
-    return printable(text.substr(0, most - 3)) + "...";
 }
 
 std::string conf_name(const std::string& conf) {
@@ -58,12 +49,22 @@ std::string head(const std::string& name, const TraceInfo& info, const Advice& a
     std::string text =
         fmt::format("{}: {} events, under {}", printable(name), format_count(info.event_count),
                     conf_name(torch_conf(advice.search.before.policy)));
-    if (advice.limit > 0)
-        text += fmt::format(", limited to {}{}", format_bytes(advice.limit),
-                            advice.limit_is_inferred ? " (inferred)" : "");
+    if (!advice.limit_text.empty())
+        text += ", " + advice.limit_text;
     if (advice.memory > 0)
-        text += fmt::format(", {} of device memory", format_bytes(advice.memory));
+        text += ", " + card_text(advice.memory, advice.overhead);
     return text + "\n";
+}
+
+// What the sections below hold is told there; here only what is urgent.
+std::string stands_out(const TraceInfo& info, const Advice& advice) {
+    std::vector<findings::Finding> found =
+        findings::find({.info = &info, .advice = &advice, .runs = {}});
+    std::erase_if(found, [](const findings::Finding& each) {
+        return each.kind == findings::Kind::remark || each.kind == findings::Kind::setting;
+    });
+    const std::string text = findings_text(found, true);
+    return text.empty() ? text : "\nWhat stands out\n" + text;
 }
 
 std::string memory_text(const TraceInfo& info, const Advice& advice) {
@@ -80,12 +81,12 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
     const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
         table.add({{std::string(label)},
                    {format_bytes(bytes)},
-                   {share(bytes, use.reserved)},
+                   {format_share(bytes, use.reserved)},
                    {std::string(meaning)}});
     };
-    add("in use", use.requested, "asked for by the program, and live");
+    add("in use", use.requested, "requested by the program, and live");
     add("rounding", use.rounding, "what its blocks have beyond that");
-    add("waiting", use.waiting, "let go, but other streams aren't done");
+    add("waiting", use.waiting, "freed, but other streams aren't done");
     add("fragmentation", use.fragmentation, "free, in segments of which a part is in use");
     add("cached", use.unused, "free, in whole segments");
     text += table.bare("  ");
@@ -112,7 +113,7 @@ std::string_view title_of(HolderKind kind) {
 
 std::string name_of(const Holder& holder) {
     if (!holder.name.empty())
-        return shortened(holder.name, 60);
+        return one_line(holder.name, 60);
     switch (holder.kind) {
         case HolderKind::operation:
             return "(no operator)";
@@ -146,7 +147,7 @@ std::string holders_text(const Advice& advice) {
 std::string gaps_text(const TraceInfo& info, const Advice& advice) {
     const Gaps& gaps = advice.gaps;
     std::string text = fmt::format(
-        "  {} were asked for ({}) when {} lay free", format_bytes(gaps.asked),
+        "  {} were requested ({}) when {} lay free", format_bytes(gaps.asked),
         place_text(info, advice.picture, advice.picture.growth), format_bytes(gaps.free));
     if (gaps.count == 0)
         text += ", none of it for such a request";
@@ -191,7 +192,7 @@ std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
     for (const Pin& pin : advice.pins)
         table.add({{format_bytes(pin.free)},
                    {format_count(pin.segments)},
-                   {shortened(pin.place, 50)},
+                   {one_line(pin.place, 50)},
                    {lifetime(info, pin)}});
     return text + table.bare("  ");
 }
@@ -204,11 +205,8 @@ void add_row(Table& table, std::string_view label, const Tried& tried, const Tri
                {format_count(tried.result.refusals())},
                {format_count(tried.result.stats.retries)},
                {format_duration(tried.device_time())},
+               {tried.peak_spread ? range_text(*tried.peak_spread) : ""},
                {conf_name(torch_conf(tried.policy))}});
-}
-
-std::string times(std::uint64_t count) {
-    return count == 1 ? "once" : fmt::format("{} times", format_count(count));
 }
 
 std::string survival(const Advice& advice) {
@@ -217,17 +215,24 @@ std::string survival(const Advice& advice) {
     if (before == 0)
         return {};
     if (best == 0)
-        return fmt::format("  The run is refused memory {}; with this setting never.\n",
-                           times(before));
-    return fmt::format(
-        "  No setting survives: the best is refused {} (before: {}); the program asks for {} "
-        "at once.\n",
-        times(best), times(before), format_bytes(advice.peak_requested));
+        return fmt::format("  The run runs out of memory {}; with this setting never.\n",
+                           format_times(before));
+    return fmt::format("  The run runs out of memory {}; with the best setting {}.\n",
+                       format_times(before), format_times(best));
 }
 
 std::string settings_text(const Advice& advice) {
     const SearchResult& search = advice.search;
     std::string text = "\nWhat to do\n";
+    if (search.interrupted)
+        text += fmt::format("  Interrupted after {}: the best so far.\n",
+                            format_counted(search.trials, "setting"));
+    // What stands out says who would have to go, and that nothing else helps.
+    if (advice.no_fit)
+        return text +
+               fmt::format("  Free {} of what is live at once: of {} replayed none survives.\n",
+                           format_bytes(advice.no_fit->excess),
+                           format_counted(search.trials, "setting"));
     if (search.improves)
         text += fmt::format("  {}\n", export_line(torch_conf(search.best.policy)));
     else
@@ -236,14 +241,24 @@ std::string settings_text(const Advice& advice) {
             "like price).\n",
             format_count(search.trials));
     text += survival(advice);
+    if (!advice.spread_verdict.empty())
+        text += fmt::format("  {}\n", printable(advice.spread_verdict));
     Table table({{"", Align::left},
                  {"", Align::right},
                  {"", Align::right},
                  {"", Align::right},
                  {"", Align::right},
                  {"", Align::right},
+                 {"", Align::right},
                  {"", Align::left}});
-    table.add({{""}, {"peak reserved"}, {""}, {"refused"}, {"retries"}, {"driver + waits"}, {""}});
+    table.add({{""},
+               {"peak reserved"},
+               {""},
+               {"out of memory"},
+               {"retries"},
+               {"driver + waits"},
+               {search.before.peak_spread ? "run to run" : ""},
+               {""}});
     add_row(table, "now", search.before, search.before);
     if (search.improves)
         add_row(table, "with it", search.best, search.before);
@@ -258,17 +273,17 @@ std::string bounds_text(const Advice& advice) {
     const Bytes best = advice.search.best.result.peak.reserved;
     const Bytes floor = advice.search.floor;
     std::string text = fmt::format(
-        "  Floor: {} (peak of live blocks); the {} {} above it. The program asked for {} at most.\n"
+        "  Floor: {} (peak of live blocks); the {} {} above it. The program requested {} at most.\n"
         "  Offline bound: not computed.\n",
         format_bytes(floor), advice.search.improves ? "best is" : "present settings are",
-        share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested));
+        format_share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested));
     if (advice.others.empty())
         return text;
     text += "  Other allocators, for comparison:";
     for (const OtherPolicy& other : advice.others)
         text += fmt::format("{} {} {}{}", &other == advice.others.data() ? "" : ",", other.name,
                             format_bytes(other.result.peak.reserved),
-                            other.result.refusals() > 0 ? " (refused)" : "");
+                            other.result.refusals() > 0 ? " (out of memory)" : "");
     return text + "\n";
 }
 
@@ -284,25 +299,10 @@ std::string remarks(const std::vector<std::string>& warnings,
 
 }  // namespace
 
-std::string step_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
-    const auto visit = [&](const RangeVisit& range) {
-        return fmt::format("{} ({} of {})", printable(info.strings[range.name]),
-                           format_count(range.visit),
-                           format_count(picture.range_visits[range.name]));
-    };
-    std::string text;
-    for (const RangeVisit& range : moment.inside)
-        text += fmt::format("{}{}", text.empty() ? "in " : " > ", visit(range));
-    if (text.empty() && moment.after.name != 0)
-        text = "after " + visit(moment.after);
-    if (moment.mark != 0 && moment.mark < info.strings.size())
-        text += fmt::format("{}after mark {}", text.empty() ? "" : ", ",
-                            printable(info.strings[moment.mark]));
-    return text;
-}
-
 std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice) {
-    return head(name, info, advice) + memory_text(info, advice) + holders_text(advice) +
+    return head(name, info, advice) +
+           report::out_of_memory_text(advice.out_of_memory, advice.limit_text) +
+           stands_out(info, advice) + memory_text(info, advice) + holders_text(advice) +
            fragmentation_text(info, advice) + settings_text(advice) + bounds_text(advice) +
            remarks(advice.warnings, advice.notes) + trace_notes(info);
 }
@@ -337,7 +337,7 @@ std::string growth_text(const std::string& before, const std::string& after, con
                    {fmt::format("{} -> {}", format_count(entry.peak_before.blocks),
                                 format_count(entry.peak_after.blocks))},
                    {std::string(to_text(entry.change))},
-                   {entry.name.empty() ? "(no stack recorded)" : printable(entry.name)}});
+                   {entry.name.empty() ? "(no stack recorded)" : one_line(entry.name)}});
     }
     text += table.bare("  ");
     if (growth.more > 0)

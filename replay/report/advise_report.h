@@ -21,8 +21,4 @@ std::string growth_text(const std::string& before, const std::string& after, con
 std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
                         const Provenance& provenance);
 
-// Where in the program's ranges a moment is: "in step (3 of 8)", "after optimizer (2 of 8)"; "" if
-// the trace has no ranges before it.
-std::string step_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment);
-
 }  // namespace tidemark

@@ -2,11 +2,14 @@
 #include "replay/report/fit_report.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/spread_text.h"
 #include "replay/report/json_values.h"
+#include "replay/report/out_of_memory_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
@@ -28,58 +31,68 @@ std::string label_of(const FitRow& row) {
 std::string conditions(const FitReport& report) {
     const FitQuestion& question = report.question;
     if (question.memory > 0)
-        return fmt::format("on a card with {}, {} of them for the CUDA context and libraries",
-                           format_bytes(question.memory), format_bytes(question.overhead));
-    if (question.limit > 0)
-        return fmt::format("limited to {} of reserved memory", format_bytes(question.limit));
+        return "on a card with " + card_text(question.memory, question.overhead);
+    if (!report.limit_text.empty())
+        return report.limit_text;
+    if (question.limit.value_or(0) > 0)
+        return fmt::format("limited to {} of reserved memory", format_bytes(*question.limit));
     return "how much memory it needs";
+}
+
+// The third answer is for a recorded run that ran out of memory itself.
+std::string survival(const FitRow& row) {
+    if (row.survives)
+        return "yes";
+    return row.no_worse ? "as recorded" : "no";
 }
 
 Table table_of(const FitReport& report) {
     std::vector<TableColumn> columns{{"policy", Align::left}};
+    const bool has_probes = report.recorded_refusals > 0;
     if (report.asked())
-        columns.push_back({"survives"});
-    for (const char* title : {"smallest card", "smallest limit", "peak reserved", "peak allocated",
-                              "flushes", "their cost", "driver time"})
+        for (const char* title : {"survives", "out of memory"})
+            columns.push_back({title});
+    columns.push_back({"smallest card"});
+    if (has_probes)
+        columns.push_back({"no worse than recorded"});
+    for (const char* title : {"smallest limit", "peak without a limit", "allocated", "retries",
+                              "their cost", "driver time"})
         columns.push_back({title});
+    const bool spread = report.rows[report.answer].peak_spread.has_value();
+    if (spread)
+        columns.push_back({"peak, run to run"});
     Table table(std::move(columns));
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const FitRow& row = report.rows[i];
         const FitCosts& costs = report.asked() ? row.costs : row.at_smallest;
         std::vector<TableCell> cells{{label_of(row), i == report.answer}};
-        if (report.asked())
-            cells.push_back({row.survives ? "yes" : "no"});
+        if (report.asked()) {
+            cells.push_back({survival(row)});
+            cells.push_back({format_count(row.out_of_memory)});
+        }
+        cells.push_back({size_or_none(row.smallest_memory)});
+        if (has_probes)
+            cells.push_back({size_or_none(row.smallest_memory_no_worse)});
         for (const std::string& text :
-             {size_or_none(row.smallest_memory), size_or_none(row.smallest_limit),
-              format_bytes(row.unlimited.peak.reserved), format_bytes(row.unlimited.peak.allocated),
-              format_count(costs.retries), format_duration(costs.flush_time),
-              format_duration(costs.driver_time)})
+             {size_or_none(row.smallest_limit), format_bytes(row.unlimited.peak.reserved),
+              format_bytes(row.unlimited.peak.allocated), format_count(costs.retries),
+              format_duration(costs.flush_time), format_duration(costs.driver_time)})
             cells.push_back({text});
+        if (spread)
+            cells.push_back({row.peak_spread ? range_text(*row.peak_spread) : ""});
         table.add(std::move(cells));
     }
     return table;
 }
 
-std::string ranges_text(const std::vector<PlaceRange>& ranges) {
-    std::string text;
-    for (const PlaceRange& range : ranges)
-        text += fmt::format("{}{} #{}", text.empty() ? "" : " > ", printable(range.name),
-                            format_count(range.number));
-    return text;
-}
-
-std::string place_text(const EventPlace& place) {
-    if (!place.inside.empty())
-        return fmt::format(", in {}", ranges_text(place.inside));
-    return place.after.empty() ? "" : fmt::format(", after {}", ranges_text(place.after));
-}
-
-// "at event 61,234, in step #7: 1.20 GiB refused with ...".
+// The innermost of them, outermost first.
+// "at event 61,234, in step #7: a request of 1.20 GiB was out of memory with ...".
 std::string death_text(const Death& death) {
     const Refusal& refusal = death.refusal;
     const Usage& usage = refusal.usage;
     std::string text = fmt::format(
-        "at event {}{}: a request of {} was refused ({}) with {} reserved, {} of them allocated",
+        "at event {}{}: a request of {} was out of memory ({}) with {} reserved, {} of them "
+        "allocated",
         format_count(refusal.event), place_text(death.place), format_bytes(refusal.what.size),
         to_text(refusal.why.cause), format_bytes(usage.reserved), format_bytes(usage.allocated));
     if (usage.reserved > usage.active)
@@ -88,11 +101,19 @@ std::string death_text(const Death& death) {
                             format_bytes(refusal.largest_free));
     text += ".\n";
     if (death.refused_in_all > 1)
-        text += fmt::format("Had it gone on, {} requests would have been refused in all.\n",
-                            format_count(death.refused_in_all));
+        text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",
+                            format_counted(death.refused_in_all, "request"));
     const std::size_t frames = std::min(death.place.stack.size(), kFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
-        text += fmt::format("    {}\n", printable(death.place.stack[i]));
+        text += fmt::format("    {}\n", one_line(death.place.stack[i]));
+    return text;
+}
+
+// "a card with 12.7 GiB or more, or under a limit of 11.9 GiB".
+std::string sizes_text(Bytes memory, Bytes limit) {
+    std::string text = fmt::format("a card with {} or more", format_bytes(memory));
+    if (limit > 0)
+        text += fmt::format(", or under a limit of {}", format_bytes(limit));
     return text;
 }
 
@@ -101,30 +122,31 @@ std::string answer_text(const FitReport& report) {
     std::string text;
     if (report.asked())
         text = fmt::format("{}: {} {}.\n", row.survives ? "Yes" : "No", label_of(row),
-                           row.survives ? "survives" : "runs out of memory");
+                           row.survives   ? "survives"
+                           : row.no_worse ? fmt::format("runs out of memory {}, but no worse than "
+                                                        "recorded: whatever was granted then is "
+                                                        "granted here",
+                                                        format_times(row.out_of_memory))
+                                          : "runs out of memory");
     if (row.died_at)
-        text += fmt::format("It dies {}", death_text(*row.died_at));
+        text += fmt::format("{} {}", row.no_worse ? "First" : "It dies", death_text(*row.died_at));
+    const bool has_probes = report.recorded_refusals > 0;
+    if (has_probes && row.smallest_memory_no_worse > 0)
+        text += fmt::format("It goes no worse than recorded on {}{}.\n",
+                            sizes_text(row.smallest_memory_no_worse, row.smallest_limit_no_worse),
+                            row.smallest_memory == 0 ? "; some request fits on no card" : "");
     if (row.smallest_memory > 0)
-        text += fmt::format("The smallest card it survives on has {}",
-                            format_bytes(row.smallest_memory));
-    if (row.smallest_limit > 0)
-        text += fmt::format(", the smallest limit is {}", format_bytes(row.smallest_limit));
-    if (row.smallest_memory > 0)
-        text += fmt::format(" (searched in steps of {}).\n", format_bytes(kFitResolution));
+        text += fmt::format("Nothing runs out of memory on {} (searched in steps of {}).\n",
+                            sizes_text(row.smallest_memory, row.smallest_limit),
+                            format_bytes(kFitResolution));
     return text;
-}
-
-Json ranges_of(const std::vector<PlaceRange>& ranges) {
-    Json list = Json::array();
-    for (const PlaceRange& range : ranges)
-        list.push_back({{"name", range.name}, {"number", range.number}});
-    return list;
 }
 
 Json death_of(const std::optional<Death>& death) {
     if (!death)
         return {};
     const Refusal& refusal = death->refusal;
+    const Json place = place_json(death->place);
     const auto reserved = static_cast<double>(refusal.usage.reserved);
     const auto unused = static_cast<double>(refusal.usage.reserved - refusal.usage.active);
     return {{"event", refusal.event},
@@ -135,10 +157,11 @@ Json death_of(const std::optional<Death>& death) {
             {"usage", usage_of(refusal.usage)},
             {"largest_free_bytes", refusal.largest_free},
             {"unused_ratio", reserved > 0 ? unused / reserved : 0.0},
-            {"inside", ranges_of(death->place.inside)},
-            {"after", ranges_of(death->place.after)},
-            {"stack", death->place.stack},
-            {"tag", death->place.tag},
+            {"inside", place["inside"]},
+            {"after", place["after"]},
+            {"stack", place["stack"]},
+            {"tag", place["tag"]},
+            {"out_of_memory_in_all", death->refused_in_all},
             {"refused_in_all", death->refused_in_all}};
 }
 
@@ -148,6 +171,7 @@ Json bytes_or_null(Bytes bytes) {
 
 Json costs_of(const FitCosts& costs) {
     return {{"retries", costs.retries},
+            {"retry_ns", costs.flush_time},
             {"flush_ns", costs.flush_time},
             {"driver_ns", costs.driver_time},
             {"stall_ns", costs.stall_time}};
@@ -157,9 +181,16 @@ Json row_of(const FitRow& row) {
     return {{"policy", row.policy},
             {"recorded", row.recorded},
             {"survives", row.survives},
+            {"no_worse_than_recorded", row.no_worse},
+            {"out_of_memory", row.out_of_memory},
             {"smallest_bytes", bytes_or_null(row.smallest_memory)},
             {"smallest_limit_bytes", bytes_or_null(row.smallest_limit)},
+            {"smallest_bytes_no_worse", bytes_or_null(row.smallest_memory_no_worse)},
+            {"smallest_limit_bytes_no_worse", bytes_or_null(row.smallest_limit_no_worse)},
+            {"peak_reserved_bytes", row.asked.peak.reserved},
+            {"peak_allocated_bytes", row.asked.peak.allocated},
             {"peak", usage_of(row.unlimited.peak)},
+            {"peak_reserved_spread", spread_of(row.peak_spread)},
             {"peak_requested_bytes", row.unlimited.peak_requested},
             {"peak_event", row.unlimited.peak_event},
             {"costs", costs_of(row.costs)},
@@ -172,15 +203,18 @@ Json row_of(const FitRow& row) {
 
 std::string fit_text(const std::string& name, const TraceInfo& info, const FitReport& report,
                      Emphasis emphasis) {
-    std::string text =
-        fmt::format("{}: {} events, {}\n\n{}\n{}", printable(name), format_count(info.event_count),
-                    conditions(report), table_of(report).ruled(emphasis), answer_text(report));
+    std::string text = fmt::format("{}: {}, {}\n\n{}\n{}", printable(name),
+                                   format_counted(info.event_count, "event"), conditions(report),
+                                   table_of(report).ruled(emphasis), answer_text(report));
     text += fmt::format(
-        "Peaks are without a limit; flushes (caches emptied to ask again) are counted {}.\n",
-        report.asked() ? "up to the end or the death" : "on the smallest card");
+        "Peaks are without a limit; retries (cached memory released, the device tried again) are "
+        "counted {}.\n",
+        report.asked() ? "under what was asked" : "on the smallest card");
     if (report.question.memory == 0)
         text += fmt::format("Cards include {} for the CUDA context and libraries (--overhead).\n",
                             format_bytes(report.question.overhead));
+    if (report.interrupted)
+        text += "note: interrupted: rows are missing\n";
     for (const std::string& note : report.notes)
         text += fmt::format("note: {}\n", printable(note));
     return text + trace_notes(info);
@@ -197,18 +231,24 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
                 {"events", info.event_count},
                 {"memory_bytes", bytes_or_null(report.question.memory)},
                 {"overhead_bytes", report.question.overhead},
-                {"limit_bytes", bytes_or_null(report.question.limit)},
+                {"limit_bytes", bytes_or_null(report.question.limit.value_or(0))},
+                {"limit_source", report.limit_text},
                 {"resolution_bytes", kFitResolution},
                 {"profile", report.question.profile},
                 {"policy", answer.policy},
                 {"survives", report.asked() ? Json(answer.survives) : Json()},
                 {"smallest_bytes", bytes_or_null(answer.smallest_memory)},
                 {"smallest_limit_bytes", bytes_or_null(answer.smallest_limit)},
+                {"smallest_bytes_no_worse", bytes_or_null(answer.smallest_memory_no_worse)},
+                {"smallest_limit_bytes_no_worse", bytes_or_null(answer.smallest_limit_no_worse)},
+                {"no_worse_than_recorded", report.asked() ? Json(answer.no_worse) : Json()},
                 {"died_at", death_of(answer.died_at)},
                 {"candidates", std::move(candidates)},
+                {"recorded_out_of_memory", report.recorded_refusals},
                 {"recorded_refusals", report.recorded_refusals},
                 {"begins_inside", info.begins_inside},
                 {"cut_off", info.cut_off},
+                {"interrupted", report.interrupted},
                 {"notes", report.notes},
                 {"trace_warnings", info.warnings},
                 {"provenance", provenance_of(provenance)}};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "replay/report/html_curves.h"
+#include "replay/report/text.h"
 
 namespace tidemark::report {
 namespace {
@@ -16,9 +17,9 @@ std::string_view name_of(MarkKind kind) {
         case MarkKind::recorded_out_of_memory:
             return "out of memory when recorded";
         case MarkKind::retry:
-            return "caches emptied, asked again";
+            return "retry: cached memory released";
         case MarkKind::trim:
-            return "caches emptied by the program";
+            return "empty_cache by the program";
         case MarkKind::point:
             return "mark";
         case MarkKind::lost:
@@ -38,7 +39,7 @@ Json marks_of(const History& history, std::size_t most) {
     Json list = Json::array();
     for (const Mark& mark : marks)
         list.push_back({mark.event, history.time(mark.event), name_of(mark.kind), mark.size,
-                        std::string(history.strings()[mark.name])});
+                        one_line(history.strings()[mark.name])});
     return list;
 }
 
@@ -59,7 +60,7 @@ Json annotations_of(const History& history, std::size_t most) {
     Json list = Json::array();
     for (const Annotation& each : all)
         list.push_back({each.begin, each.end, history.time(each.begin), history.time(each.end),
-                        each.depth, std::string(history.strings()[each.name])});
+                        each.depth, one_line(history.strings()[each.name])});
     return list;
 }
 

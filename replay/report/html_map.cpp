@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "replay/report/html_bytes.h"
+#include "replay/report/text.h"
 #include "replay/timeline/address_layout.h"
 #include "replay/timeline/block_classes.h"
 #include "replay/timeline/occupancy.h"
@@ -70,7 +71,7 @@ Json map_json(const History& history, MapSize size) {
     const BlockClasses classes = classes_of(history);
     Json names = Json::array();
     for (const BlockClass& each : classes.all())
-        names.push_back({each.name, each.rest || each.blank});
+        names.push_back({one_line(each.name), each.rest || each.blank});
     Json map{{"bytes", layout.length()},    {"columns", size.columns},
              {"rows", size.rows},           {"by", to_text(classes.trait())},
              {"classes", std::move(names)}, {"pieces", pieces_of(layout)}};

@@ -1,22 +1,29 @@
 // Findings, provenance, and the still picture.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "replay/report/advise_report.h"
+#include "replay/report/finding_text.h"
 #include "replay/report/html_markup.h"
 #include "replay/report/html_tables.h"
 
 namespace tidemark::report {
 namespace {
 
-std::string finding_markup(const ReportFinding& finding) {
+std::string finding_markup(const findings::Finding& finding) {
+    const FindingText text = finding_text(finding);
     std::string out =
         fmt::format("<li class=\"{0}\"><p><b class=\"weight\">{0}</b> <strong>{1}</strong></p>",
-                    to_text(finding.weight), escaped(finding.title));
-    if (!finding.detail.empty())
-        out += fmt::format("<p>{}</p>", escaped(finding.detail));
-    if (!finding.command.empty())
-        out += fmt::format("<p><code>{}</code></p>", escaped(finding.command));
+                    findings::to_text(finding.severity), escaped(text.title));
+    for (std::size_t at = 0; at < text.detail.size();) {
+        const std::size_t end = std::min(text.detail.find('\n', at), text.detail.size());
+        out += fmt::format("<p>{}</p>", escaped(text.detail.substr(at, end - at)));
+        at = end + 1;
+    }
+    if (!text.command.empty())
+        out += fmt::format("<p><code>{}</code></p>", escaped(text.command));
     return out + "</li>\n";
 }
 
@@ -51,7 +58,7 @@ std::string findings_markup(const ReportInput& input) {
     std::string out = "<section id=\"findings\"><h2>Findings</h2>\n";
     bool any = false;
     for (std::size_t trace = 0; trace < input.traces.size(); ++trace) {
-        const std::vector<ReportFinding> found = findings(input, trace);
+        const std::vector<findings::Finding> found = findings_of(input, trace);
         if (found.empty())
             continue;
         any = true;
@@ -59,7 +66,7 @@ std::string findings_markup(const ReportInput& input) {
             out +=
                 fmt::format("<h3 class=\"untrusted\">{}</h3>\n", escaped(input.traces[trace].name));
         out += "<ul class=\"findings\">\n";
-        for (const ReportFinding& finding : found)
+        for (const findings::Finding& finding : found)
             out += finding_markup(finding);
         out += "</ul>\n";
     }
@@ -83,8 +90,8 @@ std::string provenance_markup(const ReportInput& input) {
     for (const ReportedTrace& trace : input.traces) {
         const TraceInfo& info = trace.trace->info();
         add_line(out, "trace",
-                 fmt::format("{}: {} events, {}{}{}, hash {:016x}", trace.name,
-                             format_count(info.event_count), info.format,
+                 fmt::format("{}: {}, {}{}{}, hash {:016x}", trace.name,
+                             format_counted(info.event_count, "event"), info.format,
                              info.source.empty() ? "" : ", recorded by ", info.source,
                              trace.trace->hash()));
         for (const TraceDevice& device : info.devices)
@@ -96,13 +103,12 @@ std::string provenance_markup(const ReportInput& input) {
     }
     for (const ReportedRun& run : input.runs) {
         const Run& figures = run.recorded.run;
-        add_line(
-            out, "run",
-            fmt::format("{}: policy {}, device {}, memory {}, limit {}, profile {} ({:016x})",
-                        run.label, figures.scenario.policy, figures.device_name,
-                        format_bytes(figures.scenario.memory),
-                        figures.scenario.limit == 0 ? "none" : format_bytes(figures.scenario.limit),
-                        figures.scenario.profile, figures.profile_hash));
+        add_line(out, "run",
+                 fmt::format("{}: policy {}, device {}, memory {}, limit {}, profile {} ({:016x})",
+                             run.label, figures.scenario.policy, figures.device_name,
+                             format_bytes(figures.scenario.memory),
+                             figures.limit_text.empty() ? "none" : figures.limit_text,
+                             figures.scenario.profile, figures.profile_hash));
         add_line(out, "with", options_text(figures));
     }
     return out + "</dl>\n</section>\n";

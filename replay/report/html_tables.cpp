@@ -134,12 +134,12 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content) {
     std::string out = fmt::format(
         "<section class=\"peak\"><h2>When most was allocated <small "
         "class=\"untrusted\">{}</small></h2>\n"
-        "<p>Event {}{}: {} reserved, {} allocated to {} blocks, {} asked for.</p>\n"
+        "<p>Event {}{}: {} reserved, {} allocated to {}, {} requested.</p>\n"
         "<div class=\"columns\">\n",
         escaped(run.label), format_count(content.event),
         content.time > 0 ? ", " + format_duration(content.time) : "",
         format_bytes(content.values[Series::reserved]), format_bytes(allocated),
-        format_count(content.live), format_bytes(content.values[Series::requested]));
+        format_counted(content.live, "block"), format_bytes(content.values[Series::requested]));
     out += group_markup("Allocated by, largest first", content.places, "(no stack recorded)",
                         allocated);
     out += group_markup("By tag, largest first", content.tags, "(no tag)", allocated);
@@ -150,7 +150,7 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content) {
         rows.push_back(block_row(history, each, names));
     std::vector<MarkupCell> titles{{.text = "address"},
                                    {.text = "bytes", .number = true},
-                                   {.text = "asked for", .number = true},
+                                   {.text = "requested", .number = true},
                                    {.text = "stream"},
                                    {.text = "allocated at", .number = true},
                                    {.text = "freed at", .number = true}};
@@ -174,10 +174,10 @@ std::string refusals_markup(const ReportInput& input) {
     if (rows.empty())
         return {};
     return "<section id=\"refusals\"><h2>Out of memory</h2>\n" +
-           markup_table("The first refusals of each run",
+           markup_table("The first of each run",
                         {{.text = "run"},
                          {.text = "event", .number = true},
-                         {.text = "asked for", .number = true},
+                         {.text = "requested", .number = true},
                          {.text = "reserved", .number = true},
                          {.text = "allocated", .number = true},
                          {.text = "largest free", .number = true}},

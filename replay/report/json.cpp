@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "replay/analysis/advise_memory.h"
+#include "replay/metrics/devices.h"
 #include "replay/report/json_values.h"
+#include "replay/report/ranks_report.h"
 
 namespace tidemark {
 namespace {
@@ -65,6 +68,19 @@ Json touch_of(const std::optional<TouchReport>& touch) {
             {"failures", touch->failures},       {"first_difference", std::move(first)}};
 }
 
+// An object for each device: its own peaks.
+Json peaks_of(std::span<const DevicePeaks> devices) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        list.push_back({{"device", i},
+                        {"peak_reserved_bytes", devices[i].reserved},
+                        {"peak_allocated_bytes", devices[i].allocated},
+                        {"peak_active_bytes", devices[i].active},
+                        {"peak_requested_bytes", devices[i].requested},
+                        {"peak_reserved_event", devices[i].event}});
+    return list;
+}
+
 Json run_object(const Run& run) {
     Json object{
         {"trace", run.scenario.trace},
@@ -76,8 +92,14 @@ Json run_object(const Run& run) {
         {"profile", run.scenario.profile},
         {"scale", run.scenario.scale},
         {"memory_bytes", run.device_memory ? run.device_memory->total : run.scenario.memory},
-        {"limit_bytes", run.scenario.limit},
+        {"overhead_bytes", run.scenario.overhead},
+        {"limit_bytes", run.limit},
+        {"limit_source", run.limit_text},
+        {"as_recorded", run.as_recorded},
+        {"probes_granted", run.summary.probes_granted},
+        {"probes_out_of_memory", run.summary.refused_again},
         {"check", run.scenario.check},
+        {"stop_at_out_of_memory", run.scenario.stop_at_refusal},
         {"stop_at_refusal", run.scenario.stop_at_refusal},
         {"events", run.summary.events},
         {"replayed", run.summary.replayed},
@@ -86,8 +108,12 @@ Json run_object(const Run& run) {
         {"elapsed_ns", run.summary.elapsed},
         {"elapsed_total_ns", run.summary.elapsed_total}};
     for (const Measurement& each : run.measurements)
-        object[std::string(each.name)] = number(each);
-    object["refusals"] = refusals(run);
+        if (!is_of_device(each))
+            object[std::string(each.name)] = number(each);
+    object["devices"] = peaks_of(device_peaks(run.measurements));
+    object["peak_reserved_spread"] = spread_of(run.peak_spread);
+    object["out_of_memory_events"] = refusals(run);
+    object["refusals"] = object["out_of_memory_events"];
     object["hazard_count"] = run.hazard_count;
     object["hazards"] = hazards(run);
     object["device_peak_bytes"] = run.device_memory ? Json(run.device_memory->peak) : Json();
@@ -134,6 +160,17 @@ Json streams_of(const TraceSummary& summary) {
     return list;
 }
 
+Json pools_of(const TraceInfo& info, const TraceSummary& summary) {
+    Json list = Json::array();
+    for (const PoolSummary& pool : summary.pools)
+        list.push_back({{"pool", to_integer(pool.pool)},
+                        {"name", pool_text(info, pool.pool)},
+                        {"allocations", pool.allocations},
+                        {"allocated_bytes", pool.allocated},
+                        {"peak_requested_bytes", pool.peak_requested}});
+    return list;
+}
+
 Json row_of(const ComparisonRow& row, const std::string& trace) {
     Json object = run_object(row.run);
     object["trace"] = trace;
@@ -141,6 +178,7 @@ Json row_of(const ComparisonRow& row, const std::string& trace) {
     object.erase("elapsed_total_ns");
     object["label"] = row.label;
     object["baseline"] = row.baseline;
+    object["other_allocator"] = row.other_allocator;
     object["recommended"] = row.recommended;
     Json change = Json::object();
     Json best = Json::array();
@@ -158,10 +196,12 @@ Json row_of(const ComparisonRow& row, const std::string& trace) {
 Json total_of(const ComparisonTotal& total) {
     return {{"label", total.label},
             {"baseline", total.baseline},
+            {"other_allocator", total.other_allocator},
             {"recommended", total.recommended},
             {"overhead_ratio", total.overhead_ratio},
             {"change", total.change},
             {"out_of_memory", total.out_of_memory},
+            {"traces_out_of_memory", total.traces_refused},
             {"traces_refused", total.traces_refused},
             {"driver_ns", total.driver_time},
             {"stall_ns", total.stall_time},
@@ -192,8 +232,7 @@ Json facts_of(std::span<const InferredFact> facts) {
 
 }  // namespace
 
-std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
-                       const Provenance& provenance) {
+Json report::trace_of(const std::string& name, const Trace& trace, const TraceSummary& summary) {
     const TraceInfo& info = trace.info();
     Json object{{"trace", name},
                 {"format", info.format},
@@ -211,6 +250,7 @@ std::string trace_json(const std::string& name, const Trace& trace, const TraceS
     object["kinds"] = std::move(kinds);
     object["devices"] = devices_of(info, summary);
     object["streams"] = streams_of(summary);
+    object["pool_usage"] = pools_of(info, summary);
     object["pools"] = info.pools;
     object["allocations"] = summary.allocations;
     object["allocated_bytes"] = summary.allocated;
@@ -235,6 +275,12 @@ std::string trace_json(const std::string& name, const Trace& trace, const TraceS
     object["metadata"] = pairs(info.metadata);
     object["anomalies"] = anomalies(info.anomalies);
     object["warnings"] = info.warnings;
+    return object;
+}
+
+std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
+                       const Provenance& provenance) {
+    Json object = report::trace_of(name, trace, summary);
     object["provenance"] = provenance_of(provenance);
     object["provenance"]["trace_hash"] = hash_text(trace.hash());
     return text_of(object);
@@ -271,6 +317,8 @@ std::string comparison_json(const Comparison& comparison, const Provenance& prov
     for (const ComparisonTotal& total : comparison.totals)
         totals.push_back(total_of(total));
     Json object{{"verdict", comparison.verdict},
+                {"interrupted", comparison.interrupted},
+                {"ranks", ranks_of(comparison.ranks)},
                 {"runs", std::move(runs)},
                 {"traces", std::move(traces)},
                 {"totals", std::move(totals)},
@@ -281,6 +329,9 @@ std::string comparison_json(const Comparison& comparison, const Provenance& prov
 
 std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
                         const Provenance& provenance) {
+    Json devices = Json::array();
+    for (const Usage& peak : report.device_peaks)
+        devices.push_back({{"peak", usage_of(peak)}});
     Json object{
         {"trace", name},
         {"policy", report.policy},
@@ -291,7 +342,8 @@ std::string verify_json(const std::string& name, const Trace& trace, const Verif
         {"not_inferable", report.not_inferable},
         {"inferred_trims", report.inferred_trims},
         {"final_blocks", report.final_blocks},
-        {"peak", usage_of(report.peak)},
+        {"peak", report.device_peaks.size() == 1 ? usage_of(report.peak) : Json()},
+        {"devices", std::move(devices)},
         {"retries", report.stats.retries},
         {"out_of_memory", report.stats.out_of_memory},
         {"segments_created", report.stats.segments_created},

@@ -9,7 +9,7 @@
 #include "core/allocator/allocator.h"
 #include "replay/analysis/compare.h"
 #include "replay/analysis/trace_summary.h"
-#include "replay/analysis/verify.h"
+#include "replay/record/verify.h"
 #include "replay/report/model.h"
 #include "replay/scenario/scenario.h"
 #include "traces/generators/generators.h"

@@ -30,6 +30,12 @@ Json provenance_of(const Provenance& provenance) {
     return {{"version", provenance.version}, {"command", provenance.command}};
 }
 
+Json spread_of(const std::optional<PeakSpread>& spread) {
+    if (!spread)
+        return {};
+    return {{"p5", spread->p5}, {"p50", spread->p50}, {"p95", spread->p95}, {"runs", spread->runs}};
+}
+
 Json usage_of(const Usage& usage) {
     return {{"reserved_bytes", usage.reserved},
             {"allocated_bytes", usage.allocated},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,7 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/allocator/allocator.h"
+#include "replay/analysis/trace_summary.h"
 #include "replay/report/model.h"
+#include "replay/scenario/peak_spread.h"
+#include "traces/model/trace.h"
 
 namespace tidemark::report {
 
@@ -25,8 +29,14 @@ std::string hash_text(std::uint64_t hash);
 Json provenance_of(const Provenance& provenance);
 Json usage_of(const Usage& usage);
 
+// Null where there is none.
+Json spread_of(const std::optional<PeakSpread>& spread);
+
 // An object of the pairs, in their order.
 Json pairs(std::span<const std::pair<std::string, std::string>> values);
+
+// What `info` prints of a trace, without provenance.
+Json trace_of(const std::string& name, const Trace& trace, const TraceSummary& summary);
 
 // What a catalogue says of options.
 Json options_of(std::span<const OptionInfo> options);

@@ -31,7 +31,7 @@ std::string_view word_for(live::RecordingState state) {
 }
 
 std::string count_of(std::size_t count) {
-    return fmt::format("{} recording{}", count, count == 1 ? "" : "s");
+    return format_counted(count, "recording");
 }
 
 }  // namespace

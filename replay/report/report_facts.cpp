@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/finding_text.h"
 #include "replay/report/text.h"
 
 namespace tidemark::report {
@@ -36,14 +38,6 @@ std::uint64_t refused(const ReportedRun& run) {
     return bytes_of(run, "out_of_memory");
 }
 
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100 * share);
-}
-
-double ratio(Bytes part, Bytes whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 // The run of the same trace that peaks lowest without a refusal; null if it is the first itself.
 const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
     const ReportedRun* best = &first;
@@ -65,36 +59,25 @@ std::string answer_of(const ReportInput& input, const ReportedRun& run) {
         return text + "took no memory.";
     text += fmt::format("peaked at {}", format_bytes(peak));
     if (peak > asked)
-        text += fmt::format(", {} more than the program ever asked for at once ({} of the peak)",
-                            format_bytes(peak - asked), percent(ratio(peak - asked, peak)));
+        text +=
+            fmt::format(", {} more than the program ever requested at once ({} of the peak)",
+                        format_bytes(peak - asked), format_percent(share_of(peak - asked, peak)));
     text += ".";
     if (refused(run) > 0)
-        text += fmt::format(" It ran out of memory {}.",
-                            refused(run) == 1 ? "once" : format_count(refused(run)) + " times");
+        text += fmt::format(" It ran out of memory {}.", format_times(refused(run)));
     const ReportedRun* best = lowest(input, run);
     if (best != nullptr && peak_reserved(*best) < peak)
         text += fmt::format(" Under {} it would have been {}, {} less.", best->label,
                             format_bytes(peak_reserved(*best)),
-                            percent(1 - ratio(peak_reserved(*best), peak)));
+                            format_percent(1 - share_of(peak_reserved(*best), peak)));
     else if (best != nullptr)
-        text += fmt::format(" Under {} it would have been refused {}.", best->label,
-                            refused(*best) == 0 ? "nothing" : "less often");
+        text += fmt::format(" Under {} it would {}.", best->label,
+                            refused(*best) == 0 ? "never have run out of memory"
+                                                : "have run out of memory less often");
     return text;
 }
 
 }  // namespace
-
-std::string_view to_text(Weight weight) {
-    switch (weight) {
-        case Weight::note:
-            return "note";
-        case Weight::warning:
-            return "warning";
-        case Weight::problem:
-            return "problem";
-    }
-    return "";
-}
 
 std::span<const std::string_view> compared_figures() {
     return kCompared;
@@ -108,7 +91,7 @@ std::string figure_name(const Measurement& measurement) {
     if (name == "external_fragmentation_at_peak")
         return "unused at peak";
     if (name == "overhead_ratio")
-        return "peak / asked for";
+        return "peak / requested";
     if (name == "driver" || name == "stall")
         name += " time";
     std::replace(name.begin(), name.end(), '_', ' ');
@@ -143,9 +126,9 @@ std::string answer(const ReportInput& input) {
         if (first == input.runs.end())
             continue;
         text += (text.empty() ? "" : " ") + answer_of(input, *first);
-        const std::vector<ReportFinding> found = findings(input, trace);
-        if (!found.empty() && found.front().weight != Weight::note)
-            text += fmt::format(" Look first at: {}.", found.front().title);
+        const std::vector<findings::Finding> found = findings_of(input, trace);
+        if (!found.empty() && found.front().severity != findings::Severity::note)
+            text += fmt::format(" Look first at: {}.", finding_text(found.front()).title);
     }
     return text;
 }
@@ -158,15 +141,23 @@ std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
     list.push_back(
         {"Peak reserved", format_bytes(peak),
          fmt::format("at event {}", format_count(bytes_of(run, "peak_reserved_event")))});
-    list.push_back({"Asked for", format_bytes(asked), "by the program, at its own peak"});
-    list.push_back({"Not asked for", format_bytes(peak - std::min(peak, asked)),
-                    percent(ratio(peak - std::min(peak, asked), peak)) + " of the peak"});
-    list.push_back({"Free when it peaked",
+    if (const auto devices = device_peaks(run.recorded.run.measurements); devices.size() > 1) {
+        std::string each;
+        for (const DevicePeaks& device : devices)
+            each += (each.empty() ? "" : ", ") + format_bytes(device.reserved);
+        list.push_back(
+            {"By device", std::move(each), "peak reserved of each; the other figures are sums"});
+    }
+    list.push_back({"Requested", format_bytes(asked), "by the program, at its own peak"});
+    list.push_back({"Not requested", format_bytes(peak - std::min(peak, asked)),
+                    format_percent(share_of(peak - std::min(peak, asked), peak)) + " of the peak"});
+    list.push_back({"Free at that peak",
                     figure_text(run.recorded.run.measurement("external_fragmentation_at_peak")),
-                    fmt::format("of the reserved bytes, at event {}",
-                                format_count(bytes_of(run, "peak_reserved_event")))});
-    list.push_back({"Out of memory", format_count(refused(run)),
-                    fmt::format("refusals, {} retries", format_count(bytes_of(run, "retries")))});
+                    fmt::format("of the reserved bytes, where most is in use: event {}",
+                                format_count(bytes_of(run, "peak_fullest_event")))});
+    list.push_back(
+        {"Out of memory", format_count(refused(run)),
+         fmt::format("times, {}", format_counted(bytes_of(run, "retries"), "retry", "retries"))});
     list.push_back({"Driver time", figure_text(run.recorded.run.measurement("driver_ns")),
                     format_count(bytes_of(run, "device_calls")) + " calls of the device"});
     list.push_back({"Events", format_count(info.event_count),
@@ -186,9 +177,9 @@ std::string curve_text(const ReportedRun& run) {
     const SeriesValues at_end = history.values(last);
     std::string text = fmt::format(
         "Reserved memory begins at {}, peaks at {} ({} of the way, event {}, with {} allocated and "
-        "{} asked for) and ends at {}, with {} allocated.",
+        "{} requested) and ends at {}, with {} allocated.",
         format_bytes(history.values(0)[Series::reserved]), format_bytes(at_peak[Series::reserved]),
-        percent(ratio(peak, std::max<EventIndex>(last, 1))), format_count(peak),
+        format_percent(share_of(peak, std::max<EventIndex>(last, 1))), format_count(peak),
         format_bytes(at_peak[Series::allocated]), format_bytes(at_peak[Series::requested]),
         format_bytes(at_end[Series::reserved]), format_bytes(at_end[Series::allocated]));
     text += " In tenths of the run it stood at most at";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/findings/finding.h"
 #include "replay/report/html_report.h"
 
 namespace tidemark::report {
@@ -14,18 +15,6 @@ struct Fact {
     std::string name;
     std::string value;
     std::string meaning;
-};
-
-enum class Weight : std::uint8_t { note, warning, problem };
-
-std::string_view to_text(Weight weight);
-
-// Something that a person should know, and what to do about it.
-struct ReportFinding {
-    Weight weight = Weight::note;
-    std::string title;
-    std::string detail;
-    std::string command = {};  // a line to copy; may be empty
 };
 
 // A row that holds memory at the peak: a block, or all blocks of a place or tag.
@@ -59,8 +48,8 @@ std::string answer(const ReportInput& input);
 // Peak, waste and the like of a run.
 std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run);
 
-// Of one trace: what came of its runs and what advise found, the weightiest first.
-std::vector<ReportFinding> findings(const ReportInput& input, std::size_t trace);
+// Of one trace: what its runs show and what advise found, the most urgent first.
+std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace);
 
 // At most `most` of each list. O(live log live).
 PeakContent peak_content(const ReportedRun& run, std::size_t most);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "replay/analysis/advise_sites.h"
+#include "replay/analysis/program_steps.h"
 #include "replay/report/report_facts.h"
+#include "replay/report/text.h"
 
 namespace tidemark::report {
 namespace {
@@ -53,8 +55,8 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
     history.for_each_live(content.event, [&](BlockIndex index) {
         const Block block = history.block(index);
         const Site& site = history.site(block.site);
-        add_to(places, sites.place(site.stack), block.size);
-        add_to(tags, std::string(history.strings()[site.tag]), block.size);
+        add_to(places, one_line(sites.place(site.stack)), block.size);
+        add_to(tags, one_line(range_family(history.strings()[site.tag])), block.size);
         live.push_back(index);
     });
     content.live = live.size();
@@ -72,7 +74,7 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
         const Site& site = history.site(block.site);
         const std::size_t stream = to_integer(site.stream);
         content.blocks.push_back(
-            {block, std::string(history.strings()[site.tag]), sites.place(site.stack),
+            {block, one_line(history.strings()[site.tag]), one_line(sites.place(site.stack)),
              stream < history.streams().size() ? fmt::format("{:#x}", history.streams()[stream])
                                                : fmt::format("{}", stream)});
     }

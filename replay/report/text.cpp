@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/spread_text.h"
+#include "replay/metrics/devices.h"
 
 namespace tidemark {
 namespace {
@@ -58,7 +60,7 @@ class Figures {
         return nullptr;
     }
 
-    // Those nobody asked for, so that a new metric is shown without a change here.
+    // Those nobody took, so that a new metric is shown without a change here.
     std::vector<const Measurement*> rest() const {
         std::vector<const Measurement*> result;
         for (const Measurement& each : all_)
@@ -90,8 +92,8 @@ constexpr std::array kWaste{
     Line{"largest free block at the end", "largest_free_end_bytes"},
 };
 constexpr std::array kRequests{
-    Line{"refused (out of memory)", "out_of_memory"},
-    Line{"retries after emptying caches", "retries"},
+    Line{"out of memory", "out_of_memory"},
+    Line{"retries after releasing cached memory", "retries"},
     Line{"segments taken from the device", "segments_created"},
     Line{"segments given back", "segments_released"},
     Line{"waits for the device", "synchronizations"},
@@ -130,9 +132,12 @@ std::string group(std::string_view title, std::span<const Line> lines, Figures& 
 }
 
 // Reserved, allocated, active and requested: at the peak, on average and at the end.
-std::string memory_group(Figures& figures) {
+std::string memory_group(Figures& figures, std::size_t devices) {
     Table table({{"", Align::left}, {""}, {""}, {""}});
-    table.add({{"Memory"}, {"peak"}, {"mean"}, {"at the end"}});
+    table.add({{devices > 1 ? fmt::format("Memory, sum of {} devices", devices) : "Memory"},
+               {"peak"},
+               {"mean"},
+               {"at the end"}});
     for (const std::string_view kind : {"reserved", "allocated", "active", "requested"}) {
         table.add({{fmt::format("  {}", kind)},
                    {figures.take(fmt::format("peak_{}_bytes", kind))},
@@ -148,6 +153,24 @@ std::string memory_group(Figures& figures) {
                                 figure_text(*time));
     }
     return text;
+}
+
+// What each of several devices needed, at its own peak.
+std::string devices_group(Figures& figures, std::span<const DevicePeaks> devices) {
+    for (const Measurement& each : figures.all())
+        if (is_of_device(each))
+            figures.find(each.name);
+    if (devices.size() < 2)
+        return {};
+    Table table({{"", Align::left}, {""}, {""}, {""}, {""}});
+    table.add({{"Peak of each"}, {"reserved"}, {"allocated"}, {"active"}, {"requested"}});
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        table.add({{fmt::format("  device {}", i)},
+                   {format_bytes(devices[i].reserved)},
+                   {format_bytes(devices[i].allocated)},
+                   {format_bytes(devices[i].active)},
+                   {format_bytes(devices[i].requested)}});
+    return fmt::format("\n{}", table.bare(""));
 }
 
 // "malloc 62 in 1.7 ms, free 3 in 88 us": the kinds of device calls that were made.
@@ -176,14 +199,32 @@ std::string other_group(Figures& figures) {
     return rest.empty() ? std::string() : fmt::format("\nOther\n{}", table.bare("  "));
 }
 
+// What the run was allowed, and whether it is the recorded one; "" where nothing bounds it.
+std::string conditions_text(const Run& run) {
+    std::string text;
+    const auto add = [&text](const std::string& part) {
+        text += (text.empty() ? "" : "; ") + part;
+    };
+    if (run.scenario.overhead > 0)
+        add("a card with " + card_text(run.scenario.memory, run.scenario.overhead));
+    if (!run.limit_text.empty())
+        add(run.limit_text);
+    if (run.as_recorded)
+        add("as recorded, at the recorded addresses");
+    return text.empty() ? text : text + "\n";
+}
+
 constexpr std::size_t kRefusalsShown = 5;  // --json has more
 
 std::string refusals_text(const Run& run) {
     if (run.refusals.empty())
         return {};
-    std::string text = fmt::format("\nRefused: {} requests", format_count(run.summary.refused));
+    const std::uint64_t count = run.summary.refused + run.summary.refused_again;
+    std::string text = fmt::format("\nOut of memory: {}", format_counted(count, "request"));
+    if (run.summary.refused_again > 0)
+        text += fmt::format(" ({} as recorded)", format_count(run.summary.refused_again));
     const std::size_t shown = std::min(run.refusals.size(), kRefusalsShown);
-    if (run.summary.refused > shown)
+    if (count > shown)
         text += fmt::format(", the first {}", shown);
     text += "\n";
     for (const Refusal& refusal : std::span(run.refusals).first(shown)) {
@@ -229,14 +270,14 @@ std::string touch_text(const Run& run) {
     if (!run.touch)
         return {};
     const TouchReport& touch = *run.touch;
-    std::string text = fmt::format("\nTouched: {} in {} allocations", format_bytes(touch.bytes),
-                                   format_count(touch.allocations));
+    std::string text = fmt::format("\nTouched: {} in {}", format_bytes(touch.bytes),
+                                   format_counted(touch.allocations, "allocation"));
     if (touch.failures > 0)
-        text += fmt::format(", {} refused by the device", format_count(touch.failures));
+        text += fmt::format(", {} failed by the device", format_count(touch.failures));
     if (touch.damaged == 0)
         return text + (touch.failures == 0 ? ": every byte was as it was written\n" : "\n");
-    text += fmt::format("; {} bytes in {} of them were not as they were written\n",
-                        format_count(touch.differing), format_count(touch.damaged));
+    text += fmt::format("; {} in {} of them were not as they were written\n",
+                        format_counted(touch.differing, "byte"), format_count(touch.damaged));
     if (const auto& first = touch.first_difference)
         text += fmt::format(
             "  first at event {}: {:#x} of what event {} was granted, expected "
@@ -262,6 +303,21 @@ std::string printable(std::string_view text, bool lines) {
     return shown;
 }
 
+std::string one_line(std::string_view text, std::size_t most) {
+    // A character has at most four bytes: what lies far beyond needs no look.
+    const bool cut = text.size() > 4 * most;
+    std::string line = printable(cut ? text.substr(0, 4 * most) : text);
+    std::size_t characters = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const bool begins = (static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U;
+        if (begins && ++characters > most) {
+            line.resize(i);
+            return line + "\u2026";
+        }
+    }
+    return cut ? line + "\u2026" : line;
+}
+
 std::string figure_text(const Measurement& measurement) {
     switch (measurement.unit) {
         case Unit::bytes:
@@ -278,18 +334,28 @@ std::string figure_text(const Measurement& measurement) {
     return fmt::format("{:.1f} %", measurement.real * 100);
 }
 
+std::string card_text(Bytes memory, Bytes overhead) {
+    if (overhead == 0)
+        return format_bytes(memory);
+    return fmt::format("{}, {} of them for the CUDA context and libraries", format_bytes(memory),
+                       format_bytes(overhead));
+}
+
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
                      const std::string& picture) {
     const double seconds = static_cast<double>(run.summary.elapsed) / 1e9;
-    std::string text =
-        fmt::format("{} under {}: {} events replayed in {}", printable(name), run.scenario.policy,
-                    format_count(run.summary.events), format_duration(run.summary.elapsed));
+    std::string text = fmt::format("{} under {}: {} replayed in {}", printable(name),
+                                   run.scenario.policy, format_counted(run.summary.events, "event"),
+                                   format_duration(run.summary.elapsed));
     if (seconds > 0)
         text += fmt::format(" ({:.1f} million/s)",
                             static_cast<double>(run.summary.events) / seconds / 1e6);
     text += "\n";
+    text += conditions_text(run);
     Figures figures(run.measurements);
-    text += memory_group(figures);
+    const std::vector<DevicePeaks> devices = device_peaks(run.measurements);
+    text += memory_group(figures, devices.size());
+    text += devices_group(figures, devices);
     text += group("Waste", kWaste, figures);
     text += group("Requests", kRequests, figures);
     text += group("Device", kTime, figures);
@@ -301,6 +367,13 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     if (moved)
         text += group("Tiers and reservations", kMovement, figures);
     text += other_group(figures);
+    if (run.peak_spread)
+        text += fmt::format(
+            "\nFrom run to run the peak of reserved memory is {}, {} in the middle ({} replays, "
+            "each "
+            "as another run might go).\n",
+            range_text(*run.peak_spread), format_bytes(run.peak_spread->p50),
+            format_count(run.peak_spread->runs));
     if (!picture.empty())
         text += fmt::format("\n{}", picture);
     text += refusals_text(run);
@@ -313,7 +386,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     std::string notes = trace_notes(info);
     if (run.summary.skipped > 0)
         notes += fmt::format(
-            "note: {} frees and uses of what was refused or never allocated were "
+            "note: {} frees and uses of what was never granted or allocated were "
             "skipped\n",
             format_count(run.summary.skipped));
     for (const std::string& warning : run.warnings)

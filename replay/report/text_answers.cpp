@@ -1,9 +1,13 @@
 // Words for comparisons, for verify and for the catalogue of policies.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/spread_text.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/ranks_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
@@ -16,14 +20,14 @@ struct Title {
 
 constexpr Title kTitles[] = {
     {"peak_reserved_bytes", "peak reserved"},
-    {"overhead_ratio", "reserved / asked"},
+    {"overhead_ratio", "reserved / requested"},
     {"mean_reserved_bytes", "mean reserved"},
     {"external_fragmentation_at_peak", "fragmentation"},
     {"device_calls", "device calls"},
     {"driver_ns", "driver time"},
     {"stall_ns", "stalled"},
     {"retries", "retries"},
-    {"out_of_memory", "refused"},
+    {"out_of_memory", "out of memory"},
 };
 
 // A column's title; a figure that has none here is called by its own name.
@@ -45,21 +49,32 @@ std::string change_text(double change) {
     return text == "+0.0 %" || text == "-0.0 %" ? (change > 0 ? "+<0.1 %" : "-<0.1 %") : text;
 }
 
+constexpr const char* kOther = " (other)";
+constexpr std::string_view kOtherMeans =
+    "(other): another allocator than the recorded one, for comparison";
+
 // The figure that ranks gets a column of its own for how it differs from the first policy.
 constexpr std::string_view kRanking = "peak_reserved_bytes";
 
 Table table_of(const TraceComparison& comparison) {
+    const bool spread = comparison.rows.front().run.peak_spread.has_value();
     std::vector<TableColumn> columns{{"policy", Align::left}};
     for (const std::string_view name : comparison_columns()) {
         columns.push_back({title_of(name)});
-        if (name == kRanking)
-            columns.push_back({"vs first"});
+        if (name != kRanking)
+            continue;
+        if (spread)
+            columns.push_back({"run to run"});
+        columns.push_back({"vs first"});
     }
     Table table(std::move(columns));
     for (const ComparisonRow& row : comparison.rows) {
-        std::vector<TableCell> cells{{printable(row.label), row.recommended}};
+        std::vector<TableCell> cells{
+            {printable(row.label) + (row.other_allocator ? kOther : ""), row.recommended}};
         for (const ComparisonCell& cell : row.cells) {
             cells.push_back({figure_text(cell.measurement), cell.best});
+            if (cell.measurement.name == kRanking && spread)
+                cells.push_back({row.run.peak_spread ? range_text(*row.run.peak_spread) : ""});
             if (cell.measurement.name == kRanking)
                 cells.push_back({row.baseline      ? "first"
                                  : cell.comparable ? change_text(cell.change)
@@ -72,22 +87,50 @@ Table table_of(const TraceComparison& comparison) {
 
 Table table_of(const std::vector<ComparisonTotal>& totals) {
     Table table({{"policy", Align::left},
-                 {"reserved / asked"},
+                 {"reserved / requested"},
                  {"vs first"},
                  {"driver time"},
                  {"stalled"},
-                 {"refused"},
-                 {"traces refused"}});
+                 {"out of memory"},
+                 {"traces out of memory"}});
     for (const ComparisonTotal& total : totals) {
-        table.add({{printable(total.label), total.recommended},
-                   {fmt::format("{:.3f}", total.overhead_ratio)},
-                   {total.baseline ? "first" : change_text(total.change)},
-                   {format_duration(total.driver_time)},
-                   {format_duration(total.stall_time)},
-                   {format_count(total.out_of_memory)},
-                   {format_count(total.traces_refused)}});
+        table.add(
+            {{printable(total.label) + (total.other_allocator ? kOther : ""), total.recommended},
+             {fmt::format("{:.3f}", total.overhead_ratio)},
+             {total.baseline ? "first" : change_text(total.change)},
+             {format_duration(total.driver_time)},
+             {format_duration(total.stall_time)},
+             {format_count(total.out_of_memory)},
+             {format_count(total.traces_refused)}});
     }
     return table;
+}
+
+// Where there are several devices, the peak of each: the table above has sums.
+std::string devices_text(const TraceComparison& comparison, Emphasis emphasis) {
+    const std::size_t devices = device_peaks(comparison.rows.front().run.measurements).size();
+    if (devices < 2)
+        return {};
+    std::vector<TableColumn> columns{{"peak reserved of each", Align::left}};
+    for (std::size_t i = 0; i < devices; ++i)
+        columns.push_back({fmt::format("device {}", i)});
+    Table table(std::move(columns));
+    for (const ComparisonRow& row : comparison.rows) {
+        std::vector<TableCell> cells{{printable(row.label)}};
+        for (const DevicePeaks& device : device_peaks(row.run.measurements))
+            cells.push_back({format_bytes(device.reserved)});
+        table.add(std::move(cells));
+    }
+    return fmt::format(
+        "\nThe figures above are sums of {} devices; a card's memory limits each.\n\n{}", devices,
+        table.ruled(emphasis));
+}
+
+bool has_others(const Comparison& comparison) {
+    return std::ranges::any_of(comparison.traces, [](const TraceComparison& trace) {
+        return std::ranges::any_of(trace.rows,
+                                   [](const ComparisonRow& row) { return row.other_allocator; });
+    });
 }
 
 // The line under a table: the machine.
@@ -98,9 +141,9 @@ std::string conditions(const ComparisonRow& row) {
         text = fmt::format("on {} ({}) with {}", printable(row.run.device_name), scenario.device,
                            format_bytes(row.run.device_memory->total));
     if (scenario.memory > 0)
-        text += fmt::format(" with {}", format_bytes(scenario.memory));
-    if (scenario.limit > 0)
-        text += fmt::format(", limited to {}", format_bytes(scenario.limit));
+        text += " with " + card_text(scenario.memory, scenario.overhead);
+    if (!row.run.limit_text.empty())
+        text += ", " + row.run.limit_text;
     if (scenario.scale != 1)
         text += fmt::format(", all sizes times {}", scenario.scale);
     return text;
@@ -144,19 +187,25 @@ std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
     for (const TraceComparison& trace : comparison.traces) {
         if (trace.rows.empty())
             continue;
-        text += fmt::format("{}{}: {} events, {}\n\n",
-                            emphasis == Emphasis::markdown ? "#### " : "", printable(trace.name),
-                            format_count(trace.events), conditions(trace.rows.front()));
+        text += fmt::format("{}{}: {}, {}\n\n", emphasis == Emphasis::markdown ? "#### " : "",
+                            printable(trace.name), format_counted(trace.events, "event"),
+                            conditions(trace.rows.front()));
         text += table_of(trace).ruled(emphasis);
+        text += devices_text(trace, emphasis);
         if (several)
             text += fmt::format("\n{}\n\n", printable(trace.verdict));
     }
-    if (several) {
+    if (several && !comparison.totals.empty()) {
         text += fmt::format("{}All {} traces\n\n", emphasis == Emphasis::markdown ? "#### " : "",
                             comparison.traces.size());
         text += table_of(comparison.totals).ruled(emphasis);
     }
-    return text + fmt::format("\n{}\n", printable(comparison.verdict));
+    text += fmt::format("\n{}\n", printable(comparison.verdict));
+    if (has_others(comparison))
+        text += fmt::format("{}\n", kOtherMeans);
+    if (comparison.ranks)
+        text += "\n" + ranks_text(*comparison.ranks, emphasis);
+    return comparison.interrupted ? text + "note: interrupted: rows are missing\n" : text;
 }
 
 std::string verify_text(const std::string& name, const VerifyReport& report) {
@@ -164,8 +213,8 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
         "{}: {} under {}\n", printable(name),
         report.mismatches == 0
             ? "every decision is the recorded one"
-            : fmt::format("{} of {} decisions differ from the recorded ones",
-                          format_count(report.mismatches), format_count(report.decisions)),
+            : fmt::format("{} of {} differ from the recorded ones", format_count(report.mismatches),
+                          format_counted(report.decisions, "decision")),
         printable(report.policy));
     Table table({{"", Align::left}, {"", Align::right}});
     const auto add = [&table](std::string_view label, std::string value) {
@@ -176,9 +225,13 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
     add("of these, blocks of the final state", format_count(report.final_blocks));
     add("differences", format_count(report.mismatches));
     add("not inferable from the record", format_count(report.not_inferable));
-    add("emptied caches inferred", format_count(report.inferred_trims));
-    add("peak reserved", format_bytes(report.peak.reserved));
-    add("peak allocated", format_bytes(report.peak.allocated));
+    add("empty_cache inferred", format_count(report.inferred_trims));
+    for (std::size_t i = 0; i < report.device_peaks.size(); ++i) {
+        const std::string of =
+            report.device_peaks.size() == 1 ? std::string() : fmt::format(", device {}", i);
+        add("peak reserved" + of, format_bytes(report.device_peaks[i].reserved));
+        add("peak allocated" + of, format_bytes(report.device_peaks[i].allocated));
+    }
     add("segments taken", format_count(report.stats.segments_created));
     add("segments given back", format_count(report.stats.segments_released));
     add("retries", format_count(report.stats.retries));
@@ -232,17 +285,17 @@ std::string generators_text(std::span<const GeneratorInfo> generators) {
 }
 
 std::string written_text(const WrittenFile& file) {
-    std::string text = fmt::format("{}: {} events, {}", printable(file.target),
-                                   format_count(file.events), format_bytes(file.bytes));
+    std::string text = fmt::format("{}: {}, {}", printable(file.target),
+                                   format_counted(file.events, "event"), format_bytes(file.bytes));
     if (file.events > 0 && file.bytes > 0)
         text += fmt::format(" ({:.1f} bytes an event)",
                             static_cast<double>(file.bytes) / static_cast<double>(file.events));
     text += fmt::format(", from {} ({})\n", printable(file.source), printable(file.info.format));
     if (file.left_out_truth > 0)
         text += fmt::format(
-            "note: {} decisions of the recorded allocator are left out: {} has no "
+            "note: {} of the recorded allocator are left out: {} has no "
             "word for them\n",
-            format_count(file.left_out_truth), file.format);
+            format_counted(file.left_out_truth, "decision"), file.format);
     if (file.left_out_events > 0)
         text += fmt::format("note: {} events are left out: {} has no word for them\n",
                             format_count(file.left_out_events), file.format);

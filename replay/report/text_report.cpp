@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/report/advise_report.h"
+#include "replay/report/finding_text.h"
 #include "replay/report/html_report.h"
 #include "replay/report/report_facts.h"
 #include "replay/report/table.h"
@@ -29,8 +29,8 @@ std::string groups_text(std::string_view title, const std::vector<PeakGroup>& gr
     Table table({{"", Align::right}, {"", Align::right}, {"", Align::left}});
     for (const PeakGroup& group : groups)
         table.add({{format_bytes(group.bytes)},
-                   {format_count(group.blocks) + (group.blocks == 1 ? " block" : " blocks")},
-                   {group.name.empty() ? std::string(nameless) : printable(group.name)}});
+                   {format_counted(group.blocks, "block")},
+                   {group.name.empty() ? std::string(nameless) : one_line(group.name)}});
     return fmt::format("  {}:\n{}", title, table.bare("    "));
 }
 
@@ -60,14 +60,7 @@ std::string comparison_lines(const ReportInput& input) {
 }
 
 std::string finding_lines(const ReportInput& input, std::size_t trace) {
-    std::string text;
-    for (const ReportFinding& finding : findings(input, trace)) {
-        text += fmt::format("  {}: {}\n", to_text(finding.weight), printable(finding.title));
-        if (!finding.detail.empty())
-            text += fmt::format("    {}\n", printable(finding.detail));
-        if (!finding.command.empty())
-            text += fmt::format("    {}\n", printable(finding.command));
-    }
+    const std::string text = findings_text(findings_of(input, trace), false);
     if (text.empty())
         return {};
     return fmt::format("\nFindings in {}\n{}", printable(input.traces[trace].name), text);
@@ -77,11 +70,11 @@ std::string finding_lines(const ReportInput& input, std::size_t trace) {
 
 std::string text_report(const ReportInput& input) {
     std::string text = printable(input.title) + "\n\n" + printable(answer(input)) + "\n";
+    for (std::size_t i = 0; i < input.traces.size(); ++i)
+        text += finding_lines(input, i);
     for (const ReportedRun& run : input.runs)
         text += run_section(input, run);
     text += comparison_lines(input);
-    for (std::size_t i = 0; i < input.traces.size(); ++i)
-        text += finding_lines(input, i);
     text += "\n";
     for (const ReportedTrace& trace : input.traces)
         text += fmt::format("trace {}: hash {:016x}\n", printable(trace.name), trace.trace->hash());

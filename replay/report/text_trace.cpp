@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/advise_memory.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
@@ -16,11 +17,6 @@ constexpr std::size_t kBarWidth = 30;
 constexpr std::size_t kBinsMost = 16;
 constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
 
-// "a thing" or "n things".
-std::string many(std::uint64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
-
 void add_line(Table& table, std::string label, std::string value) {
     table.add({{std::move(label)}, {std::move(value)}});
 }
@@ -29,7 +25,7 @@ std::string devices(const TraceInfo& info) {
     std::string text;
     for (const TraceDevice& device : info.devices) {
         text += text.empty() ? "" : "; ";
-        text += device.name.empty() ? "not named" : printable(device.name);
+        text += device.name.empty() ? "not named" : one_line(device.name);
         text += device.total_memory == 0 ? ", size not recorded"
                                          : fmt::format(", {}", format_bytes(device.total_memory));
     }
@@ -57,8 +53,8 @@ std::string utc_time(Nanoseconds since_epoch) {
 
 std::string head(const std::string& name, const TraceInfo& info, const TraceSummary& summary) {
     Table table({{"", Align::left}, {"", Align::left}});
-    add_line(table, "format", printable(info.format));
-    add_line(table, "recorded by", info.source.empty() ? "not known" : printable(info.source));
+    add_line(table, "format", one_line(info.format));
+    add_line(table, "recorded by", info.source.empty() ? "not known" : one_line(info.source));
     add_line(table, "devices", devices(info));
     if (info.start_time > 0)
         add_line(table, "started", utc_time(info.start_time));
@@ -66,7 +62,7 @@ std::string head(const std::string& name, const TraceInfo& info, const TraceSumm
     if (info.preamble_count > 0)
         add_line(table, "starts inside",
                  fmt::format("{} lived before the first event",
-                             many(summary.preamble_live, "allocation")));
+                             format_counted(summary.preamble_live, "allocation")));
     return fmt::format("{}\n{}", printable(name), table.bare("  "));
 }
 
@@ -91,7 +87,7 @@ std::string memory(const TraceInfo& info, const TraceSummary& summary) {
     const auto add = [&table](std::string label, std::string value, std::string note) {
         table.add({{std::move(label)}, {std::move(value)}, {std::move(note)}});
     };
-    add("asked for, peak", format_bytes(summary.requested.value),
+    add("requested, peak", format_bytes(summary.requested.value),
         peak_text(summary.requested, info));
     if (summary.has_recorded_reserved)
         add("reserved when recorded, peak", format_bytes(summary.recorded_reserved.value),
@@ -102,7 +98,10 @@ std::string memory(const TraceInfo& info, const TraceSummary& summary) {
     add("never freed", format_count(summary.never_freed), format_bytes(summary.never_freed_bytes));
     if (summary.out_of_memory > 0)
         add("out of memory when recorded", format_count(summary.out_of_memory), "");
-    return fmt::format("\nMemory\n{}", table.bare("  "));
+    return fmt::format(
+        "\nMemory{}\n{}",
+        info.devices.size() > 1 ? fmt::format(", sum of {} devices", info.devices.size()) : "",
+        table.bare("  "));
 }
 
 std::string streams(const TraceInfo& info, const TraceSummary& summary) {
@@ -121,37 +120,66 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
     std::string text =
         fmt::format("\nStreams: {}\n{}", format_count(summary.streams.size()), table.bare("  "));
     if (info.devices.size() > 1) {
-        Table each({{"", Align::left}, {"", Align::right}, {"", Align::right}});
-        each.add({{"device"}, {"allocations"}, {"asked for, peak"}});
+        Table each({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+        each.add({{"device"}, {"allocations"}, {"requested, peak"}, {"reserved when recorded"}});
         for (std::size_t i = 0; i < summary.devices.size(); ++i)
             each.add({{std::to_string(i)},
                       {format_count(summary.devices[i].allocations)},
-                      {format_bytes(summary.devices[i].requested.value)}});
+                      {format_bytes(summary.devices[i].requested.value)},
+                      {summary.has_recorded_reserved
+                           ? format_bytes(summary.devices[i].recorded_reserved.value)
+                           : "not known"}});
         text += fmt::format("\nDevices\n{}", each.bare("  "));
     }
     return text;
 }
 
-// The same with two bins in one, for histograms that would fill a screen.
-Histogram joined(const Histogram& bins) {
+std::string pools(const TraceInfo& info, const TraceSummary& summary) {
+    if (summary.pools.size() <= 1)
+        return {};
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    table.add({{"pool"}, {"allocations"}, {"allocated"}, {"requested, peak"}});
+    for (std::size_t i = 0; i < std::min(summary.pools.size(), kShownMost); ++i) {
+        const PoolSummary& pool = summary.pools[i];
+        table.add({{fmt::format("{} {}", to_integer(pool.pool),
+                                one_line(pool_text(info, pool.pool), 60))},
+                   {format_count(pool.allocations)},
+                   {format_bytes(pool.allocated)},
+                   {format_bytes(pool.peak_requested)}});
+    }
+    return fmt::format("\nPools: {}\n{}", format_count(summary.pools.size()), table.bare("  "));
+}
+
+// The same with bins of `powers` powers of two each, for histograms that would fill a screen. A bin
+// keeps the lowest value that it was given.
+Histogram joined(const Histogram& bins, int powers) {
     Histogram result;
+    int last = -1;  // which of the wider bins the last one is
     for (const HistogramBin& bin : bins) {
-        const bool even = bin.low != 0 && std::countr_zero(bin.low) % 2 == 0;
-        if (result.empty() || even || result.back().low == 0) {
+        const int wide = bin.low == 0 ? -1 : std::countr_zero(bin.low) / powers;
+        if (result.empty() || wide != last) {
             result.push_back(bin);
-            continue;
+        } else {
+            result.back().count += bin.count;
+            result.back().bytes += bin.bytes;
         }
-        result.back().count += bin.count;
-        result.back().bytes += bin.bytes;
+        last = wide;
     }
     return result;
 }
 
+// At most kBinsMost bins: 65 powers of two and the zeros make 14 of five each.
+Histogram fitted(const Histogram& all) {
+    Histogram bins = all;
+    for (int powers = 2; bins.size() > kBinsMost; ++powers)
+        bins = joined(all, powers);
+    return bins;
+}
+
 // A line for each bin: its range, how many, their bytes, and a bar.
 template <class Label>
-std::string histogram(std::string_view title, const Histogram& bins, Label label) {
-    if (bins.size() > kBinsMost)
-        return histogram(title, joined(bins), label);
+std::string histogram(std::string_view title, const Histogram& all, Label label) {
+    const Histogram bins = fitted(all);
     std::uint64_t most = 0;
     for (const HistogramBin& bin : bins)
         most = std::max(most, bin.count);
@@ -186,7 +214,7 @@ std::string pairs(std::string_view title,
         return {};
     Table table({{"", Align::left}, {"", Align::left}});
     for (std::size_t i = 0; i < std::min(values.size(), kShownMost); ++i)
-        add_line(table, printable(values[i].first), printable(values[i].second).substr(0, 100));
+        add_line(table, one_line(values[i].first, 40), one_line(values[i].second, 100));
     std::string text = fmt::format("\n{}\n{}", title, table.bare("  "));
     if (values.size() > kShownMost)
         text += fmt::format("  and {} more\n", values.size() - kShownMost);
@@ -198,9 +226,9 @@ std::string ranges(const TraceSummary& summary) {
         return {};
     Table table({{"", Align::left}, {"", Align::right}});
     for (const RangeCount& range : summary.ranges)
-        add_line(table, printable(range.name), format_count(range.count));
-    return fmt::format("\nRanges: {} names, the most frequent\n{}",
-                       format_count(summary.range_names), table.bare("  "));
+        add_line(table, one_line(range.name, 100), format_count(range.count));
+    return fmt::format("\nRanges: {}, the most frequent\n{}",
+                       format_counted(summary.range_names, "name"), table.bare("  "));
 }
 
 }  // namespace
@@ -220,9 +248,9 @@ std::string trace_notes(const TraceInfo& info) {
     std::string text;
     for (const auto& [count, what] : counts)
         if (count > 0)
-            text += fmt::format("note: {} {}\n", many(count, "event"), what);
+            text += fmt::format("note: {} {}\n", format_counted(count, "event"), what);
     for (const std::string& warning : info.warnings)
-        text += fmt::format("note: {}\n", printable(warning));
+        text += fmt::format("note: {}\n", one_line(warning, 1000));
     return text;
 }
 
@@ -231,9 +259,9 @@ std::string trace_text(const std::string& name, const TraceInfo& info,
     std::string notes = trace_notes(info);
     if (summary.unmatched > 0)
         notes += fmt::format("note: {} about allocations that the trace never introduced\n",
-                             many(summary.unmatched, "event"));
+                             format_counted(summary.unmatched, "event"));
     return head(name, info, summary) + event_kinds(summary) + memory(info, summary) +
-           streams(info, summary) + histograms(summary) + ranges(summary) +
+           streams(info, summary) + pools(info, summary) + histograms(summary) + ranges(summary) +
            pairs("Settings of the recorded allocator", info.settings) +
            pairs("Also in the file", info.metadata) +
            (notes.empty() ? notes : fmt::format("\n{}", notes));

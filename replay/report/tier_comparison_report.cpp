@@ -36,7 +36,7 @@ Table table_of(const TierComparisonBlock& block, const std::vector<GpuMemory>& m
         columns.push_back({"/ bound"});
     if (belady)
         columns.push_back({"/ belady"});
-    columns.push_back({"refused"});
+    columns.push_back({"out of memory"});
     Table table(std::move(columns));
     std::size_t last = SIZE_MAX;
     for (const TierComparisonRow& row : block.rows) {
@@ -66,7 +66,7 @@ Table table_of(const std::vector<TierTotal>& totals, const std::vector<GpuMemory
                  {"stalled"},
                  {"out + in"},
                  {"/ bound"},
-                 {"refused"}});
+                 {"out of memory"}});
     std::size_t last = SIZE_MAX;
     for (const TierTotal& total : totals) {
         table.add({{total.memory == last ? "" : to_text(memories[total.memory])},
@@ -100,11 +100,10 @@ std::string conditions(const TierComparisonBlock& block, const TierComparison& c
 
 std::string block_text(const TierComparisonBlock& block, const TierComparison& comparison,
                        Emphasis emphasis) {
-    std::string text =
-        fmt::format("{}{} on {}: {} events, a peak of {}\n{}\n\n",
-                    emphasis == Emphasis::markdown ? "#### " : "", printable(block.name),
-                    printable(comparison.machine), format_count(block.events),
-                    format_bytes(block.peak_bytes), conditions(block, comparison));
+    std::string text = fmt::format(
+        "{}{} on {}: {}, a peak of {}\n{}\n\n", emphasis == Emphasis::markdown ? "#### " : "",
+        printable(block.name), printable(comparison.machine), format_counted(block.events, "event"),
+        format_bytes(block.peak_bytes), conditions(block, comparison));
     text += table_of(block, comparison.memories).ruled(emphasis);
     text += "\n";
     const std::string_view mark = emphasis == Emphasis::markdown ? "- " : "";

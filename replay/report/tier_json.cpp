@@ -29,7 +29,7 @@ Json spaces_of(const TierRun& run) {
     return list;
 }
 
-// What was asked.
+// The question.
 Json scenario_of(const TierRun& run) {
     const TierScenario& scenario = run.scenario;
     return {{"trace", scenario.trace},
@@ -74,10 +74,12 @@ Json run_object(const TierRun& run) {
                    {"dropped_bytes", run.dropped_bytes},
                    {"evictions", run.evictions},
                    {"out_of_memory", run.out_of_memory},
+                   {"out_of_memory_events", run.refusals},
                    {"refusals", run.refusals},
                    {"deadlocks", run.deadlocks},
                    {"reservations", waits.asked},
                    {"reservations_waited", waits.waited},
+                   {"reservations_failed", waits.refused},
                    {"reservations_refused", waits.refused},
                    {"reservations_short_bytes", waits.short_bytes},
                    {"reservation_wait_p50_ns", waits.p50},

@@ -34,19 +34,15 @@ class Group {
     bool any_ = false;
 };
 
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", share * 100);
-}
-
 // "12.3 %" of `whole`; nothing of nothing.
 std::string share_text(Nanoseconds part, Nanoseconds whole) {
     return whole <= 0 ? std::string()
-                      : percent(static_cast<double>(part) / static_cast<double>(whole));
+                      : format_percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string share_text(Bytes part, Bytes whole) {
     return whole == 0 ? std::string()
-                      : percent(static_cast<double>(part) / static_cast<double>(whole));
+                      : format_percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string memory_text(const TierRun& run, const TierProgram& program) {
@@ -59,9 +55,10 @@ std::string memory_text(const TierRun& run, const TierProgram& program) {
 }
 
 std::string head(const std::string& name, const TierRun& run, const TierProgram& program) {
-    std::string text = fmt::format("{} on {} under {}: {} events replayed in {}", printable(name),
-                                   printable(run.machine_name), printable(run.scenario.spill),
-                                   format_count(run.events), format_duration(run.elapsed));
+    std::string text =
+        fmt::format("{} on {} under {}: {} replayed in {}", printable(name),
+                    printable(run.machine_name), printable(run.scenario.spill),
+                    format_counted(run.events, "event"), format_duration(run.elapsed));
     if (run.elapsed > 0)
         text += fmt::format(" ({:.1f} million/s)", static_cast<double>(run.events) /
                                                        static_cast<double>(run.elapsed) * 1e3);
@@ -91,8 +88,8 @@ std::string time_text(const TierRun& run) {
 std::string bytes_text(const TierRun& run) {
     Group group("Bytes");
     group.add("used by kernels", format_bytes(run.used_bytes),
-              fmt::format("{} kernels", format_count(run.kernels)));
-    group.add("  resident in time", format_bytes(run.hit_bytes), percent(run.hit_ratio()));
+              format_counted(run.kernels, "kernel"));
+    group.add("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
     if (run.late_bytes > 0)
         group.add("  on their way, but late", format_bytes(run.late_bytes),
                   share_text(run.late_bytes, run.used_bytes));
@@ -100,7 +97,7 @@ std::string bytes_text(const TierRun& run) {
               fmt::format("{} evictions", format_count(run.evictions)));
     group.add("into GPU memory", format_bytes(run.fetched_bytes));
     if (run.prefetched_bytes > 0) {
-        group.add("  before they were asked for", format_bytes(run.prefetched_bytes),
+        group.add("  before they were needed", format_bytes(run.prefetched_bytes),
                   share_text(run.prefetched_bytes, run.fetched_bytes));
         group.add("  of these for nothing", format_bytes(run.wasted_bytes),
                   share_text(run.wasted_bytes, run.prefetched_bytes));
@@ -117,7 +114,8 @@ std::string links_text(const TierRun& run) {
             continue;
         group.add(fmt::format("{} to {}", to_text(link.source), to_text(link.target)),
                   format_bytes(link.bytes),
-                  fmt::format("in {} copies, busy {}, {} of the run", format_count(link.copies),
+                  fmt::format("in {}, busy {}, {} of the run",
+                              format_counted(link.copies, "copy", "copies"),
                               format_duration(link.busy), share_text(link.busy, run.makespan)));
     }
     return group.text();
@@ -137,15 +135,15 @@ std::string reservations_text(const TierRun& run) {
     const ReservationWaits& waits = run.reservations;
     Group group("Reservations");
     if (waits.asked > 0) {
-        group.add("asked for", format_count(waits.asked));
+        group.add("requested", format_count(waits.asked));
         group.add("that had to wait", format_count(waits.waited));
         group.add("wait, median", format_duration(waits.p50));
         group.add("wait, 99 of 100", format_duration(waits.p99));
         group.add("wait, longest", format_duration(waits.max));
         if (waits.refused > 0)
-            group.add("refused", format_count(waits.refused));
+            group.add("failed", format_count(waits.refused));
         if (waits.short_bytes > 0)
-            group.add("asked for and not given", format_bytes(waits.short_bytes));
+            group.add("requested and not granted", format_bytes(waits.short_bytes));
     }
     return group.text();
 }
@@ -165,8 +163,9 @@ constexpr std::size_t kRefusalsShown = 5;  // --json has more
 std::string refusals_text(const TierRun& run) {
     std::string text;
     if (run.out_of_memory > 0)
-        text = fmt::format("\nOut of memory: {} allocations and kernels\n",
-                           format_count(run.out_of_memory));
+        text = fmt::format(
+            "\nOut of memory: {}\n",
+            format_counted(run.out_of_memory, "allocation or kernel", "allocations and kernels"));
     const std::size_t shown = std::min(run.refusals.size(), kRefusalsShown);
     for (const std::string& refusal : std::span(run.refusals).first(shown))
         text += fmt::format("  {}\n", printable(refusal));
@@ -180,8 +179,9 @@ std::string rules_text(const TierScenario& scenario) {
                                    to_text(scenario.prefetch), to_text(scenario.reservation),
                                    to_text(scenario.over_reservation));
     if (scenario.spill_start > 0 && scenario.spill_start < 1)
-        text += fmt::format("; spilling in the background from {} down to {}",
-                            percent(scenario.spill_start), percent(scenario.spill_stop));
+        text +=
+            fmt::format("; spilling in the background from {} down to {}",
+                        format_percent(scenario.spill_start), format_percent(scenario.spill_stop));
     if (!scenario.keep_copies)
         text += "; copies are forgotten when a buffer comes back";
     return text + "\n";

@@ -33,10 +33,6 @@ std::string ranges_text(std::span<const unsigned> numbers) {
     return text;
 }
 
-std::string plural(std::size_t count, std::string_view word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 std::string link_text(const PciLink& link) {
     if (link.fastest_speed_gts == 0 || link.fastest_lanes == 0)
         return "";
@@ -52,7 +48,7 @@ std::string connection_text(const Gpu& gpu) {
         line = "PCI " + gpu.cuda.pci_address;
     add(line, gpu.card ? link_text(gpu.card->link) : "");
     if (gpu.nvlinks.value_or(0) != 0)
-        add(line, plural(*gpu.nvlinks, "NVLink"));
+        add(line, format_counted(*gpu.nvlinks, "NVLink"));
     if (gpu.cuda.numa_node >= 0)
         add(line, fmt::format("near node {}", gpu.cuda.numa_node));
     return line;
@@ -96,7 +92,7 @@ void add_gpu(Table& table, const Gpu& gpu) {
         fmt::format("{}, {}, compute {}.{}", info.name, format_bytes(info.total_memory),
                     info.compute_major, info.compute_minor);
     if (info.multiprocessors > 0)
-        add(what, plural(static_cast<std::size_t>(info.multiprocessors), "multiprocessor"));
+        add(what, format_counted(static_cast<std::size_t>(info.multiprocessors), "multiprocessor"));
     add_entry(table, fmt::format("cuda:{}", info.ordinal),
               std::array{what, connection_text(gpu), features_text(info), peers_text(info)});
 }
@@ -116,7 +112,7 @@ void add_gpus(Table& table, const Topology& topology) {
 
 void add_host(Table& table, const Topology& topology) {
     std::string host = topology.processor;
-    add(host, topology.processors != 0 ? plural(topology.processors, "processor") : "");
+    add(host, topology.processors != 0 ? format_counted(topology.processors, "processor") : "");
     if (topology.memory != 0)
         add(host, fmt::format("{}, {} available", format_bytes(topology.memory),
                               format_bytes(topology.memory_available)));

@@ -73,7 +73,6 @@ void pass_scenario(Words& words, AnyScenario& scenario) {
     words.text(scenario.profile);
     words.number(scenario.scale);
     words.number(scenario.memory);
-    words.number(scenario.limit);
     words.number(scenario.stop_at_refusal);
 }
 
@@ -123,6 +122,9 @@ void pass_run(Words& words, AnyRun& run) {
     words.list(run.measurements, [&](auto& measurement) { pass_measurement(words, measurement); });
     words.list(run.refusals, [&](auto& refusal) { pass_refusal(words, refusal); });
     words.text(run.device_name);
+    words.number(run.limit);
+    words.text(run.limit_text);
+    words.number(run.as_recorded);
     words.number(run.timeline.events_per_bucket);
     words.list(run.timeline.buckets, [&](auto& bucket) { words.number(bucket); });
     words.list(run.warnings, [&](auto& warning) { words.text(warning); });

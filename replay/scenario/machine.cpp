@@ -14,21 +14,25 @@ namespace {
 
 constexpr std::size_t kHazardsKept = 16;
 
+Bytes limit_of(const MachineSetup& setup, std::size_t device) {
+    return device < setup.limits.size() ? setup.limits[device] : 0;
+}
+
 Bytes fallen(Bytes from, Bytes to) {
     return from > to ? from - to : 0;
 }
 
 // What a real device cannot be told.
-Result<void> allow_real(const Scenario& scenario, const PolicySpec& policy) {
+Result<void> allow_real(const Scenario& scenario, const PolicySpec& policy, Bytes limit) {
     if (scenario.memory > 0)
         return fail(ErrorCode::bad_option, "is of simulated devices; a real one has what it has",
                     "--memory", "--limit bounds what a policy may hold of it");
-    if (scenario.limit > 0 && !policy.keeps_limit())
+    if (limit > 0 && !policy.keeps_limit())
         return fail(ErrorCode::bad_option,
                     fmt::format("the policy {} keeps no limit by itself, and a real device cannot "
                                 "be made smaller",
                                 policy.policy->name),
-                    "--limit", "a simulated device can");
+                    "--limit", "a simulated device can; --limit none lifts the recorded one");
     return {};
 }
 
@@ -57,6 +61,14 @@ void warm(Device& device) {
 
 }  // namespace
 
+std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator) {
+    return [&device, &allocator](const Request& request) {
+        const std::unique_ptr<SimDevice> twin = device.clone();
+        const std::unique_ptr<Allocator> copy = allocator.clone(*twin);
+        return copy != nullptr && copy->allocate(request).has_value();
+    };
+}
+
 Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
                        const CostProfile& profile) {
     if (scenario.memory > 0)
@@ -70,6 +82,8 @@ Device& Machine::Stand::face() {
         return *decided;
     if (observed)
         return *observed;
+    if (scripted)
+        return *scripted;
     return checked ? static_cast<Device&>(*checked) : bare();
 }
 
@@ -105,17 +119,49 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
     for (std::size_t i = 0; i < std::max<std::size_t>(info.devices.size(), 1); ++i) {
         const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
         Bytes capacity = simulated_memory(scenario, recorded, *setup.profile);
-        if (scenario.limit > 0 && !setup.policy.keeps_limit())
-            capacity = std::min(capacity, scenario.limit);
+        const Bytes limit = limit_of(setup, i);
+        if (limit > 0 && !setup.policy.keeps_limit())
+            capacity =
+                std::min(capacity, limit + align_up(scenario.overhead, setup.profile->granularity));
+        if (setup.record != nullptr)
+            capacity = SimDevice::kLargestCapacity;  // what was recorded fitted
+        const Bytes held = align_up(scenario.overhead, setup.profile->granularity);
+        if (held > 0 && held >= capacity)
+            return fail(ErrorCode::bad_option,
+                        fmt::format("of a device with {}, {} cannot be in use already",
+                                    format_bytes(capacity), format_bytes(held)),
+                        "--overhead");
         Stand stand;
         stand.sim = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
+                                                          .held = held,
                                                           .granularity = setup.profile->granularity,
                                                           .profile = setup.profile,
                                                           .backed = scenario.touch,
                                                           .placement = placement_for(setup.policy),
                                                           .await_events = scenario.touch});
+        if (setup.record != nullptr) {
+            stand.scripted =
+                std::make_unique<ScriptedDevice>(setup.record->devices[i].model.capacity);
+            stand.scripted->mirror(*stand.sim);
+        }
         stands_.push_back(std::move(stand));
     }
+    return {};
+}
+
+// The allocator itself, without what watches it.
+Result<void> Machine::make_allocator(Stand& stand, std::size_t number, const MachineSetup& setup) {
+    if (setup.record == nullptr) {
+        TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(limit_of(setup, number)));
+        TM_ASSIGN(stand.allocator, policy.make(stand.face()));
+        stand.policy = stand.allocator.get();
+        return {};
+    }
+    TM_ASSIGN(auto recorded,
+              RecordedAllocator::make(*setup.record, number, *stand.scripted, stand.face()));
+    stand.recorded = recorded.get();
+    stand.policy = recorded.get();
+    stand.allocator = std::move(recorded);
     return {};
 }
 
@@ -131,7 +177,7 @@ Result<void> Machine::equip(Stand& stand, std::size_t number, const Scenario& sc
     if (setup.decisions != nullptr)
         stand.decided = std::make_unique<DecisionDevice>(
             stand.face(), static_cast<std::uint16_t>(number), *setup.decisions);
-    TM_ASSIGN(stand.allocator, setup.policy.make(stand.face()));
+    TM_TRY(make_allocator(stand, number, setup));
     if (stand.cuda) {
         auto closing = std::make_unique<ClosingAllocator>(std::move(stand.allocator));
         stand.closing = closing.get();
@@ -156,9 +202,10 @@ Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
                                const MachineSetup& setup) {
     Machine machine;
     machine.decisions_ = setup.decisions;
-    machine.follows_events_ = scenario.check || scenario.touch || setup.decisions != nullptr;
+    machine.follows_events_ =
+        scenario.check || scenario.touch || setup.decisions != nullptr || setup.record != nullptr;
     if (setup.device.real) {
-        TM_TRY(allow_real(scenario, setup.policy));
+        TM_TRY(allow_real(scenario, setup.policy, limit_of(setup, 0)));
         TM_TRY(machine.open_cuda(std::max<std::size_t>(info.devices.size(), 1), scenario,
                                  setup.device.ordinal));
     } else {
@@ -167,8 +214,12 @@ Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
     for (std::size_t i = 0; i < machine.stands_.size(); ++i) {
         Stand& stand = machine.stands_[i];
         TM_TRY(equip(stand, i, scenario, setup));
-        machine.lanes_.push_back({&stand.face(), stand.allocator.get(),
-                                  stand.sim ? stand.sim->replay_clock() : nullptr});
+        Lane lane{.device = &stand.face(), .allocator = stand.allocator.get()};
+        if (stand.sim) {
+            lane.clock = stand.sim->replay_clock();
+            lane.grants = probe_of(*stand.sim, *stand.policy);
+        }
+        machine.lanes_.push_back(std::move(lane));
     }
     return machine;
 }
@@ -177,6 +228,8 @@ void Machine::set_event(std::uint64_t event) {
     if (decisions_ != nullptr)
         decisions_->set_event(event);
     for (Stand& stand : stands_) {
+        if (stand.recorded != nullptr)
+            stand.recorded->advance(event);
         if (stand.checker)
             stand.checker->set_event(event);
         if (stand.touching != nullptr)
@@ -257,7 +310,7 @@ void Machine::tell_touch(Run& run) {
         *run.touch += report;
         if (report.first_failure)
             run.warnings.push_back(
-                fmt::format("--touch: {} writes and checks were refused, the first one: {}",
+                fmt::format("--touch: {} writes and checks failed, the first one: {}",
                             format_count(report.failures),
                             to_text(stand.bare().explain(*report.first_failure))));
     }
@@ -273,6 +326,7 @@ void Machine::finish(Run& run) {
         stand.allocator.reset();
         stand.closing = nullptr;
         stand.touching = nullptr;
+        stand.recorded = nullptr;
         if (!stand.cuda)
             continue;
         if (!run.device_memory)

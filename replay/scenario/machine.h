@@ -19,14 +19,21 @@
 #include "backends/wrap/checked.h"
 #include "backends/wrap/closing.h"
 #include "backends/wrap/observed_device.h"
+#include "backends/wrap/scripted.h"
 #include "backends/wrap/touching.h"
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_allocator.h"
 #include "replay/scenario/decisions.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {
+
+// For Lane::grants: asks copies of both, which go away again. `allocator` is the policy's own; it
+// and its device must outlive the answer. O(state) a request.
+std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator);
 
 // Bytes of a simulated device: as asked, else as recorded, else the profile's.
 Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
@@ -34,9 +41,11 @@ Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
 
 struct MachineSetup {
     DeviceName device = {};
-    PolicySpec policy = {};
-    const CostProfile* profile = nullptr;  // of simulated devices; must outlive the machine
-    DecisionLog* decisions = nullptr;      // null: nobody wants them; must outlive the machine
+    PolicySpec policy = {};          // without a limit that only the record names
+    std::vector<Bytes> limits = {};  // on reserved memory, by device of the trace; 0 = none
+    const ExplainedRecord* record = nullptr;  // not null: the run is that one; simulated only
+    const CostProfile* profile = nullptr;     // of simulated devices; must outlive the machine
+    DecisionLog* decisions = nullptr;         // null: nobody wants them; must outlive the machine
     // Who hears of a device's memory; null or empty: nobody. They must outlive the machine.
     std::function<MemoryObserver*(std::size_t device)> memory = {};
 };
@@ -77,10 +86,13 @@ class Machine {
         Bytes free_before = 0;                // when the allocator got it
         std::unique_ptr<Checker> checker;
         std::unique_ptr<CheckedDevice> checked;
+        std::unique_ptr<ScriptedDevice> scripted;  // with MachineSetup::record, before `sim`
         std::unique_ptr<ObservedDevice> observed;
         std::unique_ptr<DecisionDevice> decided;
         ClosingAllocator* closing = nullptr;    // within `allocator`, with `cuda`
         TouchingAllocator* touching = nullptr;  // within `allocator`
+        RecordedAllocator* recorded = nullptr;  // within `allocator`, with `scripted`
+        Allocator* policy = nullptr;            // within `allocator`: what decides
         std::unique_ptr<Allocator> allocator;
 
         Device& bare() { return sim ? static_cast<Device&>(*sim) : *cuda; }
@@ -91,6 +103,7 @@ class Machine {
     Result<void> open_cuda(std::size_t count, const Scenario& scenario, int first);
     Result<void> open_sim(const TraceInfo& info, const Scenario& scenario,
                           const MachineSetup& setup);
+    static Result<void> make_allocator(Stand& stand, std::size_t number, const MachineSetup& setup);
     static Result<void> equip(Stand& stand, std::size_t number, const Scenario& scenario,
                               const MachineSetup& setup);
     static void find_leaks(Stand& stand, Run& run);

@@ -10,10 +10,11 @@
 
 #include "backends/sim/costs.h"
 #include "core/allocator/spec.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/history_store.h"
 #include "replay/scenario/machine.h"
-#include "replay/scenario/recorded_policy.h"
 #include "replay/timeline/history_builder.h"
 #include "replay/timeline/history_observer.h"
 #include "replay/timeline/history_relay.h"
@@ -139,8 +140,14 @@ class Recorder final : public Observer {
     std::uint64_t retries_ = 0;
 };
 
+// The limit that a run of `scenario` has, as far as it is known beforehand; 0 = none.
+Bytes limit_of(const Trace& trace, const Scenario& scenario) {
+    const ExplainedRecord* const record = trace.explained_record();
+    return scenario.limit.value_or(record != nullptr ? record->limit() : 0);
+}
+
 // The names that a history of this scenario has; capacity as far as it is known beforehand.
-Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario) {
+Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, Bytes limit) {
     HistoryNames names;
     if (!info.streams.empty())
         names.streams = info.streams;
@@ -148,7 +155,7 @@ Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario) {
         names.pools = info.pools;
     const std::size_t devices = std::max<std::size_t>(info.devices.size(), 1);
     names.devices.resize(devices);
-    names.limit = scenario.limit;
+    names.limit = limit;
     TM_ASSIGN(const DeviceName device, parse_device_name(scenario.device));
     if (device.real)
         return names;
@@ -184,15 +191,16 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
         policy = std::move(recorded.text);
     }
     TM_ASSIGN(const PolicySpec plain, parse_policy(policy));
-    TM_ASSIGN(const PolicySpec spec, plain.with_limit(scenario.limit));
+    TM_ASSIGN(const PolicySpec spec, plain.with_limit(scenario.limit.value_or(0)));
     TM_ASSIGN(const CostProfile profile,
               load_profile(device.profile.empty() ? scenario.profile : device.profile));
     HistoryKey key;
     key.trace_hash = trace.hash();
-    key.scenario = fmt::format("{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
-                               spec.text(), scenario.policy.empty(), profile.hash(), scenario.scale,
-                               scenario.memory, scenario.limit,
-                               scenario.stop_at_refusal ? "to the first refusal" : "to the end");
+    key.scenario =
+        fmt::format("{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
+                    spec.text(), trace.explained_record() != nullptr, scenario.policy.empty(),
+                    profile.hash(), scenario.scale, scenario.memory, limit_of(trace, scenario),
+                    scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
     return std::optional(std::move(key));
 }
 
@@ -206,7 +214,7 @@ Result<RecordedRun> record(const Trace& trace, const Scenario& scenario,
                            const RecordHistoryOptions& options, HistoryDraft* draft,
                            const HistoryKey& key, std::vector<std::string> warnings) {
     RecordedRun recorded;
-    TM_ASSIGN(HistoryNames names, names_of(trace.info(), scenario));
+    TM_ASSIGN(HistoryNames names, names_of(trace.info(), scenario, limit_of(trace, scenario)));
     TM_ASSIGN(const std::unique_ptr<HistoryBuilder> builder,
               HistoryBuilder::create(draft != nullptr ? draft->folder() : ""));
     Recorder recorder(*builder, trace.info(), options);

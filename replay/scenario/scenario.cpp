@@ -10,9 +10,9 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
-#include "replay/scenario/recorded_policy.h"
 #include "traces/model/scaled_trace.h"
 
 namespace tidemark {
@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t kRefusalsKept = 16;
 constexpr std::uint64_t kEventsPerProgress = 1024;  // on real hardware
 
-// Keeps the first few refusals whole, but for those that the recorded program met too.
+// Keeps the first few refusals whole, those that the recorded program met too.
 class RefusalLog final : public Observer {
   public:
     void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
 
     void on_refusal(const Refusal& refusal) override {
-        if (refusal.what.kind != EventKind::out_of_memory && refusals_.size() < kRefusalsKept)
+        if (refusals_.size() < kRefusalsKept)
             refusals_.push_back(refusal);
     }
 
@@ -70,7 +70,7 @@ class Watchers {
 };
 
 // The policy that the scenario names or the trace was recorded under, with the scenario's limit if
-// the policy takes one. Notes what cannot be followed in `warnings`.
+// it names one and the policy takes one. Notes what cannot be followed in `warnings`.
 Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario,
                                  std::vector<std::string>& warnings) {
     std::string text = scenario.policy;
@@ -80,7 +80,7 @@ Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario
         warnings = std::move(recorded.warnings);
     }
     TM_ASSIGN(const PolicySpec spec, parse_policy(text));
-    return spec.with_limit(scenario.limit);
+    return spec.with_limit(scenario.limit.value_or(0));
 }
 
 }  // namespace
@@ -125,6 +125,38 @@ Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
     return parts;
 }
 
+// The limits that hold, by device, and in `run` what is to be said of them: as asked for, else as
+// the recorded program had them.
+std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& policy) {
+    const std::size_t devices = std::max<std::size_t>(trace.info().devices.size(), 1);
+    std::vector<Bytes> limits(devices, run.scenario.limit.value_or(0));
+    const ExplainedRecord* const record = trace.explained_record();
+    const bool as_recorded = !run.scenario.limit && run.scenario.memory == 0 && record != nullptr;
+    if (as_recorded) {
+        for (std::size_t i = 0; i < devices; ++i)
+            limits[i] = record->limit_under(policy, i);
+    }
+    for (const Bytes limit : limits)
+        run.limit = run.limit == 0 ? limit : run.limit;
+    if (run.limit > 0)
+        run.limit_text =
+            as_recorded ? record->limit_text() : fmt::format("limit {}", format_bytes(run.limit));
+    return limits;
+}
+
+// The recorded run itself, if the scenario names its settings and asks for nothing that only
+// another device can give.
+const ExplainedRecord* recorded_run(const Trace& trace, const Scenario& scenario,
+                                    const Parts& parts, const RunListeners& listeners) {
+    const ExplainedRecord* const record = trace.explained_record();
+    const bool simulated = !parts.device.real && !scenario.check && !scenario.touch &&
+                           !listeners.decisions && scenario.memory == 0;
+    if (record == nullptr || !simulated)
+        return nullptr;
+    const Bytes* const limit = scenario.limit ? &*scenario.limit : nullptr;
+    return record->is_replay(parts.policy, limit) ? record : nullptr;
+}
+
 // A cursor that asks before each batch whether the run goes on.
 class WatchedCursor final : public TraceCursor {
   public:
@@ -160,16 +192,17 @@ std::function<void(std::uint64_t)> before_events(Machine& machine, const RunList
 
 // What the engine and the machine found out, once the replay has ended.
 void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& parts) {
-    if (run.summary.retired > 0)
-        run.warnings.push_back(fmt::format(
-            "{} frees waited for other streams: each completes as many events after its "
-            "request as it did when recorded",
-            format_count(run.summary.retired)));
+    if (run.summary.retired > 0 && !run.as_recorded)
+        run.warnings.push_back(
+            fmt::format("{} waited for other streams: each completes as many events after its "
+                        "request as it did when recorded",
+                        format_counted(run.summary.retired, "free")));
     run.device_name = machine.device_name();
     if (!parts.device.real)
         run.scenario.memory = simulated_memory(
             run.scenario, info.devices.empty() ? TraceDevice{} : info.devices.front(),
             parts.profile);
+    run.scenario.limit = run.limit;
     run.scenario.policy = parts.policy.text();
     run.policy_name = parts.policy.policy->name;
     const auto options = parts.policy.options.all();
@@ -196,6 +229,9 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
         result.warnings.push_back(info.warnings.back());
     DecisionLog decisions(listeners.decisions);
     MachineSetup setup{.device = parts.device, .policy = parts.policy, .profile = &parts.profile};
+    setup.limits = find_limits(result, replayed, parts.policy);
+    setup.record = recorded_run(replayed, result.scenario, parts, listeners);
+    result.as_recorded = setup.record != nullptr;
     if (listeners.decisions)
         setup.decisions = &decisions;
     setup.memory = listeners.memory;
@@ -207,6 +243,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     ReplayEngine engine(machine.lanes(), watchers.observers());
     WatchedCursor cursor(replayed.cursor(), listeners.proceed);
     const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
+                              .stop_at_probe = scenario.stop_at_refusal,
                               .progress = listeners.progress,
                               .before_event = before_events(machine, listeners, parts.device.real),
                               .begun = [&](const std::uint64_t& event) {

@@ -18,10 +18,18 @@
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
 #include "replay/metrics/metric.h"
+#include "replay/scenario/peak_spread.h"
 #include "replay/timeline/timeline.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
+
+// What a process takes from a card beside what its allocator reserves: the CUDA context and the
+// code of libraries. Measured on an H200 (driver 580.159, CUDA 13.0, torch 2.11, module loading
+// lazy) as total - free - reserved: 527 MiB for the context alone, 619 with the first kernel, 685
+// with cuBLAS, 703 with cuDNN and attention, 767 after training steps, 941 with FFT, linear algebra
+// and sorting. The default is what the training steps took.
+constexpr Bytes kMeasuredOverhead = 768_MiB;
 
 struct Scenario {
     std::string trace = {};        // a path, "-", or "generate:NAME:options"; for provenance
@@ -30,10 +38,14 @@ struct Scenario {
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
     double scale = 1;              // every size of the trace times this; see ScaledTrace
     Bytes memory = 0;              // of a simulated device; 0 = as recorded, else the profile's
-    Bytes limit = 0;               // per process, on reserved bytes; 0 = none
+    Bytes overhead = 0;            // of `memory`, what others hold: see kMeasuredOverhead
+    // Per process, on the reserved bytes of each device; 0 = none. Without one: as the recorded
+    // program had it, as far as that is known (Trace::explained_record), unless `memory` names
+    // another card.
+    std::optional<Bytes> limit = {};
     bool check = false;            // run on the checked device
     bool touch = false;            // write all memory that is granted, and check it before its free
-    bool stop_at_refusal = false;
+    bool stop_at_refusal = false;  // the first one, also of what was refused when recorded
 };
 
 // One hazard that the checker found, in words (backends/wrap/checked.h has the parts).
@@ -70,7 +82,11 @@ struct Run {
     std::optional<TouchReport> touch;           // with Scenario::touch
     std::optional<DecisionDigest> decisions;    // if somebody wanted them
     std::optional<DeviceMemory> device_memory;  // of real hardware
+    std::optional<PeakSpread> peak_spread;      // if somebody asked, and the trace has one
     std::string device_name;                    // "NVIDIA H200", "sim:h200"
+    Bytes limit = 0;                            // that held; the first device's that had one
+    std::string limit_text;                     // "limit 6.00 GiB, inferred from 5 ..."; "" = none
+    bool as_recorded = false;                   // this is the recorded run, address by address
     Timeline timeline;
     std::vector<std::string> warnings;  // sentences: settings of the recording that were ignored
     std::uint64_t trace_hash = 0;

@@ -6,12 +6,9 @@
 #include <memory>
 #include <mutex>
 
-#include <fmt/format.h>
-
-#include "backends/sim/sim_device.h"
 #include "core/base/check.h"
-#include "core/base/text.h"
-#include "replay/scenario/pool_plans.h"
+#include "replay/record/completion_sampler.h"
+#include "replay/scenario/trial_machine.h"
 #include "replay/scenario/workers.h"
 
 namespace tidemark {
@@ -23,6 +20,32 @@ constexpr std::array kGivesBack{
     DeviceCall::trim_pool,   DeviceCall::unreserve,
     DeviceCall::release,     DeviceCall::unmap,
     DeviceCall::synchronize, DeviceCall::synchronize_device,
+};
+
+constexpr std::size_t kRefusedKept = 1000;
+
+// A trace in which some allocations are not this allocator's.
+class ThinnedCursor final : public TraceCursor {
+  public:
+    ThinnedCursor(std::unique_ptr<TraceCursor> inner, const std::vector<std::uint64_t>& left_out)
+        : inner_(std::move(inner)), left_out_(left_out) {}
+
+    Result<EventBatch> next() override {
+        TM_ASSIGN(EventBatch batch, inner_->next());
+        kinds_.assign(batch.kind, batch.kind + batch.count);
+        for (; next_ < left_out_.size() && left_out_[next_] < first_ + batch.count; ++next_)
+            kinds_[left_out_[next_] - first_] = EventKind::block;  // which no allocator sees
+        batch.kind = kinds_.data();
+        first_ += batch.count;
+        return batch;
+    }
+
+  private:
+    std::unique_ptr<TraceCursor> inner_;
+    const std::vector<std::uint64_t>& left_out_;
+    std::size_t next_ = 0;
+    std::uint64_t first_ = 0;
+    std::vector<EventKind> kinds_;
 };
 
 // Keeps the largest of each figure, and the first refusal.
@@ -48,10 +71,14 @@ class Peaks final : public Observer {
     }
 
     void on_refusal(const Refusal& refusal) override {
-        if (refusal.what.kind == EventKind::out_of_memory)
+        if (refused_events_.size() < kRefusedKept)
+            refused_events_.push_back(refusal.event);
+        if (refusal.what.kind == EventKind::out_of_memory) {
             last_again_ = refusal;
-        else if (!first_refusal_)
+            first_probe_ = first_probe_ ? first_probe_ : refusal;
+        } else if (!first_refusal_) {
             first_refusal_ = refusal;
+        }
     }
 
     void tell(TrialResult& result) const {
@@ -59,6 +86,8 @@ class Peaks final : public Observer {
         result.peak_requested = requested_;
         result.peak_event = event_;
         result.first_refusal = first_refusal_ ? first_refusal_ : last_again_;
+        result.first_probe = first_probe_;
+        result.refused_events = refused_events_;
         result.ends_refused = last_again_.has_value();
     }
 
@@ -77,14 +106,9 @@ class Peaks final : public Observer {
     Bytes requested_ = 0;
     std::uint64_t event_ = 0;
     std::optional<Refusal> first_refusal_;
+    std::optional<Refusal> first_probe_;
+    std::vector<std::uint64_t> refused_events_;
     std::optional<Refusal> last_again_;  // of an out_of_memory event that no request follows (yet)
-};
-
-// One device of the trace with its allocator.
-struct Stand {
-    std::unique_ptr<SimDevice> device;
-    std::unique_ptr<Allocator> allocator;  // destroyed first: it talks to the device
-    DeviceCounters before;                 // the device's, when the allocator got it
 };
 
 Nanoseconds time_giving_back(const DeviceCounters& counters) {
@@ -97,17 +121,17 @@ Nanoseconds time_giving_back(const DeviceCounters& counters) {
 // Splits the time that goes into giving memory back: called before each event.
 class FlushMeter {
   public:
-    explicit FlushMeter(std::span<const Stand> stands) : stands_(stands), seen_(stands.size()) {
-        for (std::size_t i = 0; i < stands.size(); ++i)
-            seen_[i].time = time_giving_back(stands[i].device->counters());
+    explicit FlushMeter(std::span<const Lane> lanes) : lanes_(lanes), seen_(lanes.size()) {
+        for (std::size_t i = 0; i < lanes.size(); ++i)
+            seen_[i].time = time_giving_back(lanes[i].device->counters());
     }
 
     // Looks at what the last event did.
     void look() {
-        for (std::size_t i = 0; i < stands_.size(); ++i) {
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
             Seen& seen = seen_[i];
-            const std::uint64_t retries = stands_[i].allocator->stats().retries;
-            const Nanoseconds time = time_giving_back(stands_[i].device->counters());
+            const std::uint64_t retries = lanes_[i].allocator->stats().retries;
+            const Nanoseconds time = time_giving_back(lanes_[i].device->counters());
             if (retries != seen.retries) [[unlikely]]
                 total_ += time - seen.time;
             seen = {retries, time};
@@ -122,41 +146,17 @@ class FlushMeter {
         Nanoseconds time = 0;
     };
 
-    std::span<const Stand> stands_;
+    std::span<const Lane> lanes_;
     std::vector<Seen> seen_;
     Nanoseconds total_ = 0;
 };
 
-Result<Stand> build(const TrialSetup& setup, const PolicySpec& spec) {
-    const Bytes granularity =
-        setup.profile != nullptr ? setup.profile->granularity : SimConfig{}.granularity;
-    const Bytes held = align_up(setup.overhead, granularity);
-    SimConfig config{.capacity = setup.memory == 0 ? SimDevice::kLargestCapacity : setup.memory,
-                     .granularity = granularity,
-                     .profile = setup.profile,
-                     .placement = placement_for(spec)};
-    if (setup.limit > 0 && !spec.keeps_limit())
-        config.capacity = std::min(config.capacity, held + setup.limit);
-    if (held >= config.capacity || config.capacity > SimDevice::kLargestCapacity)
-        return fail(ErrorCode::bad_option,
-                    fmt::format("a device with {} of which {} are in use cannot be simulated",
-                                format_bytes(config.capacity), format_bytes(held)),
-                    "--memory");
-    Stand stand;
-    stand.device = std::make_unique<SimDevice>(config);
-    if (held > 0)
-        TM_CHECK(stand.device->create({}, held).has_value());
-    stand.before = stand.device->counters();
-    TM_ASSIGN(stand.allocator, spec.make(*stand.device));
-    return stand;
-}
-
-void tell_stands(TrialResult& result, std::span<const Stand> stands) {
-    for (const Stand& stand : stands) {
-        const DeviceCounters& counters = stand.device->counters();
-        result.stats += stand.allocator->stats();
-        result.device_calls += counters.total_calls() - stand.before.total_calls();
-        result.driver_time += counters.total_ns() - stand.before.total_ns();
+void tell_lanes(TrialResult& result, std::span<const Lane> lanes) {
+    for (const Lane& lane : lanes) {
+        const DeviceCounters& counters = lane.device->counters();
+        result.stats += lane.allocator->stats();
+        result.device_calls += counters.total_calls();
+        result.driver_time += counters.total_ns();
         result.stall_time += counters.stall_ns;
     }
 }
@@ -165,33 +165,38 @@ void tell_stands(TrialResult& result, std::span<const Stand> stands) {
 
 Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     const TraceInfo& info = trace.info();
-    TM_ASSIGN(const PolicySpec spec, setup.policy.with_limit(setup.limit));
-    std::vector<Stand> stands;
-    std::vector<Lane> lanes;
-    for (std::size_t i = 0; i < std::max<std::size_t>(info.devices.size(), 1); ++i) {
-        TM_ASSIGN(Stand stand, build(setup, spec));
-        lanes.push_back({stand.device.get(), stand.allocator.get(), stand.device->replay_clock()});
-        stands.push_back(std::move(stand));
-    }
-    if (spec.policy->plans_pools)
-        TM_TRY(plan_pools(trace, lanes));
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
     Peaks peaks;
-    FlushMeter meter(stands);
-    ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal, .progress = {}};
-    if (setup.time_flushes)
-        limits.before_event = [&meter](std::uint64_t) { meter.look(); };
+    FlushMeter meter(machine.lanes());
+    ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
+                        .stop_at_probe = setup.stop_at_probe,
+                        .progress = {}};
+    if (machine.follows_events() || setup.time_flushes || setup.trim_before)
+        limits.before_event = [&](std::uint64_t event) {
+            if (setup.time_flushes)
+                meter.look();
+            machine.set_event(event);
+            if (event == setup.trim_before)
+                machine.empty_caches();
+        };
+    std::optional<CompletionSampler> completions;
+    if (setup.completions != nullptr && setup.completions->uncertain())
+        limits.completions = &completions.emplace(*setup.completions, setup.seed);
     const std::array<Observer*, 1> observers{&peaks};
-    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    if (!setup.elsewhere.empty())
+        cursor = std::make_unique<ThinnedCursor>(std::move(cursor), setup.elsewhere);
     TM_ASSIGN(const ReplaySummary summary,
-              ReplayEngine(lanes, observers).run(info, *cursor, limits));
+              ReplayEngine(machine.lanes(), observers).run(info, *cursor, limits));
     TrialResult result;
     peaks.tell(result);
-    tell_stands(result, stands);
+    tell_lanes(result, machine.lanes());
     if (setup.time_flushes)
         meter.look();
     result.flush_time = meter.total();
     result.refused = summary.refused;
     result.refused_again = summary.refused_again;
+    result.probes_granted = summary.probes_granted;
     result.events = summary.events;
     result.makespan = summary.makespan;
     return result;
@@ -203,6 +208,8 @@ Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const 
     std::mutex mutex;
     std::size_t done = 0;
     run_jobs(setups.size(), options.threads, [&](std::size_t i) {
+        if (options.stop && options.stop())
+            return false;
         found[i] = run_trial(trace, setups[i]);
         if (options.progress) {
             const std::lock_guard lock(mutex);
@@ -213,6 +220,8 @@ Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const 
     std::vector<TrialResult> results;
     results.reserve(setups.size());
     for (std::optional<Result<TrialResult>>& result : found) {
+        if (!result.has_value() && options.stop && options.stop())
+            break;
         TM_CHECK(result.has_value());  // those behind the first error are not looked at
         TM_ASSIGN(TrialResult value, std::move(*result));
         results.push_back(std::move(value));

@@ -16,6 +16,7 @@
 #include "backends/sim/sim_device.h"
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
+#include "replay/record/completion_record.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -35,9 +36,22 @@ struct TrialSetup {
     // Of `memory`, what others hold (the context, libraries, other processes), rounded up to the
     // device's granularity. Must be below `memory`, unless that is 0.
     Bytes overhead = 0;
-    Bytes limit = 0;               // on what each device's allocator reserves; 0 = none
-    bool stop_at_refusal = false;  // the rest of the trace is not replayed then
-    bool time_flushes = false;     // fill TrialResult::flush_time; costs some 5 ns an event
+    // On what each device's allocator reserves; 0 = none. Without one: as the recorded program had
+    // it, as far as that is known (Trace::explained_record).
+    std::optional<Bytes> limit = {};
+    // The rest of the trace is not replayed after a refusal of what the recorded program was
+    // granted, or (`stop_at_probe`) of what it was refused as well.
+    bool stop_at_refusal = false;
+    bool stop_at_probe = false;
+    // Another run of the recorded program: frees complete as a CompletionSampler draws it. Null: at
+    // the recorded events. Must outlive the trial.
+    const CompletionRecord* completions = nullptr;
+    std::uint64_t seed = 0;  // with `completions`
+    // What would have helped? Caches emptied just before this event; and these allocations, by
+    // event, in memory of their own that nobody here sees.
+    std::optional<std::uint64_t> trim_before = {};
+    std::vector<std::uint64_t> elsewhere = {};  // ascending
+    bool time_flushes = false;  // fill TrialResult::flush_time; costs some 5 ns an event
 };
 
 // What a replay came to. Figures are sums over the devices; with stop_at_refusal they are those of
@@ -52,10 +66,13 @@ struct TrialResult {
     Nanoseconds stall_time = 0;            // waiting for queued work
     std::uint64_t refused = 0;             // requests that ended in out of memory
     std::optional<Refusal> first_refusal;  // with the figures of the device that refused
+    std::optional<Refusal> first_probe;    // refused when recorded, and here
     // Requests that the recorded program was refused, asked again and refused here too; they are
     // not among `refused`. If the last request of the trace is one, the program ended there: then
     // it is the first refusal, unless there was one before.
     std::uint64_t refused_again = 0;
+    std::vector<std::uint64_t> refused_events = {};  // of all kinds, the first thousand
+    std::uint64_t probes_granted = 0;                // and those that would have been granted here
     bool ends_refused = false;
     // Time in calls that give memory back or wait, in events that had to empty caches and ask
     // again (AllocatorStats::retries). 0 unless time_flushes.
@@ -67,9 +84,16 @@ struct TrialResult {
     std::uint64_t refusals() const { return refused + refused_again; }
 
     bool survived() const { return refused == 0 && !ends_refused; }
+
+    // Whatever the recorded program was granted was granted.
+    bool no_worse_than_recorded() const { return refused == 0; }
+
+    // Whatever it asked for was granted.
+    bool granted_all() const { return refusals() == 0; }
 };
 
-// Replays `trace` under `setup`. Thread-safe; deterministic. O(events), memory O(live). Errors
+// Replays `trace` under `setup`; if that is what was recorded (explained_record), the recorded run
+// itself. Thread-safe; deterministic. O(events), memory O(live). Errors
 // (bad_option): a policy that cannot be made, that has another limit, or an overhead that leaves no
 // memory; bad_input: a damaged trace.
 Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup);
@@ -78,10 +102,13 @@ struct TrialOptions {
     unsigned threads = 0;  // 0 = one for each core
     // Called after each trial, never by two threads at once; may be empty.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
+    // Asked before each trial, by any thread; once true none is started any more. May be empty.
+    std::function<bool()> stop = {};
 };
 
 // All of `setups`, started in the order given, with the results in that order: the same for every
-// number of threads. Errors: the first one's, in that order.
+// number of threads. With a stop, those that had started by then: the first so many. Errors: the
+// first one's, in that order.
 Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const TrialSetup> setups,
                                             const TrialOptions& options = {});
 

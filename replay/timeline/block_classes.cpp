@@ -276,9 +276,10 @@ void BlockClasses::name_lives(const Weights& of_power, std::size_t most) {
         const std::uint64_t least = i == 0 ? 0 : std::uint64_t{1} << (i * kStep - 1);
         const std::uint64_t beyond = std::uint64_t{1} << ((i + 1) * kStep - 1);
         BlockClass one;
-        one.name = i + 1 == lives && i > 0
-                       ? fmt::format("{} events and more", format_count(least))
-                       : fmt::format("{} to {} events", format_count(least), format_count(beyond));
+        one.name =
+            i + 1 == lives && i > 0
+                ? fmt::format("{} and more", format_counted(least, "event"))
+                : fmt::format("{} to {}", format_count(least), format_counted(beyond, "event"));
         for (unsigned k = i * kStep; k < (i + 1 == lives ? kForever : (i + 1) * kStep); ++k)
             one.weight += of_power[k];
         classes_.push_back(std::move(one));

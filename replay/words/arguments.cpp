@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/words/own_file.h"
+#include "replay/words/terminal.h"
 
 namespace tidemark {
 namespace {
@@ -34,18 +36,44 @@ CLI::Option* add(CLI::App& app, const Argument& argument, const std::string& hea
 }  // namespace
 
 void Arguments::flag(const Argument& argument, bool& target) {
+    note(argument).takes_value = false;
     app_.add_flag(std::string(argument.name), target, std::string(argument.summary))
         ->group(heading_);
 }
 
 void Arguments::text(const Argument& argument, std::string& target) {
+    note(argument);
     add(app_, argument, heading_, target);
 }
 
 void Arguments::list(const Argument& argument, std::vector<std::string>& target) {
+    note(argument).repeats = true;
     CLI::Option* option = add(app_, argument, heading_, target);
     if (is_named(argument))
         option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
+}
+
+void Arguments::file(const Argument& argument, std::string& target) {
+    text(argument, target);
+    if (written_.empty())
+        flag({"--force", "", "write over a file that Tidemark didn't make"}, force_);
+    written_.push_back(&target);
+}
+
+void Arguments::report(bool& json, std::string_view summary) {
+    const Argument csv_argument{"--csv", "",
+                                "print a table as CSV: bytes and ns, with the names of --json"};
+    note({"--json", "", summary}).takes_value = false;
+    note(csv_argument).takes_value = false;
+    CLI::Option* object = app_.add_flag("--json", json, std::string(summary))->group(heading_);
+    CLI::Option* csv = app_.add_flag_callback(
+        std::string(csv_argument.name), [this, &json] { json = csv_ = true; },
+        std::string(csv_argument.summary));
+    csv->group(heading_)->excludes(object);
+    const Argument table{"--table", "NAME",
+                         "which one, by its name in --json (default: the main one)"};
+    note(table);
+    add(app_, table, heading_, table_)->needs(csv);
 }
 
 void Arguments::rest(std::vector<std::string>& target) {
@@ -54,7 +82,17 @@ void Arguments::rest(std::vector<std::string>& target) {
     rest_ = &target;
 }
 
+DeclaredArgument& Arguments::note(const Argument& argument) {
+    declared_.push_back({.name = std::string(argument.name),
+                         .value = std::string(argument.value),
+                         .summary = std::string(argument.summary),
+                         .heading = heading_,
+                         .choices = {}});
+    return declared_.back();
+}
+
 Arguments::Pending& Arguments::pend(const Argument& argument) {
+    note(argument);
     pending_.push_back(std::make_unique<Pending>());
     Pending& pending = *pending_.back();
     pending.name = argument.name.substr(argument.name.rfind(',') + 1);
@@ -64,6 +102,10 @@ Arguments::Pending& Arguments::pend(const Argument& argument) {
 
 void Arguments::bytes(const Argument& argument, Bytes& target) {
     pend(argument).bytes = &target;
+}
+
+void Arguments::limit(const Argument& argument, std::optional<Bytes>& target) {
+    pend(argument).limit = &target;
 }
 
 void Arguments::count(const Argument& argument, unsigned& target) {
@@ -79,6 +121,7 @@ void Arguments::choice(const Argument& argument, std::span<const std::string_vie
     Pending& pending = pend(argument);
     pending.choice = &target;
     pending.choices.assign(choices.begin(), choices.end());
+    declared_.back().choices.assign(choices.begin(), choices.end());
 }
 
 bool Arguments::given(const std::string& name) const {
@@ -92,13 +135,23 @@ Result<void> Arguments::finish() const {
             return error;
         };
     };
+    const auto size_of = [&at](const Pending& pending) -> Result<Bytes> {
+        TM_ASSIGN(const TypedSize size, parse_typed_size(pending.text).map_error(at(pending)));
+        if (!size.note.empty())
+            print_error(fmt::format("note: {}: {}", pending.name, size.note));
+        return size.bytes;
+    };
     if (rest_ != nullptr)
         *rest_ = app_.remaining();
     for (const auto& pending : pending_) {
         if (app_.get_option(pending->name)->count() == 0)
             continue;
         if (pending->bytes != nullptr) {
-            TM_ASSIGN(*pending->bytes, parse_bytes(pending->text).map_error(at(*pending)));
+            TM_ASSIGN(*pending->bytes, size_of(*pending));
+        } else if (pending->limit != nullptr && pending->text == "none") {
+            *pending->limit = Bytes{0};
+        } else if (pending->limit != nullptr) {
+            TM_ASSIGN(*pending->limit, size_of(*pending));
         } else if (pending->real != nullptr) {
             TM_ASSIGN(*pending->real, parse_real(pending->text).map_error(at(*pending)));
         } else if (pending->count != nullptr) {
@@ -116,6 +169,8 @@ Result<void> Arguments::finish() const {
             *pending->choice = pending->text;
         }
     }
+    for (const std::string* target : written_)
+        TM_TRY(allow_replacing(*target, force_));
     return {};
 }
 

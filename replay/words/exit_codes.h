@@ -25,14 +25,14 @@ struct ExitCodeInfo {
 };
 
 constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
-    {ExitCode::yes, "done; where a question was asked, the answer is yes"},
+    {ExitCode::yes, "done; where there was a question, the answer is yes"},
     {ExitCode::no,
      "the answer is no: verify found a difference, --check a hazard, --touch a foreign byte, "
      "fit --exit-code no room, doctor --require something missing"},
     {ExitCode::bad_usage, "wrong usage: an unknown command, option, policy or value"},
     {ExitCode::bad_input, "bad input: a file that cannot be read, understood or written"},
     {ExitCode::out_of_memory,
-     "out of memory: replay's policy refused what the program was granted"},
+     "out of memory: replay's policy could not serve what the recorded one did"},
     {ExitCode::not_possible, "not possible here: a file, device or policy lacks what is needed"},
     {ExitCode::interrupted, "interrupted"},
 }};

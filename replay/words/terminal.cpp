@@ -118,7 +118,7 @@ void Progress::show_events(std::uint64_t done, std::uint64_t total) {
     if (total == 0)
         return draw(format_count(done) + " events", -1);
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-    draw(fmt::format("{:3.0f} %  {} events", share * 100, format_count(done)), share);
+    draw(fmt::format("{:3.0f} %  {}", share * 100, format_counted(done, "event")), share);
 }
 
 void Progress::show_bytes(std::uint64_t done) {

@@ -11,8 +11,8 @@ using support::Said;
 
 namespace {
 
-const std::string kSample = support::project_file("traces/samples/gpt2_var.pickle.xz");
-const std::string kRing = support::project_file("traces/samples/gpt2_var-ring.pickle.xz");
+const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
+const std::string kRing = support::project_file("traces/samples/torch/gpt2_var-ring.pickle.xz");
 
 json answer(std::vector<std::string> words) {
     words.emplace_back("--json");

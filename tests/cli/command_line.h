@@ -49,7 +49,7 @@ class Folder {
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& content);
 
-// A file of the project, "traces/samples/gpt2_var.pickle.xz".
+// A file of the project, "traces/samples/torch/gpt2_var.pickle.xz".
 std::string project_file(const std::string& path);
 
 bool contains(const std::string& text, const std::string& part);

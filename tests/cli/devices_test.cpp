@@ -14,7 +14,6 @@ namespace {
 // Nothing beyond the computer itself is here.
 const support::Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
                                                   {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
-                                                  {"TIDEMARK_CUPTI", "/no/such/libcupti.so"},
                                                   {"TIDEMARK_PYTHON", "/no/such/python"}}};
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_CASE("info says what is in a trace", "[cli]") {
 
     CHECK(said.code == 0);
     CHECK(contains(said.out, "Events: "));
-    CHECK(contains(said.out, "asked for, peak"));
+    CHECK(contains(said.out, "requested, peak"));
     CHECK(contains(said.out, "size from"));
     CHECK(contains(said.out, "lives for"));
 }
@@ -50,7 +50,7 @@ TEST_CASE("a trace survives the way to .tmk, to JSONL and back", "[cli]") {
 
 TEST_CASE("importing the same content twice gives the same bytes", "[cli]") {
     const Folder folder;
-    const std::string sample = support::project_file("traces/samples/multistream.pickle.xz");
+    const std::string sample = support::project_file("traces/samples/torch/multistream.pickle.xz");
 
     CHECK(support::tidemark({"import", sample, "-o", folder / "a.tmk"}).code == 0);
     CHECK(support::tidemark({"import", "-", "-o", folder / "b.tmk"},
@@ -95,7 +95,8 @@ TEST_CASE("a failed import leaves the old file and nothing else", "[cli]") {
     support::write_file(folder / "old.tmk", "precious");
     support::write_file(folder / "bad.csv", "Thread,Time,Action\nnonsense");
 
-    const Said said = support::tidemark({"import", folder / "bad.csv", "-o", folder / "old.tmk"});
+    const Said said =
+        support::tidemark({"import", folder / "bad.csv", "-o", folder / "old.tmk", "--force"});
 
     CHECK(said.code == 3);
     CHECK(contains(said.err, "bad.csv"));
@@ -151,7 +152,7 @@ TEST_CASE("generate lists its generators and refuses unknown ones", "[cli]") {
 TEST_CASE("bad input of every kind is told with the file's name and exit code 3", "[cli][bad]") {
     const Folder folder;
     const std::string snapshot =
-        support::read_file(support::project_file("traces/samples/multistream.pickle.xz"));
+        support::read_file(support::project_file("traces/samples/torch/multistream.pickle.xz"));
     support::write_file(folder / "empty", "");
     support::write_file(folder / "text", "just some words\n");
     support::write_file(folder / "zeros", std::string(4096, '\0'));

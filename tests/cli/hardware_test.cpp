@@ -14,7 +14,7 @@ using support::Surroundings;
 
 namespace {
 
-const std::string kSample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 // `config` as the fake driver reads it.
 Surroundings fake(const std::string& config = "memory=150109880320") {
@@ -173,7 +173,7 @@ TEST_CASE("touched memory is whole on a device, and full devices are an ordinary
     const json full = json_of({"replay", kSample, "-p", "torch", "--device", "cuda:0"},
                               fake("memory=1073741824"), 4);
     CHECK(full["out_of_memory"] > 0);
-    CHECK(full["refusals"][0]["cause"] == "device full");
+    CHECK(full["out_of_memory_events"][0]["cause"] == "device full");
     CHECK(full["device_leak_bytes"] == 0);
 }
 

@@ -26,7 +26,14 @@ struct Invocation {
 
 // Runs the invocations and compares the keys of their union with the section.
 void check_section(const std::string& section, const std::vector<Invocation>& invocations) {
-    const Keys open{"kinds", "settings", "metadata", "options", "runs[].options", "runs[].change"};
+    const Keys open{"findings[].figures",
+                    "kinds",
+                    "settings",
+                    "metadata",
+                    "options",
+                    "runs[].options",
+                    "runs[].change",
+                    "runner_ups[].peak_reserved_spread"};
     Keys printed;
     for (const Invocation& each : invocations)
         printed.merge(support::printed_keys(support::tidemark_json(each.words, each.code), open));
@@ -34,6 +41,15 @@ void check_section(const std::string& section, const std::vector<Invocation>& in
     REQUIRE_FALSE(described.empty());
 
     INFO("section " << section);
+    for (const auto& [old, now] : support::former_keys(section)) {
+        INFO("formerly: " << old);
+        CHECK(printed.contains(old));
+        CHECK(printed.contains(now));
+        const auto is_old = [&old = old](const std::string& key) {
+            return key == old || key.starts_with(old + ".") || key.starts_with(old + "[");
+        };
+        std::erase_if(printed, is_old);
+    }
     for (const std::string& key : printed) {
         const std::size_t dot = key.rfind('.');
         const bool metric = (section == "replay" && dot == std::string::npos) ||
@@ -48,29 +64,44 @@ void check_section(const std::string& section, const std::vector<Invocation>& in
     }
 }
 
-const std::string kSample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+const std::string kStreams = support::project_file("traces/samples/streams/fsdp-1.1.pickle.xz");
+const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 }  // namespace
 
 TEST_CASE("the JSON of info is as documented", "[cli][docs]") {
-    check_section("info", {{{"info", kSample}}, {{"info", "generate:steps:events=3000"}}});
+    const std::string graphs = support::project_file("traces/samples/torch/graphs.pickle.xz");
+    check_section(
+        "info",
+        {{{"info", kSample}}, {{"info", graphs}}, {{"info", "generate:steps:events=3000"}}});
 }
 
 TEST_CASE("the JSON of replay is as documented", "[cli][docs]") {
     check_section("replay", {{{"replay", kSample}},
+                             {{"replay", kStreams, "--spread", "4"}},
                              {{"replay", kSample, "--limit", "1GiB"}, 4},
                              {{"replay", kSample, "--touch", "--scale", "0.1", "-p", "best-fit"}}});
 }
 
 TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
-    check_section("advise", {{{"advise", kSample}}, {{"advise", "generate:steps:events=30000"}}});
+    check_section("advise", {{{"advise", kSample}},
+                             {{"advise", kStreams, "--spread", "4"}},
+                             {{"advise", "generate:steps:events=30000", "--limit", "1GiB"}},
+                             {{"advise", "generate:steps:events=30000"}}});
     check_section("advise BEFORE AFTER", {{{"advise", kSample, "generate:mix:events=900"}}});
 }
 
 TEST_CASE("the JSON of compare is as documented", "[cli][docs]") {
+    const Folder folder;
+    for (const std::string rank : {"0", "1"})
+        REQUIRE(support::tidemark({"generate", "steps:events=3000,seed=" + rank, "-o",
+                                   folder / ("rank" + rank + ".tmk")})
+                    .code == 0);
     check_section(
         "compare",
         {{{"compare", kSample, "-p", "torch", "-p", "buddy"}},
+         {{"compare", kStreams, "-p", "torch", "--spread", "4"}},
+         {{"compare", folder / "rank0.tmk", folder / "rank1.tmk", "-p", "torch"}},
          {{"compare", kSample, kSample, "-p", "torch", "-p", "bump", "--limit", "1GiB"}}});
 }
 
@@ -84,6 +115,7 @@ TEST_CASE("the JSON of replay and compare over tiers is as documented", "[cli][d
 
 TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
     check_section("fit", {{{"fit", kSample, "--memory", "6GiB"}},
+                          {{"fit", kStreams, "--spread", "4"}},
                           {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});
 }
 
@@ -93,7 +125,7 @@ TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
 }
 
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {
-    const std::string graphs = support::project_file("traces/samples/graphs.pickle.xz");
+    const std::string graphs = support::project_file("traces/samples/torch/graphs.pickle.xz");
     check_section("verify", {{{"verify", kSample}},
                              {{"verify", graphs}},
                              {{"verify", kSample, "-p", "torch:large_segment_size_mb=64"}, 1}});

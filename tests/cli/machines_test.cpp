@@ -18,7 +18,6 @@ namespace {
 // A computer without a CUDA driver.
 const support::Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
                                                   {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
-                                                  {"TIDEMARK_CUPTI", "/no/such/libcupti.so"},
                                                   {"TIDEMARK_PYTHON", "/no/such/python"}}};
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using namespace support;
 using Json = nlohmann::json;
 
-const std::string kTrace = project_file("traces/samples/gpt2_var.pickle.xz");
+const std::string kTrace = project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 std::string output_of(const std::string& command) {
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);

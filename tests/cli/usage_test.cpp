@@ -39,7 +39,7 @@ TEST_CASE("the guide has the same exit codes as the program", "[cli][docs]") {
 
 TEST_CASE("README shows what the program prints", "[cli][docs]") {
     const std::string readme = support::read_file(support::project_file("README.md"));
-    const std::string sample = support::project_file("traces/samples/gpt2_var.pickle.xz");
+    const std::string sample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
     for (const std::string command : {"compare", "verify"}) {
         const Said said = support::tidemark({command, sample});

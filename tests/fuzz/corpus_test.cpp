@@ -8,7 +8,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/fuzz/answer_all.h"
 #include "tests/fuzz/targets.h"
+#include "tests/support/extremes.h"
+#include "tests/support/file_in_memory.h"
 
 namespace tidemark {
 namespace {
@@ -23,6 +26,11 @@ std::vector<std::filesystem::path> corpus_of(std::string_view target) {
         files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
+}
+
+// Takes what any of the others takes, and then a hundred times as long.
+bool is_whole_program(const fuzz::Target& target) {
+    return target.name == "answers";
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -51,6 +59,8 @@ TEST_CASE("every fuzz target survives its corpus", "[fuzz]") {
 
 TEST_CASE("every fuzz target survives every part of its smallest seeds", "[fuzz]") {
     for (const fuzz::Target& target : fuzz::all_targets()) {
+        if (is_whole_program(target))
+            continue;
         for (const auto& path : corpus_of(target.name)) {
             const std::string whole = content_of(path);
             if (whole.size() > 600)
@@ -68,11 +78,24 @@ TEST_CASE("every fuzz target survives nothing, zeros and each other's seeds", "[
         INFO(target.name);
         target.run({});
         target.run(bytes_of(std::string(1000, '\0')));
+        if (is_whole_program(target))
+            continue;
         for (const fuzz::Target& other : fuzz::all_targets()) {
             for (const auto& path : corpus_of(other.name))
                 target.run(bytes_of(content_of(path)));
         }
         SUCCEED();
+    }
+}
+
+TEST_CASE("what is extreme but legitimate has an answer", "[fuzz][extremes]") {
+    for (const support::Extreme& extreme : support::extremes()) {
+        INFO(extreme.name);
+        const support::FileInMemory file(bytes_of(extreme.jsonl));
+        ReadOptions options;
+        options.lenient = extreme.damaged;
+        const auto commands = extreme.large ? fuzz::Commands::few : fuzz::Commands::all;
+        CHECK(fuzz::answer(file.path(), options, commands));
     }
 }
 

@@ -74,7 +74,7 @@ class MadeUpMachine:
         conf = arguments[arguments.index("--policy") + 1].removeprefix("torch").removeprefix(":")
         peak = self.planted.get("replayed", self.PEAKS)[conf]
         return {"peak_reserved_bytes": peak, "retries": 4, "segments_created": 20,
-                "calls_set_access": 9, "refusals": []}
+                "calls_set_access": 9, "out_of_memory_events": []}
 
     def verify(self, result):
         if "stats" not in result:

@@ -72,6 +72,40 @@ class Setup(unittest.TestCase):
         self.assertIn("apt-get install --no-install-recommends cmake catch2", result.stderr)
         self.assertEqual(log, "")
 
+    def run_script(self, *arguments):
+        """scripts/run with a cmake that makes its targets of nothing; returns what it was told."""
+        home = self.bin / "home"
+        (home / "scripts").mkdir(parents=True)
+        for name in ("scripts/run", "scripts/setup", "CMakePresets.json"):
+            (home / name).write_bytes((ROOT / name).read_bytes())
+        for tool in ("mkdir", "tr", "chmod"):
+            self.bin.joinpath(tool).symlink_to(f"/usr/bin/{tool}")
+        self.stand_in("cmake", f'echo "cmake $*" >>{self.log}\n'
+                               f'mkdir -p {home}/build/release\n'
+                               f'echo \'echo "ran $*"\' >{home}/build/release/tidemark\n'
+                               f'chmod +x {home}/build/release/tidemark')
+        result = subprocess.run(["/bin/bash", home / "scripts/run", *arguments], check=False,
+                                capture_output=True, text=True, env={"PATH": str(self.bin)})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout, self.log.read_text()
+
+    def test_run_builds_the_viewer_where_it_is_needed(self):
+        self.machine([])
+        out, log = self.run_script("view", "x.pickle")
+        self.assertIn("ran view x.pickle", out)
+        self.assertRegex(log, r"--target tidemark tidemark-view\n")
+
+    def test_run_builds_all_that_readme_promises_at_first(self):
+        self.machine([])
+        out, log = self.run_script()
+        self.assertIn("ran compare ", out)
+        self.assertRegex(log, r"--target tidemark tidemark-view\n")
+
+    def test_run_builds_no_viewer_for_others(self):
+        self.machine([])
+        _, log = self.run_script("info", "x.pickle")
+        self.assertRegex(log, r"--target tidemark\n")
+
     def test_without_a_network_it_says_what_is_missing(self):
         self.machine(["cmake"], network=False)
         result, _ = self.setup_script()

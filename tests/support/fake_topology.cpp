@@ -41,7 +41,6 @@ Topology plain_machine() {
             .cuda = fail(ErrorCode::not_found, "no CUDA driver: not found", "libcuda.so.1",
                          "install NVIDIA's driver"),
             .nvml = fail(ErrorCode::unsupported, "libnvidia-ml.so.1 cannot be loaded", "NVML"),
-            .cupti = fail(ErrorCode::not_found, "there is no libcupti"),
             .python = fail(ErrorCode::not_found, "there is no python3 on PATH", "Python")};
 }
 
@@ -53,12 +52,8 @@ Topology full_machine() {
     machine.kernel_driver = "580.65.06";
     machine.cuda = CudaFacts{"libcuda.so.1", 13000, {gpu(0), gpu(1)}};
     machine.nvml = std::string("580.65.06");
-    machine.cupti = CuptiFacts{"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", 130000};
-    machine.python = PythonFacts{
-        "/usr/bin/python3",
-        "3.12.1",
-        {{"torch", "2.11.0"}, {"rmm-cu13", "26.2"}, {"cupy-cuda13x", "14.0"}, {"numba", "0.62"}},
-        ""};
+    machine.python =
+        PythonFacts{"/usr/bin/python3", "3.12.1", {{"torch", "2.11.0"}, {"rmm-cu13", "26.2"}}};
     return machine;
 }
 

@@ -28,6 +28,11 @@ void collect(const json& value, const std::string& way, const Keys& open, Keys& 
     }
 }
 
+std::string page() {
+    std::ifstream file(TIDEMARK_SOURCE_DIR "/docs/json.md");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 }  // namespace
 
 Keys printed_keys(const std::string& text, const Keys& open) {
@@ -37,9 +42,7 @@ Keys printed_keys(const std::string& text, const Keys& open) {
 }
 
 Keys documented_keys(const std::string& section) {
-    std::ifstream file(TIDEMARK_SOURCE_DIR "/docs/json.md");
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
+    const std::string text = page();
     const std::size_t begin = text.find("## `" + section + "`");
     if (begin == std::string::npos)
         return {};
@@ -53,6 +56,18 @@ Keys documented_keys(const std::string& section) {
         for (std::sregex_iterator i(cell.begin(), cell.end(), name), stop; i != stop; ++i)
             keys.insert((*i)[1]);
     }
+    return keys;
+}
+
+std::map<std::string, std::string> former_keys(const std::string& section) {
+    std::map<std::string, std::string> keys;
+    const std::string text = page();
+    std::istringstream lines(text.substr(text.find("\n## Old names")));
+    const std::regex row("\\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\|");
+    std::smatch cells;
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_match(line, cells, row) && cells[1] == section)
+            keys[cells[2]] = cells[3];
     return keys;
 }
 

@@ -1,6 +1,7 @@
 // The keys of JSON output and those that docs/json.md describes, to be held against each other.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -15,5 +16,9 @@ Keys printed_keys(const std::string& json, const Keys& open = {});
 // Keys in the first cells of the tables under "## `section`" of docs/json.md; none without the
 // section.
 Keys documented_keys(const std::string& section);
+
+// Former name -> name of today, of the section `section`, as docs/json.md has them under "Old
+// names".
+std::map<std::string, std::string> former_keys(const std::string& section);
 
 }  // namespace tidemark::support

@@ -53,7 +53,7 @@ std::string error_of(const std::string& path) {
     return trace ? "no error" : to_text(trace.error());
 }
 
-const std::string kSample = TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz";
+const std::string kSample = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
 
 }  // namespace
 

@@ -95,9 +95,16 @@ class TraceCursor {
     virtual Result<EventBatch> next() = 0;
 };
 
+struct ExplainedRecord;  // replay/record/explained_record.h
+
 class Trace {
   public:
     virtual ~Trace() = default;
+
+    // What was found out about the run that was recorded (explain_trace); null where nobody asked,
+    // the trace doesn't say enough, or what is replayed is no longer that run. Nothing here looks
+    // into it.
+    virtual const ExplainedRecord* explained_record() const { return nullptr; }
 
     virtual const TraceInfo& info() const = 0;
 

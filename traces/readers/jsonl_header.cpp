@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "traces/readers/line_reader.h"
+
 namespace tidemark {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLongestHeader = std::size_t{4} << 20U;
+constexpr std::size_t kLongestHeader = kLongestLine;
 constexpr std::size_t kDeepestHeader = 64;
 constexpr std::size_t kMostEntries = std::size_t{1} << 20U;
 constexpr std::string_view kExample = R"({"type":"header","version":1,"unit":"ns"})";

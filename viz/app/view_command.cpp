@@ -10,6 +10,8 @@
 #include "core/base/text.h"
 #include "replay/words/arguments.h"
 #include "replay/words/exit_codes.h"
+#include "replay/words/memory_options.h"
+#include "replay/words/trace_files.h"
 #include "viz/headless/still.h"
 #include "viz/model/filter_words.h"
 #include "viz/model/place.h"
@@ -26,17 +28,17 @@ struct Words {
     std::string theme = "dark";
     double scale = 0;
     bool no_cache = false;
+    MemoryOptions memory;
 };
 
 void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
     LoadRequest& load = command.load;
-    arguments.list({"FILES", "", "traces of any format, - or generate:NAME:options"}, load.files);
+    arguments.list({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
+                   load.files);
     arguments.list({"-p,--policy", "P[:k=v,...]",
                     "replay under this policy; may be repeated (default: as recorded)"},
                    load.policies);
-    arguments.bytes({"--memory", "SIZE", "of the simulated device (default: as recorded)"},
-                    load.scenario.memory);
-    arguments.bytes({"--limit", "SIZE", "on reserved memory (default: none)"}, load.scenario.limit);
+    words.memory.declare(arguments);
     arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
                    load.scenario.profile);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
@@ -64,7 +66,7 @@ void declare_looks(Arguments& arguments, ViewCommand& command, Words& words) {
                    command.place);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
-    arguments.text({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
+    arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"},
                    words.size);
     arguments.real(
@@ -152,7 +154,9 @@ Result<void> check(ViewCommand& command, const Words& words) {
                     "--scale", "say 0.75 to 3");
     command.scale = static_cast<float>(words.scale);
     command.dark = words.theme == "dark";
+    TM_ASSIGN(command.load.files, expand_traces(command.load.files));
     command.load.keep = !words.no_cache;
+    words.memory.apply(command.load.scenario);
     TM_TRY(check_views(command));
     if (!command.place.empty()) {
         TM_ASSIGN(const Place place, parse_target(command.place).map_error([](Error error) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "viz/model/site_index.h"
 
@@ -18,15 +19,6 @@ constexpr std::size_t kStep = RankedBits::kStride;
 bool has_outgrown(const History& history, std::size_t known) {
     const std::size_t blocks = history.counts().blocks;
     return blocks > known && (history.complete() || blocks - known > known / 8 + kStep);
-}
-
-// Of 100, with a digit behind the point where there are few.
-std::string percent(std::size_t part, std::size_t whole) {
-    const double share =
-        100 * static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(whole, 1));
-    if (part > 0 && share < 0.1)
-        return "< 0.1 %";
-    return share < 10 ? fmt::format("{:.1f} %", share) : fmt::format("{:.0f} %", share);
 }
 
 }  // namespace
@@ -131,13 +123,18 @@ std::string BlockSearch::text(std::optional<BlockIndex> selected) const {
         return count == 0 ? searching
                           : fmt::format("{} so far, {}", format_count(count), searching);
     }
+    if (count == 0 && filter_.pool && history_)
+        return fmt::format("no block has it: this run has {}",
+                           history_->pools().size() <= 1
+                               ? std::string("pool 0 alone")
+                               : fmt::format("pools 0 to {}", history_->pools().size() - 1));
     if (count == 0)
         return "no block has it";
     if (selected && hits_->contains(*selected))
         return fmt::format("hit {} of {}", format_count(hits_->rank(*selected) + 1),
                            format_count(count));
-    return fmt::format("{} of {} blocks, {}", format_count(count), format_count(hits_->size()),
-                       percent(count, hits_->size()));
+    return fmt::format("{} of {}, {}", format_count(count), format_counted(hits_->size(), "block"),
+                       format_brief_share(count, hits_->size()));
 }
 
 }  // namespace tidemark::viz

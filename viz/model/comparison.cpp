@@ -53,10 +53,10 @@ std::vector<Measurement> history_figures(const History& history) {
         bytes("peak_reserved_bytes", "most memory held from the device", peak(Series::reserved)),
         bytes("peak_allocated_bytes", "most memory granted to live allocations",
               peak(Series::allocated)),
-        bytes("peak_requested_bytes", "most memory the program asked for", peak(Series::requested)),
+        bytes("peak_requested_bytes", "most memory the program requested", peak(Series::requested)),
     };
     figures.push_back({.name = "out_of_memory",
-                       .summary = "requests that were refused",
+                       .summary = "requests that were out of memory",
                        .unit = Unit::count,
                        .better = Better::less,
                        .whole = refused});

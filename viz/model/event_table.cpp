@@ -91,7 +91,7 @@ std::string_view event_kind_text(EventKind kind) {
         case EventKind::free:
             return "- free";
         case EventKind::retire:
-            return "- let go";
+            return "- freed";
         case EventKind::finish:
             return "  finish";
         default:

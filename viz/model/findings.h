@@ -1,10 +1,11 @@
-// Findings: what is worth a look in a run, in words and with the event to go to. What a history
-// shows by itself costs one pass over it; what `advise` says costs many replays of the trace.
+// Findings for the list: what is worth a look in a run, in words and with the event to go
+// to. What is found, and how urgent it is, is replay/findings' business; the words are the
+// report's.
 //
-// Pure and thread-safe; meant for a worker's thread. Strings that come from files are made
-// printable. Texts are a title of one line and a detail of a few sentences, lines parted by '\n'.
+// Thread-safe; meant for a worker's thread.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -15,20 +16,17 @@
 
 namespace tidemark::viz {
 
-// Without a replay: refusals, more allocated than there is, reserved memory close to the limit, a
-// large gap that stays, fragmentation where memory was refused and at the peak, small blocks that
-// hold up segments, lost events. Most urgent first. What is there when it's called is looked at, of
-// a growing history as well. O(events / 64 + live blocks * findings), cancelled: what it has.
+// What the run with that history shows by itself, most urgent first; a growing history as it is
+// now. O(events / 64 + live blocks * findings). Cancelled: nothing.
 std::vector<Finding> findings_of_history(const History& history, const Cancelled& cancelled);
 
-// The words for what `advise` found in the trace with that `info`; most urgent first.
-std::vector<Finding> findings_of_advice(const TraceInfo& info, const Advice& advice);
+// With what `advise` found in the trace with that `info`; `policy` is the run's, as understood.
+std::vector<Finding> findings_of(const History& history, const std::string& policy,
+                                 const TraceInfo& info, const Advice& advice,
+                                 const Cancelled& cancelled);
 
 // Runs `advise` on the trace. Errors: advise's; cancelled, soon after it was.
-Result<std::vector<Finding>> advised_findings(const Trace& trace, const AdviseOptions& options,
-                                              const Cancelled& cancelled);
-
-// Both lists as one, most urgent first, in each weight those with an event first.
-std::vector<Finding> joined_findings(std::vector<Finding> first, std::vector<Finding> second);
+Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,
+                                  const Cancelled& cancelled);
 
 }  // namespace tidemark::viz

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/fullest_event.h"
 #include "viz/model/axis_ticks.h"
 #include "viz/model/place.h"
 
@@ -48,7 +49,7 @@ Result<Position> landmark_position(Place::Landmark landmark, const History* hist
         return camera.extent() - 1;
     if (history == nullptr || history->counts().events == 0)
         return fail(ErrorCode::not_found, "this run has no events with a peak", "go to");
-    EventIndex event = history->peak_event(Series::allocated);
+    EventIndex event = fullest_event(*history);
     if (landmark == Place::Landmark::out_of_memory) {
         TM_ASSIGN(event, first_out_of_memory(*history));
     }
@@ -95,7 +96,7 @@ Result<void> select_block(const Place& place, const History* history, const Came
         if (*place.block >= history->counts().blocks)
             return fail(
                 ErrorCode::not_found,
-                fmt::format("the run has {} blocks", format_count(history->counts().blocks)),
+                fmt::format("the run has {}", format_counted(history->counts().blocks, "block")),
                 "go to block");
         selection.block = *place.block;
         return {};

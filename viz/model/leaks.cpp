@@ -69,8 +69,8 @@ Leaks find_leaks(const History& history, const EventSpan& span, const Filter& fi
 }
 
 std::string leaks_text(const History& history, const Leaks& leaks) {
-    std::string text = fmt::format("{} in {} blocks, allocated in events {} to {} and not let go\n",
-                                   format_bytes(leaks.bytes), format_count(leaks.blocks),
+    std::string text = fmt::format("{} in {}, allocated in events {} to {} and not freed\n",
+                                   format_bytes(leaks.bytes), format_counted(leaks.blocks, "block"),
                                    format_count(leaks.span.begin()), format_count(leaks.span.last));
     for (const LeakGroup& group : leaks.groups)
         text += fmt::format("{}\t{}\tsince event {}\t{}\n", format_bytes(group.bytes),

@@ -245,6 +245,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         if (!result)
             return box_->fail(run, result.error());
         const std::shared_ptr<const History> history = result->history;
+        const std::string policy = result->run.scenario.policy;
         box_->change(run, [&](RunUpdate& update) {
             update.state = ready();
             update.history = history;
@@ -252,8 +253,10 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         });
         if (request_.advises)
             look(choice, *history);
-        if (choice == 0)
+        if (choice == 0) {
+            policy_ = policy;
             history_ = history;
+        }
     }
 
     // What the run shows by itself.
@@ -262,8 +265,6 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         box_->set_findings(run,
                            {LoadState::Phase::loading, 0, "looking for what is worth a look", {}});
         std::vector<Finding> seen = findings_of_history(history, *cancelled_);
-        if (choice == 0)
-            seen_ = seen;
         box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(), std::move(seen));
     }
 
@@ -294,11 +295,12 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
 
     void ask(const Trace& trace, const Cancelled& cancelled) {
         box_->set_findings(first_run_, {LoadState::Phase::loading, 0, kAsking, {}});
-        auto advised = advised_findings(trace, advise_options(), cancelled);
-        if (!advised)
-            return box_->set_findings(first_run_, failed(advised.error()), {},
+        const auto advice = cancellable_advice(trace, advise_options(), cancelled);
+        if (!advice)
+            return box_->set_findings(first_run_, failed(advice.error()), {},
                                       askable(trace.info().event_count));
-        box_->set_findings(first_run_, ready(), joined_findings(seen_, std::move(*advised)));
+        box_->set_findings(first_run_, ready(),
+                           findings_of(*history_, policy_, trace.info(), *advice, cancelled));
     }
 
     // What can't be read again can't be asked about later.
@@ -307,6 +309,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     AdviseOptions advise_options() const {
         AdviseOptions options;
         options.memory = request_.scenario.memory;
+        options.overhead = request_.scenario.overhead;
         options.limit = request_.scenario.limit;
         options.profile = request_.scenario.profile;
         options.progress = [box = box_, run = first_run_](std::uint64_t done, std::uint64_t total) {
@@ -328,7 +331,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     const std::shared_ptr<const Cancelled> cancelled_;
     std::shared_ptr<const Trace> trace_;
     std::shared_ptr<const History> history_;  // of the first run
-    std::vector<Finding> seen_;               // in it, without a replay
+    std::string policy_;                      // it is under, as understood
     std::atomic<std::size_t> open_choices_;   // runs that aren't finished
 };
 

@@ -33,9 +33,9 @@ std::string_view name_of(MarkKind kind) {
         case MarkKind::recorded_out_of_memory:
             return "out of memory when it was recorded";
         case MarkKind::retry:
-            return "caches emptied, device asked again";
+            return "retry: cached memory released";
         case MarkKind::trim:
-            return "the program emptied the caches";
+            return "empty_cache by the program";
         case MarkKind::point:
             return "mark";
         case MarkKind::lost:

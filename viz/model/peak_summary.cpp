@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/fullest_event.h"
+#include "replay/timeline/memory_spans.h"
 #include "replay/timeline/release_units.h"
-#include "viz/model/memory_spans.h"
 #include "viz/model/site_words.h"
 
 namespace tidemark::viz {
@@ -98,10 +99,9 @@ PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
     summary.events = history.counts().events;
     if (summary.events == 0)
         return summary;
-    summary.peak = history.peak_event(Series::allocated);
+    summary.peak = fullest_event(history);
     summary.at_peak = history.values(summary.peak);
-    summary.reserved_peak = history.peak_event(Series::reserved);
-    summary.most_reserved = history.values(summary.reserved_peak)[Series::reserved];
+    summary.most_reserved = summary.at_peak[Series::reserved];
     summary.fragmentation = fragmentation_at(history, summary.peak, cancelled);
     add_holders(history, summary, cancelled);
     summary.refused = find_refused(history);

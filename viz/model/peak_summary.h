@@ -35,10 +35,9 @@ struct RefusedRequest {
 
 struct PeakSummary {
     std::uint64_t events = 0;  // so many there were when this was made
-    EventIndex peak = 0;       // of what is allocated
+    EventIndex peak = 0;       // of what is reserved, where most of it is in use
     SeriesValues at_peak;
-    Bytes fragmentation = 0;       // at the peak: free, beside what is taken
-    EventIndex reserved_peak = 0;  // the most that was ever held
+    Bytes fragmentation = 0;  // at the peak: free, beside what is taken
     Bytes most_reserved = 0;
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders
     bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size

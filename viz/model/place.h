@@ -6,12 +6,11 @@
 // Words, separated by ';', in any order, each at most once:
 //   t=1.2s..1.4s      a stretch of time; t=1.25s a moment; units ns, us, ms, s, m, h
 //   event=100..200    a stretch of events, of their numbers; event=123 one of them
-//   peak, oom         where most is allocated; the first time that memory was out
-//   start, end        the run's
-//   cursor=1.25s      where the cursor is; cursor=#123 at an event
-//   view=timeline     a view to bring up; "timeline+address-map" two
-//   run=0             the run whose blocks are shown
-//   block=#81         a block by its number; block=0x7f.. what lies there at the cursor
+//   peak, oom         the peak of reserved, where most of it is in use; the first time that memory
+//   was out start, end        the run's cursor=1.25s      where the cursor is; cursor=#123 at an
+//   event view=timeline     a view to bring up; "timeline+address-map" two run=0             the
+//   run whose blocks are shown block=#81         a block by its number; block=0x7f.. what lies
+//   there at the cursor
 #pragma once
 
 #include <cstdint>

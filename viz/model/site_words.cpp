@@ -6,24 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "replay/report/text.h"
-
 namespace tidemark::viz {
-
-std::string one_line(std::string_view text, std::size_t most) {
-    // A character has at most four bytes: what lies far beyond needs no look.
-    const bool cut = text.size() > 4 * most;
-    std::string line = printable(cut ? text.substr(0, 4 * most) : text);
-    std::size_t characters = 0;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const bool begins = (static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U;
-        if (begins && ++characters > most) {
-            line.resize(i);
-            return line + "\u2026";
-        }
-    }
-    return cut ? line + "\u2026" : line;
-}
 
 std::string brief_place(std::string_view place) {
     const std::size_t end = std::min(place.find(' '), place.size());

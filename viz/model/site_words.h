@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "replay/analysis/advise_sites.h"
+#include "replay/report/text.h"
 #include "replay/timeline/history.h"
 
 namespace tidemark::viz {
-
-// `text` for one line: printable, and at most `most` characters, the rest an ellipsis. O(length).
-std::string one_line(std::string_view text, std::size_t most = 200);
 
 // A place without its folders: "resnet.py:155 forward". O(length).
 std::string brief_place(std::string_view place);

@@ -54,7 +54,8 @@ constexpr std::array kActions = {
                {alt(Key::left), ctrl('z'), plain(Key::backspace)}},
     ActionInfo{Action::redo, navigate, "Forward", "", {alt(Key::right), ctrl('y')}},
 
-    ActionInfo{Action::peak, go, "The peak", "where most is allocated", {plain('g')}},
+    ActionInfo{
+        Action::peak, go, "The peak", "of reserved memory, where most is in use", {plain('g')}},
     ActionInfo{Action::out_of_memory, go, "Out of memory", "where it happens first", {plain('o')}},
     ActionInfo{Action::prompt,
                go,

@@ -116,9 +116,10 @@ std::string live_words(const ViewedRun& run) {
     const LiveState& live = *run.live;
     if (!live.alive)
         return fmt::format("the program {} has ended", live.process);
-    std::string words = fmt::format(
-        "{} {} events/s, ring {:.0f} %", live.paused ? "paused" : "live",
-        format_count(static_cast<std::uint64_t>(live.events_per_second)), live.ring_share * 100);
+    std::string words =
+        fmt::format("{} {}/s, ring {:.0f} %", live.paused ? "paused" : "live",
+                    format_counted(static_cast<std::uint64_t>(live.events_per_second), "event"),
+                    live.ring_share * 100);
     if (live.dropped > 0)
         words += fmt::format(", {} lost", format_count(live.dropped));
     return words;

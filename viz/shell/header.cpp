@@ -50,10 +50,10 @@ std::string chip_tooltip(const ViewedRun& run) {
     else if (!run.state.doing.empty())
         text += "\n" + run.state.doing;
     if (run.live && run.live->alive)
-        text += fmt::format("\nprocess {}, {} events a second, ring {:.0f} % full, {} lost",
-                            run.live->process,
-                            format_count(static_cast<std::uint64_t>(run.live->events_per_second)),
-                            run.live->ring_share * 100, format_count(run.live->dropped));
+        text += fmt::format(
+            "\nprocess {}, {} a second, ring {:.0f} % full, {} lost", run.live->process,
+            format_counted(static_cast<std::uint64_t>(run.live->events_per_second), "event"),
+            run.live->ring_share * 100, format_count(run.live->dropped));
     for (const std::string& warning : run.warnings)
         text += "\nnote: " + warning;
     return text;

@@ -171,7 +171,7 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
         draw_head(frame);
         draw_notice(canvas, plot_,
                     fmt::format("Drawing the map: {:.0f} %", 100 * tiles_.progress()),
-                    fmt::format("{} blocks", format_count(history_->counts().blocks)));
+                    format_counted(history_->counts().blocks, "block"));
         area.draw_axis();
         return;
     }
@@ -344,7 +344,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
         card.row(paint_->block(tiles_.ground()->classes.of(block)), "size",
                  block.size == block.requested
                      ? format_bytes(block.size)
-                     : fmt::format("{} for {} asked", format_bytes(block.size),
+                     : fmt::format("{} for {} requested", format_bytes(block.size),
                                    format_bytes(block.requested)));
         card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
         card.row(0, "allocated", moment_text(*history_, block.born));

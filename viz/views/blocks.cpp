@@ -149,8 +149,8 @@ class BlocksView final : public View {
         if (!has_instant)
             return "Nothing has happened yet where the cursor is: click further right.";
         if (rows().hidden > 0)
-            return fmt::format("The filter hides all {} blocks: take something out of it.",
-                               format_count(rows().hidden));
+            return fmt::format("The filter hides all {}: take something out of it.",
+                               format_counted(rows().hidden, "block"));
         return frame.selection.measure ? "No block lives in the measured stretch."
                                        : "No block lives at the cursor.";
     }

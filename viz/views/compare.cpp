@@ -221,8 +221,8 @@ class CompareView final : public View {
             words = fmt::format("Reserved memory differs first at event {}.",
                                 format_count(*divergence_->reserved));
         else
-            words = fmt::format("No difference in reserved memory in {} events.",
-                                format_count(divergence_->compared));
+            words = fmt::format("No difference in reserved memory in {}.",
+                                format_counted(divergence_->compared, "event"));
         const std::size_t hidden = compared_.size() - chosen_.size();
         if (hidden > 0)
             words += fmt::format(" {} more {} in the table only.", hidden,

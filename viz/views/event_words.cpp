@@ -14,7 +14,7 @@ void describe_block(const History& history, BlockIndex index, HoverCard& card) {
     const Site& site = history.site(block.site);
     const bool rounded = block.size != block.requested;
     card.row(0, fmt::format("block {}", format_count(index)),
-             rounded ? fmt::format("{}, asked for {}", format_bytes(block.size),
+             rounded ? fmt::format("{}, requested {}", format_bytes(block.size),
                                    format_bytes(block.requested))
                      : format_bytes(block.size));
     card.row(0, "at",

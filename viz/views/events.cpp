@@ -63,8 +63,8 @@ class EventsView final : public View {
     std::string total() const {
         if (!rows_.filtered())
             return format_count(rows_.rows()) + " events";
-        std::string text = fmt::format("{} of {} events", format_count(rows_.rows()),
-                                       format_count(history_->counts().events));
+        std::string text = fmt::format("{} of {}", format_count(rows_.rows()),
+                                       format_counted(history_->counts().events, "event"));
         if (rows_.running())
             text += fmt::format(", {:.0f} % looked at", 100 * rows_.share());
         return text;

@@ -92,8 +92,8 @@ class FindingsView final : public View {
             return "What would need less is not known: " + state.error.what;
         if (run.unadvised_events == 0)
             return {};
-        return fmt::format("What needs less was not asked: for {} events that takes minutes",
-                           format_count(run.unadvised_events));
+        return fmt::format("What needs less was not searched: for {} that takes minutes",
+                           format_counted(run.unadvised_events, "event"));
     }
 
     void draw_list(Frame& frame, const ViewedRun& run, const Box& box) {
@@ -180,7 +180,7 @@ class FindingsView final : public View {
             return fmt::format("Looking for findings failed: {}. {}", state.error.what,
                                state.error.hint);
         if (state.phase == LoadState::Phase::ready)
-            return "Nothing stands out: no refusals, little fragmentation, no lost events.";
+            return "Nothing stands out: never out of memory, little fragmentation, no lost events.";
         if (run.tiers)
             return "What runs over tiers show is not looked through: their lanes and figures are "
                    "in the timeline.";

@@ -113,8 +113,8 @@ class HistoryCurves final : public Curves {
         const auto column = static_cast<std::size_t>(
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
         if (column < columns_.size() && columns_[column].events > 1)
-            card.note(fmt::format("{} events in this pixel; the last one is told",
-                                  format_count(columns_[column].events)));
+            card.note(fmt::format("{} in this pixel; the last one is told",
+                                  format_counted(columns_[column].events, "event")));
         const BlockIndex block = history_->block_at(*event);
         if (block != kNoBlock)
             frame.selection.hot_block = block;

@@ -63,7 +63,7 @@ std::string when_text(const History& history, const Frame& frame) {
         instant_of(history, frame.camera.unit(), frame.selection.cursor);
     if (!instant)
         return "before the first event";
-    return fmt::format("{}, {}", instant->at_peak ? "at the peak" : "at the cursor",
+    return fmt::format("{}, {}", instant->at_peak ? "at the peak of allocated" : "at the cursor",
                        place_text(history, instant->event));
 }
 
@@ -109,7 +109,7 @@ std::string age_text(const History& history, EventIndex born, EventIndex event) 
         return {};
     if (has_times(history))
         return format_duration(history.time(event) - history.time(born));
-    return fmt::format("{} events", format_count(event - born));
+    return format_counted(event - born, "event");
 }
 
 }  // namespace tidemark::viz

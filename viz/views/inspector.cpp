@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/memory_spans.h"
 #include "replay/timeline/release_units.h"
 #include "viz/draw/column_writer.h"
 #include "viz/draw/table.h"
 #include "viz/model/asked.h"
 #include "viz/model/block_story.h"
 #include "viz/model/leaks.h"
-#include "viz/model/memory_spans.h"
 #include "viz/model/moment.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
@@ -180,8 +180,8 @@ class InspectorView final : public View {
             column.figure("blocks allocated",
                           format_count(history_->born_before(end) - history_->born_before(first)));
         if (const Leaks* const leaks = leaks_.answer()) {
-            column.figure("of these not let go", fmt::format("{} in {}", format_bytes(leaks->bytes),
-                                                             format_count(leaks->blocks)));
+            column.figure("of these not freed", fmt::format("{} in {}", format_bytes(leaks->bytes),
+                                                            format_count(leaks->blocks)));
             if (leaks->lost > 0)
                 column.paragraph(
                     fmt::format("{} events are missing in between.", format_count(leaks->lost)),
@@ -198,7 +198,7 @@ class InspectorView final : public View {
             column.paragraph(story_.running()
                                  ? "Looking\u2026"
                                  : "Click a block in the address map or in a table to see its "
-                                   "life, its neighbours and who asked for it.",
+                                   "life, its neighbours and who requested it.",
                              theme.faint_text);
             return;
         }

@@ -67,7 +67,7 @@ class LeaksView final : public View {
 
     std::string total() const {
         const std::string when = measured_
-                                     ? "allocated between the two cursors and not let go"
+                                     ? "allocated between the two cursors and not freed"
                                      : "alive at the end of the run (Shift-drag to measure less)";
         if (leaks_.answer() == nullptr)
             return when;
@@ -87,7 +87,7 @@ class LeaksView final : public View {
         canvas.text_within(
             {line.left + canvas.px(8), line.top + canvas.px(3), line.right, line.bottom},
             fmt::format("{} events are missing in this stretch: some of these blocks may have been "
-                        "let go, and others are not here.",
+                        "freed, and others are not here.",
                         format_count(leaks_.answer()->lost)),
             canvas.theme().text);
         return {box.left, line.bottom, box.right, box.bottom};
@@ -103,7 +103,7 @@ class LeaksView final : public View {
             return cell(leaks, leaks.groups[static_cast<std::size_t>(row)], column);
         };
         content.empty = leaks_.running() ? "Looking\u2026"
-                        : measured_ ? "All that was allocated between the two cursors was let go "
+                        : measured_ ? "All that was allocated between the two cursors was freed "
                                       "before the second one, or the filter hides it."
                                     : "Nothing is alive at the end of the run, or the filter hides "
                                       "it.";
@@ -147,7 +147,7 @@ class LeaksView final : public View {
 }  // namespace
 
 ViewInfo leaks_view() {
-    return {"leaks", "Leaks", "What a stretch allocated and did not let go of, by call stack.",
+    return {"leaks", "Leaks", "What a stretch allocated and did not free, by call stack.",
             ViewPlace::table, [] { return std::unique_ptr<View>(new LeaksView); }};
 }
 

@@ -372,7 +372,7 @@ HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& place, BlockInd
         card.row(0, "allocated", moment_text(*history_, block.born));
         card.row(0, "stream", words_->stream(site.stream));
         if (block.freed <= now_->event)
-            card.note("was let go, the device is not done with it");
+            card.note("was freed, the device is not done with it");
     } else {
         const auto begin = now_->blocks.begin() + bar.first_block;
         const auto after = std::partition_point(

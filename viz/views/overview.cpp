@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "viz/draw/table.h"
 #include "viz/model/peak_summary.h"
@@ -99,7 +100,7 @@ class OverviewView final : public View {
             capacity = std::max(capacity, slot.history->capacity());
             most = std::max(most, slot.summary.most_reserved);
         }
-        return share(most, capacity) >= kLeastOfCapacity ? std::max(capacity, most) : most;
+        return share_of(most, capacity) >= kLeastOfCapacity ? std::max(capacity, most) : most;
     }
 
     void draw_runs(Frame& frame, Writer& writer) {
@@ -155,21 +156,23 @@ class OverviewView final : public View {
         const PeakSummary& summary = slot.summary;
         const Bytes capacity = slot.history->capacity();
         const auto figure = [&](Bytes bytes) {
-            return capacity == 0 ? format_bytes(bytes)
-                                 : fmt::format("{}, {} of {}", format_bytes(bytes),
-                                               percent(bytes, capacity), format_bytes(capacity));
+            return capacity == 0
+                       ? format_bytes(bytes)
+                       : fmt::format("{}, {} of {}", format_bytes(bytes),
+                                     format_brief_share(bytes, capacity), format_bytes(capacity));
         };
         const Bytes reserved = summary.at_peak[Series::reserved];
         const Bytes allocated = summary.at_peak[Series::allocated];
         const Bytes requested = summary.at_peak[Series::requested];
-        writer.bar("reserved", theme.reserved, share(reserved, scale), figure(reserved));
-        writer.bar("allocated", theme.allocated, share(allocated, scale), figure(allocated));
-        writer.bar("requested", theme.requested, share(requested, scale), figure(requested));
+        writer.bar("reserved", theme.reserved, share_of(reserved, scale), figure(reserved));
+        writer.bar("allocated", theme.allocated, share_of(allocated, scale), figure(allocated));
+        writer.bar("requested", theme.requested, share_of(requested, scale), figure(requested));
         if (is_short(frame.session))
             return;
         writer.words(gap_words(summary), theme.faint_text);
         const std::string when =
-            "Peak of what is allocated: " + moment(*slot.history, summary.peak) + ". Show it";
+            "Peak of what is reserved, at its fullest: " + moment(*slot.history, summary.peak) +
+            ". Show it";
         draw_link(frame, writer, when, *slot.history, summary.peak);
     }
 
@@ -178,16 +181,16 @@ class OverviewView final : public View {
         const Bytes reserved = summary.at_peak[Series::reserved];
         const Bytes allocated = summary.at_peak[Series::allocated];
         const Bytes requested = summary.at_peak[Series::requested];
-        const Bytes idle = reserved - std::min(reserved, allocated);
+        const Bytes active = summary.at_peak[Series::active];
+        const Bytes free = reserved - std::min(reserved, active);
+        const Bytes fragmented = std::min(summary.fragmentation, free);
         std::string words = fmt::format(
-            "{} of the reserved memory lies idle ({}), {} of that in "
-            "fragments between blocks; {} is lost to rounding.",
-            format_bytes(idle), percent(idle, reserved),
-            format_bytes(std::min(summary.fragmentation, idle)),
-            format_bytes(allocated - std::min(allocated, requested)));
-        if (summary.most_reserved > reserved)
-            words +=
-                fmt::format(" At most {} were ever reserved.", format_bytes(summary.most_reserved));
+            "{} of the reserved memory is free ({}): {} fragmentation between blocks, {} cached in "
+            "whole segments. {} is lost to rounding.",
+            format_bytes(free), format_brief_share(free, reserved), format_bytes(fragmented),
+            format_bytes(free - fragmented), format_bytes(active - std::min(active, requested)));
+        if (active > allocated)
+            words += fmt::format(" {} waits for other streams.", format_bytes(active - allocated));
         return words;
     }
 
@@ -222,11 +225,11 @@ class OverviewView final : public View {
         for (const TierSpacePeak& space : run.spaces) {
             if (!writer.has_room(1))
                 return;
-            writer.bar(
-                to_text(space.space), colour_of(theme, space.space.tier),
-                share(space.peak, space.capacity),
-                fmt::format("{}, {} of {}", format_bytes(space.peak),
-                            percent(space.peak, space.capacity), format_bytes(space.capacity)));
+            writer.bar(to_text(space.space), colour_of(theme, space.space.tier),
+                       share_of(space.peak, space.capacity),
+                       fmt::format("{}, {} of {}", format_bytes(space.peak),
+                                   format_brief_share(space.peak, space.capacity),
+                                   format_bytes(space.capacity)));
         }
         writer.words(fmt::format("{} long, {:.2f} times what it takes with unlimited GPU memory; "
                                  "stalls of {} altogether.",
@@ -239,8 +242,9 @@ class OverviewView final : public View {
                                  run.hit_ratio() * 100),
                      theme.faint_text);
         if (run.out_of_memory > 0)
-            writer.words(fmt::format("{} allocations or kernels could not be served.",
-                                     format_count(run.out_of_memory)),
+            writer.words(fmt::format("{} could not be served.",
+                                     format_counted(run.out_of_memory, "allocation or kernel",
+                                                    "allocations or kernels")),
                          theme.problem);
     }
 
@@ -287,15 +291,16 @@ class OverviewView final : public View {
         const float right = row.right - canvas.px(Writer::kFigureWidth);
         const Box bar{row.left, row.top + 1, right, row.bottom - 2};
         canvas.fill(bar, mix(theme.ground, theme.text, 0.05));
-        const auto part = static_cast<float>(std::clamp(share(holder.bytes, all), 0.0, 1.0));
+        const auto part = static_cast<float>(std::clamp(share_of(holder.bytes, all), 0.0, 1.0));
         canvas.fill({bar.left, bar.top, bar.left + std::round(bar.width() * part), bar.bottom},
                     mix(theme.ground, theme.allocated, 0.55));
         canvas.text_within({bar.left + canvas.px(8), bar.top, bar.right - canvas.px(8), bar.bottom},
                            holder.name, theme.text);
         canvas.text_within(
             {right + canvas.px(12), row.top, row.right, row.bottom},
-            fmt::format("{}, {}, {} {}", format_bytes(holder.bytes), percent(holder.bytes, all),
-                        format_count(holder.blocks), holder.blocks == 1 ? "block" : "blocks"),
+            fmt::format("{}, {}, {} {}", format_bytes(holder.bytes),
+                        format_brief_share(holder.bytes, all), format_count(holder.blocks),
+                        holder.blocks == 1 ? "block" : "blocks"),
             theme.text);
     }
 
@@ -344,7 +349,7 @@ class OverviewView final : public View {
         writer.skip(2);
         if (findings.empty())
             writer.words(state.phase == LoadState::Phase::ready
-                             ? "Nothing stands out: no refusals, little fragmentation."
+                             ? "Nothing stands out: never out of memory, little fragmentation."
                              : state.doing + "\u2026",
                          theme.faint_text);
         const std::size_t count = std::min(findings.size(), kMostFindings);

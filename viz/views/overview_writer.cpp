@@ -11,17 +11,6 @@
 
 namespace tidemark::viz {
 
-double share(Bytes part, Bytes whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::string percent(Bytes part, Bytes whole) {
-    const double value = share(part, whole) * 100;
-    if (part > 0 && value < 0.1)
-        return "< 0.1 %";
-    return fmt::format("{:.{}f} %", value, part > 0 && value < 10 ? 1 : 0);
-}
-
 float Writer::line() const {
     return std::ceil(canvas.line_height() * 1.4F);
 }

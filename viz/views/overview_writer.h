@@ -9,12 +9,6 @@
 
 namespace tidemark::viz {
 
-// 0 to 1; of nothing it is 0.
-double share(Bytes part, Bytes whole);
-
-// "25 %", "4.1 %", "< 0.1 %".
-std::string percent(Bytes part, Bytes whole);
-
 struct Writer {
     static constexpr float kNameWidth = 92;     // points for the names before bars
     static constexpr float kFigureWidth = 230;  // and the figures behind them

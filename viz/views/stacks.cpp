@@ -75,8 +75,8 @@ class StacksView final : public View {
         const StackTotals* const totals = totals_.answer();
         if (totals_.running() || totals == nullptr)
             return totals_.running() ? "adding up\u2026" : "";
-        std::string text = fmt::format("{} in {} blocks", format_bytes(totals->bytes()),
-                                       format_count(totals->blocks()));
+        std::string text = fmt::format("{} in {}", format_bytes(totals->bytes()),
+                                       format_counted(totals->blocks(), "block"));
         if (choice_ == Choice::allocated || choice_ == Choice::growth)
             text += frame.selection.measure ? " between the two cursors" : " over the whole run";
         else if (choice_ == Choice::cursor)
@@ -293,7 +293,7 @@ class StacksView final : public View {
         text += fmt::format("\n{}, {} of all", format_bytes(bar.bytes),
                             share_text(bar.bytes, totals.bytes()));
         if (bar.merged == 0) {
-            text += fmt::format(" in {} blocks", format_count(node.blocks));
+            text += fmt::format(" in {}", format_counted(node.blocks, "block"));
             if (node.own > 0 && node.own < node.bytes)
                 text += fmt::format("\n{} of it right here", format_bytes(node.own));
         }
@@ -327,8 +327,8 @@ class StacksView final : public View {
         if (!touch.hovered)
             return;
         const PlaceTotals& place = totals.places[static_cast<std::size_t>(*touch.hovered)];
-        std::string text = fmt::format("{}\n{} in {} blocks", place.name, format_bytes(place.bytes),
-                                       format_count(place.blocks));
+        std::string text = fmt::format("{}\n{} in {}", place.name, format_bytes(place.bytes),
+                                       format_counted(place.blocks, "block"));
         frame.selection.described = text;
         for (const std::string& at : words_->frames(place.stack))
             frame.selection.described += "\n  " + at;

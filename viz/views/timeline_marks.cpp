@@ -27,9 +27,9 @@ struct MarkLook {
 // Drawn in this order: the gravest last, over the others.
 constexpr MarkLook kLooks[] = {
     {MarkKind::point, "*", "mark", "marks", &Theme::accent, false},
-    {MarkKind::trim, "T", "caches emptied by the program", "times caches emptied by the program",
+    {MarkKind::trim, "T", "empty_cache by the program", "times empty_cache by the program",
      &Theme::faint_text, false},
-    {MarkKind::retry, "R", "retry: caches emptied, the device asked again", "retries",
+    {MarkKind::retry, "R", "retry: cached memory released, the device tried again", "retries",
      &Theme::warning, false},
     {MarkKind::lost, "?", "events lost", "losses of events", &Theme::warning, true},
     {MarkKind::recorded_out_of_memory, "!", "out of memory when it was recorded",
@@ -44,7 +44,7 @@ std::string title_of(const MarkLook& look, const MergedRange& range, const Histo
     if (look.kind == MarkKind::point)
         return std::string(history.strings()[mark.name]);
     if (look.kind == MarkKind::lost)
-        return fmt::format("{} events lost: the program was too fast", format_count(mark.size));
+        return fmt::format("{} lost: the program was too fast", format_counted(mark.size, "event"));
     return std::string(look.one);
 }
 
@@ -56,7 +56,7 @@ void describe(const Frame& frame, const TimeArea& area, const History& history,
     const bool refused =
         look.kind == MarkKind::out_of_memory || look.kind == MarkKind::recorded_out_of_memory;
     if (refused)
-        card.row(0, range.count > 1 ? "the first asked for" : "asked for", format_bytes(mark.size));
+        card.row(0, range.count > 1 ? "the first requested" : "requested", format_bytes(mark.size));
     card.row(0, range.count > 1 ? "first at" : "at", position_words(frame, area, range.begin));
     if (range.count > 1)
         card.row(0, "last at", position_words(frame, area, range.end));

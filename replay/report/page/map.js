@@ -120,7 +120,7 @@ class MapChart {
     if (taken > 0) {
       text += '\n' + (taken * 100).toFixed(0) + ' % taken, most by ' +
           (map.classes[kind & ~kWaiting] || ['?'])[0];
-      if (kind & kWaiting) text += ', let go but awaited by the device';
+      if (kind & kWaiting) text += ', freed but awaited by the device';
     } else {
       text += '\n' + (planes[cells + cell] ? 'reserved, free' : 'no memory here');
     }

@@ -4,7 +4,7 @@ const kCurves = {
   reserved: 'Reserved',
   active: 'Waiting for the device',
   allocated: 'Allocated',
-  requested: 'Asked for',
+  requested: 'Requested',
 };
 
 function element(id) {

@@ -106,11 +106,8 @@ TEST_CASE("the shipped profile is the H200's") {
 }
 
 TEST_CASE("the shipped profile costs what was measured, at every measured size") {
-    std::ifstream file(TIDEMARK_SOURCE_DIR "/../shared/device/h200-memory-operations.jsonl");
-    if (!file) {
-        WARN("skipped: shared/device/h200-memory-operations.jsonl is missing");
-        return;
-    }
+    std::ifstream file(TIDEMARK_SOURCE_DIR "/tests/backends/sim/h200-memory-operations.jsonl");
+    REQUIRE(file);
     const std::map<std::string, DeviceCall> calls = {
         {"cudaMalloc", DeviceCall::malloc},
         {"cudaFree", DeviceCall::free},

@@ -36,8 +36,7 @@ TopologyQuestion question_about(const FakeRoot& root) {
             .cuda_library = "/no/such/libcuda.so",
             .nvml_library = "/no/such/libnvidia-ml.so",
             .numa_library = "/no/such/libnuma.so",
-            .python = {.program = root.path() + "/bin/python3"},
-            .cupti = {}};
+            .python = {.program = root.path() + "/bin/python3"}};
 }
 
 }  // namespace
@@ -122,8 +121,7 @@ TEST_CASE("Python tells its version and the packages, under each of their names"
     FakeRoot root;
     root.put_program("/python",
                      "#!/bin/sh\nprintf 'python\\t3.12.1\\npackage\\ttorch\\t2.11.0+cu130\\n'\n"
-                     "printf 'package\\tnumba-cuda\\t0.20\\npackage\\tcupy-cuda13x\\t14.0\\n'\n"
-                     "printf 'cupti\\t/x/libcupti.so.13\\n'");
+                     "printf 'package\\trmm-tools\\t0.20\\npackage\\trmm-cu13\\t26.2\\n'\n");
 
     const Result<PythonFacts> facts = ask_python({.program = root.path() + "/python"});
 
@@ -131,9 +129,7 @@ TEST_CASE("Python tells its version and the packages, under each of their names"
     CHECK(facts->version == "3.12.1");
     REQUIRE(facts->find("torch"));
     CHECK(facts->find("torch")->version == "2.11.0+cu130");
-    CHECK(facts->find("cupy")->name == "cupy-cuda13x");
-    CHECK(facts->find("numba") == nullptr);  // numba-cuda is a package of its own
-    CHECK(facts->cupti == "/x/libcupti.so.13");
+    CHECK(facts->find("rmm")->name == "rmm-cu13");  // rmm-tools is a package of its own
 }
 
 TEST_CASE("a Python that is none, or hangs, is told as such", "[topology]") {
@@ -169,23 +165,6 @@ TEST_CASE("a module in the working folder does not stand in for Python's own", "
 
     std::filesystem::current_path(before);
     CHECK(facts.has_value() == at_home.has_value());
-}
-
-TEST_CASE("CUPTI is looked for in toolkits and with Python, and what is none is told",
-          "[topology]") {
-    FakeRoot root;
-    CHECK(find_cupti({}).error().code == ErrorCode::not_found);
-    CHECK(find_cupti({.toolkits = {root.path() + "/cuda"}}).error().code == ErrorCode::not_found);
-
-    root.put("/cuda/extras/CUPTI/lib64/libcupti.so", "no library");
-    const Result<CuptiFacts> broken =
-        find_cupti({.names = {"libno-such-cupti.so"}, .toolkits = {root.path() + "/cuda"}});
-    CHECK(broken.error().what == "it cannot be loaded");
-    CHECK(broken.error().where == root.path() + "/cuda/extras/CUPTI/lib64/libcupti.so");
-
-    const Result<CuptiFacts> other = find_cupti({.names = {"libc.so.6"}});
-    CHECK(other.error().code == ErrorCode::not_found);  // loadable, and no CUPTI
-    CHECK(find_cupti({.first = "/no/such/libcupti.so"}).error().where == "/no/such/libcupti.so");
 }
 
 namespace {
@@ -260,7 +239,6 @@ TEST_CASE("a machine without anything is described without anything", "[topology
     CHECK_FALSE(found.numa_obstacle);  // one node needs nothing
     CHECK(found.cuda.error().code == ErrorCode::not_found);
     CHECK(found.nvml.error().code == ErrorCode::unsupported);
-    CHECK(found.cupti.error().code == ErrorCode::not_found);
     CHECK(found.python.error().code == ErrorCode::not_found);
 }
 

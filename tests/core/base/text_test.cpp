@@ -60,6 +60,40 @@ TEST_CASE("what is not a size is refused with the text and a hint", "[base][text
     CHECK_FALSE(size.error().hint.empty());
 }
 
+TEST_CASE("a typed size with a bare letter says which unit it was taken for", "[base][text]") {
+    CHECK(parse_typed_size("80G")->bytes == 80_GiB);
+    CHECK(parse_typed_size("80G")->note == "80G taken as 80 GiB");
+    CHECK(parse_typed_size("1.5 t")->note == "1.5 t taken as 1.5 TiB");
+    const std::string_view sure =
+        GENERATE(as<std::string_view>{}, "80GB", "80gb", "80Gb", "80GiB", "80gib", "512B", "0");
+    CAPTURE(sure);
+    CHECK(parse_typed_size(sure)->note.empty());
+    CHECK(parse_typed_size(sure)->bytes == parse_bytes(sure));
+}
+
+TEST_CASE("a typed size without a unit is bytes only where it can be", "[base][text]") {
+    CHECK(parse_typed_size("85899345920")->bytes == 80_GiB);
+    CHECK(parse_typed_size("1048576")->bytes == 1_MiB);
+    const Result<TypedSize> size = parse_typed_size("80");
+    REQUIRE_FALSE(size);
+    CHECK(size.error().what == "'80' has no unit");
+    CHECK(size.error().hint == "80GiB? Bytes are written as 80B");
+    CHECK_FALSE(parse_typed_size("1048575"));
+    CHECK_FALSE(parse_typed_size("80X"));
+}
+
+TEST_CASE("counted things have their plural only when there are several", "[base][text]") {
+    CHECK(format_counted(1, "segment") == "1 segment");
+    CHECK(format_counted(0, "segment") == "0 segments");
+    CHECK(format_counted(12345, "segment") == "12,345 segments");
+    CHECK(format_counted(2, "retry", "retries") == "2 retries");
+    CHECK(format_times(1) == "once");
+    CHECK(format_times(2000) == "2,000 times");
+    CHECK(format_percent(0.248) == "24.8 %");
+    CHECK(share_of(1, 0) == 0);
+    CHECK(share_of(1, 4) == 0.25);
+}
+
 TEST_CASE("a refusal shows only the beginning of a long text", "[base][text]") {
     const std::string text(1'000'000, 'x');
 

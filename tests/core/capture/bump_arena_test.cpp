@@ -51,7 +51,7 @@ TEST_CASE("a refusal says what was asked for, and how much of how much was used"
     REQUIRE_FALSE(full);
     CHECK(full.error() == ArenaFull{4096, 512, 1024});
     CHECK(to_error(full.error()).what ==
-          "the arena is full: 4096 bytes asked for, 512 of 1024 used");
+          "the arena is full: 4096 bytes requested, 512 of 1024 used");
     CHECK(arena.high_water() == 512);
     CHECK(must_allocate(arena, 512) == kBase + 512);
 }

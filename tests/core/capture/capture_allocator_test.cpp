@@ -193,7 +193,7 @@ TEST_CASE("an arena that is too small says what was asked for, used and there") 
         });
     REQUIRE_FALSE(failed);
     CHECK(failed.error().hint ==
-          "the arena is full: 3145728 bytes asked for, 1048576 of 2097152 used");
+          "the arena is full: 3145728 bytes requested, 1048576 of 2097152 used");
     CHECK(bench.allocator.stats().out_of_memory == 1);
 }
 

@@ -2,11 +2,10 @@
 #include "replay/analysis/advise.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <catch2/catch.hpp>
 
-#include "replay/analysis/explained_trace.h"
+#include "replay/record/explained_trace.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
@@ -23,7 +22,7 @@ std::unique_ptr<Trace> open(const std::string& name) {
 }
 
 std::string sample(const char* name) {
-    return std::string(TIDEMARK_SOURCE_DIR "/traces/samples/") + name;
+    return std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + name;
 }
 
 bool mentions(const std::vector<std::string>& sentences, std::string_view part) {
@@ -106,14 +105,19 @@ TEST_CASE("events keep their numbers where refused requests are asked again", "[
 }
 
 TEST_CASE("a limit that was inferred is kept to, unless another is given", "[advise]") {
+    constexpr std::uint64_t kSegment = 0x7f0000000000;
     TraceInfo info;
-    info.metadata.emplace_back(kInferredLimit, "104857600");
-    info.metadata.emplace_back(kRecordedPeak, "62914560");
-    const VectorTrace trace = TraceBuilder().allocate(0, 60_MiB).allocate(1, 50_MiB).build(info);
+    info.format = "torch-snapshot";
+    TraceBuilder builder;
+    builder.segment(EventKind::segment_alloc, kSegment, 60_MiB).allocate(0, 60_MiB, kSegment);
+    builder.add({.size = 50_MiB, .address = 1_GiB, .kind = EventKind::out_of_memory});
+    const auto explained =
+        explain_trace(std::make_unique<VectorTrace>(builder.build(info)), {}).value();
+    const Trace& trace = *explained;
     const Advice inferred = tidemark::advise(trace, {.budget = 5}).value();
     const Advice given = tidemark::advise(trace, {.limit = 200_MiB, .budget = 5}).value();
 
-    CHECK(inferred.limit == 100_MiB);
+    CHECK(inferred.limit == 64_MiB);
     CHECK(inferred.limit_is_inferred);
     CHECK(inferred.recorded_peak == 60_MiB);
     CHECK(inferred.search.before.result.refusals() == 1);
@@ -151,12 +155,7 @@ TEST_CASE("the longer the trace the fewer settings are tried", "[advise]") {
 }
 
 TEST_CASE("stacks of a real run name lines of the model", "[advise]") {
-    const std::string path = TIDEMARK_SOURCE_DIR "/../shared/traces/torch/resnet-frames.pickle.xz";
-    if (!std::filesystem::exists(path)) {
-        WARN("skipped: " << path << " is not here");
-        return;
-    }
-    const auto trace = open(path);
+    const auto trace = open(sample("resnet-frames.pickle.xz"));
     const Advice advice = tidemark::advise(*trace, {.budget = 20}).value();
 
     CHECK(advice.has_stacks);

@@ -98,6 +98,13 @@ TEST_CASE("several nodes that cannot be placed on say what is missing", "[doctor
     CHECK(finding(machine, "numa").hint == "install libnuma");
 }
 
+TEST_CASE("every capability says what this version does with it", "[doctor]") {
+    for (const Finding& each : diagnose(full_machine()))
+        CHECK_FALSE(says(std::string(each.use), "not used"));
+    for (const char* unused : {"cupy", "numba", "cupti", "ipc", "shared-handles"})
+        CHECK_FALSE(check_capability_name(unused));
+}
+
 TEST_CASE("names of capabilities are checked, and a near miss is met", "[doctor]") {
     for (const std::string_view name : capability_names())
         CHECK(check_capability_name(name));

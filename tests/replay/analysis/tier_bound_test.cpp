@@ -356,18 +356,14 @@ TEST_CASE("no policy moves fewer bytes than the bound on generated traces", "[ti
 }
 
 TEST_CASE("no policy moves fewer bytes than the bound on real traces", "[tiers][bound]") {
-    const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/../shared/traces/uses";
-    if (!std::filesystem::exists(folder)) {
-        WARN("skipped: the real traces are not here");
-        return;
-    }
+    const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/traces/samples/uses";
     check_policies(program_of((folder / "query.jsonl.xz").string()), 60, 1.5);
     check_policies(program_of((folder / "serve.jsonl.xz").string()), 60, 1.05);
 }
 
 TEST_CASE("no policy moves fewer bytes than the bound on any real trace and size",
           "[tiers][bound][.long]") {
-    const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/../shared/traces/uses";
+    const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/traces/samples/uses";
     for (const std::string name : {"gpt_activations", "gpt_var", "resnet", "query", "serve"}) {
         const TierProgram program = program_of((folder / (name + ".jsonl.xz")).string());
         for (const Bytes percent : {80U, 60U, 40U, 20U}) {

@@ -45,7 +45,7 @@ TEST_CASE("a verdict names the best, what it saves and what is left to save", "[
     CHECK(
         verdict(made, true) ==
         "best-fit would have peaked at 69.0 GiB, 4.2 % below torch (72.0 GiB); the program itself "
-        "asked for 66.0 GiB at most, so no policy could save more than another 4.3 %");
+        "requested 66.0 GiB at most, so no policy could save more than another 4.3 %");
     CHECK(recommended(made, true) == &made[0]);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a verdict says so when nothing peaks lower", "[compare]") {
     const auto made = rows({{"torch", 72_GiB}, {"buddy", 78_GiB}}, 0, 66_GiB);
     CHECK(verdict(made, true) ==
           "nothing here is worth changing: none would have peaked below torch (72.0 GiB); the "
-          "program itself asked for 66.0 GiB at most, so no policy could save more than another "
+          "program itself requested 66.0 GiB at most, so no policy could save more than another "
           "8.3 %");
     CHECK(recommended(made, true) == &made[0]);
 }
@@ -62,7 +62,7 @@ TEST_CASE("a policy that ties with the baseline is no reason to change", "[compa
     const auto made = rows({{"best-fit", 72_GiB}, {"torch", 72_GiB}}, 1, 72_GiB);
     CHECK(verdict(made, true) ==
           "nothing here is worth changing: none would have peaked below torch (72.0 GiB); the "
-          "program itself asked for 72.0 GiB at most, so there is next to nothing left to save");
+          "program itself requested 72.0 GiB at most, so there is next to nothing left to save");
     CHECK(recommended(made, true) == &made[1]);
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a saving of less than a hundredth is not worth a change", "[compare]"
     const auto made = rows({{"best-fit", 71_GiB + 512_MiB}, {"torch", 72_GiB}}, 1, 66_GiB);
     CHECK(verdict(made, true) ==
           "nothing here is worth changing: the best, best-fit, would have peaked at 71.5 GiB, less "
-          "than 1 % below torch (72.0 GiB); the program itself asked for 66.0 GiB at most, so no "
+          "than 1 % below torch (72.0 GiB); the program itself requested 66.0 GiB at most, so no "
           "policy could save more than another 7.7 %");
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a low peak that costs too much time is mentioned, not recommended", "
     CHECK(
         verdict(made, true) ==
         "best-fit would have peaked at 69.0 GiB, 4.2 % below torch (72.0 GiB); the program itself "
-        "asked for 66.0 GiB at most, so no policy could save more than another 4.3 %; "
+        "requested 66.0 GiB at most, so no policy could save more than another 4.3 %; "
         "cuda-malloc would peak lower (67.0 GiB), but cost 400 ms in calls of the device and "
         "waits (torch: 5.00 ms)");
     CHECK(recommended(made, false) == &made[2]);  // untimed: twice torch's time is the limit
@@ -103,7 +103,7 @@ TEST_CASE("a policy that runs where the baseline does not is worth any price", "
     CHECK(recommended(made, true) == &made[0]);
     CHECK(verdict(made, true) ==
           "torch ran out of memory 3 times; cuda-malloc did not, and peaked at 67.0 GiB; the "
-          "program itself asked for 66.0 GiB at most, so no policy could save more than another "
+          "program itself requested 66.0 GiB at most, so no policy could save more than another "
           "1.5 %; out of memory: bump (9 times)");
 }
 
@@ -112,27 +112,27 @@ TEST_CASE("when all run out of memory the verdict tells whether any policy could
     const auto made = rows({{"best-fit", 79_GiB, 1}, {"torch", 79_GiB, 3}}, 1, 66_GiB);
     CHECK(recommended(made, true) == nullptr);
     CHECK(verdict(made, true) ==
-          "every policy ran out of memory, best-fit least (once); the program never asked for more "
+          "every policy ran out of memory, best-fit least (once); the program never requested more "
           "than 66.0 GiB of 80.0 GiB at once");
     const auto hopeless = rows({{"best-fit", 79_GiB, 1}, {"torch", 79_GiB, 3}}, 1, 90_GiB);
     CHECK(verdict(hopeless, true) ==
-          "every policy ran out of memory, best-fit least (once); the program asked for 90.0 GiB "
+          "every policy ran out of memory, best-fit least (once); the program requested 90.0 GiB "
           "at once, more than the 80.0 GiB there are: no policy can help");
 }
 
 TEST_CASE("a single policy is described, not compared", "[compare]") {
     CHECK(verdict(rows({{"torch", 72_GiB}}, 0, 66_GiB), true) ==
-          "torch would have peaked at 72.0 GiB; the program itself asked for 66.0 GiB at most, so "
+          "torch would have peaked at 72.0 GiB; the program itself requested 66.0 GiB at most, so "
           "no policy could save more than another 8.3 %");
     CHECK(verdict(rows({{"torch", 72_GiB, 2}}, 0, 66_GiB), true) ==
-          "torch ran out of memory 2 times; the program never asked for more than 66.0 GiB of 80.0 "
+          "torch ran out of memory 2 times; the program never requested more than 66.0 GiB of 80.0 "
           "GiB at once");
 }
 
 TEST_CASE("a run that reserves nothing divides by nothing", "[compare]") {
     CHECK(verdict(rows({{"best-fit", 0}, {"torch", 0}}, 1, 0), true) ==
           "nothing here is worth changing: none would have peaked below torch (0 B); the program "
-          "itself asked for 0 B at most, so there is next to nothing left to save");
+          "itself requested 0 B at most, so there is next to nothing left to save");
 }
 
 ComparisonTotal total(const char* label, double overhead, double change, Nanoseconds driver,
@@ -155,21 +155,21 @@ TEST_CASE("a verdict over traces speaks of ratios", "[compare]") {
     CHECK(recommended(totals, true) == &totals[1]);
     CHECK(verdict(totals, 3, true) ==
           "over 3 traces best-fit would have peaked 16.0 % below torch (1.050 and 1.250 times what "
-          "the programs asked for); cuda-malloc would peak lower (1.010), but cost 500 ms in calls "
+          "the programs requested); cuda-malloc would peak lower (1.010), but cost 500 ms in calls "
           "of the device and waits (torch: 5.00 ms)");
 
     std::vector<ComparisonTotal> alike{total("torch", 1.25, 0, 5), total("buddy", 1.4, 0.12, 5)};
     alike[0].baseline = true;
     CHECK(verdict(alike, 2, true) ==
           "nothing here is worth changing: over 2 traces torch peaked at 1.250 times what the "
-          "programs asked for, and nothing lower by 1 % or more");
+          "programs requested, and nothing lower by 1 % or more");
 
     std::vector<ComparisonTotal> refused{total("best-fit", 1.1, 0, 5),
                                          total("torch", 1.2, 0, 5, 1)};
     refused[1].baseline = true;
     CHECK(verdict(refused, 2, true) ==
           "torch ran out of memory on 1 of 2 traces; best-fit on none, and peaked at 1.100 times "
-          "what the programs asked for");
+          "what the programs requested");
 
     std::vector<ComparisonTotal> none{total("best-fit", 1.1, 0, 5, 1),
                                       total("torch", 1.2, 0, 5, 2)};

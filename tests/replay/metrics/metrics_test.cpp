@@ -56,6 +56,19 @@ TEST_CASE("fragmentation at the peak is that of the peak's event", "[metrics]") 
     CHECK(figure(*peaks, "overhead_ratio").real == Approx(400.0 / 75));
 }
 
+TEST_CASE("fragmentation at the peak is taken where most of it is in use", "[metrics]") {
+    std::vector<Step> steps = kSteps;
+    steps.insert(steps.begin() + 3,
+                 {.time = 30, .reserved = 400, .allocated = 80, .active = 300, .requested = 75});
+    for (std::size_t batch = 1; batch <= steps.size(); ++batch) {
+        const auto peaks = make_metric("peaks", timed_info());
+        show(*peaks, steps, batch);
+        CHECK(figure(*peaks, "peak_reserved_event").whole == 2);
+        CHECK(figure(*peaks, "peak_fullest_event").whole == 3);
+        CHECK(figure(*peaks, "external_fragmentation_at_peak").real == Approx(1.0 - 300.0 / 400));
+    }
+}
+
 TEST_CASE("a run without events has no fragmentation and no overhead", "[metrics]") {
     const auto peaks = make_metric("peaks", timed_info());
     CHECK(figure(*peaks, "peak_reserved_bytes").whole == 0);

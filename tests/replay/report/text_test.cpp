@@ -1,6 +1,9 @@
 // Words of reports: printable strings, figures in their units, and groups that miss no metric.
 #include "replay/report/text.h"
 
+#include <numeric>
+#include <sstream>
+
 #include <catch2/catch.hpp>
 
 using namespace tidemark;
@@ -87,4 +90,61 @@ TEST_CASE("a file's oddities become notes", "[report]") {
     CHECK(trace_notes(info) ==
           "note: 1 event freed twice\nnote: 3 events allocated with size 0\n"
           "note: the file was cut off\n");
+}
+
+namespace {
+
+// A bin for zeros and one for each of `powers` powers of two, each with one allocation.
+Histogram powers_of_two(std::size_t powers) {
+    Histogram bins{{0, 1, 1}};
+    for (std::size_t i = 0; i < powers; ++i)
+        bins.push_back({std::uint64_t{1} << i, 1, 1});
+    return bins;
+}
+
+// The counts of the lines between `title` and the next empty line.
+std::vector<std::uint64_t> counts_below(const std::string& text, const std::string& title) {
+    std::istringstream lines(text.substr(text.find(title)));
+    std::string line;
+    std::getline(lines, line);
+    std::vector<std::uint64_t> counts;
+    while (std::getline(lines, line) && !line.empty()) {
+        const std::size_t bar = line.find_last_not_of(" #");
+        const std::size_t bytes = line.rfind(' ', line.rfind(' ', bar) - 1);
+        const std::size_t end = line.find_last_not_of(' ', bytes) + 1;
+        counts.push_back(std::stoull(line.substr(line.rfind(' ', end - 1) + 1, end)));
+    }
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("a histogram of any width fits a screen, and loses nothing", "[report]") {
+    for (const std::size_t powers : {1U, 15U, 16U, 31U, 32U, 33U, 41U, 64U}) {
+        TraceInfo info;
+        info.duration = 1;
+        TraceSummary summary;
+        summary.sizes = summary.lifetime_events = summary.lifetime_times = powers_of_two(powers);
+        const std::string text = trace_text("x", info, summary);
+        for (const char* title : {"size from", "lives for events", "lives for "}) {
+            INFO(powers << ": " << title << "\n" << text);
+            const std::vector<std::uint64_t> counts = counts_below(text, title);
+            CHECK(counts.size() <= 16);
+            CHECK(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) == powers + 1);
+        }
+    }
+}
+
+TEST_CASE("names of any length make lines that can be read", "[report]") {
+    const std::string name(1U << 20U, 'n');
+    TraceInfo info;
+    info.format = info.source = name;
+    info.devices.push_back({.name = name});
+    info.settings = {{name, name}};
+    info.warnings = {name};
+    TraceSummary summary;
+    summary.ranges = {{name, 1}};
+    CHECK(trace_text("x", info, summary).size() < 5000);
+    CHECK(one_line("größe", 3) == "grö\u2026");
+    CHECK(one_line("größe", 5) == "größe");
 }

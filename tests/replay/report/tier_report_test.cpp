@@ -143,7 +143,7 @@ TEST_CASE("a replay over tiers tells time, stalls by cause, bytes by link and wh
                              "on their way, but late",
                              "1,234 evictions",
                              "24.0 GiB",
-                             "before they were asked for",
+                             "before they were needed",
                              "50.0 %",
                              "for nothing",
                              "25.0 %",

@@ -1,8 +1,6 @@
 // Plans of private pools, read off traces; and what they are worth on a recording of CUDA graphs.
 #include "replay/scenario/pool_plans.h"
 
-#include <filesystem>
-
 #include <catch2/catch.hpp>
 
 #include "core/capture/planner.h"
@@ -95,13 +93,7 @@ TEST_CASE("a slot that is taken again without a free ends what lived in it") {
 }
 
 TEST_CASE("recorded CUDA graphs need no more planned than bumped, and keep to their plan") {
-    const std::filesystem::path path =
-        TIDEMARK_SOURCE_DIR "/../shared/traces/torch/graphs.pickle.xz";
-    if (!std::filesystem::exists(path)) {
-        WARN("skipped: there is no recording at " << path);
-        return;
-    }
-    const auto trace = open_trace(path.string());
+    const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/graphs.pickle.xz");
     REQUIRE(trace);
     const auto private_peak = [&](std::string_view policy) {
         const Result<Run> done = run(**trace, {.policy = std::string(policy), .check = true});

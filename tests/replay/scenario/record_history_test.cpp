@@ -76,7 +76,7 @@ Bytes held(const History& history, EventIndex event) {
 }
 
 TEST_CASE("Peaks in the history of a real trace are those of its run") {
-    const std::string samples = TIDEMARK_SOURCE_DIR "/traces/samples/";
+    const std::string samples = TIDEMARK_SOURCE_DIR "/traces/samples/torch/";
     for (const char* const name : {"gpt2_var.pickle.xz", "multistream.pickle.xz",
                                    "graphs.pickle.xz", "gpt2_var-ring.pickle.xz"}) {
         for (const char* const policy : {"", "torch:expandable_segments=True", "best-fit"}) {
@@ -94,7 +94,7 @@ TEST_CASE("Peaks in the history of a real trace are those of its run") {
 
 // Bytes that are taken and never overlap: the map must not lie.
 TEST_CASE("What allocators give back after the run is no part of it") {
-    const std::string path = TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz";
+    const std::string path = TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz";
     for (const char* const policy : {"torch", "torch:expandable_segments:True", "vpmm", "bump"}) {
         INFO(policy);
         const RecordedRun recorded = record(path, {}, policy);
@@ -111,8 +111,8 @@ TEST_CASE("What allocators give back after the run is no part of it") {
 }
 
 TEST_CASE("No two blocks of a history have the same bytes at the same time") {
-    for (const char* const path : {"generate:mix:events=20000,streams=4",
-                                   TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz"}) {
+    for (const char* const path : {"generate:mix:events=20000,streams=4", TIDEMARK_SOURCE_DIR
+                                   "/traces/samples/torch/multistream.pickle.xz"}) {
         const RecordedRun recorded = record(path);
         const History& history = *recorded.history;
         for (EventIndex event = 0; event < history.counts().events; event += 997) {
@@ -247,7 +247,7 @@ void flip(const fs::path& path, std::uintmax_t at) {
 TEST_CASE("A history is taken from beside its trace the second time") {
     const Folder folder;
     const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace(TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz", path));
+    REQUIRE(import_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz", path));
     const RecordedRun first = record(path);
     CHECK_FALSE(first.from_cache);
     const RecordedRun second = record(path);

@@ -33,7 +33,7 @@ TEST_CASE("a trial finds what a scenario finds", "[scenario][trial]") {
     const auto policy = GENERATE(as<std::string>{}, "torch", "torch:max_split_size_mb=64",
                                  "best-fit", "cuda-malloc");
     const Bytes limit = GENERATE(Bytes{0}, 6_GiB);
-    const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz");
+    const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz");
     REQUIRE(trace);
     const CostProfile profile = *load_profile("h200");
     const Result<Run> run =

@@ -54,8 +54,8 @@ TEST_CASE("programs of several streams keep their buffers' lives however little 
     const auto machine = open_machine("h200-node");
     REQUIRE(machine);
     for (const char* path :
-         {TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz",
-          TIDEMARK_SOURCE_DIR "/traces/samples/graphs.pickle.xz",
+         {TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz",
+          TIDEMARK_SOURCE_DIR "/traces/samples/torch/graphs.pickle.xz",
           "generate:query:tasks=50,streams=7", "generate:mix:events=20000,streams=5"}) {
         const auto trace = open_trace(path);
         REQUIRE(trace);

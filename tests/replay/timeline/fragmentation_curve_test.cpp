@@ -417,7 +417,7 @@ TEST_CASE("what isn't known yet is nothing", "[fragmentation]") {
 TEST_CASE("it is what the allocator's own regions say", "[fragmentation]") {
     for (const char* const path :
          {"generate:steps:events=4000", "generate:serving:events=4000", "generate:mix:events=4000",
-          TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz"}) {
+          TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz"}) {
         const auto trace = open_trace(path);
         REQUIRE(trace);
         for (const char* const policy : {"torch", "torch:expandable_segments=true"}) {

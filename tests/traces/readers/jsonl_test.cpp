@@ -385,14 +385,11 @@ TEST_CASE("the fast way to read a line and the careful one agree", "[reader][jso
     }));
 }
 
-TEST_CASE("the recorded traces with uses are read whole", "[reader][jsonl][shared]") {
+TEST_CASE("the recorded traces with uses are read whole", "[reader][jsonl][truth]") {
     const std::string name = GENERATE("gpt_activations", "gpt_var", "query", "resnet", "serve");
     const auto source =
-        open_bytes(TIDEMARK_SOURCE_DIR "/../shared/traces/uses/" + name + ".jsonl.xz");
-    if (!source) {
-        WARN("skipped, no " << name << ": " << to_text(source.error()));
-        return;
-    }
+        open_bytes(TIDEMARK_SOURCE_DIR "/traces/samples/uses/" + name + ".jsonl.xz");
+    REQUIRE(source);
     support::CheckingSink sink;
 
     const auto info = kJsonl.read(**source, sink, strict());

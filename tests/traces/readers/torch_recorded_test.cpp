@@ -23,10 +23,9 @@ using support::must_read;
 using support::ReadTrace;
 
 const std::string kSamples = TIDEMARK_SOURCE_DIR "/traces/samples/";
-const std::string kShared = TIDEMARK_SOURCE_DIR "/../shared/traces/";
 
 TEST_CASE("a file cut off anywhere is an error, never a crash", "[torch][hostile]") {
-    const auto bytes = support::file_bytes(kSamples + "multistream.pickle.xz");
+    const auto bytes = support::file_bytes(kSamples + "torch/multistream.pickle.xz");
     REQUIRE(bytes);
     const std::size_t size = bytes->size();
     for (std::size_t cut = 0; cut < size; cut += cut < 2000 || cut > size - 2000 ? 1 : 97) {
@@ -40,7 +39,7 @@ TEST_CASE("a file cut off anywhere is an error, never a crash", "[torch][hostile
 }
 
 TEST_CASE("what is whole of a cut-off file is kept when asked", "[torch][hostile]") {
-    const auto bytes = support::file_bytes(kSamples + "gpt2_var.pickle.xz");
+    const auto bytes = support::file_bytes(kSamples + "torch/gpt2_var.pickle.xz");
     REQUIRE(bytes);
     const std::string part = bytes->substr(0, bytes->size() * 3 / 4);
 
@@ -61,7 +60,7 @@ TEST_CASE("what is whole of a cut-off file is kept when asked", "[torch][hostile
 }
 
 TEST_CASE("damaged bytes give an error or a trace, never a crash", "[torch][hostile]") {
-    const auto bytes = support::file_bytes(kSamples + "graphs.pickle.xz");
+    const auto bytes = support::file_bytes(kSamples + "torch/graphs.pickle.xz");
     REQUIRE(bytes);
     Random random(7);
     std::size_t readable = 0;
@@ -141,7 +140,7 @@ void check_recorded(const std::string& path) {
 
 TEST_CASE("the samples give their recorded sequence back", "[torch][truth]") {
     for (const char* name : {"gpt2_var", "gpt2_var-ring", "graphs", "multistream"})
-        check_recorded(kSamples + name + ".pickle.xz");
+        check_recorded(kSamples + "torch/" + name + ".pickle.xz");
 }
 
 struct Counts {
@@ -166,12 +165,8 @@ TEST_CASE("all recorded traces give their sequence back", "[torch][truth]") {
         {"torch-edges/toggle", 6115, 5975, 0, 0, 90, 24, 2},
         {"torch-edges/two-devices", 6062, 5938, 0, 0, 147, 0, 0},
     };
-    if (!support::file_bytes(kShared + "torch/gpt2_var.pickle.xz")) {
-        WARN("skipped: no recorded traces in " + kShared);
-        return;
-    }
     for (const Counts& counts : known) {
-        const std::string path = kShared + counts.name + ".pickle.xz";
+        const std::string path = kSamples + counts.name + ".pickle.xz";
         INFO(path);
         const Result<ReadTrace> trace = support::read_snapshot_file(path);
         REQUIRE(trace);
@@ -188,11 +183,11 @@ TEST_CASE("all recorded traces give their sequence back", "[torch][truth]") {
     for (const char* name :
          {"boundaries", "boundaries-exp", "capture", "gc-exp", "gc-only", "pools", "pools-exp",
           "round-list", "split-exp", "split21", "split64", "streams", "unlimited", "unlimited-exp"})
-        check_recorded(kShared + "torch-edges/" + name + ".pickle.xz");
+        check_recorded(kSamples + "torch-edges/" + name + ".pickle.xz");
 }
 
 TEST_CASE("a ring buffer's preamble fits its first entries", "[torch][ring][truth]") {
-    const auto trace = support::read_snapshot_file(kSamples + "gpt2_var-ring.pickle.xz");
+    const auto trace = support::read_snapshot_file(kSamples + "torch/gpt2_var-ring.pickle.xz");
     REQUIRE(trace);
 
     CHECK(trace->info.begins_inside);
@@ -254,7 +249,7 @@ std::string last_entries(const ReadTrace& whole, const std::vector<support::Plai
 }
 
 TEST_CASE("what lived before a cut is what the whole trace has there", "[torch][ring][truth]") {
-    const auto bytes = support::file_bytes(kSamples + "gpt2_var.pickle.xz");
+    const auto bytes = support::file_bytes(kSamples + "torch/gpt2_var.pickle.xz");
     REQUIRE(bytes);
     const ReadTrace whole = must_read(*bytes);
     const auto entries = support::plain_entries(*bytes)[0];
@@ -291,11 +286,8 @@ TEST_CASE("what lived before a cut is what the whole trace has there", "[torch][
 }
 
 TEST_CASE("recorded stacks resolve to names of functions", "[torch][truth]") {
-    const auto trace = support::read_snapshot_file(kShared + "torch/resnet-frames.pickle.xz");
-    if (!trace) {
-        WARN("skipped: no recorded traces in " + kShared);
-        return;
-    }
+    const auto trace = support::read_snapshot_file(kSamples + "torch/resnet-frames.pickle.xz");
+    REQUIRE(trace);
     const TraceInfo& info = trace->info;
     CHECK(info.stacks.size() == 55);
     const TraceEvent& event = *std::find_if(

@@ -24,7 +24,7 @@ namespace {
 using nlohmann::json;
 using support::wait_until;
 
-constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/gpt2_var.pickle.xz";
+constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz";
 
 // Over the timeline's curves.
 constexpr int kX = 480;

@@ -13,7 +13,7 @@ namespace {
 
 using support::Ended;
 
-constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/multistream.pickle.xz";
+constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
 
 Ended view(std::vector<std::string> words, const support::Environment& environment = {}) {
     words.insert(words.begin(), TIDEMARK_VIEW_PROGRAM);

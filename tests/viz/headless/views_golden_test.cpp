@@ -14,7 +14,7 @@ namespace {
 
 struct Scene {
     const char* name;
-    const char* trace;  // under traces/samples, or generate:...
+    const char* trace;  // under traces/samples/torch, or generate:...
     std::vector<std::string> views;
     const char* place = "";
     std::vector<std::string> policies = {};
@@ -39,7 +39,7 @@ const std::array kScenes = {
 std::string path_of(const std::string& trace) {
     return trace.starts_with("generate:")
                ? trace
-               : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/") + trace;
+               : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + trace;
 }
 
 Picture drawn(const Scene& scene) {

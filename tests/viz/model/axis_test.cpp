@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "replay/timeline/fullest_event.h"
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
 #include "viz/model/axis_ticks.h"
@@ -238,7 +239,7 @@ TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
     const History& history = opened.history();
 
     REQUIRE(opened.go("peak"));
-    const EventIndex peak = history.peak_event(Series::allocated);
+    const EventIndex peak = fullest_event(history);
     CHECK(opened.selection.cursor == history.position(AxisUnit::time, peak));
     REQUIRE(opened.go("block=0x1500"));
     CHECK(opened.selection.block == BlockIndex{1});

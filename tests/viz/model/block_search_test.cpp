@@ -242,7 +242,7 @@ TEST_CASE("while a run grows, what was found stays until the rest is searched", 
     REQUIRE(small.look() == history);
     search.update(history, filter);
     CHECK(search.hits()->count() == 1);
-    CHECK(search.text({}) == "1 of 1 blocks, 100 %");
+    CHECK(search.text({}) == "1 of 1 block, 100 %");
     search.finish();
     CHECK(search.hits()->count() == 9'999);
 }

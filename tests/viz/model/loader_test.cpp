@@ -14,7 +14,7 @@ using namespace tidemark::viz;
 namespace {
 
 std::string sample(const std::string& name) {
-    return std::string(TIDEMARK_SOURCE_DIR "/traces/samples/") + name;
+    return std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + name;
 }
 
 LoadRequest request_of(std::vector<std::string> files, std::vector<std::string> policies = {}) {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "replay/timeline/fullest_event.h"
 #include "tests/viz/shell/yard.h"
 
 using namespace tidemark;
@@ -338,7 +339,7 @@ TEST_CASE("in the overview the way to the peak is a click", "[viz][shell][mouse]
     REQUIRE(screen.shell.show("overview"));
     REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
     const Box all = screen.layout().first;
-    const EventIndex peak = yard.history().peak_event(Series::allocated);
+    const EventIndex peak = fullest_event(yard.history());
     bool is_there = false;
     for (float y = all.top; y < all.bottom && !is_there; y += 8) {
         screen.click(all.left + 60, y);

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "replay/timeline/fullest_event.h"
 #include "tests/support/small_history.h"
 #include "tests/viz/shell/screen.h"
 #include "viz/model/navigation.h"
@@ -263,7 +264,7 @@ TEST_CASE("the cursor goes to the peak, steps through events, and changes its ax
     Opened opened;
     Screen screen(opened.session);
     const History& history = *opened.session.runs[0].history;
-    const EventIndex peak = history.peak_event(Series::allocated);
+    const EventIndex peak = fullest_event(history);
     screen.press({"g"});
     CHECK(screen.shell.selection().cursor == history.position(AxisUnit::time, peak));
     screen.press({"Right"});
@@ -365,7 +366,7 @@ TEST_CASE("a place that was asked for before it is known is gone to when it is",
     screen.frames(2);
     const History& history = *session.runs[0].history;
     CHECK(screen.shell.selection().cursor ==
-          history.position(AxisUnit::time, history.peak_event(Series::allocated)));
+          history.position(AxisUnit::time, fullest_event(history)));
     CHECK(screen.shell.state().main == std::vector<std::string>{"timeline"});
     const auto missing = screen.shell.show("timelime");
     REQUIRE_FALSE(missing);

@@ -1,0 +1,49 @@
+// cut: a window of a trace as a trace of its own. What lives at its begin becomes the preamble, as
+// in a recording that was switched on late: segments, blocks in them, requests. So the cut can be
+// replayed, advised on and verified alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// Where a window begins or ends; nothing given: where the trace does.
+struct CutPlace {
+    std::optional<std::uint64_t> event = {};  // index; as an end it is the first one left out
+    std::optional<Nanoseconds> time = {};     // of the trace; as an end likewise
+};
+
+struct CutWindow {
+    CutPlace from;
+    CutPlace to;
+};
+
+// The events that a window holds: [begin, end).
+struct CutEvents {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+// O(events). Errors (bad_option): a window without events; those of the trace.
+Result<CutEvents> find_events(const Trace& trace, const CutWindow& window);
+
+// The events of the steps `first` to `last`: ranges with "step" in their name, known by the number
+// that it ends in ("step 12", "ProfilerStep#12"), or, without one, counted from 1. O(events).
+// Errors (bad_option): no such step.
+Result<CutEvents> find_steps(const Trace& trace, std::uint64_t first, std::uint64_t last);
+
+// Likewise of the first range called `name`.
+Result<CutEvents> find_range(const Trace& trace, const std::string& name);
+
+// Pours the events into `sink`, without finishing it, and returns what finish() needs. Times count
+// from the window's first event. Sizes of blocks that live at the begin follow from the recorded
+// addresses by PyTorch's rules. Annotations and pools that are open there are opened anew.
+// O(events); memory O(live). Errors: of the trace and the sink.
+Result<TraceInfo> cut_trace(const Trace& trace, const CutEvents& events, TraceSink& sink);
+
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+// Program steps: where one training step (an iteration, a batch) of a program ends and the next
+// begins. Read from its ranges ("step 3", "ProfilerStep#12", "Optimizer.step#AdamW.step") or, where
+// it has none, found from what it allocates again and again.
+//
+// Pure; deterministic.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// A name whose number at the end is a count ("step 3", "ProfilerStep#12", "layer.7") without it:
+// "step N"; other names as they are. O(length).
+std::string range_family(std::string_view name);
+
+struct ProgramSteps {
+    std::string name;                 // "step N"; "" = found, not named
+    std::vector<std::uint64_t> ends;  // the last event of each step, rising
+};
+
+constexpr std::size_t kLeastSteps = 6;  // fewer tell nothing
+
+// The steps of `trace`; none (`ends` empty) if there are fewer than kLeastSteps, or nothing comes
+// again and again. Ranges go before what is found. Memory O(events about a place or size that is
+// asked for often). O(events). Errors: those of the cursor.
+Result<ProgramSteps> find_steps(const Trace& trace);
+
+}  // namespace tidemark

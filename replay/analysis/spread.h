@@ -1,0 +1,62 @@
+// Spread: how far a program's peak differs from run to run, as far as it uses several streams.
+//
+// Such a program reserves more or less depending on when the device finishes, which no run repeats.
+// So a setting is replayed many times, each time as another run of the recorded program might go
+// (replay/record/completion_sampler.h says how), and the result is a range. The same seeds are used
+// for every setting: differences between settings are taken run by run.
+//
+// A trace in which no free waits has no spread: replays of it are exact, and nothing here costs
+// time. Deterministic for every number of threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/scenario/peak_spread.h"
+#include "replay/scenario/scenario.h"
+#include "replay/scenario/trial.h"
+
+namespace tidemark {
+
+// The peaks of one setting, a replay each, in the order of seeds; equal places are comparable.
+using SampledPeaks = std::vector<Bytes>;
+
+PeakSpread spread_of(SampledPeaks peaks);
+
+// What `after` saves of `before`, as a share of it, run by run: the middle one, and from where to
+// where nine of ten lie. Negative: it needs more.
+struct SavingSpread {
+    double p5 = 0;
+    double p50 = 0;
+    double p95 = 0;
+
+    // Does it save or cost in at least 19 of 20 runs?
+    bool tells() const { return p5 > 0 || p95 < 0; }
+};
+
+SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after);
+
+// How many replays of each setting a trace of so many events gets when nobody says: as many as take
+// about a second for each setting, within bounds; 0 for a trace too long for the least.
+unsigned usual_spread_runs(std::uint64_t events);
+
+struct SpreadOptions {
+    std::optional<unsigned> runs = {};  // of each setting; none = as usual; 0 = no spread
+    unsigned threads = 0;               // 0 = one for each core
+};
+
+// For each of `setups` the peaks of its sampled replays; empty if the trace has no spread or none
+// is wanted. O(setups * runs * events). Errors: those of run_trial.
+Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
+                                               std::span<const TrialSetup> setups,
+                                               const SpreadOptions& options = {});
+
+// The same for finished runs of `trace` on simulated devices, under their scenarios: gives each its
+// Run::peak_spread. On real hardware: none.
+Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run> runs,
+                                              const SpreadOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,220 @@
+// tidemark completion: what a shell needs to complete our words, from the commands' declarations.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/allocator/allocator.h"
+#include "replay/cli/command.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
+
+std::vector<std::string> names_of(const DeclaredArgument& argument) {
+    std::vector<std::string> names;
+    for (std::size_t begin = 0; begin <= argument.name.size();) {
+        const std::size_t end = std::min(argument.name.find(',', begin), argument.name.size());
+        names.push_back(argument.name.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return names;
+}
+
+bool is_option(const DeclaredArgument& argument) {
+    return argument.name.starts_with('-') && !argument.heading.empty();
+}
+
+// What may follow the option; nothing if that is any word.
+std::vector<std::string> values_of(const DeclaredArgument& argument) {
+    if (!argument.name.ends_with("--policy"))
+        return argument.choices;
+    std::vector<std::string> policies;
+    for (const PolicyInfo& policy : all_policies())
+        policies.emplace_back(policy.name);
+    return policies;
+}
+
+// In single quotes of a shell; `escaped` letters are given a backslash inside of them.
+std::string quoted(std::string_view text, std::string_view escaped = {}) {
+    std::string result = "'";
+    for (const char letter : text) {
+        if (escaped.find(letter) != std::string_view::npos)
+            result += '\\';
+        result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    }
+    return result + "'";
+}
+
+std::vector<std::string> command_names(std::span<const CommandDeclaration> commands) {
+    std::vector<std::string> names{"help"};
+    for (const CommandDeclaration& command : commands) {
+        names.emplace_back(command.info->name);
+        if (!command.info->also.empty())
+            names.emplace_back(command.info->also);
+    }
+    return names;
+}
+
+std::string pattern_of(const CommandInfo& info) {
+    return info.also.empty() ? std::string(info.name) : fmt::format("{}|{}", info.name, info.also);
+}
+
+std::string bash(std::span<const CommandDeclaration> commands) {
+    std::string options;
+    std::string values;
+    for (const CommandDeclaration& command : commands) {
+        std::string words = "--help";
+        for (const DeclaredArgument& argument : command.arguments->declared()) {
+            if (!is_option(argument))
+                continue;
+            const std::vector<std::string> names = names_of(argument);
+            words += fmt::format(" {}", fmt::join(names, " "));
+            if (const auto known = values_of(argument); !known.empty())
+                for (const std::string& name : names)
+                    values += fmt::format("        {}:{}) words={} ;;\n", command.info->name, name,
+                                          quoted(fmt::format("{}", fmt::join(known, " "))));
+        }
+        options +=
+            fmt::format("        {}) words={} ;;\n", pattern_of(*command.info), quoted(words));
+    }
+    return fmt::format(R"(# Completion of tidemark for bash: tidemark completion bash
+_tidemark() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" words=""
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ] || [ "${{COMP_WORDS[1]}}" = help ]; then
+        words={}
+        COMPREPLY=($(compgen -W "$words" -- "$current"))
+        [ "$COMP_CWORD" -eq 1 ] && COMPREPLY+=($(compgen -f -- "$current"))
+        return
+    fi
+    case "${{COMP_WORDS[1]}}:${{COMP_WORDS[COMP_CWORD-1]}}" in
+{}    esac
+    if [ -n "$words" ]; then
+        COMPREPLY=($(compgen -W "$words" -- "$current"))
+        return
+    fi
+    if [[ "$current" != -* ]]; then
+        COMPREPLY=($(compgen -f -- "$current"))
+        return
+    fi
+    case "${{COMP_WORDS[1]}}" in
+{}    esac
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o filenames -F _tidemark tidemark
+)",
+                       quoted(fmt::format("{}", fmt::join(command_names(commands), " "))), values,
+                       options);
+}
+
+std::string zsh(std::span<const CommandDeclaration> commands) {
+    std::string names = "    'help:how a command is used'\n";
+    std::string cases;
+    for (const CommandDeclaration& command : commands) {
+        names += fmt::format(
+            "    {}\n", quoted(fmt::format("{}:{}", command.info->name, command.info->summary)));
+        cases += fmt::format("    {})\n      _arguments", pattern_of(*command.info));
+        for (const DeclaredArgument& argument : command.arguments->declared()) {
+            if (!is_option(argument))
+                continue;
+            std::string value;
+            if (argument.takes_value) {
+                const auto known = values_of(argument);
+                value = known.empty() ? ":value:_files"
+                                      : fmt::format(":value:({})", fmt::join(known, " "));
+            }
+            for (const std::string& name : names_of(argument))
+                cases += fmt::format(" \\\n        {}{}{}", quoted("*" + name + "["),
+                                     quoted(argument.summary, "[]:"), quoted("]" + value));
+        }
+        cases += " \\\n        '*:file:_files' ;;\n";
+    }
+    return fmt::format(R"(#compdef tidemark
+# Completion of tidemark for zsh: tidemark completion zsh
+_tidemark() {{
+  local -a commands
+  commands=(
+{}  )
+  if (( CURRENT == 2 )); then
+    _describe -t commands command commands
+    _files
+    return
+  fi
+  shift words
+  (( CURRENT-- ))
+  case $words[1] in
+    help) _describe -t commands command commands ;;
+{}  esac
+}}
+if [ "$funcstack[1]" = "_tidemark" ]; then
+  _tidemark "$@"
+else
+  compdef _tidemark tidemark
+fi
+)",
+                       names, cases);
+}
+
+std::string fish(std::span<const CommandDeclaration> commands) {
+    std::string text =
+        "# Completion of tidemark for fish: tidemark completion fish\n"
+        "complete -c tidemark -n __fish_use_subcommand -a help -d 'how a command is used'\n";
+    for (const CommandDeclaration& command : commands) {
+        text += fmt::format("complete -c tidemark -n __fish_use_subcommand -a {} -d {}\n",
+                            command.info->name, quoted(command.info->summary, "\\"));
+        for (const DeclaredArgument& argument : command.arguments->declared()) {
+            if (!is_option(argument))
+                continue;
+            text += fmt::format("complete -c tidemark -n '__fish_seen_subcommand_from {}{}{}'",
+                                command.info->name, command.info->also.empty() ? "" : " ",
+                                command.info->also);
+            for (const std::string& name : names_of(argument))
+                text += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
+                                               : fmt::format(" -s {}", name.substr(1));
+            const auto known = values_of(argument);
+            if (!known.empty())
+                text += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(known, " "))));
+            else if (argument.takes_value)
+                text += " -r";
+            text += fmt::format(" -d {}\n", quoted(argument.summary, "\\"));
+        }
+    }
+    return text;
+}
+
+class Completion final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"SHELL", "", "bash, zsh or fish", true}, shell_);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        if (std::find(kShells.begin(), kShells.end(), shell_) == kShells.end())
+            return fail(ErrorCode::bad_option, "is no shell that we know", shell_,
+                        fmt::format("one of: {}", fmt::join(kShells, ", ")));
+        const auto script = shell_ == "bash" ? bash : shell_ == "zsh" ? zsh : fish;
+        context.print_file(script(context.commands()));
+        return ExitCode::yes;
+    }
+
+  private:
+    std::string shell_;
+};
+
+}  // namespace
+
+CommandInfo completion_command() {
+    return {
+        .name = "completion",
+        .summary = "a script that lets bash, zsh or fish complete what you type",
+        .examples =
+            "  source <(tidemark completion bash)              in ~/.bashrc\n"
+            "  source <(tidemark completion zsh)               in ~/.zshrc, after compinit\n"
+            "  tidemark completion fish | source               in config.fish\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Completion>(); },
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,173 @@
+// tidemark cut: a window of a trace as a trace of its own.
+#include "replay/analysis/cut.h"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
+#include "traces/tmk/tmk.h"
+#include "traces/writers/writer.h"
+
+namespace tidemark::commands {
+namespace {
+
+struct Unit {
+    std::string_view name;
+    double nanoseconds;
+};
+
+constexpr std::array<Unit, 4> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+
+// "#1000" is an event, "1.5s", "300ms" a time since the trace's first event.
+Result<CutPlace> parse_place(std::string_view text, const char* option) {
+    const auto at = [option](Error error) {
+        error.where = option;
+        return error;
+    };
+    if (text.starts_with('#')) {
+        TM_ASSIGN(const std::uint64_t event, parse_count(text.substr(1)).map_error(at));
+        return CutPlace{.event = event};
+    }
+    for (const Unit& unit : kUnits) {
+        if (!text.ends_with(unit.name))
+            continue;
+        TM_ASSIGN(const double count,
+                  parse_real(text.substr(0, text.size() - unit.name.size())).map_error(at));
+        const double time = count * unit.nanoseconds;
+        if (time >= 0 && time < static_cast<double>(std::numeric_limits<Nanoseconds>::max() / 2))
+            return CutPlace{.time = static_cast<Nanoseconds>(time)};
+        break;
+    }
+    return fail(ErrorCode::bad_option, fmt::format("'{}' is no place in a trace", text), option,
+                "a time such as 1.5s or 300ms, or an event such as #1000");
+}
+
+class MemorySink final : public ByteSink {
+  public:
+    Result<void> write(std::span<const std::byte> bytes) override {
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        return {};
+    }
+
+    const std::vector<std::byte>& bytes() const { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+class Cut final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"TRACE", "", "a trace of any format, or - for standard input", true},
+                       path_);
+        arguments.text({"--from", "PLACE", "a time (1.5s) or an event (#1000); default: the begin"},
+                       from_);
+        arguments.text({"--to", "PLACE", "likewise; what is there is left out; default: the end"},
+                       to_);
+        arguments.text({"--step", "N[..M]", "these steps, as the trace's ranges number them"},
+                       step_);
+        arguments.text({"--range", "NAME", "the first range of that name"}, range_);
+        arguments.file(
+            {"-o,--output", "OUT", "the file to write: .tmk, .jsonl or .csv (as RMM's)", true},
+            output_);
+        arguments.report(json_, "print one JSON object about what was written");
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(allow_report(output_, json_));
+        TM_ASSIGN(path_, expand_trace(path_));
+        const int ways = (from_.empty() && to_.empty() ? 0 : 1) + (step_.empty() ? 0 : 1) +
+                         (range_.empty() ? 0 : 1);
+        if (ways != 1)
+            return fail(ErrorCode::bad_option,
+                        ways == 0 ? "says no window" : "says several windows", "cut",
+                        "give --from and --to, or --step, or --range");
+        const WriterInfo* writer = nullptr;
+        if (!output_.ends_with(".tmk") && output_ != "-") {
+            TM_ASSIGN(writer, find_writer(output_));
+        }
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        TM_ASSIGN(const CutEvents events, find(*trace));
+        TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
+        MemorySink cut;
+        const std::unique_ptr<TraceSink> encoder = make_tmk_writer(cut);
+        TM_ASSIGN(TraceInfo info, cut_trace(*trace, events, *encoder));
+        TM_TRY(encoder->finish(info));
+        WriteSummary summary{.written = info.event_count};
+        if (writer == nullptr) {
+            TM_TRY(output->write(cut.bytes()));
+        } else {
+            TM_ASSIGN(const auto whole, open_tmk(cut.bytes(), output_));
+            TM_ASSIGN(summary, writer->write(*whole, *output));
+        }
+        TM_TRY(output->commit());
+        const WrittenFile file{.source = path_,
+                               .target = output_,
+                               .format = writer == nullptr ? "tmk" : std::string(writer->name),
+                               .info = std::move(info),
+                               .events = summary.written,
+                               .left_out_truth = summary.left_out_truth,
+                               .left_out_events = summary.left_out_events,
+                               .bytes = written_bytes(output_)};
+        report_written(context, {&file, 1}, json_);
+        return ExitCode::yes;
+    }
+
+  private:
+    Result<CutEvents> find(const Trace& trace) const {
+        if (!range_.empty())
+            return find_range(trace, range_);
+        if (!step_.empty()) {
+            const auto at = [](Error error) {
+                error.where = "--step";
+                return error;
+            };
+            const std::size_t dots = step_.find("..");
+            TM_ASSIGN(const std::uint64_t first, parse_count(step_.substr(0, dots)).map_error(at));
+            std::uint64_t last = first;
+            if (dots != std::string::npos) {
+                TM_ASSIGN(last, parse_count(step_.substr(dots + 2)).map_error(at));
+            }
+            return find_steps(trace, first, last);
+        }
+        CutWindow window;
+        if (!from_.empty()) {
+            TM_ASSIGN(window.from, parse_place(from_, "--from"));
+        }
+        if (!to_.empty()) {
+            TM_ASSIGN(window.to, parse_place(to_, "--to"));
+        }
+        return find_events(trace, window);
+    }
+
+    std::string path_;
+    std::string from_;
+    std::string to_;
+    std::string step_;
+    std::string range_;
+    std::string output_;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo cut_command() {
+    return {
+        .name = "cut",
+        .summary = "write a window of a trace as a trace of its own, with what lived at its begin",
+        .examples =
+            "  tidemark cut run.tmk --from 1.5s --to 2s -o part.tmk\n"
+            "  tidemark cut snapshot.pickle --from '#100000' -o end.tmk    from that event on\n"
+            "  tidemark cut run.tmk --step 10..12 -o steps.jsonl\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Cut>(); },
+        .tables = "files",
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,74 @@
+// Joining what runs and advice show.
+#include "replay/findings/find.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tidemark::findings {
+namespace {
+
+void append(std::vector<Finding>& list, std::vector<Finding> more) {
+    list.insert(list.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+}
+
+Finding remark(Severity severity, const std::string& message) {
+    Finding finding;
+    finding.severity = severity;
+    finding.message = message;
+    return finding;
+}
+
+// Advice looked at the same run: what both tell of is told once. Refusals are the run's to tell,
+// one by one.
+void drop_told_by_advice(std::vector<Finding>& shown, std::vector<Finding>& advised) {
+    const auto has = [](const std::vector<Finding>& list, Kind kind) {
+        return std::ranges::any_of(list, [kind](const Finding& each) { return each.kind == kind; });
+    };
+    const bool refused = has(shown, Kind::out_of_memory);
+    std::erase_if(advised, [refused](const Finding& each) {
+        return refused && each.kind == Kind::out_of_memory && each.parts.empty();
+    });
+    std::erase_if(shown, [&](const Finding& each) { return has(advised, each.kind); });
+}
+
+}  // namespace
+
+std::vector<Finding> find(const Source& source, const std::atomic<bool>& cancelled) {
+    std::vector<Finding> advised;
+    if (source.advice != nullptr && source.info != nullptr)
+        advised = from_advice(*source.info, *source.advice);
+    std::vector<Finding> list;
+    for (const FoundRun& run : source.runs) {
+        std::vector<Finding> shown;
+        if (run.history != nullptr)
+            shown = from_history(*run.history, cancelled);
+        if (source.advice != nullptr && run.policy == source.advice->policy)
+            drop_told_by_advice(shown, advised);
+        if (run.run != nullptr)
+            for (const std::string& warning : run.run->warnings)
+                shown.push_back(remark(Severity::note, warning));
+        if (source.runs.size() > 1)
+            for (Finding& finding : shown)
+                finding.run = run.label;
+        append(list, std::move(shown));
+    }
+    append(list, std::move(advised));
+    if (source.info != nullptr) {
+        for (const std::string& warning : source.info->warnings)
+            list.push_back(remark(Severity::note, warning));
+        if (source.info->cut_off && source.advice == nullptr)
+            list.push_back(
+                remark(Severity::warning, "the recording ends early: what was whole is shown"));
+    }
+    put_in_order(list);
+    return list;
+}
+
+std::vector<Finding> find(const Source& source) {
+    const std::atomic<bool> never = false;
+    return find(source, never);
+}
+
+}  // namespace tidemark::findings

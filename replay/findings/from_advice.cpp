@@ -1,0 +1,335 @@
+// What advise found, as findings.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/findings/find.h"
+
+namespace tidemark::findings {
+namespace {
+
+constexpr std::size_t kShownHolders = 3;
+constexpr std::size_t kShownPins = 3;
+constexpr Bytes kWorthTelling = 50;  // of reserved memory, one part in so many
+
+class AdviceRules {
+  public:
+    AdviceRules(const TraceInfo& info, const Advice& advice) : info_(info), advice_(advice) {}
+
+    std::vector<Finding> all() {
+        tell_refusals();
+        tell_lack();
+        tell_steps();
+        tell_setting();
+        tell_free();
+        tell_growth();
+        tell_streams();
+        tell_pins();
+        tell_use();
+        tell_pools();
+        tell_holders();
+        for (const std::string& warning : advice_.warnings)
+            add(Kind::remark, Severity::warning, {}).message = warning;
+        for (const std::string& note : advice_.notes)
+            add(Kind::remark, Severity::note, {}).message = note;
+        put_in_order(found_);
+        return std::move(found_);
+    }
+
+  private:
+    Finding& add(Kind kind, Severity severity, std::vector<Figure> figures) {
+        Finding finding;
+        finding.kind = kind;
+        finding.severity = severity;
+        finding.figures = std::move(figures);
+        found_.push_back(std::move(finding));
+        return found_.back();
+    }
+
+    void put_at(Finding& finding, const Moment& moment) const {
+        finding.event = moment.event;
+        if (info_.duration > 0)
+            finding.time = moment.time;
+        finding.range = range_text(info_, advice_.picture, moment);
+    }
+
+    void tell_refusals() {
+        const TrialResult& result = advice_.search.before.result;
+        if (result.refusals() == 0)
+            return;
+        if (!result.first_refusal) {
+            add(Kind::out_of_memory, Severity::problem, {{"count", result.refusals()}});
+            return;
+        }
+        const Refusal& first = *result.first_refusal;
+        Finding& finding = add(Kind::out_of_memory, Severity::problem,
+                               {{"number", 1},
+                                {"count", result.refusals()},
+                                {"requested_bytes", first.what.size},
+                                {"reserved_bytes", first.usage.reserved},
+                                {"free_bytes", first.usage.reserved - std::min(first.usage.reserved,
+                                                                               first.usage.active)},
+                                {"largest_free_bytes", first.largest_free}});
+        finding.event = first.event;
+        if (info_.duration > 0)
+            finding.time = first.what.time;
+    }
+
+    void tell_setting() {
+        const SearchResult& search = advice_.search;
+        if (!search.improves)
+            return;
+        const TrialResult& before = search.before.result;
+        const TrialResult& best = search.best.result;
+        const bool survives = before.refusals() > best.refusals();
+        Finding& finding =
+            add(Kind::setting, survives ? Severity::problem : Severity::warning,
+                {{"reserved_bytes", before.peak.reserved},
+                 {"new_reserved_bytes", best.peak.reserved},
+                 {"out_of_memory", before.refusals()},
+                 {"new_out_of_memory", best.refusals()},
+                 {"retries", before.stats.retries},
+                 {"new_retries", best.stats.retries},
+                 {"device_ns", static_cast<std::uint64_t>(search.before.device_time())},
+                 {"new_device_ns", static_cast<std::uint64_t>(search.best.device_time())},
+                 {"trials", search.trials}});
+        finding.setting = torch_conf(search.best.policy);
+        put_at(finding, advice_.picture.reserved);
+    }
+
+    void tell_lack() {
+        if (!advice_.no_fit)
+            return;
+        const NoFit& lack = *advice_.no_fit;
+        Finding& finding = add(Kind::does_not_fit, Severity::problem,
+                               {{"memory_bytes", lack.available},
+                                {"requested_bytes", advice_.peak_requested},
+                                {"needed_bytes", lack.needed},
+                                {"excess_bytes", lack.excess},
+                                {"trials", advice_.search.trials}});
+        finding.event = lack.event;
+        for (const Holder& holder : lack.holders)
+            if (holder.kind == HolderKind::place || holder.kind == HolderKind::size)
+                finding.parts.push_back(
+                    {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
+    }
+
+    void tell_steps() {
+        for (const StepGrowth& growth : advice_.growth.growths) {
+            const bool is_cache = growth.kind == StepGrowthKind::cache;
+            Finding& finding = add(growth.kind == StepGrowthKind::leak ? Kind::leak
+                                   : is_cache                          ? Kind::cache_growth
+                                                                       : Kind::drift,
+                                   is_cache ? Severity::note : Severity::problem,
+                                   {{"steps", advice_.growth.steps.ends.size()},
+                                    {"first_bytes", growth.first_bytes},
+                                    {"last_bytes", growth.last_bytes},
+                                    {"first_event", growth.first_event},
+                                    {"blocks", growth.blocks}});
+            finding.place = growth.place;
+            finding.stack = growth.stack;
+            finding.message = advice_.growth.steps.name;
+            finding.event = growth.last_event;
+            if (!is_cache)
+                tell_slope(growth, finding);
+        }
+    }
+
+    // How fast it grows, and when that ends.
+    void tell_slope(const StepGrowth& growth, Finding& finding) const {
+        const auto slope = static_cast<std::uint64_t>(std::max(growth.bytes_per_step, 1.0));
+        finding.figures.push_back({"bytes_per_step", slope});
+        const Bytes memory =
+            advice_.limit > 0 && (advice_.memory == 0 || advice_.limit < advice_.memory)
+                ? advice_.limit
+                : advice_.memory;
+        const Bytes reserved = advice_.picture.reserved.usage.reserved;
+        if (memory <= reserved || info_.devices.size() > 1)
+            return;
+        const std::uint64_t left = (memory - reserved) / slope;
+        if (left == 0)
+            return;
+        finding.figures.push_back({"memory_bytes", memory});
+        finding.figures.push_back({"steps_left", left});
+        const auto step =
+            static_cast<std::uint64_t>(std::max<Nanoseconds>(advice_.growth.step_time, 0));
+        if (step > 0 && left < ~std::uint64_t{0} / 2 / step)
+            finding.figures.push_back({"time_left_ns", left * step});
+    }
+
+    static std::string whose(const StreamShare& share) {
+        if (share.place.empty())
+            return "in whole segments";
+        return "beside blocks of " + share.place;
+    }
+
+    std::vector<Part> by_stream(const std::vector<StreamShare>& shares, bool waiting) const {
+        std::vector<Part> parts;
+        for (const StreamShare& share : shares) {
+            const bool is_pool = share.pool != PoolId::default_pool;
+            parts.push_back(
+                {is_pool ? "pool" : "stream",
+                 is_pool ? pool_text(info_, share.pool) : stream_text(info_, share.stream),
+                 share.bytes, share.blocks,
+                 waiting ? share.place + (share.record_stream ? ", record_stream" : "")
+                         : whose(share)});
+        }
+        return parts;
+    }
+
+    // Free when it had to grow, but not for this request's stream or pool.
+    void tell_streams() {
+        const Gaps& gaps = advice_.gaps;
+        const Bytes other = gaps.other_streams + gaps.other_pools;
+        if (other == 0 || other < advice_.use.reserved / kWorthTelling)
+            return;
+        Finding& finding =
+            add(Kind::other_streams,
+                std::min(severity_of_waste(other, advice_.use.reserved), Severity::warning),
+                {{"other_streams_bytes", gaps.other_streams},
+                 {"other_pools_bytes", gaps.other_pools},
+                 {"requested_bytes", gaps.asked},
+                 {"reserved_bytes", advice_.use.reserved}});
+        put_at(finding, advice_.picture.growth);
+        finding.parts = by_stream(advice_.other_streams, false);
+        for (Part& part : by_stream(advice_.other_pools, false))
+            finding.parts.push_back(std::move(part));
+    }
+
+    void tell_pools() {
+        if (advice_.pools.empty())
+            return;
+        Finding& finding = add(Kind::pools, Severity::note, {});
+        put_at(finding, advice_.picture.fullest);
+        Bytes held = 0;
+        for (const PoolShare& pool : advice_.pools) {
+            held += pool.pool == PoolId::default_pool ? 0 : pool.reserved;
+            finding.parts.push_back({"pool", pool_text(info_, pool.pool), pool.reserved,
+                                     pool.blocks, format_bytes(pool.in_use) + " in use"});
+        }
+        finding.figures = {{"private_bytes", held}, {"reserved_bytes", advice_.use.reserved}};
+    }
+
+    // What is free where most of the peak is in use.
+    void tell_free() {
+        const MemoryUse& use = advice_.use;
+        const auto tell = [&](Kind kind, Severity severity, std::string_view name, Bytes bytes) {
+            if (bytes > 0 && bytes >= use.reserved / kWorthTelling)
+                put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", use.reserved}}),
+                       advice_.picture.fullest);
+        };
+        tell(Kind::fragmentation, severity_of_waste(use.fragmentation, use.reserved),
+             "fragmentation_bytes", use.fragmentation);
+        tell(Kind::cached, std::min(severity_of_waste(use.unused, use.reserved), Severity::warning),
+             "cached_bytes", use.unused);
+        tell(Kind::waiting,
+             std::min(severity_of_waste(use.waiting, use.reserved), Severity::warning),
+             "waiting_bytes", use.waiting);
+        if (!found_.empty() && found_.back().kind == Kind::waiting)
+            found_.back().parts = by_stream(advice_.waiting, true);
+        tell(Kind::rounding,
+             std::min(severity_of_waste(use.rounding, use.reserved), Severity::warning),
+             "rounding_bytes", use.rounding);
+    }
+
+    void tell_growth() {
+        const Gaps& gaps = advice_.gaps;
+        if (gaps.asked == 0 || gaps.free == 0 || gaps.free < gaps.asked ||
+            gaps.free < advice_.use.reserved / kWorthTelling)
+            return;
+        put_at(add(Kind::growth_while_free, Severity::warning,
+                   {{"requested_bytes", gaps.asked},
+                    {"free_bytes", gaps.free},
+                    {"usable_bytes", gaps.reachable},
+                    {"gaps", gaps.count},
+                    {"largest_free_bytes", gaps.largest},
+                    {"other_streams_bytes", gaps.other_streams},
+                    {"other_pools_bytes", gaps.other_pools},
+                    {"other_sizes_bytes", gaps.other_sizes}}),
+               advice_.picture.growth);
+    }
+
+    void tell_pins() {
+        for (std::size_t i = 0; i < std::min(kShownPins, advice_.pins.size()); ++i) {
+            const Pin& pin = advice_.pins[i];
+            if (pin.free < advice_.use.reserved / kWorthTelling)
+                continue;
+            Finding& finding =
+                add(Kind::pinned,
+                    std::min(severity_of_waste(pin.free, advice_.use.reserved), Severity::warning),
+                    {{"free_bytes", pin.free},
+                     {advice_.paged ? "pages" : "segments", pin.segments},
+                     {"blocks", pin.blocks},
+                     {"block_bytes", pin.block_bytes},
+                     {"born_event", pin.born}});
+            if (pin.ends != kNotInTrace) {
+                finding.figures.push_back({"ends_event", pin.ends});
+                if (info_.duration > 0)
+                    finding.figures.push_back(
+                        {"lifetime_ns", static_cast<std::uint64_t>(pin.end_time - pin.born_time)});
+            }
+            finding.place = pin.place;
+            finding.stack = pin.stack;
+            finding.event = pin.born;
+            if (info_.duration > 0)
+                finding.time = pin.born_time;
+        }
+    }
+
+    void tell_use() {
+        const MemoryUse& use = advice_.use;
+        if (use.reserved == 0)
+            return;
+        put_at(add(Kind::in_use, Severity::note,
+                   {{"reserved_bytes", use.reserved},
+                    {"requested_bytes", use.requested},
+                    {"rounding_bytes", use.rounding},
+                    {"waiting_bytes", use.waiting},
+                    {"fragmentation_bytes", use.fragmentation},
+                    {"cached_bytes", use.unused}}),
+               advice_.picture.fullest);
+    }
+
+    void tell_holders() {
+        Finding finding;
+        finding.kind = Kind::holders;
+        for (const Holder& holder : advice_.holders)
+            if ((holder.kind == HolderKind::place || holder.kind == HolderKind::size) &&
+                finding.parts.size() < kShownHolders)
+                finding.parts.push_back(
+                    {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
+        if (finding.parts.empty())
+            return;
+        put_at(finding, advice_.picture.allocated);
+        found_.push_back(std::move(finding));
+    }
+
+    const TraceInfo& info_;
+    const Advice& advice_;
+    std::vector<Finding> found_;
+};
+
+}  // namespace
+
+std::vector<Finding> from_advice(const TraceInfo& info, const Advice& advice) {
+    return AdviceRules(info, advice).all();
+}
+
+std::string range_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+    const auto visit = [&](const RangeVisit& range) {
+        return fmt::format("{} ({} of {})", info.strings[range.name], format_count(range.visit),
+                           format_count(picture.range_visits[range.name]));
+    };
+    std::string text;
+    for (const RangeVisit& range : moment.inside)
+        text += fmt::format("{}{}", text.empty() ? "in " : " > ", visit(range));
+    if (text.empty() && moment.after.name != 0)
+        text = "after " + visit(moment.after);
+    if (moment.mark != 0 && moment.mark < info.strings.size())
+        text += fmt::format("{}after mark {}", text.empty() ? "" : ", ", info.strings[moment.mark]);
+    return text;
+}
+
+}  // namespace tidemark::findings

@@ -1,0 +1,61 @@
+// ExplainedRecord: what a recorded run was, as far as its record tells and the model of its
+// allocator can explain: the settings, the limit, what was refused, the peaks, and, for each
+// device, what has to be assumed at each step for the model to do what was recorded.
+//
+// It is found once (explain_trace) and goes with the trace (Trace::explained_record). A replay of
+// the recorded settings is then the recorded run, at the recorded addresses (RecordedAllocator),
+// and every command speaks of the same one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/allocator/spec.h"
+#include "replay/record/lane_search.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// One device of a recorded run.
+struct RecordedDevice {
+    Bytes limit = 0;              // on reserved memory; 0 = none known
+    bool limit_inferred = false;  // from what was refused; else the recorded settings name it
+    std::uint64_t refusals = 0;   // requests that were refused
+    ModelSpec model;              // its policy has the limit
+    LaneFindings findings;
+};
+
+struct ExplainedRecord {
+    const Trace* record = nullptr;        // as it was read: lives as long as the explained one
+    PolicySpec policy;                    // the recorded settings, without an inferred limit
+    std::vector<RecordedDevice> devices;  // of the trace, by index
+    Usage peak;                           // each counter's own maximum, summed over devices
+    AllocatorStats stats;
+    std::uint64_t decisions = 0;
+    std::uint64_t mismatches = 0;
+
+    // The limit on the reserved memory of `device`; 0 = none known.
+    Bytes limit(std::size_t device) const {
+        return device < devices.size() ? devices[device].limit : 0;
+    }
+
+    // The first limit that any device has, for headers; 0 = none known. O(devices).
+    Bytes limit() const;
+
+    bool limit_inferred() const;
+
+    std::uint64_t refusals() const;
+
+    // "limit 6.00 GiB, inferred from 5 refusals"; "" without a limit.
+    std::string limit_text() const;
+
+    // The limit for `device` under `spec`: the known one, unless the spec names its own.
+    Bytes limit_under(const PolicySpec& spec, std::size_t device) const;
+
+    // Whether a replay under `spec` (its own limit included or not) and `limit` on each device, the
+    // recorded one unless given, is this run.
+    bool is_replay(const PolicySpec& spec, const Bytes* limit) const;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,178 @@
+// The largest amount that was granted and the smallest that was refused.
+#include "replay/record/inferred_limit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/policies/torch_settings.h"
+
+namespace tidemark {
+namespace {
+
+constexpr Bytes kNone = ~Bytes{0};
+
+constexpr std::size_t kMostThresholds = 6;
+
+// The number in [least, most] with the most trailing zero bits.
+Bytes roundest(Bytes least, Bytes most) {
+    for (Bytes unit = Bytes{1} << 62U; unit > 1; unit /= 2) {
+        const Bytes rounded = (least + unit - 1) / unit * unit;
+        if (rounded >= least && rounded <= most)
+            return rounded;
+    }
+    return least;
+}
+
+// The walk over the record.
+class Bounds {
+  public:
+    explicit Bounds(const policies::TorchSettings& settings) : settings_(settings) {}
+
+    void walk(const RecordedLane& lane) {
+        for (const SeedSegment& seed : lane.seeds)
+            reserved_ += seed.range.size;
+        granted_ = reserved_;
+        for (const RecordedStep& step : lane.steps)
+            take(step.event);
+        for (const Bytes amount : retried_)
+            refused_ = amount > granted_ ? std::min(refused_, amount) : refused_;
+    }
+
+    Bytes granted() const { return granted_; }
+
+    Bytes refused() const { return refused_; }
+
+    // Refusals, and releases just before a new segment: a single one of these may be chance.
+    bool is_plausible() const { return refusals_ > 0 || retried_.size() > 1; }
+
+    // Growth of reserved memory, and whether something was given back just before.
+    struct Growth {
+        Bytes reserved = 0;  // before all of it
+        bool released = false;
+    };
+
+    const std::vector<Growth>& growths() const { return growths_; }
+
+  private:
+    void take(const TraceEvent& event) {
+        switch (event.kind) {
+            case EventKind::segment_free:
+            case EventKind::segment_unmap:
+                if (!released_)
+                    before_release_ = reserved_;
+                released_ = true;
+                reserved_ -= std::min(reserved_, event.size);
+                return;
+            case EventKind::segment_alloc:
+            case EventKind::segment_map:
+                if (!grown_)
+                    before_growth_ = reserved_;
+                grown_ = true;
+                reserved_ += event.size;
+                return;
+            case EventKind::finish:
+                return;
+            case EventKind::allocate:
+                granted(event.size);
+                break;
+            case EventKind::out_of_memory:
+                refused(event.size, event.address);
+                break;
+            default:
+                break;
+        }
+        released_ = false;
+        grown_ = false;
+    }
+
+    Bytes segment_for(Bytes size) const {
+        return settings_.segment_size(settings_.round_size(std::max<Bytes>(size, 1)));
+    }
+
+    void granted(Bytes size) {
+        if (!grown_ || size >= kLargestRequest)
+            return;
+        const Bytes segment = segment_for(size);
+        granted_ = std::max(granted_, before_growth_ + segment);
+        if (released_)
+            retried_.push_back(before_release_ + segment);
+        growths_.push_back({released_ ? before_release_ : before_growth_, released_});
+    }
+
+    void refused(Bytes size, Bytes device_free) {
+        if (size >= kLargestRequest || device_free < segment_for(size))
+            return;  // the device was full
+        ++refusals_;
+        refused_ = std::min(refused_, reserved_ + segment_for(size));
+    }
+
+    const policies::TorchSettings& settings_;
+    Bytes reserved_ = 0;
+    Bytes before_release_ = 0;
+    Bytes before_growth_ = 0;
+    bool released_ = false;
+    bool grown_ = false;
+    Bytes granted_ = 0;
+    Bytes refused_ = kNone;
+    std::vector<Bytes> retried_;
+    std::vector<Growth> growths_;
+    std::size_t refusals_ = 0;
+};
+
+// The intervals of reserved bytes in which garbage collection is likeliest to begin: above, growth
+// comes with releases, below without. Best first.
+std::vector<std::pair<Bytes, Bytes>> likely_thresholds(std::vector<Bounds::Growth> growths) {
+    std::sort(growths.begin(), growths.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.reserved, a.released) < std::pair(b.reserved, b.released);
+    });
+
+    // The threshold lies between two growths that follow one another; `wrong` counts those on the
+    // wrong side of it.
+    struct Gap {
+        std::ptrdiff_t wrong;
+        std::size_t above;
+    };
+
+    std::vector<Gap> gaps;
+    auto wrong = std::count_if(growths.begin(), growths.end(),
+                               [](const Bounds::Growth& growth) { return !growth.released; });
+    for (std::size_t i = 0; i < growths.size(); ++i) {
+        if (i > 0 && growths[i].released && growths[i - 1].reserved < growths[i].reserved)
+            gaps.push_back({wrong, i});
+        wrong += growths[i].released ? 1 : -1;
+    }
+    std::stable_sort(gaps.begin(), gaps.end(),
+                     [](const Gap& a, const Gap& b) { return a.wrong < b.wrong; });
+    gaps.resize(std::min(gaps.size(), kMostThresholds));
+    std::vector<std::pair<Bytes, Bytes>> likely;
+    for (const Gap& gap : gaps)
+        likely.emplace_back(growths[gap.above - 1].reserved, growths[gap.above].reserved - 1);
+    return likely;
+}
+
+}  // namespace
+
+std::vector<Bytes> infer_limits(const RecordedLane& lane, const PolicySpec& policy) {
+    if (policy.policy->name != "torch")
+        return {};
+    const auto settings = policies::TorchSettings::from(policy.options);
+    if (!settings)
+        return {};
+    Bounds bounds(*settings);
+    bounds.walk(lane);
+    std::vector<Bytes> limits;
+    const Bytes least = bounds.granted();
+    if (bounds.is_plausible() && bounds.refused() != kNone && bounds.refused() > least)
+        limits.push_back(roundest(least, bounds.refused() - 1));
+    if (settings->gc_threshold > 0) {
+        for (const auto& [low, high] : likely_thresholds(bounds.growths())) {
+            const auto from = static_cast<Bytes>(static_cast<double>(low) / settings->gc_threshold);
+            const auto to = static_cast<Bytes>(static_cast<double>(high) / settings->gc_threshold);
+            if (to >= least)
+                limits.push_back(roundest(std::max(from, least), to));
+        }
+    }
+    return limits;
+}
+
+}  // namespace tidemark

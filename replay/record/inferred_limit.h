@@ -1,0 +1,19 @@
+// What a record tells of the limit on reserved bytes that its program had set: PyTorch's snapshots
+// don't hold it.
+#pragma once
+
+#include <vector>
+
+#include "core/allocator/spec.h"
+#include "replay/record/recorded_lane.h"
+
+namespace tidemark {
+
+// Limits that would explain the refusals, and the releases just before a new segment: likeliest
+// first, in bytes. Any limit between what was once granted and what was once refused decides alike
+// (but for garbage_collection_threshold, which is a part of it), so the roundest number comes
+// first. Empty if nothing points to a limit, or the policy is not one that keeps limits as PyTorch
+// does. O(steps).
+std::vector<Bytes> infer_limits(const RecordedLane& lane, const PolicySpec& policy);
+
+}  // namespace tidemark

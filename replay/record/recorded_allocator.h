@@ -1,0 +1,59 @@
+// RecordedAllocator: gives each event the answer that the recorded run gave.
+//
+// The answers come out of the model of the recorded allocator, which goes through the record once
+// more beside the replay, with what was found to explain it (ExplainedRecord): at the recorded
+// addresses, with the recorded completions. So its counters are those of the recorded run, which
+// `verify` holds against every recorded decision.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backends/wrap/scripted.h"
+#include "core/allocator/allocator.h"
+#include "core/base/result.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/lane_replay.h"
+
+namespace tidemark {
+
+// For the engine: advance() before each event. Not thread-safe.
+class RecordedAllocator final : public Allocator {
+  public:
+    // Device `number` of `run`, whose trace is read once more: O(events), memory likewise. The
+    // model talks to `face`, which stands before `device`. All must outlive it. Errors: those of
+    // the trace and the policy.
+    static Result<std::unique_ptr<RecordedAllocator>> make(const ExplainedRecord& run,
+                                                           std::size_t number,
+                                                           ScriptedDevice& device, Device& face);
+
+    // Up to and with that event of the trace.
+    void advance(std::uint64_t event);
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
+    void deallocate(const Allocation& allocation, StreamId stream) override;
+
+    void record_use(const Allocation& /*allocation*/, StreamId /*stream*/) override {}
+
+    void trim(TrimLevel /*level*/) override {}
+
+    Bytes largest_free() const override { return replay_->allocator().largest_free(); }
+
+    void for_each_region(const std::function<void(const Region&)>& visit) const override {
+        replay_->allocator().for_each_region(visit);
+    }
+
+  private:
+    explicit RecordedAllocator(std::unique_ptr<RecordedLane> lane) : lane_(std::move(lane)) {}
+
+    void show();
+
+    std::unique_ptr<RecordedLane> lane_;
+    std::unique_ptr<LaneReplay> replay_;
+    std::size_t seeded_ = 0;  // allocations of the preamble that the replay has asked for
+    std::vector<std::uint32_t> preamble_slots_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,219 @@
+// One pass over the trace, and the seeds put in order.
+#include "replay/record/recorded_lane.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+constexpr Bytes kLargePage = 20_MiB;
+constexpr Bytes kSmallPage = 2_MiB;
+
+// Streams in the order of their handles, which is the order that PyTorch keeps them in.
+std::vector<std::uint32_t> stream_ranks(const TraceInfo& info) {
+    std::vector<std::uint32_t> order(info.streams.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i)
+        order[i] = i;
+    std::sort(order.begin(), order.end(), [&info](std::uint32_t a, std::uint32_t b) {
+        return info.streams[a] < info.streams[b];
+    });
+    std::vector<std::uint32_t> ranks(order.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i)
+        ranks[order[i]] = i;
+    return ranks;
+}
+
+// Pools of captured graphs have names "(n, 0)"; those that programs make have "(0, n)".
+bool captures_graphs(const TraceInfo& info) {
+    return std::any_of(info.pools.begin(), info.pools.end(), [](const std::string& name) {
+        return name.size() > 3 && name.substr(name.size() - 3) == " 0)" && name[1] != '0';
+    });
+}
+
+class Builder {
+  public:
+    explicit Builder(const TraceInfo& info)
+        : lanes_(info.devices.size()), pending_(lanes_.size()), ranks_(stream_ranks(info)) {
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            lanes_[i].device = static_cast<std::uint16_t>(i);
+            lanes_[i].slots = info.slot_count;
+            lanes_[i].streams = info.streams.size();
+            lanes_[i].captures = captures_graphs(info);
+            lanes_[i].next_pool = static_cast<std::uint32_t>(info.pools.size());
+        }
+    }
+
+    Result<void> add(TraceEvent event, std::uint64_t index) {
+        if (event.device >= lanes_.size())
+            return fail(ErrorCode::bad_input, "an event of a device that the trace doesn't have",
+                        fmt::format("event {}", index));
+        RecordedLane& lane = lanes_[event.device];
+        lane.truths += is_truth(event.kind) ? 1U : 0U;
+        const std::uint32_t stream = to_integer(event.stream);
+        event.stream = StreamId{stream < ranks_.size() ? ranks_[stream] : stream};
+        if ((event.flags & kPreamble) != 0)
+            return add_seed(lane, event);
+        switch (event.kind) {
+            case EventKind::segment_alloc:
+                lane.has_plain = true;
+                break;
+            case EventKind::segment_map:
+                lane.has_pages = true;
+                break;
+            case EventKind::final_segment:
+                lane.final_segments.push_back(event);
+                return {};
+            case EventKind::final_block:
+                lane.final_blocks.push_back(event);
+                return {};
+            case EventKind::allocate:
+            case EventKind::free:
+            case EventKind::retire:
+            case EventKind::finish:
+            case EventKind::out_of_memory:
+            case EventKind::segment_free:
+            case EventKind::segment_unmap:
+                break;
+            default:
+                return {};
+        }
+        lane.steps.push_back({event, index});
+        return {};
+    }
+
+    std::vector<RecordedLane> take();
+
+  private:
+    struct PendingSeed {
+        Bytes size = 0;  // of the preamble's `block` entry
+        bool retired = false;
+    };
+
+    Result<void> add_seed(RecordedLane& lane, const TraceEvent& event) {
+        PendingSeed& pending = pending_[event.device];
+        switch (event.kind) {
+            case EventKind::segment_alloc:
+            case EventKind::segment_map:
+                lane.seeds.push_back({.range = {Address{event.address}, event.size},
+                                      .stream = event.stream,
+                                      .pool = PoolId{event.aux},
+                                      .expandable = event.kind == EventKind::segment_map,
+                                      .small = (event.flags & kSmallPool) != 0});
+                return {};
+            case EventKind::block:
+                pending = {event.size, (event.flags & kPending) != 0};
+                return {};
+            case EventKind::allocate:
+                if (lane.seeds.empty() || event.slot >= lane.slots)
+                    return fail(ErrorCode::bad_input,
+                                "the preamble has a block outside any segment", "trace");
+                lane.seeds.back().blocks.push_back(
+                    {Address{event.address}, pending.size, event.size, pending.retired});
+                lane.seed_slots.push_back(event.slot);
+                return {};
+            default:
+                return {};
+        }
+    }
+
+    std::vector<RecordedLane> lanes_;
+    std::vector<PendingSeed> pending_;
+    std::vector<std::uint32_t> ranks_;
+};
+
+// Puts the runs of pages of one reservation in a row and says where it begins: at its lowest run,
+// or below, where pages are mapped later. (Reservations follow one another upwards, so pages below
+// the first known run are of the same one.)
+void order_seeds(RecordedLane& lane) {
+    std::vector<std::size_t> order(lane.seeds.size());
+    std::vector<std::size_t> first_block(lane.seeds.size());
+    for (std::size_t i = 0, blocks = 0; i < order.size(); ++i) {
+        order[i] = i;
+        first_block[i] = blocks;
+        blocks += lane.seeds[i].blocks.size();
+    }
+    const auto key = [&lane](std::size_t i) {
+        const SeedSegment& seed = lane.seeds[i];
+        return std::tuple(seed.expandable, seed.pool, seed.stream, seed.small, seed.range.begin);
+    };
+    std::sort(order.begin(), order.end(),
+              [&key](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::vector<SeedSegment> seeds;
+    std::vector<std::uint32_t> slots;
+    for (const std::size_t i : order) {
+        for (std::size_t j = 0; j < lane.seeds[i].blocks.size(); ++j)
+            slots.push_back(lane.seed_slots[first_block[i] + j]);
+        seeds.push_back(std::move(lane.seeds[i]));
+    }
+    lane.seeds = std::move(seeds);
+    lane.seed_slots = std::move(slots);
+}
+
+// Where a reservation begins whose lowest run of pages before the trace is at `lowest`.
+Address base_of(const RecordedLane& lane, const SeedSegment& lowest) {
+    const Bytes page = lowest.small ? kSmallPage : kLargePage;
+    Address floor = Address::null;
+    for (const SeedSegment& seed : lane.seeds) {
+        if (seed.range.begin < lowest.range.begin)
+            floor = std::max(floor, seed.range.begin + seed.range.size);
+    }
+    Address base = lowest.range.begin;
+    for (const RecordedStep& step : lane.steps) {
+        const Address address{step.event.address};
+        if (step.event.kind == EventKind::segment_map && step.event.stream == lowest.stream &&
+            address < base && address >= floor && (base - address) % page == 0)
+            base = address;
+    }
+    return base;
+}
+
+void find_bases(RecordedLane& lane) {
+    for (std::size_t i = 0; i < lane.seeds.size(); ++i) {
+        SeedSegment& seed = lane.seeds[i];
+        if (!seed.expandable)
+            continue;
+        const bool goes_on =
+            i > 0 && lane.seeds[i - 1].expandable && lane.seeds[i - 1].pool == seed.pool &&
+            lane.seeds[i - 1].stream == seed.stream && lane.seeds[i - 1].small == seed.small;
+        seed.reserved = goes_on ? lane.seeds[i - 1].reserved : base_of(lane, seed);
+    }
+}
+
+std::vector<RecordedLane> Builder::take() {
+    for (RecordedLane& lane : lanes_) {
+        order_seeds(lane);
+        find_bases(lane);
+        std::sort(lane.final_blocks.begin(), lane.final_blocks.end(),
+                  [](const TraceEvent& a, const TraceEvent& b) { return a.address < b.address; });
+    }
+    return std::move(lanes_);
+}
+
+}  // namespace
+
+Bytes max_split_of(const PolicySpec& policy) {
+    constexpr std::string_view kName = "max_split_size_mb";
+    const auto options = policy.options.all();
+    const bool has = std::any_of(options.begin(), options.end(),
+                                 [](const auto& option) { return option.first == kName; });
+    return has ? policy.options.count(kName) * 1_MiB : 0;
+}
+
+Result<std::vector<RecordedLane>> record_lanes(const Trace& trace) {
+    Builder builder(trace.info());
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    std::uint64_t index = 0;
+    while (true) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            break;
+        for (std::size_t i = 0; i < batch.count; ++i)
+            TM_TRY(builder.add(batch[i], index++));
+    }
+    return builder.take();
+}
+
+}  // namespace tidemark

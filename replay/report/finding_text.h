@@ -1,0 +1,27 @@
+// Findings in words: one wording for the terminal, the page, JSON and the viewer. Pure; strings
+// that come from files are made printable.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "replay/findings/finding.h"
+
+namespace tidemark {
+
+struct FindingText {
+    std::string title;         // one line
+    std::string detail = {};   // a few sentences, lines parted by '\n'; may be empty
+    std::string command = {};  // a line for a shell; may be empty
+};
+
+FindingText finding_text(const findings::Finding& finding);
+
+// "event 5, 1.20 s, in step (3 of 8)"; "" if it is about no event.
+std::string finding_place(const findings::Finding& finding);
+
+// A list for the terminal: severity and title, then detail and command below, indented. If
+// `brief`, problems as a whole, of warnings the titles, and no notes.
+std::string findings_text(std::span<const findings::Finding> list, bool brief);
+
+}  // namespace tidemark

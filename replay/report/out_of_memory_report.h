@@ -1,0 +1,24 @@
+// Out of memory in words and as JSON: each event, where in the program, what was free, who pins it,
+// and what each remedy came to when it was replayed.
+#pragma once
+
+#include <string>
+
+#include "replay/analysis/event_place.h"
+#include "replay/analysis/out_of_memory.h"
+#include "replay/report/json_values.h"
+
+namespace tidemark::report {
+
+// ", in step #7 > forward #3"; ", after step #6"; "" where the trace has no ranges.
+std::string place_text(const EventPlace& place);
+
+Json place_json(const EventPlace& place);
+
+// Lines for a person; "" if nothing ran out of memory. `limit` says under which limit.
+std::string out_of_memory_text(const OutOfMemoryReport& report, const std::string& limit);
+
+// A list of the cases; the count stands elsewhere.
+Json out_of_memory_json(const OutOfMemoryReport& report);
+
+}  // namespace tidemark::report

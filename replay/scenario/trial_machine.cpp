@@ -1,0 +1,118 @@
+// Devices and allocators for a trial.
+#include "replay/scenario/trial_machine.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/scenario/machine.h"
+#include "replay/scenario/pool_plans.h"
+
+namespace tidemark {
+namespace {
+
+Bytes granularity_of(const TrialSetup& setup) {
+    return setup.profile != nullptr ? setup.profile->granularity : SimConfig{}.granularity;
+}
+
+// The recorded run, if `setup` asks for no other; else null.
+const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup) {
+    const ExplainedRecord* const record = trace.explained_record();
+    const std::vector<TraceDevice>& devices = trace.info().devices;
+    const bool same_card =
+        setup.memory == 0 || (!devices.empty() && setup.memory == devices[0].total_memory);
+    const bool other_run =
+        setup.completions != nullptr || setup.trim_before || !setup.elsewhere.empty();
+    if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
+        return nullptr;
+    return record->is_replay(setup.policy, setup.limit ? &*setup.limit : nullptr) ? record
+                                                                                  : nullptr;
+}
+
+}  // namespace
+
+Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) {
+    const ExplainedRecord* const record = trace.explained_record();
+    if (setup.limit || record == nullptr)
+        return setup.limit.value_or(0);
+    return record->limit_under(setup.policy, device);
+}
+
+Result<TrialMachine::Place> TrialMachine::simulated(const TrialSetup& setup, Bytes limit) {
+    TM_ASSIGN(const PolicySpec spec, setup.policy.with_limit(limit));
+    const Bytes granularity = granularity_of(setup);
+    const Bytes held = align_up(setup.overhead, granularity);
+    SimConfig config{.capacity = setup.memory == 0 ? SimDevice::kLargestCapacity : setup.memory,
+                     .held = held,
+                     .granularity = granularity,
+                     .profile = setup.profile,
+                     .placement = placement_for(spec)};
+    if (limit > 0 && !spec.keeps_limit())
+        config.capacity = std::min(config.capacity, held + limit);
+    if (held >= config.capacity || config.capacity > SimDevice::kLargestCapacity)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("a device with {} of which {} are in use cannot be simulated",
+                                format_bytes(config.capacity), format_bytes(held)),
+                    "--memory");
+    Place place;
+    place.device = std::make_unique<SimDevice>(config);
+    TM_ASSIGN(place.allocator, spec.make(*place.device));
+    return place;
+}
+
+Result<TrialMachine::Place> TrialMachine::recorded(const TrialSetup& setup,
+                                                   const ExplainedRecord& record,
+                                                   std::size_t number) {
+    Place place;
+    place.device = std::make_unique<SimDevice>(SimConfig{.capacity = SimDevice::kLargestCapacity,
+                                                         .granularity = granularity_of(setup),
+                                                         .profile = setup.profile});
+    place.scripted = std::make_unique<ScriptedDevice>(record.devices[number].model.capacity);
+    place.scripted->mirror(*place.device);
+    TM_ASSIGN(auto recorded,
+              RecordedAllocator::make(record, number, *place.scripted, *place.scripted));
+    place.recorded = recorded.get();
+    place.allocator = std::move(recorded);
+    return place;
+}
+
+Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& setup) {
+    const ExplainedRecord* const record = recorded_run(trace, setup);
+    TrialMachine machine;
+    machine.follows_ = record != nullptr;
+    for (std::size_t i = 0; i < std::max<std::size_t>(trace.info().devices.size(), 1); ++i) {
+        TM_ASSIGN(Place place, record != nullptr ? recorded(setup, *record, i)
+                                                 : simulated(setup, limit_of(trace, setup, i)));
+        machine.lanes_.push_back({.device = place.device.get(),
+                                  .allocator = place.allocator.get(),
+                                  .clock = place.device->replay_clock(),
+                                  .grants = probe_of(*place.device, *place.allocator)});
+        machine.places_.push_back(std::move(place));
+    }
+    if (record == nullptr && setup.policy.policy->plans_pools)
+        TM_TRY(plan_pools(trace, machine.lanes()));
+    return machine;
+}
+
+void TrialMachine::set_event(std::uint64_t event) {
+    for (const Place& place : places_)
+        if (place.recorded != nullptr)
+            place.recorded->advance(event);
+}
+
+void TrialMachine::empty_caches() {
+    for (const Place& place : places_)
+        place.allocator->trim(TrimLevel::all);
+}
+
+std::vector<std::vector<Region>> TrialMachine::regions() const {
+    std::vector<std::vector<Region>> found;
+    for (const Place& place : places_) {
+        std::vector<Region>& list = found.emplace_back();
+        place.allocator->for_each_region([&list](const Region& region) { list.push_back(region); });
+    }
+    return found;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,58 @@
+// TrialMachine: the simulated devices of a trial, each with its allocator; or, where the trial is
+// the recorded run itself, the model of it beside its record.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/sim/sim_device.h"
+#include "backends/wrap/scripted.h"
+#include "replay/engine/engine.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_allocator.h"
+#include "replay/scenario/trial.h"
+
+namespace tidemark {
+
+// The limit on the reserved memory of that device of the trace; 0 = none.
+Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device);
+
+class TrialMachine {
+  public:
+    // Errors: as run_trial.
+    static Result<TrialMachine> build(const Trace& trace, const TrialSetup& setup);
+
+    std::span<const Lane> lanes() const { return lanes_; }
+
+    // Must it be told of each event, before the engine gives it to the allocators?
+    bool follows_events() const { return follows_; }
+
+    void set_event(std::uint64_t event);
+
+    // Every allocator gives back what it can.
+    void empty_caches();
+
+    // Of each device, as they are now. O(regions log regions).
+    std::vector<std::vector<Region>> regions() const;
+
+  private:
+    struct Place {
+        std::unique_ptr<SimDevice> device;
+        std::unique_ptr<ScriptedDevice> scripted;  // in front of it, where the record is followed
+        std::unique_ptr<Allocator> allocator;      // destroyed first: it talks to the device
+        RecordedAllocator* recorded = nullptr;     // with `scripted`: `allocator`
+    };
+
+    static Result<Place> simulated(const TrialSetup& setup, Bytes limit);
+    static Result<Place> recorded(const TrialSetup& setup, const ExplainedRecord& record,
+                                  std::size_t number);
+
+    bool follows_ = false;
+    std::vector<Place> places_;
+    std::vector<Lane> lanes_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,50 @@
+// Memory spans: the memory that a run held from its devices at an instant, piece by piece, with
+// what lies in it: what is free, in how many gaps, and who keeps a piece from going back.
+//
+// Pure, thread-safe; O(segments + live log live).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "replay/timeline/history.h"
+
+namespace tidemark {
+
+// A segment, or pages that were mapped side by side.
+struct MemorySpan {
+    Address begin = Address::null;
+    Bytes size = 0;
+    Bytes taken = 0;        // by live blocks
+    Bytes largest_gap = 0;  // of what is not
+    std::uint32_t gaps = 0;
+    std::uint32_t blocks = 0;
+    BlockIndex stays = kNoBlock;  // of its blocks, the one whose bytes are free last
+    std::uint16_t device = 0;
+
+    Bytes free() const { return size - taken; }
+};
+
+// After `event`, by device and address; empty when cancelled.
+std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
+                                     const std::atomic<bool>& cancelled);
+
+struct FreeSpace {
+    Bytes held = 0;     // by all spans
+    Bytes free = 0;     // of it
+    Bytes whole = 0;    // of the free, in spans that hold nothing
+    Bytes largest = 0;  // the largest gap: no larger request can be granted without growing
+    std::uint64_t gaps = 0;
+    std::uint64_t spans = 0;
+    std::uint64_t blocks = 0;
+
+    // What share of the free memory lies outside the largest gap; 0 if nothing is free.
+    double scattered() const {
+        return free == 0 ? 0 : 1 - static_cast<double>(largest) / static_cast<double>(free);
+    }
+};
+
+FreeSpace free_space(const std::vector<MemorySpan>& spans);
+
+}  // namespace tidemark

@@ -1,0 +1,251 @@
+// What leaves the program beside its text: CSV, dumps of state, and the care taken of other
+// people's files.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using nlohmann::json;
+using support::contains;
+using support::Folder;
+using support::Said;
+
+namespace {
+
+const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
+
+// Lines of cells; no cell here has a comma or a quote within.
+std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream lines(csv);
+    for (std::string line; std::getline(lines, line);) {
+        rows.emplace_back(1);
+        for (const char letter : line) {
+            if (letter == ',')
+                rows.back().emplace_back();
+            else
+                rows.back().back() += letter;
+        }
+    }
+    return rows;
+}
+
+std::string cell(const std::vector<std::vector<std::string>>& rows, std::size_t row,
+                 const std::string& title) {
+    for (std::size_t i = 0; i < rows.at(0).size(); ++i)
+        if (rows[0][i] == title)
+            return rows.at(row).at(i);
+    FAIL("no column " << title);
+    return {};
+}
+
+std::uint64_t sum(const json& list, const char* key) {
+    std::uint64_t result = 0;
+    for (const json& each : list)
+        result += each.at(key).get<std::uint64_t>();
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("--csv prints the values of --json as rows", "[cli][csv]") {
+    const std::vector<std::string> words{"compare", kSample, "-p", "torch", "-p", "best-fit"};
+    std::vector<std::string> csv_words = words;
+    csv_words.emplace_back("--csv");
+    const Said said = support::tidemark(csv_words);
+    REQUIRE(said.code == 0);
+    const auto rows = rows_of(said.out);
+    const json runs = json::parse(support::tidemark_json(words)).at("runs");
+
+    REQUIRE(rows.size() == runs.size() + 1);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        CHECK(rows[i + 1].size() == rows[0].size());
+        CHECK(cell(rows, i + 1, "policy") == runs[i].at("policy").get<std::string>());
+        CHECK(cell(rows, i + 1, "peak_reserved_bytes") == runs[i].at("peak_reserved_bytes").dump());
+        CHECK(cell(rows, i + 1, "driver_ns") == runs[i].at("driver_ns").dump());
+    }
+
+    const auto replay = rows_of(support::tidemark({"replay", kSample, "--csv"}).out);
+    REQUIRE(replay.size() == 2);
+    CHECK(
+        cell(replay, 1, "peak_reserved_bytes") ==
+        json::parse(support::tidemark_json({"replay", kSample})).at("peak_reserved_bytes").dump());
+}
+
+TEST_CASE("--table names one of several tables", "[cli][csv]") {
+    const json sizes = json::parse(support::tidemark_json({"info", kSample})).at("sizes");
+    const auto rows =
+        rows_of(support::tidemark({"info", kSample, "--csv", "--table", "sizes"}).out);
+    REQUIRE(rows.size() == sizes.size() + 1);
+    CHECK(rows[0] == std::vector<std::string>{"from", "count", "bytes"});
+    CHECK(rows[1][0] == sizes[0].at("from").dump());
+
+    const Said wrong = support::tidemark({"info", kSample, "--csv", "--table", "nope"});
+    CHECK(wrong.code == 2);
+    CHECK(contains(wrong.err, "sizes"));
+    CHECK(support::tidemark({"info", kSample, "--csv", "--json"}).code == 2);
+}
+
+TEST_CASE("every command that prints JSON prints CSV", "[cli][csv]") {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"policies"},
+                                               {"victims"},
+                                               {"machines"},
+                                               {"doctor"},
+                                               {"generate"},
+                                               {"verify", kSample}}) {
+        std::vector<std::string> with = words;
+        with.emplace_back("--csv");
+        const Said said = support::tidemark(with);
+        INFO(words.front());
+        CHECK(said.code == 0);
+        CHECK(contains(said.out, ","));
+        CHECK_FALSE(said.out.starts_with("{"));
+    }
+}
+
+TEST_CASE("--dump-state writes what is reserved, as JSON and as a snapshot", "[cli][dump]") {
+    const Folder folder;
+    const std::string file = folder / "held.json";
+    for (const std::vector<std::string>& settings :
+         {std::vector<std::string>{}, {"-p", "torch:expandable_segments:True"}, {"-p", "buddy"}}) {
+        std::vector<std::string> words{"replay", kSample, "--dump-state", file};
+        words.insert(words.end(), settings.begin(), settings.end());
+        const json run = json::parse(support::tidemark_json(words));
+        const json state = json::parse(support::read_file(file));
+        CHECK(sum(state.at("segments"), "total_size") == run.at("end_reserved_bytes"));
+        for (const json& segment : state.at("segments"))
+            CHECK(sum(segment.at("blocks"), "size") == segment.at("total_size"));
+    }
+}
+
+TEST_CASE("a dumped snapshot opens as one, here and in Python", "[cli][dump]") {
+    const Folder folder;
+    const std::string file = folder / "held.pickle";
+    const Said said = support::tidemark(
+        {"replay", kSample, "--limit", "5GiB", "--until-fail", "--dump-state", file});
+    CHECK(said.code == 4);
+    const json info = json::parse(support::tidemark_json({"info", file}));
+    CHECK(info.at("format") == "torch-snapshot");
+    CHECK(info.at("peak_requested").at("value") > 1'000'000'000);
+
+    support::write_file(folder / "sum.py",
+                        "import pickle, sys\n"
+                        "s = pickle.load(open(sys.argv[1], 'rb'))['segments']\n"
+                        "assert all(type(x['segment_pool_id']) is tuple for x in s)\n"
+                        "print(sum(x['total_size'] for x in s))\n");
+    const std::string out = folder / "sum";
+    const std::string line = "python3 " + (folder / "sum.py") + " " + file + " > " + out;
+    REQUIRE(std::system(line.c_str()) == 0);
+    CHECK(std::stoull(support::read_file(out)) == info.at("peak_recorded_reserved").at("value"));
+    CHECK(support::tidemark({"replay", kSample, "--dump-state", folder / "held.txt"}).code == 2);
+}
+
+TEST_CASE("a file that isn't Tidemark's is written over with --force only", "[cli][force]") {
+    const Folder folder;
+    const std::string mine = folder / "thesis.txt";
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"export", kSample, "-f", "jsonl", "-o", mine},
+                                               {"import", kSample, "-o", mine},
+                                               {"generate", "mix:events=100", "-o", mine},
+                                               {"replay", kSample, "--decisions", mine},
+                                               {"machines", "h200-node", "-o", mine}}) {
+        INFO(words.front());
+        support::write_file(mine, "all that I know\n");
+        const Said kept = support::tidemark(words);
+        CHECK(kept.code == 2);
+        CHECK(contains(kept.err, "--force"));
+        CHECK(support::read_file(mine) == "all that I know\n");
+
+        std::vector<std::string> forced = words;
+        forced.emplace_back("--force");
+        CHECK(support::tidemark(forced).code == 0);
+        CHECK(support::tidemark(words).code == 0);  // ours now
+    }
+}
+
+TEST_CASE("importing into a folder spares the files of others there", "[cli][force]") {
+    const Folder folder;
+    support::write_file(folder / "gpt2_var.tmk", "not a trace\n");
+    CHECK(support::tidemark({"import", kSample, "-o", folder.path()}).code == 2);
+    CHECK(support::read_file(folder / "gpt2_var.tmk") == "not a trace\n");
+    CHECK(support::tidemark({"import", kSample, "-o", folder.path(), "--force"}).code == 0);
+}
+
+TEST_CASE("a Chrome trace has the counters of the replay and every block", "[cli][chrome]") {
+    const Folder folder;
+    const std::string file = folder / "trace.json";
+    const std::vector<std::string> policies{"torch", "torch:expandable_segments:True"};
+    const Said said =
+        support::tidemark({"export", kSample, "-p", policies[0], "-p", policies[1], "-o", file});
+    REQUIRE(said.code == 0);
+
+    std::map<std::string, std::uint64_t> most;
+    std::set<std::uint64_t> open;
+    std::uint64_t blocks = 0;
+    const json trace = json::parse(support::read_file(file));
+    for (const json& entry : trace.at("traceEvents")) {
+        const std::string phase = entry.at("ph");
+        if (phase == "C")
+            most[entry.at("name")] =
+                std::max(most[entry.at("name")], entry.at("args").at("bytes").get<std::uint64_t>());
+        if (phase == "b")
+            CHECK(open.insert(entry.at("id").get<std::uint64_t>()).second);
+        if (phase == "e")
+            CHECK(open.erase(entry.at("id").get<std::uint64_t>()) == 1);
+        blocks += phase == "b" ? 1U : 0U;
+    }
+    CHECK(open.empty());
+    CHECK(blocks == json::parse(support::tidemark_json({"info", kSample})).at("allocations"));
+    for (const std::string& policy : policies) {
+        const json run = json::parse(support::tidemark_json({"replay", kSample, "-p", policy}));
+        for (const std::string name : {"reserved", "allocated", "requested"})
+            CHECK(most[name + " (" + policy + ")"] == run.at("peak_" + name + "_bytes"));
+    }
+}
+
+TEST_CASE("a cut begins inside, with what lived then", "[cli][cut]") {
+    const Folder folder;
+    const std::string part = folder / "part.tmk";
+    for (const std::string from : {"#5000", "#9000", "1s"}) {
+        REQUIRE(support::tidemark({"cut", kSample, "--from", from, "-o", part}).code == 0);
+        INFO("from " << from);
+        const json info = json::parse(support::tidemark_json({"info", part}));
+        CHECK(info.at("begins_inside") == true);
+    }
+    const Said nowhere = support::tidemark({"cut", kSample, "--from", "1000s", "-o", part});
+    CHECK(nowhere.code == 2);
+    CHECK(support::tidemark({"cut", kSample, "-o", part}).code == 2);
+    CHECK(support::tidemark({"cut", kSample, "--from", "soon", "-o", part}).code == 2);
+}
+
+TEST_CASE("cuts by steps and by the name of a range", "[cli][cut]") {
+    const Folder folder;
+    std::string lines = R"({"type":"header","version":1,"unit":"us"})";
+    for (int step = 1; step <= 4; ++step) {
+        const std::string at = R"({"t":)" + std::to_string(step) + "000,";
+        const std::string id = std::to_string(step);
+        lines += "\n" + at + R"("op":"begin","name":"step )" + id + R"("})";
+        lines += "\n" + at + R"("op":"alloc","id":)" + id + R"(,"bytes":1048576})";
+        lines += "\n" + at + R"("op":"end","name":"step )" + id + R"("})";
+    }
+    support::write_file(folder / "all.jsonl", lines + "\n");
+    for (const std::vector<std::string>& window :
+         std::vector<std::vector<std::string>>{{"--step", "2..3"}, {"--range", "step 3"}}) {
+        const std::string part = folder / "part.tmk";
+        std::vector<std::string> words{"cut", folder / "all.jsonl", "-o", part};
+        words.insert(words.end(), window.begin(), window.end());
+        REQUIRE(support::tidemark(words).code == 0);
+        const json info = json::parse(support::tidemark_json({"info", part}));
+        CHECK(info.at("kinds").at("range_begin") == (window[0] == "--step" ? 2 : 1));
+        CHECK(info.at("allocations") == 3);  // with those that lived before
+    }
+    CHECK(support::tidemark({"cut", folder / "all.jsonl", "--step", "9", "-o", folder / "x.tmk"})
+              .code == 2);
+}

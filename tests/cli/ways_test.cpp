@@ -1,0 +1,215 @@
+// Ways in: a file for a command, folders, patterns, ranks, sizes, completions, the manual, Ctrl-C.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using nlohmann::json;
+using support::contains;
+using support::Folder;
+using support::Said;
+
+namespace {
+
+const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
+
+// rank0/run.tmk and rank1/run.tmk, which differ.
+void make_ranks(const Folder& folder) {
+    for (const std::string rank : {"0", "1"}) {
+        std::filesystem::create_directory(folder / ("rank" + rank));
+        REQUIRE(support::tidemark({"generate", "steps:events=3000,seed=" + rank, "-o",
+                                   folder / ("rank" + rank + "/run.tmk")})
+                    .code == 0);
+    }
+}
+
+// The widest line, escape sequences left out.
+std::size_t widest(const std::string& text) {
+    std::size_t most = 0;
+    std::size_t width = 0;
+    bool escape = false;
+    for (const char letter : text) {
+        escape = escape ? letter != 'm' : letter == '\x1b';
+        if (letter == '\n' || letter == '\r')
+            width = 0;
+        else if (!escape && letter != 'm' && (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U)
+            most = std::max(most, ++width);
+    }
+    return most;
+}
+
+// Ends with what a shell says of a command line.
+int shell(const std::string& line) {
+    const int status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("a file in the place of the command is looked at", "[cli]") {
+    CHECK(support::tidemark({kSample}).out == support::tidemark({"info", kSample}).out);
+    CHECK(support::tidemark({"generate:mix:events=90"}).code == 0);
+    CHECK(contains(support::tidemark({"absent.tmk"}).err, "there is no command"));
+}
+
+TEST_CASE("help shows how a command is used", "[cli]") {
+    CHECK(support::tidemark({"help"}).out == support::tidemark({"--help"}).out);
+    CHECK(support::tidemark({"help", "fit"}).out == support::tidemark({"fit", "--help"}).out);
+    CHECK(support::tidemark({"help", "fti"}).code == 2);
+}
+
+TEST_CASE("diff is advise with two traces", "[cli]") {
+    const std::string other = "generate:steps:events=900";
+
+    const Said said = support::tidemark({"diff", kSample, other});
+
+    CHECK(said.code == 0);
+    CHECK(said.out == support::tidemark({"advise", kSample, other}).out);
+}
+
+TEST_CASE("a folder and a pattern stand for recordings", "[cli]") {
+    const Folder folder;
+    make_ranks(folder);
+
+    const Said all = support::tidemark({"info", folder.path()});
+    const Said matched = support::tidemark({"info", folder / "rank*/run.tmk"});
+
+    CHECK(all.code == 0);
+    CHECK(all.out == matched.out);
+    CHECK(contains(all.out, "| rank0/run.tmk "));
+    CHECK(contains(all.out, "| rank1/run.tmk "));
+    CHECK(contains(support::tidemark({"replay", folder.path()}).err, "2 recordings"));
+    CHECK(support::tidemark({"info", folder / "*.pickle"}).code == 3);
+}
+
+TEST_CASE("ranks are a row each, with where they diverge and which sets the limit", "[cli]") {
+    const Folder folder;
+    make_ranks(folder);
+    const std::string ranks = folder / "rank*/run.tmk";
+
+    const json info = json::parse(support::tidemark_json({"info", ranks}));
+    const json compared =
+        json::parse(support::tidemark_json({"compare", ranks, "-p", "torch", "-p", "bump"}));
+    const Said said = support::tidemark({"compare", ranks, "-p", "torch", "-p", "bump"});
+
+    CHECK(info["traces"].size() == 2);
+    json single = json::parse(support::tidemark_json({"info", folder / "rank0/run.tmk"}));
+    single.erase("provenance");
+    single["trace"] = "rank0/run.tmk";
+    CHECK(info["traces"][0] == single);
+    for (const json& each : {info["ranks"], compared["ranks"]}) {
+        CHECK(each["rows"].size() == 2);
+        CHECK(each["diverge"]["bytes"] != each["diverge"]["from_bytes"]);
+    }
+    CHECK(contains(said.out, "sets the limit: it reserves "));
+    CHECK(contains(said.out, "ranks diverge at allocation "));
+    CHECK(json::parse(support::tidemark_json({"info", kSample, "generate:mix:events=90"}))["ranks"]
+              .is_null());
+}
+
+TEST_CASE("import keeps the folders of files with one name", "[cli]") {
+    const Folder folder;
+    make_ranks(folder);
+    std::filesystem::create_directory(folder / "out");
+
+    const Said said =
+        support::tidemark({"import", folder / "rank*/run.tmk", "-o", folder / "out/"});
+
+    CHECK(said.code == 0);
+    CHECK(std::filesystem::exists(folder / "out/rank0/run.tmk"));
+    CHECK(std::filesystem::exists(folder / "out/rank1/run.tmk"));
+}
+
+TEST_CASE("a size says which unit it was taken for, and asks where it has none", "[cli]") {
+    const auto replayed = [](const std::string& size) {
+        return support::tidemark(
+            {"replay", "generate:mix:events=90", "-p", "torch", "--memory", size, "--json"});
+    };
+    const auto memory = [](const Said& said) { return json::parse(said.out)["memory_bytes"]; };
+
+    const Said bare = replayed("80G");
+    CHECK(bare.err == "tidemark: note: --memory: 80G taken as 80 GiB\n");
+    CHECK(memory(bare) == 85'899'345'920);
+    CHECK(memory(replayed("80gib")) == 85'899'345'920);
+    CHECK(memory(replayed("80gb")) == 80'000'000'000);
+    CHECK(replayed("80gb").err.empty());
+    CHECK(memory(replayed("80000000000")) == 80'000'000'000);
+    const Said none = replayed("80");
+    CHECK(none.code == 2);
+    CHECK(contains(none.err, "80GiB?"));
+    CHECK(support::tidemark({"replay", "generate:mix:events=90", "--gpu-memory", "80"}).code == 2);
+}
+
+TEST_CASE("completions and the manual know every command and option", "[cli]") {
+    const Folder folder;
+    const Said help = support::tidemark({"fit", "--help"});
+    REQUIRE(contains(help.out, "--exit-code"));
+
+    for (const std::string shell : {"bash", "zsh", "fish"}) {
+        const Said said = support::tidemark({"completion", shell});
+        INFO(shell);
+        CHECK(said.code == 0);
+        CHECK(contains(said.out, "compare"));
+        CHECK(contains(said.out, "exit-code"));
+        CHECK(contains(said.out, "unicode"));
+        support::write_file(folder / shell, said.out);
+    }
+    CHECK(shell("bash -n " + folder / "bash") == 0);
+    CHECK(shell("bash -c '. " + folder / "bash" +
+                "; COMP_WORDS=(tidemark com); COMP_CWORD=1; _tidemark; "
+                "[[ \"${COMPREPLY[*]}\" == *compare* ]]'") == 0);
+    CHECK(support::tidemark({"completion", "tcsh"}).code == 2);
+    const Said manual = support::tidemark({"man"});
+    CHECK(manual.out.starts_with(".TH TIDEMARK 1"));
+    CHECK(contains(manual.out, ".SS \\&compare"));
+    CHECK(contains(manual.out, "\\-\\-exit\\-code"));
+}
+
+TEST_CASE("a report fits its terminal and is whole in a pipe", "[cli]") {
+    const std::vector<std::string> words{"compare", kSample, "-p", "torch", "-p", "bump"};
+
+    for (const unsigned width : {60U, 80U, 120U}) {
+        const Said said = support::tidemark(words, {.terminal_width = width});
+        INFO(said.out);
+        CHECK(widest(said.out) <= width);
+        CHECK(contains(said.out, "peak reserved"));
+    }
+    CHECK(widest(support::tidemark(words).out) > 120);
+    CHECK(widest(support::tidemark({"info", kSample}, {.terminal_width = 60}).out) <= 60);
+}
+
+TEST_CASE("Ctrl-C ends a search with the best so far", "[cli]") {
+    const Folder folder;
+    const std::string trace = folder / "long.tmk";
+    REQUIRE(support::tidemark({"generate", "mix:events=2000000", "-o", trace}).code == 0);
+
+    const int code = shell("timeout --preserve-status -s INT 5 " TIDEMARK_PROGRAM " advise " +
+                           trace + " --budget 400 > " + folder / "said");
+
+    CHECK(code == 130);
+    CHECK(contains(support::read_file(folder / "said"), "Interrupted after "));
+    CHECK(contains(support::read_file(folder / "said"), "best so far"));
+}
+
+TEST_CASE("what compare does by itself is what a PyTorch user can set, then the others", "[cli]") {
+    const json answer = json::parse(support::tidemark_json({"compare", kSample}));
+    const json& runs = answer["runs"];
+
+    bool others = false;
+    bool expandable = false;
+    for (const json& run : runs) {
+        CHECK(run["other_allocator"] == (run["policy"] != "torch"));
+        CHECK((!others || run["other_allocator"] == true));  // they stand behind
+        others = others || run["other_allocator"] == true;
+        expandable = expandable || run["spec"] == "torch:expandable_segments=true";
+        CHECK((run["recommended"] == false || run["policy"] == "torch"));
+    }
+    CHECK(others);
+    CHECK(expandable);
+    CHECK(contains(support::tidemark({"compare", kSample}).out, "bump (other)"));
+}

@@ -1,0 +1,130 @@
+// recorded_policy: settings as sources write them, in our policies' words.
+#include "replay/record/recorded_policy.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/allocator/spec.h"
+
+namespace tidemark {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+RecordedPolicy torch(Settings settings) {
+    TraceInfo info;
+    info.format = "torch-snapshot";
+    info.settings = std::move(settings);
+    Result<RecordedPolicy> policy = recorded_policy(info);
+    REQUIRE(policy);
+    REQUIRE(parse_policy(policy->text));
+    return std::move(*policy);
+}
+
+TEST_CASE("torch with its default settings is torch", "[scenario]") {
+    CHECK(torch({}).text == "torch");
+    const RecordedPolicy policy = torch({{"PYTORCH_CUDA_ALLOC_CONF", ""},
+                                         {"max_split_size", "-1"},
+                                         {"garbage_collection_threshold", "0.0"},
+                                         {"expandable_segments", "False"},
+                                         {"release_lock_on_cudamalloc", "True"},
+                                         {"roundup_power2_divisions", "{'1': 0, '2': 0}"}});
+    CHECK(policy.text == "torch");
+    CHECK(policy.warnings.empty());
+}
+
+TEST_CASE("torch's settings become options", "[scenario]") {
+    CHECK(torch({{"max_split_size", "134217728"}, {"garbage_collection_threshold", "0.6"}}).text ==
+          "torch:max_split_size_mb=128,garbage_collection_threshold=0.6");
+}
+
+TEST_CASE("torch's rounding table becomes a list, however it is written", "[scenario]") {
+    const std::string expected = "torch:roundup_power2_divisions=[1:2,2:0,4:4]";
+    CHECK(torch({{"roundup_power2_divisions", "{'1': 2, '2': 0, '4': 4}"}}).text == expected);
+    CHECK(torch({{"roundup_power2_divisions", R"({"1":2,"2":0,"4":4})"}}).text == expected);
+    CHECK(torch({{"roundup_power2_divisions", "1:2,2:0,4:4"}}).text == expected);
+    CHECK(torch({{"roundup_power2_divisions", "1=2, 2=0, 4=4"}}).text == expected);
+}
+
+TEST_CASE("settings that only torch's configuration string names are taken from it", "[scenario]") {
+    const RecordedPolicy policy =
+        torch({{"PYTORCH_CUDA_ALLOC_CONF",
+                "roundup_power2_divisions:[256:1,512:2,>:4], max_non_split_rounding_mb:30,"
+                "backend:native,expandable_segments:False"}});
+    CHECK(policy.text ==
+          "torch:max_non_split_rounding_mb=30,roundup_power2_divisions=[256:1,512:2,>:4]");
+    CHECK(policy.warnings.empty());
+}
+
+TEST_CASE("a setting that the snapshot states wins over the configuration string", "[scenario]") {
+    const RecordedPolicy policy =
+        torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"}, {"max_split_size", "-1"}});
+    CHECK(policy.text == "torch");
+}
+
+TEST_CASE("every setting that PyTorch reports becomes an option, or has no effect", "[scenario]") {
+    const RecordedPolicy policy =
+        torch({{"PYTORCH_CUDA_ALLOC_CONF",
+                "expandable_segments:True,max_split_size_mb:64,release_lock_on_cudamalloc:True,"
+                "pinned_num_register_threads:8,per_process_memory_fraction:0.5,"
+                "large_segment_size_mb:32,throw_on_cudamalloc_oom:True,"
+                "graph_capture_record_stream_reuse:True"},
+               {"max_split_size", "67108864"},
+               {"garbage_collection_threshold", "0.0"},
+               {"expandable_segments", "True"},
+               {"pinned_num_register_threads", "8"},
+               {"release_lock_on_cudamalloc", "True"},
+               {"pinned_use_cuda_host_register", "False"},
+               {"graph_capture_record_stream_reuse", "True"},
+               {"roundup_power2_divisions", "{'1': 0}"}});
+
+    CHECK(policy.text ==
+          "torch:expandable_segments=true,max_split_size_mb=64,large_segment_size_mb=32,"
+          "per_process_memory_fraction=0.5");
+    CHECK(policy.warnings.empty());
+}
+
+TEST_CASE("the last of a key that the configuration string repeats counts", "[scenario]") {
+    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64, max_split_size_mb:96"}}).text ==
+          "torch:max_split_size_mb=96");
+}
+
+TEST_CASE("expandable segments that were switched off while the program ran are off",
+          "[scenario]") {
+    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"},
+                 {"expandable_segments", "False"}})
+              .text == "torch");
+}
+
+TEST_CASE("a setting that no option stands for is ignored with a warning", "[scenario]") {
+    const RecordedPolicy policy = torch({{"PYTORCH_CUDA_ALLOC_CONF", "no_such_setting:7"}});
+    CHECK(policy.text == "torch");
+    REQUIRE(policy.warnings.size() == 1);
+    CHECK(policy.warnings[0].find("no_such_setting") != std::string::npos);
+}
+
+TEST_CASE("sources that name no allocator ask for a policy", "[scenario]") {
+    for (const char* format : {"jsonl", "generated", ""}) {
+        TraceInfo info;
+        info.format = format;
+        const auto policy = recorded_policy(info);
+        REQUIRE_FALSE(policy);
+        CHECK(policy.error().code == ErrorCode::bad_option);
+        CHECK(policy.error().where == "--policy");
+    }
+}
+
+TEST_CASE("an RMM log is replayed with rmm-pool if there is one", "[scenario]") {
+    TraceInfo info;
+    info.format = "rmm-csv";
+    const auto policy = recorded_policy(info);
+    if (find_policy("rmm-pool")) {
+        REQUIRE(policy);
+        CHECK(policy->text == "rmm-pool");
+    } else {
+        REQUIRE_FALSE(policy);
+        CHECK(policy.error().code == ErrorCode::bad_option);
+    }
+}
+
+}  // namespace
+}  // namespace tidemark
