@@ -13,7 +13,7 @@ namespace {
 using cuda::CUdeviceptr;
 using cuda::CUresult;
 
-constexpr Bytes kWord = sizeof(std::uint32_t);
+constexpr Bytes kCudaMovementWord = sizeof(std::uint32_t);
 
 CUdeviceptr pointer(Address address) {
     return to_integer(address);
@@ -139,17 +139,17 @@ DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address
 DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t pattern, Bytes size,
                                              StreamId stream) {
     CudaCall call{*context_, DeviceCall::write_pattern};
-    if (to_integer(target) % kWord != 0)
+    if (to_integer(target) % kCudaMovementWord != 0)
         return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
     const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
     if (!queue)
         return tl::make_unexpected(queue.error());
-    const Bytes words = size / kWord;
+    const Bytes words = size / kCudaMovementWord;
     DeviceResult<void> done;
     if (words > 0)
         done = call.make(driver_->cuMemsetD32Async, pointer(target), pattern, words, *queue);
-    for (Bytes i = words * kWord; done && i < size; ++i) {
-        const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kWord)));
+    for (Bytes i = words * kCudaMovementWord; done && i < size; ++i) {
+        const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kCudaMovementWord)));
         done =
             call.make(driver_->cuMemsetD8Async, pointer(target + i), byte, std::size_t{1}, *queue);
     }
@@ -161,7 +161,7 @@ DeviceResult<Bytes> CudaDevice::check_pattern(Address target, std::uint32_t patt
     CudaCall call{*context_, DeviceCall::check_pattern};
     if (const auto allowed = refuse_while_capturing(call); !allowed)
         return tl::make_unexpected(allowed.error());
-    if (to_integer(target) % kWord != 0)
+    if (to_integer(target) % kCudaMovementWord != 0)
         return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
     const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
     if (!queue)

@@ -20,9 +20,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "tidemark-machine";
-constexpr std::uint64_t kVersion = 1;
-constexpr std::size_t kLargestFile = 1_MiB;
+constexpr std::string_view kMachineJsonFormat = "tidemark-machine";
+constexpr std::uint64_t kMachineJsonVersion = 1;
+constexpr std::size_t kMachineJsonLargestFile = 1_MiB;
 
 constexpr std::string_view kEverySpace[] = {"id",          "capacity",   "granularity",
                                             "spill_start", "spill_stop", "reservation_limit"};
@@ -312,10 +312,11 @@ void read_machine(MachineReader& reader, const Json& root, DescribedMachine& des
     if (!reader.is_object(root, "",
                           {"format", "version", "name", "spaces", "links", "buses", "derived"}))
         return;
-    if (reader.text(reader.member(root, "", "format"), "/format") != kFormat)
-        reader.refuse("/format", fmt::format("expected \"{}\"", kFormat));
-    if (reader.count(reader.member(root, "", "version"), "/version", kVersion) != kVersion)
-        reader.refuse("/version", fmt::format("expected {}", kVersion));
+    if (reader.text(reader.member(root, "", "format"), "/format") != kMachineJsonFormat)
+        reader.refuse("/format", fmt::format("expected \"{}\"", kMachineJsonFormat));
+    if (reader.count(reader.member(root, "", "version"), "/version", kMachineJsonVersion) !=
+        kMachineJsonVersion)
+        reader.refuse("/version", fmt::format("expected {}", kMachineJsonVersion));
     MachineSpec& machine = described.machine;
     machine.name = reader.text(reader.member(root, "", "name"), "/name");
     if (machine.name.empty())
@@ -358,13 +359,13 @@ Result<Json> parse_json(std::string_view json, std::string_view where) {
 Result<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string text;
-    text.resize(kLargestFile + 1);
+    text.resize(kMachineJsonLargestFile + 1);
     if (file)
         file.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!file && !file.eof())
         return fail(ErrorCode::io, "cannot be read", path);
     text.resize(static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kLargestFile)
+    if (text.size() > kMachineJsonLargestFile)
         return fail(ErrorCode::bad_input, "larger than 1 MiB: no machine description", path);
     return text;
 }

@@ -1,22 +1,13 @@
 // Writing machines: a space, link or bus a line, so that a diff shows what changed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <xxhash.h>
 
+#include "backends/json_text.h"
 #include "backends/machines/machine_json.h"
 
 namespace tidemark {
 namespace {
-
-std::string json_text(std::string_view text) {
-    using Json = nlohmann::json;
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string member(std::string_view name, const std::string& value) {
-    return fmt::format("{}: {}", json_text(name), value);
-}
 
 // A fraction if six digits tell it, else the bytes that it stands for.
 std::string threshold_text(double fraction, Bytes capacity) {
@@ -30,43 +21,44 @@ std::string threshold_text(double fraction, Bytes capacity) {
 
 std::string space_text(const SpaceSpec& space) {
     std::vector<std::string> members{
-        member("id", json_text(to_text(space.id))),
-        member("capacity", fmt::format("{}", space.capacity)),
-        member("granularity", fmt::format("{}", space.granularity)),
-        member("reservation_limit", threshold_text(space.reservation_limit, space.capacity)),
-        member("spill_start", threshold_text(space.spill_start, space.capacity)),
-        member("spill_stop", threshold_text(space.spill_stop, space.capacity)),
+        json_member("id", json_text(to_text(space.id))),
+        json_member("capacity", fmt::format("{}", space.capacity)),
+        json_member("granularity", fmt::format("{}", space.granularity)),
+        json_member("reservation_limit", threshold_text(space.reservation_limit, space.capacity)),
+        json_member("spill_start", threshold_text(space.spill_start, space.capacity)),
+        json_member("spill_stop", threshold_text(space.spill_stop, space.capacity)),
     };
     if (space.id.tier == Tier::host) {
-        members.push_back(member("block", fmt::format("{}", space.block)));
-        members.push_back(member("blocks_per_pool", fmt::format("{}", space.blocks_per_pool)));
-        members.push_back(member("initial_pools", fmt::format("{}", space.initial_pools)));
+        members.push_back(json_member("block", fmt::format("{}", space.block)));
+        members.push_back(json_member("blocks_per_pool", fmt::format("{}", space.blocks_per_pool)));
+        members.push_back(json_member("initial_pools", fmt::format("{}", space.initial_pools)));
     }
     if (space.id.tier == Tier::disk) {
         std::vector<std::string> directories;
         for (const std::string& directory : space.directories)
             directories.push_back(json_text(directory));
-        members.push_back(member("directories", fmt::format("[{}]", fmt::join(directories, ", "))));
+        members.push_back(
+            json_member("directories", fmt::format("[{}]", fmt::join(directories, ", "))));
     }
     return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 
 std::string link_text(const LinkSpec& link) {
     std::vector<std::string> members{
-        member("source", json_text(to_text(link.source))),
-        member("target", json_text(to_text(link.target))),
-        member("bytes_per_second", fmt::format("{}", link.bytes_per_second)),
-        member("overhead", fmt::format("{}", link.overhead)),
-        member("latency", fmt::format("{}", link.latency)),
+        json_member("source", json_text(to_text(link.source))),
+        json_member("target", json_text(to_text(link.target))),
+        json_member("bytes_per_second", fmt::format("{}", link.bytes_per_second)),
+        json_member("overhead", fmt::format("{}", link.overhead)),
+        json_member("latency", fmt::format("{}", link.latency)),
     };
     if (!link.bus.empty())
-        members.push_back(member("bus", json_text(link.bus)));
+        members.push_back(json_member("bus", json_text(link.bus)));
     return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 
 std::string bus_text(const BusSpec& bus) {
-    return fmt::format("{{{}, {}}}", member("name", json_text(bus.name)),
-                       member("bytes_per_second", fmt::format("{}", bus.bytes_per_second)));
+    return fmt::format("{{{}, {}}}", json_member("name", json_text(bus.name)),
+                       json_member("bytes_per_second", fmt::format("{}", bus.bytes_per_second)));
 }
 
 // `"name": [` and an element a line.
@@ -88,14 +80,14 @@ std::string machine_text(const DescribedMachine& described) {
     std::vector<std::string> parts{
         "  \"format\": \"tidemark-machine\"",
         "  \"version\": 1",
-        "  " + member("name", json_text(machine.name)),
+        "  " + json_member("name", json_text(machine.name)),
         list_text("spaces", machine.spaces, space_text),
         list_text("links", machine.links, link_text),
         list_text("buses", machine.buses, bus_text),
     };
     std::vector<std::string> derived;
     for (const auto& [what, how] : described.derived)
-        derived.push_back("    " + member(what, json_text(how)));
+        derived.push_back("    " + json_member(what, json_text(how)));
     if (!derived.empty())
         parts.push_back(fmt::format("  \"derived\": {{\n{}\n  }}", fmt::join(derived, ",\n")));
     return fmt::format("{{\n{}\n}}\n", fmt::join(parts, ",\n"));

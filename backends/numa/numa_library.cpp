@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kUsual = "libnuma.so.1";
+constexpr const char* kNumaLibraryUsual = "libnuma.so.1";
 
 template <class Function>
 Result<void> resolve(void* library, const char* name, Function& function) {
@@ -25,7 +25,9 @@ Result<void> resolve(void* library, const char* name, Function& function) {
 
 Result<NumaCalls> load_numa(const std::string& library) {
     const char* chosen = std::getenv("TIDEMARK_NUMA_LIBRARY");
-    const std::string name = !library.empty() ? library : chosen != nullptr ? chosen : kUsual;
+    const std::string name = !library.empty()    ? library
+                             : chosen != nullptr ? chosen
+                                                 : kNumaLibraryUsual;
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
         return fail(ErrorCode::unsupported, fmt::format("{} cannot be loaded", name), "libnuma",

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kLargestFile = 1_MiB;
+constexpr std::size_t kSysFilesLargestFile = 1_MiB;
 constexpr std::size_t kLongestList = 65536;
 
 // The number at the front of `text`, which is taken off.
@@ -35,7 +35,7 @@ std::optional<std::string> read_sys_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file)
         return std::nullopt;
-    std::string text(kLargestFile, '\0');
+    std::string text(kSysFilesLargestFile, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (file.bad())
         return std::nullopt;

@@ -18,9 +18,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kFormat = "tidemark-device-profile";
-constexpr std::uint64_t kVersion = 1;
-constexpr std::size_t kLargestFile = 1_MiB;
+constexpr std::string_view kProfileJsonFormat = "tidemark-device-profile";
+constexpr std::uint64_t kProfileJsonVersion = 1;
+constexpr std::size_t kProfileJsonLargestFile = 1_MiB;
 constexpr std::size_t kMostPoints = 1000;                    // of one curve
 constexpr Nanoseconds kLongestCost = 1'000'000'000'000'000;  // 11 days
 constexpr Nanoseconds kSteepest = 1000;                      // ns per byte beyond the last point
@@ -198,10 +198,11 @@ void read_further(ProfileReader& reader, const Json& root, CostProfile& profile)
 }
 
 void read_header(ProfileReader& reader, const Json& root, CostProfile& profile) {
-    if (reader.text(reader.member(root, "", "format"), "format") != kFormat)
-        reader.refuse("format", fmt::format("expected \"{}\"", kFormat));
-    if (reader.number(reader.member(root, "", "version"), "version", kVersion) != kVersion)
-        reader.refuse("version", fmt::format("expected {}", kVersion));
+    if (reader.text(reader.member(root, "", "format"), "format") != kProfileJsonFormat)
+        reader.refuse("format", fmt::format("expected \"{}\"", kProfileJsonFormat));
+    if (reader.number(reader.member(root, "", "version"), "version", kProfileJsonVersion) !=
+        kProfileJsonVersion)
+        reader.refuse("version", fmt::format("expected {}", kProfileJsonVersion));
     profile.name = reader.text(reader.member(root, "", "name"), "name");
     profile.device = reader.text(reader.member(root, "", "device"), "device");
     profile.memory =
@@ -217,13 +218,13 @@ void read_header(ProfileReader& reader, const Json& root, CostProfile& profile) 
 Result<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string text;
-    text.resize(kLargestFile + 1);
+    text.resize(kProfileJsonLargestFile + 1);
     if (file)
         file.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!file && !file.eof())
         return fail(ErrorCode::io, "cannot be read", path);
     text.resize(static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kLargestFile)
+    if (text.size() > kProfileJsonLargestFile)
         return fail(ErrorCode::bad_input, "larger than 1 MiB: not a device profile", path);
     return text;
 }

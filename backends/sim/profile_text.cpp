@@ -2,15 +2,11 @@
 #include "backends/sim/profile_text.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "backends/json_text.h"
 
 namespace tidemark {
 namespace {
-
-std::string json_text(std::string_view text) {
-    using Json = nlohmann::json;
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 std::string curve_text(const CostCurve& curve) {
     std::vector<std::string> points;
@@ -24,10 +20,6 @@ std::string curve_text(const CostCurve& curve) {
 // `"name": {` and a member a line.
 std::string object_text(std::string_view name, const std::vector<std::string>& members) {
     return fmt::format("  {}: {{\n    {}\n  }}", json_text(name), fmt::join(members, ",\n    "));
-}
-
-std::string member(std::string_view name, const std::string& value) {
-    return fmt::format("{}: {}", json_text(name), value);
 }
 
 std::string measured_text(const MeasuredCost& m) {
@@ -44,7 +36,7 @@ std::vector<std::string> calls_text(const CostProfile& profile) {
     for (std::size_t i = 0; i < profile.calls.size(); ++i) {
         const auto call = static_cast<DeviceCall>(i);
         if (call <= DeviceCall::host_free || !profile.calls[i].points().empty())
-            calls.push_back(member(to_text(call), curve_text(profile.calls[i])));
+            calls.push_back(json_member(to_text(call), curve_text(profile.calls[i])));
     }
     return calls;
 }
@@ -60,28 +52,29 @@ std::string profile_text(const CostProfile& profile, const ProfileNotes& notes) 
         fmt::format("  \"memory\": {}", profile.memory),
         fmt::format("  \"granularity\": {}", profile.granularity),
         object_text("calls", calls_text(profile)),
-        object_text("plain", {member("page_open", fmt::format("{}", profile.page_open)),
-                              member("page_close", fmt::format("{}", profile.page_close)),
-                              member("largest_page", fmt::format("{}", profile.largest_page))}),
-        object_text("pool", {member("create", fmt::format("{}", profile.pool_creation)),
-                             member("grow", curve_text(profile.pool_growth))}),
+        object_text("plain",
+                    {json_member("page_open", fmt::format("{}", profile.page_open)),
+                     json_member("page_close", fmt::format("{}", profile.page_close)),
+                     json_member("largest_page", fmt::format("{}", profile.largest_page))}),
+        object_text("pool", {json_member("create", fmt::format("{}", profile.pool_creation)),
+                             json_member("grow", curve_text(profile.pool_growth))}),
     };
     std::vector<std::string> transfers;
     for (std::size_t i = 0; i < profile.transfers.size(); ++i)
         transfers.push_back(
-            member(to_text(static_cast<Transfer>(i)), curve_text(profile.transfers[i])));
+            json_member(to_text(static_cast<Transfer>(i)), curve_text(profile.transfers[i])));
     parts.push_back(object_text("transfers", transfers));
     std::vector<std::string> further;
     for (std::size_t i = 0; i < profile.further.size(); ++i) {
         if (profile.further[i])
             further.push_back(
-                member(to_text(static_cast<DeviceCall>(i)), curve_text(*profile.further[i])));
+                json_member(to_text(static_cast<DeviceCall>(i)), curve_text(*profile.further[i])));
     }
     if (!further.empty())
         parts.push_back(object_text("further", further));
     std::vector<std::string> derived;
     for (const auto& [what, how] : notes.derived)
-        derived.push_back(member(what, json_text(how)));
+        derived.push_back(json_member(what, json_text(how)));
     if (!derived.empty())
         parts.push_back(object_text("derived", derived));
     std::vector<std::string> measured;

@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kUsual = "libnvidia-ml.so.1";
+constexpr const char* kNvmlUsual = "libnvidia-ml.so.1";
 constexpr unsigned kLinks = 18;  // NVML_NVLINK_MAX_LINKS
 
 template <class Function>
@@ -35,7 +35,7 @@ tl::unexpected<Error> refused(const NvmlCalls& calls, std::string_view call, int
 
 Result<Nvml> Nvml::open(const std::string& library) {
     const char* chosen = std::getenv("TIDEMARK_NVML");
-    const std::string name = !library.empty() ? library : chosen != nullptr ? chosen : kUsual;
+    const std::string name = !library.empty() ? library : chosen != nullptr ? chosen : kNvmlUsual;
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
         return fail(ErrorCode::unsupported, fmt::format("{} cannot be loaded", name), "NVML",

@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kDevices = "/sys/bus/pci/devices";
+constexpr const char* kPciDevices = "/sys/bus/pci/devices";
 constexpr std::int64_t kNvidia = 0x10de;
 constexpr std::int64_t kDisplay = 0x03;  // the class's highest byte: VGA and 3D controllers
 
@@ -46,7 +46,7 @@ PciCard read_card(const std::string& folder, const std::string& address) {
 std::vector<PciCard> find_nvidia_cards(const std::string& root) {
     std::vector<PciCard> cards;
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(root + kDevices, none)) {
+    for (const auto& entry : std::filesystem::directory_iterator(root + kPciDevices, none)) {
         const std::string folder = entry.path().string();
         if (read_sys_number(folder + "/vendor") == kNvidia &&
             read_sys_number(folder + "/class").value_or(0) >> 16 == kDisplay)
@@ -61,7 +61,7 @@ std::optional<PciCard> find_card(const std::string& address, const std::string& 
     std::string name = address;
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    const std::string folder = root + kDevices + "/" + name;
+    const std::string folder = root + kPciDevices + "/" + name;
     if (name.empty() || name.find('/') != std::string::npos || !read_sys_number(folder + "/vendor"))
         return std::nullopt;
     return read_card(folder, name);

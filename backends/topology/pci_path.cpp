@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kDevices = "/sys/bus/pci/devices/";
+constexpr const char* kPciPathDevices = "/sys/bus/pci/devices/";
 constexpr std::array<std::string_view, 6> kNames{"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
 
 // "0000:1b:00.0", or with a longer domain.
@@ -64,7 +64,7 @@ std::optional<PciPath> read_pci_path(const std::string& address, const std::stri
     if (!is_address(name))
         return std::nullopt;
     std::error_code none;
-    const std::string entry = root + kDevices + name;
+    const std::string entry = root + kPciPathDevices + name;
     std::optional<PciPath> path =
         parse_pci_path(std::filesystem::read_symlink(entry, none).string());
     if (path)

@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
     const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
     while (!text.empty() && blank(text.front()))
         text.remove_prefix(1);
@@ -95,11 +95,11 @@ Result<VisibleDevices> visible_devices(std::optional<std::string_view> text,
         std::iota(visible.begin(), visible.end(), std::size_t{0});
         return visible;
     }
-    if (trimmed(*text).empty())
+    if (without_blanks(*text).empty())
         return visible;
     for (std::size_t begin = 0; begin <= text->size();) {
         const std::size_t comma = std::min(text->find(',', begin), text->size());
-        const std::string_view entry = trimmed(text->substr(begin, comma - begin));
+        const std::string_view entry = without_blanks(text->substr(begin, comma - begin));
         if (entry == "-1")
             break;
         TM_ASSIGN(const std::size_t gpu, resolve(entry, all, visible.size()));

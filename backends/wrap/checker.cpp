@@ -9,14 +9,6 @@
 #include <fmt/format.h>
 
 namespace tidemark {
-namespace {
-
-std::string text(Range range) {
-    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
-}
-
-}  // namespace
-
 std::string_view to_text(HazardKind kind) {
     constexpr std::string_view kNames[] = {
         "overlap",
@@ -111,19 +103,21 @@ void Checker::check_place(const Request& request, const Allocation& allocation,
                           const Place& place) {
     const Range range{allocation.address, allocation.size};
     if (request.alignment > 1 && to_integer(range.begin) % request.alignment != 0)
-        report(
-            HazardKind::misaligned, event_,
-            fmt::format("{} granted for a request aligned to {}", text(range), request.alignment));
+        report(HazardKind::misaligned, event_,
+               fmt::format("{} granted for a request aligned to {}", range_text(range),
+                           request.alignment));
     if (range.size < request.size)
-        report(HazardKind::out_of_bounds, event_,
-               fmt::format("{} granted for a request of {} bytes", text(range), request.size));
+        report(
+            HazardKind::out_of_bounds, event_,
+            fmt::format("{} granted for a request of {} bytes", range_text(range), request.size));
     if (place.access == Access::outside)
         report(HazardKind::out_of_bounds, event_,
                fmt::format("{} granted, which is not all memory that the device gave out",
-                           text(range)));
+                           range_text(range)));
     else if (place.access != Access::write)
-        report(HazardKind::out_of_bounds, event_,
-               fmt::format("{} granted, which is mapped without access to write", text(range)));
+        report(
+            HazardKind::out_of_bounds, event_,
+            fmt::format("{} granted, which is mapped without access to write", range_text(range)));
 }
 
 void Checker::check_owners(const Request& request, Range range, const Place& place) {
@@ -135,7 +129,7 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
             if (!std::exchange(overlaps, true))
                 report(HazardKind::overlap, live.event,
                        fmt::format("{} granted, of which {} bytes belong to a live allocation",
-                                   text(range), part.size));
+                                   range_text(range), part.size));
         });
         past_.for_each(extent, [&](Range part, const SharedPast& past) {
             for (const StreamOrder::Work& work : past->work) {
@@ -145,7 +139,7 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
                 report(HazardKind::reuse_before_completion, past->event,
                        fmt::format("{} granted to stream {}, of which {} bytes may still be used "
                                    "by what stream {} had queued",
-                                   text(range), to_integer(request.stream), part.size,
+                                   range_text(range), to_integer(request.stream), part.size,
                                    to_integer(work.stream)));
             }
         });
@@ -160,8 +154,8 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
                 report(HazardKind::reuse_before_completion, launch.event,
                        fmt::format("{} granted to stream {}, of which {} bytes may still be used "
                                    "by graph {} on stream {}",
-                                   text(range), to_integer(request.stream), part.size, launch.graph,
-                                   to_integer(launch.work.stream)));
+                                   range_text(range), to_integer(request.stream), part.size,
+                                   launch.graph, to_integer(launch.work.stream)));
             }
         });
     }
@@ -204,10 +198,10 @@ void Checker::deallocating(const Allocation& allocation) {
     if (grant == last) {
         const std::uint64_t* freed = freed_.find(to_integer(allocation.address));
         const HazardKind kind = freed ? HazardKind::double_free : HazardKind::unknown_free;
-        report(
-            kind, freed ? *freed : event_,
-            fmt::format("deallocate of {}, which {}", text({allocation.address, allocation.size}),
-                        freed ? "was deallocated before" : "was never granted"));
+        report(kind, freed ? *freed : event_,
+               fmt::format("deallocate of {}, which {}",
+                           range_text({allocation.address, allocation.size}),
+                           freed ? "was deallocated before" : "was never granted"));
         return;
     }
     for (const Range& extent : grant->second.extents)
@@ -257,7 +251,7 @@ void Checker::used_on(const Allocation& allocation, StreamId stream) {
         const std::uint64_t* freed = freed_.find(to_integer(allocation.address));
         report(HazardKind::out_of_bounds, freed ? *freed : event_,
                fmt::format("use of {} on stream {}, which is no live allocation",
-                           text({allocation.address, allocation.size}), to_integer(stream)));
+                           range_text({allocation.address, allocation.size}), to_integer(stream)));
         return;
     }
     for (auto grant = first; grant != last; ++grant) {
@@ -288,10 +282,10 @@ void Checker::finish() {
     for (const auto& [begin, loan] : loans_)
         report(HazardKind::leak, loan.event,
                fmt::format("{} {} was not given back", kKinds[static_cast<std::size_t>(loan.kind)],
-                           text({begin, loan.size})));
+                           range_text({begin, loan.size})));
     for (const auto& [begin, mapping] : mappings_)
         report(HazardKind::leak, mapping.event,
-               fmt::format("{} was not unmapped", text({begin, mapping.size})));
+               fmt::format("{} was not unmapped", range_text({begin, mapping.size})));
     for (const auto& [id, handle] : handles_) {
         if (!handle.released)
             report(HazardKind::leak, handle.event,

@@ -32,6 +32,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "backends/wrap/device_call.h"
 #include "backends/wrap/graph_uses.h"
 #include "backends/wrap/interval_map.h"
@@ -39,6 +41,11 @@
 #include "core/allocator/allocator.h"
 
 namespace tidemark {
+
+// "[0x7f00, +512)": as what was done wrong is told.
+inline std::string range_text(Range range) {
+    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
+}
 
 enum class HazardKind : std::uint8_t {
     overlap,                  // bytes granted that another live allocation has

@@ -9,10 +9,6 @@
 namespace tidemark {
 namespace {
 
-std::string text(Range range) {
-    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
-}
-
 bool is_forbidden_in_capture(DeviceCall call) {
     switch (call) {
         case DeviceCall::free:
@@ -204,8 +200,8 @@ void Checker::check_nothing_lives(const CallArguments& call, Range range) {
     if (grant == grants_.end() || grant->first >= range.begin + range.size)
         return;
     report(HazardKind::unmap_in_flight, grant->second.event,
-           fmt::format("{} of {} under the live allocation {}", to_text(call.call), text(range),
-                       text({grant->first, grant->second.size})));
+           fmt::format("{} of {} under the live allocation {}", to_text(call.call),
+                       range_text(range), range_text({grant->first, grant->second.size})));
 }
 
 // The pool may hand the range to the stream of free_async at once.
@@ -219,7 +215,7 @@ void Checker::check_pool_order(const CallArguments& call, Range range) {
             report(
                 HazardKind::unmap_in_flight, past->event,
                 fmt::format("{} on stream {} while stream {} may still use {}", to_text(call.call),
-                            to_integer(call.stream), to_integer(work.stream), text(part)));
+                            to_integer(call.stream), to_integer(work.stream), range_text(part)));
         }
     });
 }
@@ -319,7 +315,7 @@ void Checker::unreserving(const CallArguments& call, bool ok) {
         if (mapping != mappings_.end() && mapping->first < call.address + loan->second.size)
             report(HazardKind::unmap_in_flight, mapping->second.event,
                    fmt::format("unreserve of {} with a mapping in it",
-                               text({loan->first, loan->second.size})));
+                               range_text({loan->first, loan->second.size})));
         return;
     }
     freed_loans_.add(to_integer(call.address), event_);
@@ -332,7 +328,7 @@ void Checker::check_movement(const CallArguments& call) {
         if (place_of(range).access < needed)
             report(HazardKind::out_of_bounds, event_,
                    fmt::format("{} of {}, which is not all accessible memory of the device",
-                               to_text(call.call), text(range)));
+                               to_text(call.call), range_text(range)));
     };
     check(call.address, call.call == DeviceCall::check_pattern ? Access::read : Access::write);
     if (call.call == DeviceCall::copy)

@@ -8,14 +8,6 @@
 #include "backends/wrap/checker.h"
 
 namespace tidemark {
-namespace {
-
-std::string text(Range range) {
-    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
-}
-
-}  // namespace
-
 // Captures.
 
 Checker::Capture* Checker::capture_of(StreamId stream) {
@@ -174,14 +166,14 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
                         HazardKind::graph_memory_reused, live.event,
                         fmt::format("launch of graph {}, which uses {}, of which {} bytes belong "
                                     "to an allocation that the capture did not know",
-                                    id, text(range), part.size));
+                                    id, range_text(range), part.size));
             });
         }
         const bool gone = place.access == Access::outside;
         const bool freed = use.grant != 0 && !use.own && !is_granted(use);
         if (!taken && (gone || freed) && !std::exchange(lost, true))
             report(HazardKind::graph_memory_freed, use.event,
-                   fmt::format("launch of graph {}, which uses {}, {}", id, text(range),
+                   fmt::format("launch of graph {}, which uses {}, {}", id, range_text(range),
                                gone ? "which is no memory of the device any more"
                                     : "of an allocation that was given back after the capture"));
     });
@@ -219,7 +211,7 @@ void Checker::add_launch(Range extent, const LaunchWork& mine, bool& races) {
                        fmt::format("launch of graph {} on stream {} while graph {} on stream {} "
                                    "may still use {}",
                                    mine.graph, to_integer(mine.work.stream), other.graph,
-                                   to_integer(other.work.stream), text(part)));
+                                   to_integer(other.work.stream), range_text(part)));
         }
         if (works.size() > 1)
             shared.emplace_back(part, std::move(works));
@@ -257,7 +249,7 @@ void Checker::check_launched(const CallArguments& call, Range physical, std::uin
             found = true;
             report(HazardKind::unmap_in_flight, launch.event,
                    fmt::format("{} of {} while graph {} on stream {} may still use it",
-                               to_text(call.call), text({part.begin + offset, part.size}),
+                               to_text(call.call), range_text({part.begin + offset, part.size}),
                                launch.graph, to_integer(launch.work.stream)));
         }
         return true;

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kWord = 4;
+constexpr Bytes kTouchingWord = 4;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void TouchingAllocator::deallocate(const Allocation& allocation, StreamId stream
 // What the program asked for is written, to the byte: a driver refuses what lies beyond, be it part
 // of the piece that it gave.
 void TouchingAllocator::write(const Request& request, const Allocation& allocation) {
-    const Address begin{align_up(to_integer(allocation.address), kWord)};
+    const Address begin{align_up(to_integer(allocation.address), kTouchingWord)};
     const Bytes lost = begin - allocation.address;
     if (allocation.size <= lost)
         return;
@@ -91,8 +91,8 @@ void TouchingAllocator::fail(const DeviceError& error) {
 // The first word of which a byte differs, by halves. O(bytes) in all.
 Address TouchingAllocator::find_first(const Touched& touched) {
     Range range = touched.range;
-    while (range.size > kWord) {
-        const Bytes half = align_up(range.size / 2, kWord);
+    while (range.size > kTouchingWord) {
+        const Bytes half = align_up(range.size / 2, kTouchingWord);
         const DeviceResult<Bytes> differing =
             device_.check_pattern(range.begin, touched.word, half, touched.stream);
         if (!differing)

@@ -11,14 +11,6 @@
 namespace tidemark {
 namespace {
 
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
-    return text;
-}
-
 // Takes `word` off the front of `text` if it is there.
 bool take(std::string_view& text, std::string_view word) {
     if (!text.starts_with(word))
@@ -30,9 +22,9 @@ bool take(std::string_view& text, std::string_view word) {
 // Whether `text` is an assignment to `variable` as a shell reads it ("export NAME='value'", the
 // value bare or quoted); `value` is then what is assigned, and what may follow the quotes.
 bool is_assignment(std::string_view text, std::string_view variable, std::string& value) {
-    text = trim(text);
+    text = trimmed(text);
     if (take(text, "export "))
-        text = trim(text);
+        text = trimmed(text);
     if (!take(text, variable) || !take(text, "="))
         return false;
     const char quote = text.empty() ? ' ' : text.front();
@@ -47,7 +39,7 @@ bool is_assignment(std::string_view text, std::string_view variable, std::string
 std::string assigned_options(std::span<const std::string_view> variables, std::string_view text) {
     constexpr std::string_view kSeparators = " ;\n";
     std::string options;
-    for (text = trim(text); !text.empty(); text = trim(text)) {
+    for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
         if (take(text, "export "))
             continue;
         const auto variable =
@@ -137,7 +129,7 @@ Result<PolicySpec> parse_policy(std::string_view text) {
         spec.policy = named;
     } else {
         const std::size_t mark = text.find(':');
-        TM_ASSIGN(spec.policy, find_policy(trim(text.substr(0, mark))));
+        TM_ASSIGN(spec.policy, find_policy(trimmed(text.substr(0, mark))));
         options = mark == std::string_view::npos ? std::string_view{} : text.substr(mark + 1);
     }
     TM_ASSIGN(spec.options, Options::parse(spec.policy->options, resolved(*spec.policy, options),

@@ -15,14 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kTypeNames{"bytes",   "count",  "real",
                                                      "boolean", "choice", "text"};
 
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
-    return text;
-}
-
 // Python's, C++'s and a person's ways to say yes and no.
 Result<bool> parse_boolean(std::string_view text) {
     constexpr std::array<std::string_view, 5> kTrue{"true", "True", "1", "on", "yes"};
@@ -117,10 +109,10 @@ Result<void> read_entry(std::string_view entry, std::span<const OptionInfo> decl
                         std::span<std::string> given, std::vector<bool>& seen) {
     const std::size_t mark = entry.find_first_of("=:");
     if (mark == std::string_view::npos)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' has no value", trim(entry)), {},
+        return fail(ErrorCode::bad_option, fmt::format("'{}' has no value", trimmed(entry)), {},
                     "write key=value,key=value");
-    const std::string_view name = trim(entry.substr(0, mark));
-    const std::string_view value = trim(entry.substr(mark + 1));
+    const std::string_view name = trimmed(entry.substr(0, mark));
+    const std::string_view value = trimmed(entry.substr(mark + 1));
     const auto found =
         std::find_if(declared.begin(), declared.end(),
                      [name](const OptionInfo& option) { return option.name == name; });
@@ -201,7 +193,7 @@ Result<Options> Options::parse(std::span<const OptionInfo> declared, std::string
     std::vector<std::string> given(declared.size());
     std::vector<bool> seen(declared.size(), false);
     const auto read = [&]() -> Result<void> {
-        for (std::string_view rest = trim(text); !rest.empty();) {
+        for (std::string_view rest = trimmed(text); !rest.empty();) {
             TM_ASSIGN(const std::string_view entry, take_entry(rest));
             TM_TRY(read_entry(entry, declared, given, seen));
         }

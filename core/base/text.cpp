@@ -241,6 +241,14 @@ std::string format_percent(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ')
+        text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ')
+        text.remove_suffix(1);
+    return text;
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
     const std::size_t limit = std::max<std::size_t>(2, word.size() / 3);
     std::string_view best;

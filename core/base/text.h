@@ -53,6 +53,9 @@ std::string format_times(std::uint64_t count);
 // "24.8 %" of a share of 0.248.
 std::string format_percent(double share);
 
+// Without the spaces at both ends; a part of `text`.
+std::string_view trimmed(std::string_view text);
+
 // part / whole, 0 where there is no whole.
 constexpr double share_of(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

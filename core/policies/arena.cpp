@@ -171,7 +171,7 @@ class Arena final : public Allocator {
     Bytes private_mapped_ = 0;
 };
 
-constexpr std::array<std::string_view, 2> kVariables{
+constexpr std::array<std::string_view, 2> kArenaVariables{
     "NUMR_CUDA_FREE_LIST_CAP_MB=free_list_cap_mb",
     "NUMR_CUDA_POOL_RELEASE_THRESHOLD_MB=pool_release_threshold_mb"};
 
@@ -179,7 +179,7 @@ constexpr std::array<std::string_view, 2> kModes{"bump", "planned"};
 constexpr std::array<std::string_view, 2> kShares{"none", "sequence"};
 constexpr std::array<std::string_view, 2> kEscapes{"apart", "after"};
 
-constexpr std::array<OptionInfo, 6> kOptions{{
+constexpr std::array<OptionInfo, 6> kArenaOptions{{
     {.name = "mode",
      .type = OptionType::choice,
      .default_value = "bump",
@@ -251,9 +251,9 @@ PolicyInfo arena() {
             "private pools from arenas that grow in place, bumped or planned; free lists of "
             "exact sizes for the rest",
         .source = "ml-rust/numr, src/runtime/cuda/{arena,allocator}.rs",
-        .options = kOptions,
+        .options = kArenaOptions,
         .make = make_arena,
-        .variables = kVariables,
+        .variables = kArenaVariables,
         .placement_matters = false,
         .plans_pools = true,
     };

@@ -20,7 +20,7 @@
 namespace tidemark::policies {
 namespace {
 
-constexpr Bytes kUnit = SizeIndex::kUnit;
+constexpr Bytes kBestFitUnit = SizeIndex::kUnit;
 
 class BestFit final : public Allocator {
   public:
@@ -30,8 +30,9 @@ class BestFit final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest)
             return refuse({OutOfMemory::Cause::too_large, DeviceStatus::out_of_memory});
-        const Bytes padding = request.alignment > kUnit ? request.alignment - kUnit : 0;
-        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kUnit);
+        const Bytes padding =
+            request.alignment > kBestFitUnit ? request.alignment - kBestFitUnit : 0;
+        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kBestFitUnit);
         BlockId id = index_.take_first_from(size, blocks_);
         if (id == kNoBlock) [[unlikely]] {
             const auto grown = grow(size);
@@ -151,7 +152,7 @@ class BestFit final : public Allocator {
     SizeIndex index_;
 };
 
-constexpr std::array<OptionInfo, 2> kOptions{{
+constexpr std::array<OptionInfo, 2> kBestFitOptions{{
     {.name = "segment",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -176,7 +177,7 @@ PolicyInfo best_fit() {
         .name = "best-fit",
         .summary = "one coalescing pool that grows; smallest fitting block, lowest address",
         .source = "Knuth, The Art of Computer Programming, vol. 1, 2.5",
-        .options = kOptions,
+        .options = kBestFitOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
             return std::make_unique<BestFit>(device, options.bytes("segment"),
                                              options.bytes("split"));

@@ -25,7 +25,7 @@
 namespace tidemark::policies {
 namespace {
 
-constexpr Bytes kDeviceAlignment = 512;  // what Device::malloc promises
+constexpr Bytes kBuddyDeviceAlignment = 512;  // what Device::malloc promises
 
 // Two of a Block's fields are the policy's own: `stamp` is the address of the segment, from which
 // a block's twin is computed, and `list` the stream of the last grant.
@@ -37,8 +37,9 @@ class Buddy final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]
             return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding =
-            request.alignment > kDeviceAlignment ? request.alignment - kDeviceAlignment : 0;
+        const Bytes padding = request.alignment > kBuddyDeviceAlignment
+                                  ? request.alignment - kBuddyDeviceAlignment
+                                  : 0;
         const Bytes size =
             std::max(std::bit_ceil(std::max<Bytes>(request.size, 1) + padding), min_block_);
         BlockId id = index_.first_from(size, blocks_);
@@ -167,7 +168,7 @@ class Buddy final : public Allocator {
     SizeIndex index_;
 };
 
-constexpr std::array<OptionInfo, 2> kOptions{{
+constexpr std::array<OptionInfo, 2> kBuddyOptions{{
     {.name = "min_block",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -202,7 +203,7 @@ PolicyInfo buddy() {
         .name = "buddy",
         .summary = "blocks are powers of two, halved on demand; only twins join again",
         .source = "K. C. Knowlton, A fast storage allocator, CACM 8(10), 1965",
-        .options = kOptions,
+        .options = kBuddyOptions,
         .make = make_buddy,
     };
 }

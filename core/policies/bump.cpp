@@ -22,7 +22,7 @@
 namespace tidemark::policies {
 namespace {
 
-constexpr Bytes kDeviceAlignment = 512;  // what Device::malloc promises
+constexpr Bytes kBumpDeviceAlignment = 512;  // what Device::malloc promises
 constexpr std::uint32_t kNoSegment = 0xffffffffU;
 
 struct Segment {
@@ -114,7 +114,7 @@ class Bump final : public Allocator {
 };
 
 tl::expected<Allocation, OutOfMemory> Bump::allocate_in_new_segment(Bytes size, Bytes alignment) {
-    const Bytes slack = alignment > kDeviceAlignment ? alignment - kDeviceAlignment : 0;
+    const Bytes slack = alignment > kBumpDeviceAlignment ? alignment - kBumpDeviceAlignment : 0;
     const Bytes needed = align_up(size + slack, device_->granularity());
     const Bytes preferred = std::max(needed, align_up(segment_size_, device_->granularity()));
     const auto segment = take_segment(preferred, needed);
@@ -215,7 +215,7 @@ void Bump::for_each_region(const std::function<void(const Region&)>& visit) cons
     }
 }
 
-constexpr std::array<OptionInfo, 3> kOptions{{
+constexpr std::array<OptionInfo, 3> kBumpOptions{{
     {.name = "segment",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -255,7 +255,7 @@ PolicyInfo bump() {
         .source =
             "region-based allocation; Hanson, Fast allocation and deallocation of memory "
             "based on object lifetimes, 1990",
-        .options = kOptions,
+        .options = kBumpOptions,
         .make = make_bump,
         .placement_matters = false,
     };

@@ -16,7 +16,7 @@
 namespace tidemark::policies {
 namespace {
 
-constexpr Bytes kUnit = 512;
+constexpr Bytes kCudaMallocUnit = 512;
 
 // Who holds a device allocation: Grant::owner.
 enum Owner : std::uint32_t { program = 0, nobody = 1 };
@@ -28,8 +28,9 @@ class CudaMalloc final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]
             return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding = request.alignment > kUnit ? request.alignment - kUnit : 0;
-        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kUnit);
+        const Bytes padding =
+            request.alignment > kCudaMallocUnit ? request.alignment - kCudaMallocUnit : 0;
+        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kCudaMallocUnit);
         const DeviceResult<Address> begin = device_->malloc(size);
         if (!begin) [[unlikely]]
             return refuse(refused_by(begin.error()));

@@ -24,7 +24,7 @@ Bytes round_to_division(Bytes size, Bytes divisions) {
 constexpr std::string_view kConf = "PYTORCH_ALLOC_CONF";
 constexpr std::string_view kIgnored = "PYTORCH_ALLOC_CONF; no effect here";
 
-constexpr std::array<std::string_view, 3> kVariables{
+constexpr std::array<std::string_view, 3> kTorchSettingsVariables{
     "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"};
 
 constexpr std::array<std::string_view, 2> kBackends{"native", "cudaMallocAsync"};
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 13> kVersions{
 constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: 20 MiB, whatever is asked
 constexpr unsigned kFirstWithWholeUnlimited = 209;    // a fraction of 1 became "no limit"
 
-constexpr std::array kOptions = std::to_array<OptionInfo>({
+constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
     {.name = "expandable_segments",
      .type = OptionType::boolean,
      .default_value = "false",
@@ -267,18 +267,18 @@ Bytes TorchSettings::limit_on(Bytes total) const {
 }
 
 std::span<const OptionInfo> torch_options() {
-    return kOptions;
+    return kTorchSettingsOptions;
 }
 
 std::span<const std::string_view> torch_variables() {
-    return kVariables;
+    return kTorchSettingsVariables;
 }
 
 bool torch_ignores(std::string_view name) {
     const auto found =
-        std::find_if(kOptions.begin(), kOptions.end(),
+        std::find_if(kTorchSettingsOptions.begin(), kTorchSettingsOptions.end(),
                      [name](const OptionInfo& option) { return option.name == name; });
-    return found != kOptions.end() && found->source == kIgnored;
+    return found != kTorchSettingsOptions.end() && found->source == kIgnored;
 }
 
 Result<TorchSettings> TorchSettings::from(const Options& options) {

@@ -12,9 +12,10 @@
 namespace tidemark::policies {
 
 constexpr Bytes kTorchMinBlock = 512;
-constexpr Bytes kTorchSmallMax = 1_MiB;  // rounded sizes up to this come from the small pool
-constexpr Bytes kTorchSmallSegment = 2_MiB;
-constexpr Bytes kTorchMinLarge = 10_MiB;  // from here on a segment has the size of its request
+constexpr Bytes kTorchSmallMax = 1_MiB;      // rounded sizes up to this come from the small pool
+constexpr Bytes kTorchSmallSegment = 2_MiB;  // and the page of a small expandable one
+constexpr Bytes kTorchLargePage = 20_MiB;    // of a large expandable segment, unless set otherwise
+constexpr Bytes kTorchMinLarge = 10_MiB;     // from here on a segment has the size of its request
 constexpr Bytes kTorchRoundLarge = 2_MiB;
 
 struct TorchSettings {
@@ -22,7 +23,7 @@ struct TorchSettings {
 
     Bytes max_split = kUnlimited;
     Bytes max_non_split_rounding = 20_MiB;
-    Bytes large_segment = 20_MiB;
+    Bytes large_segment = kTorchLargePage;
     double gc_threshold = 0;            // 0 = off
     std::array<Bytes, 16> divisions{};  // of each octave from 1 MiB up; the ends serve the rest
     bool has_divisions = false;

@@ -12,14 +12,14 @@
 namespace tidemark::policies {
 namespace {
 
-constexpr std::array<std::string_view, 3> kVariables{"VPMM_PAGE_SIZE=page", "VPMM_VA_SIZE=va_size",
-                                                     "VPMM_PAGES=pages"};
+constexpr std::array<std::string_view, 3> kVpmmSettingsVariables{
+    "VPMM_PAGE_SIZE=page", "VPMM_VA_SIZE=va_size", "VPMM_PAGES=pages"};
 
 constexpr std::array<std::string_view, 2> kHarvests{"document", "source"};
 constexpr std::array<std::string_view, 3> kGrowths{"wait", "grow", "cost"};
 constexpr std::array<std::string_view, 2> kCaptures{"reject", "survive"};
 
-constexpr std::array kOptions = std::to_array<OptionInfo>({
+constexpr std::array kVpmmSettingsOptions = std::to_array<OptionInfo>({
     {.name = "page",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -146,11 +146,11 @@ Result<void> check_sizes(const VpmmSettings& settings, Bytes granularity) {
 }  // namespace
 
 std::span<const OptionInfo> vpmm_options() {
-    return kOptions;
+    return kVpmmSettingsOptions;
 }
 
 std::span<const std::string_view> vpmm_variables() {
-    return kVariables;
+    return kVpmmSettingsVariables;
 }
 
 Result<VpmmSettings> VpmmSettings::from(const Options& options, const Device& device) {

@@ -10,7 +10,8 @@
 namespace tidemark {
 namespace {
 
-constexpr unsigned kDeepest = 1024;  // transfers of one worker, however many directories there are
+constexpr unsigned kDiskChunksDeepest =
+    1024;  // transfers of one worker, however many directories there are
 
 bool aligned(const std::vector<MemoryPiece>& pieces, Bytes alignment) {
     const auto fits = [&](const MemoryPiece& piece) {
@@ -94,7 +95,7 @@ struct ChunkIo::Task {
 
 ChunkIo::ChunkIo(BlockFiles& files, unsigned depth, unsigned files_most)
     : depth_(depth),
-      transfers_(files.make_queue(std::min(depth * files_most, kDeepest))),
+      transfers_(files.make_queue(std::min(depth * files_most, kDiskChunksDeepest))),
       slots_(transfers_.depth()) {}
 
 ChunkIo::~ChunkIo() = default;

@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-constexpr unsigned kDeepest = 128;
+constexpr unsigned kDiskStoreDeepest = 128;
 constexpr unsigned kMostWorkers = 64;
 
 // The only difference is at the end: "/spill/" and "/spill" are one place.
@@ -33,8 +33,8 @@ Result<void> check(const DiskStoreOptions& options) {
     if (options.chunk == 0 || options.chunk % kFileBlock != 0 || options.chunk > kLargestChunk)
         return bad(fmt::format("a chunk of {} bytes: must be a multiple of {}, at most {}",
                                options.chunk, kFileBlock, kLargestChunk));
-    if (options.depth == 0 || options.depth > kDeepest)
-        return bad(fmt::format("a depth of {}: must be 1 to {}", options.depth, kDeepest));
+    if (options.depth == 0 || options.depth > kDiskStoreDeepest)
+        return bad(fmt::format("a depth of {}: must be 1 to {}", options.depth, kDiskStoreDeepest));
     if (options.workers == 0 || options.workers > kMostWorkers)
         return bad(fmt::format("{} workers: must be 1 to {}", options.workers, kMostWorkers));
     for (std::size_t i = 0; i < options.directories.size(); ++i) {

@@ -23,8 +23,8 @@ namespace {
 
 // Traces above are not searched for the memory that would have been enough: some 40 replays.
 constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
-constexpr std::uint64_t kEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
-constexpr double kNoticeable = 0.01;                      // a difference that calls for a warning
+constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
+constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
 constexpr std::size_t kLargestBudget = 400;
 
@@ -191,7 +191,7 @@ void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
 }  // namespace
 
 std::size_t default_budget(std::uint64_t events) {
-    const std::uint64_t count = kEventsAffordable / std::max<std::uint64_t>(events, 1);
+    const std::uint64_t count = kAdviseEventsAffordable / std::max<std::uint64_t>(events, 1);
     return static_cast<std::size_t>(
         std::clamp<std::uint64_t>(count, kSmallestBudget, kLargestBudget));
 }

@@ -13,10 +13,10 @@
 namespace tidemark {
 namespace {
 
-constexpr double kKeyPrice = 0.005;         // what a key, or an entry of a list, must earn
-constexpr double kSamePeak = 0.01;          // peaks this near are equal
-constexpr double kAcceptableDelay = 0.01;   // of the run
-constexpr double kTimeForMemory = 0.25;     // share of the run for a share of the peak
+constexpr double kKeyPrice = 0.005;  // what a key, or an entry of a list, must earn
+constexpr double kSamePeak = 0.01;   // peaks this near are equal
+constexpr double kAdviseSearchAcceptableDelay = 0.01;  // of the run
+constexpr double kTimeForMemory = 0.25;                // share of the run for a share of the peak
 constexpr double kSmallDriverShare = 0.05;  // of the run: below it, driver time may double
 constexpr std::size_t kStarts = 3;
 constexpr std::size_t kSweeps = 3;
@@ -384,7 +384,7 @@ bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
     const auto own = static_cast<double>(before.device_time());
     const auto peak = static_cast<double>(tried.result.peak.reserved);
     const double saved = 1 - peak / static_cast<double>(before.result.peak.reserved);
-    const double most = std::max({run * kAcceptableDelay, run * saved * kTimeForMemory,
+    const double most = std::max({run * kAdviseSearchAcceptableDelay, run * saved * kTimeForMemory,
                                   own <= run * kSmallDriverShare ? own : 0});
     return static_cast<double>(added) <= most;
 }

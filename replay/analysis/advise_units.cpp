@@ -1,11 +1,10 @@
 // Cutting segments into units.
 #include "replay/analysis/advise_units.h"
 
+#include "core/policies/torch_settings.h"
+
 namespace tidemark {
 namespace {
-
-constexpr Bytes kSmallPage = 2_MiB;
-constexpr Bytes kLargePage = 20_MiB;
 
 class UnitWalk {
   public:
@@ -82,8 +81,8 @@ SegmentRegions describe_segment(std::span<const Region> regions, bool paged) {
     };
     segment.small = std::any_of(regions.begin(), regions.end(), in_use)
                         ? std::none_of(regions.begin(), regions.end(), large)
-                        : segment.range.size % kLargePage != 0;
-    segment.page = segment.small ? kSmallPage : kLargePage;
+                        : segment.range.size % policies::kTorchLargePage != 0;
+    segment.page = segment.small ? policies::kTorchSmallSegment : policies::kTorchLargePage;
     return segment;
 }
 

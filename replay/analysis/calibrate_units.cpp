@@ -13,7 +13,7 @@ namespace tidemark {
 namespace {
 
 constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
+constexpr StreamId kCalibrateUnitsOther{2};
 
 // How often a unit is run.
 constexpr unsigned kOften = 100;
@@ -186,8 +186,9 @@ DeviceResult<void> order(Probe& probe, Random&) {
     std::vector<EventId> events;
     for (int i = 0; i < 16; ++i) {
         TM_ASSIGN(const EventId event,
-                  probe.timed(DeviceCall::record, {"record", "", 0}, Between::little,
-                              [&] { return device.record(i % 4 == 3 ? kOther : kStream); }));
+                  probe.timed(DeviceCall::record, {"record", "", 0}, Between::little, [&] {
+                      return device.record(i % 4 == 3 ? kCalibrateUnitsOther : kStream);
+                  }));
         events.push_back(event);
     }
     for (const EventId event : events)
@@ -201,9 +202,9 @@ DeviceResult<void> order(Probe& probe, Random&) {
     for (int i = 0; i < 8; ++i) {
         TM_ASSIGN(const EventId event, device.record(kStream));
         TM_TRY(probe.timed(DeviceCall::wait, {"wait", "", 0}, Between::little,
-                           [&] { return device.wait(kOther, event); }));
+                           [&] { return device.wait(kCalibrateUnitsOther, event); }));
     }
-    TM_TRY(device.synchronize(kOther));
+    TM_TRY(device.synchronize(kCalibrateUnitsOther));
     return {};
 }
 

@@ -20,7 +20,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::array<std::string_view, 8> kColumns{
+constexpr std::array<std::string_view, 8> kCompareColumns{
     "peak_reserved_bytes",
     "overhead_ratio",
     "mean_reserved_bytes",
@@ -156,14 +156,14 @@ bool better(const Measurement& a, const Measurement& b) {
 // Fills column `column` of every row: change to the baseline, and the best. Only rows with the
 // fewest refusals compete: whoever serves less needs less.
 void fill_column(std::vector<ComparisonRow>& rows, std::size_t column, std::size_t baseline) {
-    const Measurement base = rows[baseline].run.measurement(kColumns[column]);
+    const Measurement base = rows[baseline].run.measurement(kCompareColumns[column]);
     std::uint64_t fewest = refusals(rows.front().run);
     for (const ComparisonRow& row : rows)
         fewest = std::min(fewest, refusals(row.run));
     std::optional<Measurement> best;
     bool differ = false;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        const Measurement& mine = rows[i].run.measurement(kColumns[column]);
+        const Measurement& mine = rows[i].run.measurement(kCompareColumns[column]);
         ComparisonCell& cell = rows[i].cells[column];
         cell.measurement = mine;
         cell.comparable = i != baseline && base.value() > 0 && mine.unit != Unit::ratio;
@@ -216,13 +216,13 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
         run.summary.elapsed_total = 0;
         row.run = std::move(run);
         row.scenario = block.rows.size();
-        row.cells.resize(kColumns.size());
+        row.cells.resize(kCompareColumns.size());
         block.rows.push_back(std::move(row));
     }
     block.rows.front().baseline = true;
     name_rows(block.rows, scenarios);
     mark_others(block.rows, trace.trace->info());
-    for (std::size_t column = 0; column < kColumns.size(); ++column)
+    for (std::size_t column = 0; column < kCompareColumns.size(); ++column)
         fill_column(block.rows, column, 0);
     std::stable_sort(
         block.rows.begin(), block.rows.end(),
@@ -327,7 +327,7 @@ std::vector<RankRow> rank_rows(const Comparison& comparison) {
 }  // namespace
 
 std::span<const std::string_view> comparison_columns() {
-    return kColumns;
+    return kCompareColumns;
 }
 
 Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const Scenario> scenarios,

@@ -19,7 +19,7 @@
 namespace tidemark {
 namespace {
 
-double rounded(double value) {
+double rounded_mean(double value) {
     return std::round(value * 1e9) / 1e9;  // libraries differ in a logarithm's last digits
 }
 
@@ -43,9 +43,9 @@ Bytes capacity_of(const TierProgram& program, const GpuMemory& memory) {
 }
 
 // Runs and bounds, by unit: for each program, for each size, first the bound, then the policies.
-class Units {
+class TierUnits {
   public:
-    Units(const TierQuestion& question, const TierCompareOptions& options)
+    TierUnits(const TierQuestion& question, const TierCompareOptions& options)
         : question_(question),
           options_(options),
           per_size_(question.policies.size() + 1),
@@ -157,7 +157,7 @@ std::string verdict(std::span<const TierComparisonRow> rows, const GpuMemory& me
     return text;
 }
 
-Result<TierComparisonBlock> compare_program(const TierQuestion& question, Units& units,
+Result<TierComparisonBlock> compare_program(const TierQuestion& question, TierUnits& units,
                                             std::size_t number) {
     const NamedProgram& named = question.programs[number];
     TierComparisonBlock block;
@@ -221,10 +221,10 @@ std::vector<TierTotal> add_up(const std::vector<TierComparisonBlock>& programs) 
     std::vector<TierTotal> totals;
     for (auto& [place, sum] : sums) {
         sum.total.slowdown =
-            rounded(std::exp(sum.total.slowdown / static_cast<double>(programs.size())));
+            rounded_mean(std::exp(sum.total.slowdown / static_cast<double>(programs.size())));
         if (sum.bounded > 0)
             sum.total.of_bound =
-                rounded(std::exp(sum.bound_logarithms / static_cast<double>(sum.bounded)));
+                rounded_mean(std::exp(sum.bound_logarithms / static_cast<double>(sum.bounded)));
         totals.push_back(std::move(sum.total));
     }
     const auto key = [](const TierTotal& total) {
@@ -287,7 +287,7 @@ Bytes moved_bytes(const TierRun& run) {
 Result<TierComparison> compare_tiers(const TierQuestion& question,
                                      const TierCompareOptions& options) {
     TM_TRY(check(question));
-    Units units(question, options);
+    TierUnits units(question, options);
     units.run_all();
 
     TierComparison comparison;

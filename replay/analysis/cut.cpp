@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/policies/torch_settings.h"
 #include "traces/model/event_buffer.h"
 #include "traces/model/lifetimes.h"
 #include "traces/readers/torch_preamble.h"
@@ -16,9 +17,8 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kSmallest = 512;        // the least that PyTorch splits off
-constexpr Bytes kUnsplitMax = 1_MiB;    // and what it does not, in the pool of large blocks
-constexpr Bytes kSmallSegment = 2_MiB;  // of PyTorch's pool of small blocks, and its pages
+constexpr Bytes kSmallest = 512;      // the least that PyTorch splits off
+constexpr Bytes kUnsplitMax = 1_MiB;  // and what it does not, in the pool of large blocks
 
 // Whatever lives when the window begins.
 struct Live {
@@ -38,7 +38,7 @@ bool borders(const TraceEvent& left, const TraceEvent& right) {
 }
 
 void add_run(Runs& runs, TraceEvent run) {
-    if (run.size <= kSmallSegment)
+    if (run.size <= policies::kTorchSmallSegment)
         run.flags |= kSmallPool;
     if (run.kind == EventKind::segment_map)
         run.flags |= kExpandable;

@@ -10,7 +10,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 1;
-constexpr std::uint64_t kEventsAffordable = 16'000'000;  // of one setting: replayed in about 1 s
+constexpr std::uint64_t kSpreadEventsAffordable =
+    16'000'000;  // of one setting: replayed in about 1 s
 constexpr std::uint64_t kFewestRuns = 16;
 constexpr std::uint64_t kMostRuns = 64;
 constexpr std::uint64_t kLongestTrace = 2'000'000;
@@ -45,7 +46,7 @@ SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after) {
 unsigned usual_spread_runs(std::uint64_t events) {
     if (events > kLongestTrace)
         return 0;
-    const std::uint64_t runs = kEventsAffordable / std::max<std::uint64_t>(events, 1);
+    const std::uint64_t runs = kSpreadEventsAffordable / std::max<std::uint64_t>(events, 1);
     return static_cast<unsigned>(std::clamp(runs, kFewestRuns, kMostRuns));
 }
 

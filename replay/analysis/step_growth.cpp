@@ -13,18 +13,18 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kSteps = 256;      // so many ends are looked at; of more, every n-th
-constexpr std::size_t kWarmUp = 5;       // one step in so many
-constexpr double kOutnumber = 0.7;       // rising pairs less falling ones, of all
-constexpr double kRises = 0.5;           // of all steps
-constexpr std::size_t kManySteps = 10;   // of fewer, all must rise, and evenly
-constexpr double kEvenly = 3;            // the largest rise, of the smallest
-constexpr double kStillGrows = 1.0 / 3;  // the last third's slope, of the whole's
-constexpr double kSettled = 0.1;         // of the growth may come in the second half
+constexpr std::size_t kStepGrowthSteps = 256;  // so many ends are looked at; of more, every n-th
+constexpr std::size_t kWarmUp = 5;             // one step in so many
+constexpr double kOutnumber = 0.7;             // rising pairs less falling ones, of all
+constexpr double kRises = 0.5;                 // of all steps
+constexpr std::size_t kManySteps = 10;         // of fewer, all must rise, and evenly
+constexpr double kEvenly = 3;                  // the largest rise, of the smallest
+constexpr double kStillGrows = 1.0 / 3;        // the last third's slope, of the whole's
+constexpr double kSettled = 0.1;               // of the growth may come in the second half
 constexpr Bytes kLeastGrowth = 1_MiB;
-constexpr Bytes kWorthTelling = 100;      // of the peak, one part in so many
-constexpr double kDriftIsNotLive = 0.25;  // of the growth of reserved memory may be live
-constexpr double kMostOfLeak = 0.5;       // places that grow by less of it don't explain a leak
+constexpr Bytes kStepGrowthWorthTelling = 100;  // of the peak, one part in so many
+constexpr double kDriftIsNotLive = 0.25;        // of the growth of reserved memory may be live
+constexpr double kMostOfLeak = 0.5;  // places that grow by less of it don't explain a leak
 
 double rise(const std::vector<Bytes>& x, std::size_t i, std::size_t j) {
     return static_cast<double>(x[j]) - static_cast<double>(x[i]);
@@ -103,7 +103,8 @@ class StepWatcher::Books {
   public:
     Books(const TraceInfo& info, ProgramSteps steps)
         : info_(info), sites_(info), live_(info.slot_count), by_stack_(info.stacks.size() > 1) {
-        every_ = std::max<std::size_t>(1, (steps.ends.size() + kSteps - 1) / kSteps);
+        every_ =
+            std::max<std::size_t>(1, (steps.ends.size() + kStepGrowthSteps - 1) / kStepGrowthSteps);
         for (std::size_t i = every_ - 1; i < steps.ends.size(); i += every_)
             ends_.push_back(steps.ends[i]);
         report_.steps = std::move(steps);
@@ -190,7 +191,7 @@ class StepWatcher::Books {
         times_.push_back(time);
     }
 
-    Bytes worth_telling() const { return std::max(kLeastGrowth, peak_ / kWorthTelling); }
+    Bytes worth_telling() const { return std::max(kLeastGrowth, peak_ / kStepGrowthWorthTelling); }
 
     StepGrowth growth(StepGrowthKind kind, const std::vector<Bytes>& x, double slope) const {
         StepGrowth found;

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kKinds = 256;
+constexpr std::size_t kTraceSummaryKinds = 256;
 constexpr std::size_t kBins = 65;  // zeros, then one for each power of two
 
 // What is remembered of a live allocation.
@@ -127,7 +127,7 @@ class Summary {
 
     const TraceInfo& info_;
     TraceSummary result_;
-    std::array<std::uint64_t, kKinds> kinds_{};
+    std::array<std::uint64_t, kTraceSummaryKinds> kinds_{};
     std::vector<Live> live_;  // by slot
     std::vector<StreamSummary> streams_;
     std::vector<PoolSummary> pools_;
@@ -257,7 +257,7 @@ void Summary::take_ranges() {
 }
 
 TraceSummary Summary::take() {
-    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    for (std::size_t kind = 0; kind < kTraceSummaryKinds; ++kind) {
         if (kinds_[kind] > 0)
             result_.kinds.push_back({static_cast<EventKind>(kind), kinds_[kind]});
     }

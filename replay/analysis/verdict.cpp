@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double kAcceptableDelay = 0.01;  // of the baseline's makespan
+constexpr double kVerdictAcceptableDelay = 0.01;  // of the baseline's makespan
 
 std::uint64_t figure(const Run& run, std::string_view name) {
     return run.measurement(name).whole;
@@ -168,7 +168,8 @@ bool affordable(const Price& price, const Price& baseline, bool timed) {
         return true;
     if (!timed)
         return added <= baseline.device_time;
-    return static_cast<double>(added) <= kAcceptableDelay * static_cast<double>(baseline.makespan);
+    return static_cast<double>(added) <=
+           kVerdictAcceptableDelay * static_cast<double>(baseline.makespan);
 }
 
 const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kTopOfGrowth = 10;
 constexpr unsigned kTopOfAdvice = 5;
-constexpr unsigned kUsual = ~0U;  // --spread was not given
+constexpr unsigned kAdviseUsual = ~0U;  // --spread was not given
 
 class Advise final : public Command {
   public:
@@ -75,7 +75,7 @@ class Advise final : public Command {
         AdviseOptions options = options_;
         options.top = top_ > 0 ? top_ : kTopOfAdvice;
         options.budget = budget_;
-        if (spread_ != kUsual)
+        if (spread_ != kAdviseUsual)
             options.spread = spread_;
         Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
@@ -111,7 +111,7 @@ class Advise final : public Command {
     AdviseOptions options_;
     unsigned budget_ = 0;
     unsigned top_ = 0;
-    unsigned spread_ = kUsual;
+    unsigned spread_ = kAdviseUsual;
     bool json_ = false;
     TraceInput input_;
 };

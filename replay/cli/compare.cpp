@@ -21,7 +21,7 @@ namespace {
 using Traces = std::vector<std::unique_ptr<Trace>>;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 6> kForeign{{
+constexpr std::array<ForeignOption, 6> kCompareForeign{{
     {"--policy", "over tiers, --spill names the victim policies"},
     {"--memory", "over tiers, --gpu-memory lists the sizes"},
     {"--limit", "over tiers, --gpu-memory lists the sizes"},
@@ -174,7 +174,7 @@ class Compare final : public Command {
     }
 
     Result<ExitCode> run_over_tiers(Context& context) {
-        TM_TRY(tiers_.refuse(kForeign));
+        TM_TRY(tiers_.refuse(kCompareForeign));
         TM_ASSIGN(const std::vector<std::string> policies, tiers_.policies());
         TM_ASSIGN(const std::vector<GpuMemory> memories, tiers_.memories());
         TM_ASSIGN(const TierScenario scenario, tiers_.scenario());

@@ -37,7 +37,7 @@ std::vector<std::string> values_of(const DeclaredArgument& argument) {
 }
 
 // In single quotes of a shell; `escaped` letters are given a backslash inside of them.
-std::string quoted(std::string_view text, std::string_view escaped = {}) {
+std::string shell_quoted(std::string_view text, std::string_view escaped = {}) {
     std::string result = "'";
     for (const char letter : text) {
         if (escaped.find(letter) != std::string_view::npos)
@@ -74,10 +74,10 @@ std::string bash(std::span<const CommandDeclaration> commands) {
             if (const auto known = values_of(argument); !known.empty())
                 for (const std::string& name : names)
                     values += fmt::format("        {}:{}) words={} ;;\n", command.info->name, name,
-                                          quoted(fmt::format("{}", fmt::join(known, " "))));
+                                          shell_quoted(fmt::format("{}", fmt::join(known, " "))));
         }
-        options +=
-            fmt::format("        {}) words={} ;;\n", pattern_of(*command.info), quoted(words));
+        options += fmt::format("        {}) words={} ;;\n", pattern_of(*command.info),
+                               shell_quoted(words));
     }
     return fmt::format(R"(# Completion of tidemark for bash: tidemark completion bash
 _tidemark() {{
@@ -105,16 +105,16 @@ _tidemark() {{
 }}
 complete -o filenames -F _tidemark tidemark
 )",
-                       quoted(fmt::format("{}", fmt::join(command_names(commands), " "))), values,
-                       options);
+                       shell_quoted(fmt::format("{}", fmt::join(command_names(commands), " "))),
+                       values, options);
 }
 
 std::string zsh(std::span<const CommandDeclaration> commands) {
     std::string names = "    'help:how a command is used'\n";
     std::string cases;
     for (const CommandDeclaration& command : commands) {
-        names += fmt::format(
-            "    {}\n", quoted(fmt::format("{}:{}", command.info->name, command.info->summary)));
+        names += fmt::format("    {}\n", shell_quoted(fmt::format("{}:{}", command.info->name,
+                                                                  command.info->summary)));
         cases += fmt::format("    {})\n      _arguments", pattern_of(*command.info));
         for (const DeclaredArgument& argument : command.arguments->declared()) {
             if (!is_option(argument))
@@ -126,8 +126,9 @@ std::string zsh(std::span<const CommandDeclaration> commands) {
                                       : fmt::format(":value:({})", fmt::join(known, " "));
             }
             for (const std::string& name : names_of(argument))
-                cases += fmt::format(" \\\n        {}{}{}", quoted("*" + name + "["),
-                                     quoted(argument.summary, "[]:"), quoted("]" + value));
+                cases +=
+                    fmt::format(" \\\n        {}{}{}", shell_quoted("*" + name + "["),
+                                shell_quoted(argument.summary, "[]:"), shell_quoted("]" + value));
         }
         cases += " \\\n        '*:file:_files' ;;\n";
     }
@@ -163,7 +164,7 @@ std::string fish(std::span<const CommandDeclaration> commands) {
         "complete -c tidemark -n __fish_use_subcommand -a help -d 'how a command is used'\n";
     for (const CommandDeclaration& command : commands) {
         text += fmt::format("complete -c tidemark -n __fish_use_subcommand -a {} -d {}\n",
-                            command.info->name, quoted(command.info->summary, "\\"));
+                            command.info->name, shell_quoted(command.info->summary, "\\"));
         for (const DeclaredArgument& argument : command.arguments->declared()) {
             if (!is_option(argument))
                 continue;
@@ -175,10 +176,11 @@ std::string fish(std::span<const CommandDeclaration> commands) {
                                                : fmt::format(" -s {}", name.substr(1));
             const auto known = values_of(argument);
             if (!known.empty())
-                text += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(known, " "))));
+                text += fmt::format(" -x -a {}",
+                                    shell_quoted(fmt::format("{}", fmt::join(known, " "))));
             else if (argument.takes_value)
                 text += " -r";
-            text += fmt::format(" -d {}\n", quoted(argument.summary, "\\"));
+            text += fmt::format(" -d {}\n", shell_quoted(argument.summary, "\\"));
         }
     }
     return text;

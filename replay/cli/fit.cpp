@@ -9,7 +9,7 @@
 namespace tidemark::commands {
 namespace {
 
-constexpr unsigned kUsual = ~0U;  // --spread was not given
+constexpr unsigned kFitUsual = ~0U;  // --spread was not given
 
 class Fit final : public Command {
   public:
@@ -46,7 +46,7 @@ class Fit final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         const std::string name = trace_name(path_);
         Progress progress(context.terminal(), "fitting " + name);
-        if (spread_ != kUsual)
+        if (spread_ != kFitUsual)
             question_.spread = spread_;
         const std::uint64_t events = trace->info().event_count;
         question_.progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -80,7 +80,7 @@ class Fit final : public Command {
     std::string path_;
     MemoryOptions memory_;
     FitQuestion question_;
-    unsigned spread_ = kUsual;
+    unsigned spread_ = kFitUsual;
     bool exit_code_ = false;
     bool markdown_ = false;
     bool json_ = false;

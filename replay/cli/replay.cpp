@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", 
 constexpr unsigned kWidestPicture = 120;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 11> kForeign{{
+constexpr std::array<ForeignOption, 11> kReplayForeign{{
     {"--policy", "over tiers, --spill names the victim policy"},
     {"--memory", "over tiers, --gpu-memory is the size"},
     {"--limit", "over tiers, --gpu-memory is the size"},
@@ -124,7 +124,7 @@ class Replay final : public Command {
     }
 
     Result<ExitCode> run_over_tiers(Context& context) {
-        TM_TRY(tiers_.refuse(kForeign));
+        TM_TRY(tiers_.refuse(kReplayForeign));
         TM_TRY(allow_report(timeline_, json_));
         TM_ASSIGN(const TierScenario scenario, tier_scenario());
         TM_ASSIGN(const MachineSpec machine, tiers_.machine());

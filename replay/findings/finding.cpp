@@ -8,14 +8,14 @@
 namespace tidemark::findings {
 namespace {
 
-constexpr std::array<std::string_view, 22> kKinds{
+constexpr std::array<std::string_view, 22> kFindingKinds{
     "out_of_memory", "does_not_fit",  "leak",       "drift",   "beyond_memory",
     "fragmentation", "setting",       "near_limit", "retries", "growth_while_free",
     "waiting",       "other_streams", "cached",     "pinned",  "rounding",
     "lost_events",   "cache_growth",  "idle",       "in_use",  "pools",
     "holders",       "remark",
 };
-static_assert(kKinds.size() == static_cast<std::size_t>(Kind::remark) + 1);
+static_assert(kFindingKinds.size() == static_cast<std::size_t>(Kind::remark) + 1);
 
 constexpr Bytes kProblem = 5;  // one part in so many
 constexpr Bytes kWarning = 20;
@@ -23,7 +23,7 @@ constexpr Bytes kWarning = 20;
 }  // namespace
 
 std::string_view to_text(Kind kind) {
-    return kKinds[static_cast<std::size_t>(kind)];
+    return kFindingKinds[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_text(Severity severity) {

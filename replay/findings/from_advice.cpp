@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShownHolders = 3;
 constexpr std::size_t kShownPins = 3;
-constexpr Bytes kWorthTelling = 50;  // of reserved memory, one part in so many
+constexpr Bytes kFromAdviceWorthTelling = 50;  // of reserved memory, one part in so many
 
 class AdviceRules {
   public:
@@ -183,7 +183,7 @@ class AdviceRules {
     void tell_streams() {
         const Gaps& gaps = advice_.gaps;
         const Bytes other = gaps.other_streams + gaps.other_pools;
-        if (other == 0 || other < advice_.use.reserved / kWorthTelling)
+        if (other == 0 || other < advice_.use.reserved / kFromAdviceWorthTelling)
             return;
         Finding& finding =
             add(Kind::other_streams,
@@ -216,7 +216,7 @@ class AdviceRules {
     void tell_free() {
         const MemoryUse& use = advice_.use;
         const auto tell = [&](Kind kind, Severity severity, std::string_view name, Bytes bytes) {
-            if (bytes > 0 && bytes >= use.reserved / kWorthTelling)
+            if (bytes > 0 && bytes >= use.reserved / kFromAdviceWorthTelling)
                 put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", use.reserved}}),
                        advice_.picture.fullest);
         };
@@ -237,7 +237,7 @@ class AdviceRules {
     void tell_growth() {
         const Gaps& gaps = advice_.gaps;
         if (gaps.asked == 0 || gaps.free == 0 || gaps.free < gaps.asked ||
-            gaps.free < advice_.use.reserved / kWorthTelling)
+            gaps.free < advice_.use.reserved / kFromAdviceWorthTelling)
             return;
         put_at(add(Kind::growth_while_free, Severity::warning,
                    {{"requested_bytes", gaps.asked},
@@ -254,7 +254,7 @@ class AdviceRules {
     void tell_pins() {
         for (std::size_t i = 0; i < std::min(kShownPins, advice_.pins.size()); ++i) {
             const Pin& pin = advice_.pins[i];
-            if (pin.free < advice_.use.reserved / kWorthTelling)
+            if (pin.free < advice_.use.reserved / kFromAdviceWorthTelling)
                 continue;
             Finding& finding =
                 add(Kind::pinned,

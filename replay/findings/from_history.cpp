@@ -11,15 +11,15 @@
 namespace tidemark::findings {
 namespace {
 
-constexpr std::size_t kShownRefusals = 5;
-constexpr std::size_t kColumns = 1024;   // of the curves that rules look at
-constexpr double kCloseToFull = 0.95;    // of the memory there is
-constexpr double kLargeGap = 0.2;        // of reserved memory
-constexpr double kLong = 0.1;            // of the run
-constexpr double kMuchRounding = 0.05;   // of active memory
-constexpr double kMuchWaiting = 0.1;     // of active memory
-constexpr double kMuchPinned = 0.05;     // of reserved memory
-constexpr std::size_t kSmallInSpan = 8;  // a block that holds up so many times its size
+constexpr std::size_t kFromHistoryShownRefusals = 5;
+constexpr std::size_t kFromHistoryColumns = 1024;  // of the curves that rules look at
+constexpr double kCloseToFull = 0.95;              // of the memory there is
+constexpr double kLargeGap = 0.2;                  // of reserved memory
+constexpr double kLong = 0.1;                      // of the run
+constexpr double kMuchRounding = 0.05;             // of active memory
+constexpr double kMuchWaiting = 0.1;               // of active memory
+constexpr double kMuchPinned = 0.05;               // of reserved memory
+constexpr std::size_t kSmallInSpan = 8;            // a block that holds up so many times its size
 
 class HistoryRules {
   public:
@@ -89,7 +89,7 @@ void HistoryRules::look_at_marks() {
     for (std::size_t i = 0; i < count && !cancelled_; ++i) {
         const Mark mark = history_.mark(i);
         if (mark.kind == MarkKind::out_of_memory) {
-            if (++refusals <= kShownRefusals)
+            if (++refusals <= kFromHistoryShownRefusals)
                 tell_refusal(mark, refusals);
             last_refusal = mark.event;
         } else if (mark.kind == MarkKind::retry && retries++ == 0) {
@@ -100,9 +100,9 @@ void HistoryRules::look_at_marks() {
             lost += mark.size;
         }
     }
-    if (refusals > kShownRefusals)
+    if (refusals > kFromHistoryShownRefusals)
         add(Kind::out_of_memory, Severity::problem, last_refusal,
-            {{"further", refusals - kShownRefusals}});
+            {{"further", refusals - kFromHistoryShownRefusals}});
     if (retries > 0)
         add(Kind::retries, Severity::warning, first_retry, {{"count", retries}});
     if (lost > 0)
@@ -200,7 +200,7 @@ void HistoryRules::look_at_rounding() {
 
 void HistoryRules::look_at_curves() {
     const AxisUnit unit = history_.end(AxisUnit::time) > 1 ? AxisUnit::time : AxisUnit::events;
-    std::vector<SeriesColumn> columns(kColumns);
+    std::vector<SeriesColumn> columns(kFromHistoryColumns);
     history_.series(unit, 0, history_.end(unit), columns);
     tell_idle(columns);
     tell_waiting(columns);

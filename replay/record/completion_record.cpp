@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kCompletionRecordNone = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kChainsPerOwner = 16;
 
 // A gap between points is a wait of the program for the device if it is so many times the usual
@@ -41,7 +41,7 @@ struct Draft {
 class Reader {
   public:
     explicit Reader(const TraceInfo& info)
-        : sizes_(info.slot_count), pending_(info.slot_count, kNone) {}
+        : sizes_(info.slot_count), pending_(info.slot_count, kCompletionRecordNone) {}
 
     void take(const EventBatch& batch);
     CompletionRecord finish(Nanoseconds end);
@@ -81,12 +81,12 @@ void Reader::point(std::uint64_t event, Nanoseconds time, bool waits) {
 }
 
 void Reader::complete(std::uint32_t slot, Nanoseconds time) {
-    if (slot >= pending_.size() || pending_[slot] == kNone)
+    if (slot >= pending_.size() || pending_[slot] == kCompletionRecordNone)
         return;
     RecordedWait& wait = record_.waits[pending_[slot]];
     wait.done_before = std::max(time, wait.done_after);
     wait.seen = true;
-    pending_[slot] = kNone;
+    pending_[slot] = kCompletionRecordNone;
 }
 
 void Reader::ask(const EventBatch& batch, std::size_t i) {
@@ -212,11 +212,11 @@ void Reader::find_work() {
     };
 
     std::map<std::tuple<std::uint32_t, Bytes, Bytes>, Kind> kinds;
-    std::vector<std::size_t> last(record_.chains, kNone);
+    std::vector<std::size_t> last(record_.chains, kCompletionRecordNone);
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
         const RecordedWait& wait = record_.waits[i];
         const std::size_t before = std::exchange(last[wait.chain], i);
-        if (before == kNone)
+        if (before == kCompletionRecordNone)
             continue;
         Kind& kind = kinds[{wait.chain, drafts_[i].size, drafts_[before].size}];
         kind.waits.push_back(i);

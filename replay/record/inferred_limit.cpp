@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kNone = ~Bytes{0};
+constexpr Bytes kInferredLimitNone = ~Bytes{0};
 
 constexpr std::size_t kMostThresholds = 6;
 
@@ -113,7 +113,7 @@ class Bounds {
     bool released_ = false;
     bool grown_ = false;
     Bytes granted_ = 0;
-    Bytes refused_ = kNone;
+    Bytes refused_ = kInferredLimitNone;
     std::vector<Bytes> retried_;
     std::vector<Growth> growths_;
     std::size_t refusals_ = 0;
@@ -162,7 +162,7 @@ std::vector<Bytes> infer_limits(const RecordedLane& lane, const PolicySpec& poli
     bounds.walk(lane);
     std::vector<Bytes> limits;
     const Bytes least = bounds.granted();
-    if (bounds.is_plausible() && bounds.refused() != kNone && bounds.refused() > least)
+    if (bounds.is_plausible() && bounds.refused() != kInferredLimitNone && bounds.refused() > least)
         limits.push_back(roundest(least, bounds.refused() - 1));
     if (settings->gc_threshold > 0) {
         for (const auto& [low, high] : likely_thresholds(bounds.growths())) {

@@ -6,11 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "core/policies/torch_settings.h"
+
 namespace tidemark {
 namespace {
-
-constexpr Bytes kLargePage = 20_MiB;
-constexpr Bytes kSmallPage = 2_MiB;
 
 // Streams in the order of their handles, which is the order that PyTorch keeps them in.
 std::vector<std::uint32_t> stream_ranks(const TraceInfo& info) {
@@ -154,7 +153,7 @@ void order_seeds(RecordedLane& lane) {
 
 // Where a reservation begins whose lowest run of pages before the trace is at `lowest`.
 Address base_of(const RecordedLane& lane, const SeedSegment& lowest) {
-    const Bytes page = lowest.small ? kSmallPage : kLargePage;
+    const Bytes page = lowest.small ? policies::kTorchSmallSegment : policies::kTorchLargePage;
     Address floor = Address::null;
     for (const SeedSegment& seed : lane.seeds) {
         if (seed.range.begin < lowest.range.begin)

@@ -14,10 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 Json tried_of(const Tried& tried) {
     const std::string conf = torch_conf(tried.policy);
     const TrialResult& result = tried.result;
@@ -202,7 +198,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
     object["provenance"] = {{"version", provenance.version},
                             {"command", provenance.command},
                             {"trace_hash", fmt::format("{:016x}", trace.hash())}};
-    return text_of(object);
+    return report::text_of(object);
 }
 
 std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
@@ -224,7 +220,7 @@ std::string growth_json(const std::string& before, const std::string& after, con
         {"more", growth.more},
         {"warnings", growth.warnings},
         {"provenance", {{"version", provenance.version}, {"command", provenance.command}}}};
-    return text_of(object);
+    return report::text_of(object);
 }
 
 }  // namespace tidemark

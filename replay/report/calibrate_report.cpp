@@ -68,7 +68,7 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
                 {"skipped", calibration.skipped},
                 {"provenance", provenance_of(provenance)}};
     object["provenance"]["profile_hash"] = hash_text(profile.hash());
-    return text_of(object);
+    return report::text_of(object);
 }
 
 }  // namespace tidemark

@@ -102,7 +102,7 @@ std::string line_of(const std::vector<std::string>& cells) {
 }
 
 // Columns in the order in which rows mention them.
-std::string text_of(const std::vector<Row>& rows) {
+std::string csv_of(const std::vector<Row>& rows) {
     std::vector<std::string> titles;
     std::unordered_map<std::string, std::size_t> index;
     for (const Row& row : rows)
@@ -143,7 +143,7 @@ Result<std::string> csv_of_json(std::string_view json, std::string_view table,
     if (table.empty()) {
         Row row;
         flatten(object, {}, row);
-        return text_of({row});
+        return csv_of({row});
     }
     std::vector<Rows> tables;
     collect(object, {}, {}, tables);
@@ -152,12 +152,12 @@ Result<std::string> csv_of_json(std::string_view json, std::string_view table,
     for (const Rows& each : tables) {
         names.push_back(each.name);
         if (each.name == table)
-            return text_of(each.rows);
+            return csv_of(each.rows);
         if (ends_in(each.name, table))
             fitting.push_back(&each);
     }
     if (fitting.size() == 1)
-        return text_of(fitting.front()->rows);
+        return csv_of(fitting.front()->rows);
     return fail(
         ErrorCode::bad_option,
         fmt::format("there is {} '{}' here", fitting.empty() ? "no table" : "more than one", table),

@@ -17,7 +17,7 @@ namespace {
 
 using namespace report;
 
-constexpr std::size_t kFramesShown = 4;
+constexpr std::size_t kFitReportFramesShown = 4;
 
 std::string size_or_none(Bytes bytes) {
     return bytes == 0 ? "none" : format_bytes(bytes);
@@ -103,7 +103,7 @@ std::string death_text(const Death& death) {
     if (death.refused_in_all > 1)
         text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",
                             format_counted(death.refused_in_all, "request"));
-    const std::size_t frames = std::min(death.place.stack.size(), kFramesShown);
+    const std::size_t frames = std::min(death.place.stack.size(), kFitReportFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
         text += fmt::format("    {}\n", one_line(death.place.stack[i]));
     return text;

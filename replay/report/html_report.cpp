@@ -17,7 +17,7 @@ namespace {
 
 using namespace report;
 
-constexpr std::size_t kPeakEntries = 12;
+constexpr std::size_t kHtmlReportPeakEntries = 12;
 constexpr std::size_t kPeaksShown = 4;  // runs of which the peak's tables are shown
 constexpr std::size_t kLeastBuckets = 1 << 10;
 
@@ -61,7 +61,7 @@ std::string words_of(const ReportInput& input) {
 std::string peaks_of(const ReportInput& input) {
     std::string out;
     for (std::size_t i = 0; i < std::min(input.runs.size(), kPeaksShown); ++i)
-        out += peak_markup(input.runs[i], peak_content(input.runs[i], kPeakEntries));
+        out += peak_markup(input.runs[i], peak_content(input.runs[i], kHtmlReportPeakEntries));
     return out;
 }
 

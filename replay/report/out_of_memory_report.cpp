@@ -11,7 +11,7 @@
 namespace tidemark::report {
 namespace {
 
-constexpr std::size_t kFramesShown = 4;
+constexpr std::size_t kOutOfMemoryReportFramesShown = 4;
 
 std::string ranges_text(const std::vector<PlaceRange>& all) {
     constexpr std::size_t kShownMost = 8;
@@ -37,7 +37,7 @@ std::string request_text(const OutOfMemoryCase& found) {
         format_count(refusal.event), place_text(found.place), format_bytes(refusal.what.size),
         to_integer(refusal.what.stream), format_bytes(refusal.usage.reserved),
         format_bytes(refusal.usage.allocated));
-    const std::size_t frames = std::min(found.place.stack.size(), kFramesShown);
+    const std::size_t frames = std::min(found.place.stack.size(), kOutOfMemoryReportFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
         text += fmt::format("      {}\n", one_line(found.place.stack[i]));
     return text;

@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kNarrowest = 40;
 constexpr unsigned kAxisWidth = 10;  // "1,023 MiB " and the line
 constexpr double kTicksMost = 6;
-constexpr unsigned kSteps = 8;  // an eighth of a line is the smallest block character
+constexpr unsigned kPictureSteps = 8;  // an eighth of a line is the smallest block character
 
 constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::string_view kReservedColour = "34";          // blue
@@ -114,20 +114,20 @@ class Canvas {
 
     unsigned eighths(Bytes value, unsigned line) const {
         const double total = static_cast<double>(value) / static_cast<double>(top_) *
-                             static_cast<double>(style_.height * kSteps);
-        double part = std::round(total) - static_cast<double>(line * kSteps);
+                             static_cast<double>(style_.height * kPictureSteps);
+        double part = std::round(total) - static_cast<double>(line * kPictureSteps);
         if (value > 0 && line == 0)
             part = std::max(part, 1.0);  // a little is not nothing
-        return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kSteps)));
+        return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kPictureSteps)));
     }
 
     // Both edges to an eighth: the allocated block before a reserved background.
     static Shown fine(Cell cell) {
         if (cell.reserved == 0)
             return {" ", ""};
-        if (cell.allocated == kSteps)
-            return {kBlocks[kSteps], kAllocatedColour};
-        if (cell.reserved == kSteps && cell.allocated > 0)
+        if (cell.allocated == kPictureSteps)
+            return {kBlocks[kPictureSteps], kAllocatedColour};
+        if (cell.reserved == kPictureSteps && cell.allocated > 0)
             return {kBlocks[cell.allocated], kAllocatedOnReserved};
         if (cell.allocated > 0 && cell.allocated * 2 >= cell.reserved)
             return {kBlocks[cell.allocated], kAllocatedColour};
@@ -135,7 +135,8 @@ class Canvas {
     }
 
     static Shown blocks(Cell cell) {
-        if (cell.allocated * 2 >= kSteps || (cell.allocated > 0 && cell.reserved < kSteps))
+        if (cell.allocated * 2 >= kPictureSteps ||
+            (cell.allocated > 0 && cell.reserved < kPictureSteps))
             return {kBlocks[cell.allocated], kAllocatedColour};
         if (cell.reserved == 0)
             return {" ", ""};
@@ -143,9 +144,9 @@ class Canvas {
     }
 
     static Shown ascii(Cell cell) {
-        if (cell.allocated * 2 >= kSteps)
+        if (cell.allocated * 2 >= kPictureSteps)
             return {"#", kAllocatedColour};
-        if (cell.reserved * 2 >= kSteps)
+        if (cell.reserved * 2 >= kPictureSteps)
             return {".", kReservedColour};
         return {cell.allocated > 0 ? "_" : " ", cell.allocated > 0 ? kAllocatedColour : ""};
     }

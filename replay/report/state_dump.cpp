@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/policies/torch_settings.h"
 #include "replay/analysis/advise_settings.h"
 #include "replay/report/pickle.h"
 
@@ -13,9 +14,6 @@ namespace tidemark {
 namespace {
 
 using report::Json;
-
-constexpr Bytes kSmallSegment = 2_MiB;
-constexpr Bytes kLargePage = 20_MiB;
 
 std::string_view state_name(Region::State state) {
     switch (state) {
@@ -33,7 +31,7 @@ std::string_view state_name(Region::State state) {
 // PyTorch's pair of numbers: from its own name "(1, 0)"; other pools are the second of a pair.
 Json pool_id(const TraceInfo& info, PoolId pool) {
     const std::size_t index = to_integer(pool);
-    const std::string_view name = index < info.pools.size() ? info.pools[index] : "";
+    const std::string name = index < info.pools.size() ? info.pools[index] : std::string();
     std::uint64_t first = 0;
     std::uint64_t second = 0;
     if (const std::size_t comma = name.find(", "); name.starts_with("(") && comma < name.size()) {
@@ -83,8 +81,8 @@ class Dump {
   private:
     // PyTorch's pool of small blocks has segments, or pages, of 2 MiB; the other one's are larger.
     static bool is_small(const HeldSegment& held) {
-        return held.expandable ? held.range.size % kLargePage != 0
-                               : held.range.size <= kSmallSegment;
+        return held.expandable ? held.range.size % policies::kTorchLargePage != 0
+                               : held.range.size <= policies::kTorchSmallSegment;
     }
 
     const Json& frames(std::uint32_t stack) {

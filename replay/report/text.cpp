@@ -214,7 +214,7 @@ std::string conditions_text(const Run& run) {
     return text.empty() ? text : text + "\n";
 }
 
-constexpr std::size_t kRefusalsShown = 5;  // --json has more
+constexpr std::size_t kTextRefusalsShown = 5;  // --json has more
 
 std::string refusals_text(const Run& run) {
     if (run.refusals.empty())
@@ -223,7 +223,7 @@ std::string refusals_text(const Run& run) {
     std::string text = fmt::format("\nOut of memory: {}", format_counted(count, "request"));
     if (run.summary.refused_again > 0)
         text += fmt::format(" ({} as recorded)", format_count(run.summary.refused_again));
-    const std::size_t shown = std::min(run.refusals.size(), kRefusalsShown);
+    const std::size_t shown = std::min(run.refusals.size(), kTextRefusalsShown);
     if (count > shown)
         text += fmt::format(", the first {}", shown);
     text += "\n";

@@ -39,7 +39,7 @@ std::string title_of(std::string_view name) {
 }
 
 // "+4.1 %"; "=" where nothing changed; beyond a factor of ten "x 12".
-std::string change_text(double change) {
+std::string percent_change(double change) {
     if (change == 0)
         return "=";
     if (change >= 9)
@@ -49,7 +49,7 @@ std::string change_text(double change) {
     return text == "+0.0 %" || text == "-0.0 %" ? (change > 0 ? "+<0.1 %" : "-<0.1 %") : text;
 }
 
-constexpr const char* kOther = " (other)";
+constexpr const char* kTextAnswersOther = " (other)";
 constexpr std::string_view kOtherMeans =
     "(other): another allocator than the recorded one, for comparison";
 
@@ -70,14 +70,15 @@ Table table_of(const TraceComparison& comparison) {
     Table table(std::move(columns));
     for (const ComparisonRow& row : comparison.rows) {
         std::vector<TableCell> cells{
-            {printable(row.label) + (row.other_allocator ? kOther : ""), row.recommended}};
+            {printable(row.label) + (row.other_allocator ? kTextAnswersOther : ""),
+             row.recommended}};
         for (const ComparisonCell& cell : row.cells) {
             cells.push_back({figure_text(cell.measurement), cell.best});
             if (cell.measurement.name == kRanking && spread)
                 cells.push_back({row.run.peak_spread ? range_text(*row.run.peak_spread) : ""});
             if (cell.measurement.name == kRanking)
                 cells.push_back({row.baseline      ? "first"
-                                 : cell.comparable ? change_text(cell.change)
+                                 : cell.comparable ? percent_change(cell.change)
                                                    : ""});
         }
         table.add(std::move(cells));
@@ -94,14 +95,14 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
                  {"out of memory"},
                  {"traces out of memory"}});
     for (const ComparisonTotal& total : totals) {
-        table.add(
-            {{printable(total.label) + (total.other_allocator ? kOther : ""), total.recommended},
-             {fmt::format("{:.3f}", total.overhead_ratio)},
-             {total.baseline ? "first" : change_text(total.change)},
-             {format_duration(total.driver_time)},
-             {format_duration(total.stall_time)},
-             {format_count(total.out_of_memory)},
-             {format_count(total.traces_refused)}});
+        table.add({{printable(total.label) + (total.other_allocator ? kTextAnswersOther : ""),
+                    total.recommended},
+                   {fmt::format("{:.3f}", total.overhead_ratio)},
+                   {total.baseline ? "first" : percent_change(total.change)},
+                   {format_duration(total.driver_time)},
+                   {format_duration(total.stall_time)},
+                   {format_count(total.out_of_memory)},
+                   {format_count(total.traces_refused)}});
     }
     return table;
 }

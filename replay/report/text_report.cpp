@@ -13,7 +13,7 @@ namespace {
 
 using namespace report;
 
-constexpr std::size_t kPeakEntries = 5;
+constexpr std::size_t kTextReportPeakEntries = 5;
 
 std::string facts_text(const ReportInput& input, const ReportedRun& run) {
     Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
@@ -35,7 +35,7 @@ std::string groups_text(std::string_view title, const std::vector<PeakGroup>& gr
 }
 
 std::string run_section(const ReportInput& input, const ReportedRun& run) {
-    const PeakContent content = peak_content(run, kPeakEntries);
+    const PeakContent content = peak_content(run, kTextReportPeakEntries);
     return fmt::format("\n{}\n", printable(run.label)) + facts_text(input, run) + "  " +
            curve_text(run) + "\n" +
            groups_text("when most was allocated, by place", content.places, "(no stack recorded)") +

@@ -208,8 +208,8 @@ std::string histograms(const TraceSummary& summary) {
            });
 }
 
-std::string pairs(std::string_view title,
-                  const std::vector<std::pair<std::string, std::string>>& values) {
+std::string pairs_table(std::string_view title,
+                        const std::vector<std::pair<std::string, std::string>>& values) {
     if (values.empty())
         return {};
     Table table({{"", Align::left}, {"", Align::left}});
@@ -262,8 +262,8 @@ std::string trace_text(const std::string& name, const TraceInfo& info,
                              format_counted(summary.unmatched, "event"));
     return head(name, info, summary) + event_kinds(summary) + memory(info, summary) +
            streams(info, summary) + pools(info, summary) + histograms(summary) + ranges(summary) +
-           pairs("Settings of the recorded allocator", info.settings) +
-           pairs("Also in the file", info.metadata) +
+           pairs_table("Settings of the recorded allocator", info.settings) +
+           pairs_table("Also in the file", info.metadata) +
            (notes.empty() ? notes : fmt::format("\n{}", notes));
 }
 

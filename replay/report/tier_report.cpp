@@ -158,7 +158,7 @@ std::string forecast_text(const TierRun& run) {
                        share_text(score.wrong, all), share_text(score.silent, all));
 }
 
-constexpr std::size_t kRefusalsShown = 5;  // --json has more
+constexpr std::size_t kTierReportRefusalsShown = 5;  // --json has more
 
 std::string refusals_text(const TierRun& run) {
     std::string text;
@@ -166,7 +166,7 @@ std::string refusals_text(const TierRun& run) {
         text = fmt::format(
             "\nOut of memory: {}\n",
             format_counted(run.out_of_memory, "allocation or kernel", "allocations and kernels"));
-    const std::size_t shown = std::min(run.refusals.size(), kRefusalsShown);
+    const std::size_t shown = std::min(run.refusals.size(), kTierReportRefusalsShown);
     for (const std::string& refusal : std::span(run.refusals).first(shown))
         text += fmt::format("  {}\n", printable(refusal));
     if (run.deadlocks > 0)

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kUntilTheEnd = std::numeric_limits<std::uint32_t>::max();
 
 class Reading {
   public:
@@ -65,12 +65,12 @@ class Reading {
 
     void begin(const EventBatch& batch, std::size_t i, PoolId id) {
         Pool& pool = pools_[{batch.device[i], id}];
-        if (pool.position == kNever - 1 || batch.slot[i] == kNoSlot)
+        if (pool.position == kUntilTheEnd - 1 || batch.slot[i] == kNoSlot)
             return;
         live_[batch.slot[i]] = {&pool, pool.requests.size()};
         pool.requests.push_back({.size = batch.size[i],
                                  .begin = pool.position++,
-                                 .end = kNever,
+                                 .end = kUntilTheEnd,
                                  .stream = batch.stream[i]});
         pool.over = pool.position;
     }
@@ -81,7 +81,7 @@ class Reading {
             return;
         Pool& pool = *found->second.pool;
         pool.requests[found->second.request].end = pool.position;
-        if (pool.position < kNever - 1)
+        if (pool.position < kUntilTheEnd - 1)
             ++pool.position;
         if (pool.scopes > 0)
             pool.over = pool.position;

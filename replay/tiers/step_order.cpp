@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint32_t kNone = 0xffffffffU;
+constexpr std::uint32_t kStepOrderNone = 0xffffffffU;
 
 class Orderer {
   public:
@@ -37,14 +37,14 @@ class Orderer {
 
   private:
     struct Buffer {
-        std::uint32_t begun = kNone;
-        std::uint32_t ended = kNone;  // of the one before, or this one
+        std::uint32_t begun = kStepOrderNone;
+        std::uint32_t ended = kStepOrderNone;  // of the one before, or this one
         // Its last use by each other stream: few, mostly none.
         std::vector<std::pair<std::uint32_t, std::uint32_t>> users = {};
     };
 
     void need(std::uint32_t earlier, const TierStep& step, std::vector<std::uint32_t>& needs) {
-        if (earlier != kNone && program_.steps[earlier].stream != step.stream)
+        if (earlier != kStepOrderNone && program_.steps[earlier].stream != step.stream)
             needs.push_back(earlier);
     }
 

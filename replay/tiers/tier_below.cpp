@@ -81,13 +81,14 @@ std::vector<TierBelow::Route> TierBelow::routes_from(SpaceId gpu) const {
     return routes;
 }
 
-Transfer TierBelow::record(std::size_t link, const Transfer& transfer, Bytes size, BufferId id) {
+LinkTransfer TierBelow::record(std::size_t link, const LinkTransfer& transfer, Bytes size,
+                               BufferId id) {
     stand_.timeline.add(SpanKind::copy, link, transfer.begin, transfer.end, size, to_integer(id));
     return transfer;
 }
 
-std::optional<Transfer> TierBelow::store(BufferId id, Bytes size, SpaceId gpu,
-                                         Nanoseconds earliest) {
+std::optional<LinkTransfer> TierBelow::store(BufferId id, Bytes size, SpaceId gpu,
+                                             Nanoseconds earliest) {
     TM_CHECK(!holds(id));
     const auto routes = std::find_if(routes_.begin(), routes_.end(),
                                      [gpu](const auto& entry) { return entry.first == gpu; });
@@ -96,7 +97,7 @@ std::optional<Transfer> TierBelow::store(BufferId id, Bytes size, SpaceId gpu,
         if (!make_room(route.space, size, earliest))
             continue;
         const Nanoseconds begin = space.room.take(size, earliest).when;
-        Transfer moved =
+        LinkTransfer moved =
             record(route.first, stand_.links.transfer(route.first, begin, size), size, id);
         if (route.second)
             moved.done =
@@ -109,12 +110,12 @@ std::optional<Transfer> TierBelow::store(BufferId id, Bytes size, SpaceId gpu,
     return std::nullopt;
 }
 
-Transfer TierBelow::load(BufferId id, SpaceId gpu, Nanoseconds earliest) {
+LinkTransfer TierBelow::load(BufferId id, SpaceId gpu, Nanoseconds earliest) {
     Place& place = places_[to_integer(id)];
     TM_CHECK(place.space != kNowhere);
     const Space& space = *spaces_[place.space];
     const Nanoseconds begin = std::max(earliest, place.complete);
-    Transfer moved;
+    LinkTransfer moved;
     if (const auto direct = stand_.links.find(space.id, gpu)) {
         moved = record(*direct, stand_.links.transfer(*direct, begin, place.size), place.size, id);
     } else {
@@ -123,7 +124,7 @@ Transfer TierBelow::load(BufferId id, SpaceId gpu, Nanoseconds earliest) {
             const auto in = stand_.links.find(between->id, gpu);
             if (!up || !in)
                 continue;
-            const Transfer first =
+            const LinkTransfer first =
                 record(*up, stand_.links.transfer(*up, begin, place.size), place.size, id);
             moved = record(*in, stand_.links.follow(*in, first, place.size, between->piece),
                            place.size, id);
@@ -199,7 +200,7 @@ bool TierBelow::move_down(std::uint32_t space, BufferId id, Nanoseconds now) {
         if (disk.id.tier != Tier::disk || !link || disk.account.available() < place.size)
             continue;
         const Nanoseconds begin = disk.room.take(place.size, std::max(now, place.complete)).when;
-        const Transfer moved =
+        const LinkTransfer moved =
             record(*link, stand_.links.transfer(*link, begin, place.size), place.size, id);
         leave(id, moved.end, Departure::evicted);
         settle(lower, id, place.size, moved.done);

@@ -44,10 +44,10 @@ class TierBelow {
 
     // Copies a buffer out of `gpu`, from `earliest` on. Nothing if there is no room below, or no
     // link; then nothing has changed. The buffer must not lie below already.
-    std::optional<Transfer> store(BufferId id, Bytes size, SpaceId gpu, Nanoseconds earliest);
+    std::optional<LinkTransfer> store(BufferId id, Bytes size, SpaceId gpu, Nanoseconds earliest);
 
     // Copies it into `gpu`, from `earliest` on; what lies below stays. Only if holds(id).
-    Transfer load(BufferId id, SpaceId gpu, Nanoseconds earliest);
+    LinkTransfer load(BufferId id, SpaceId gpu, Nanoseconds earliest);
 
     // Puts content below that was never above (the program allocated it there). False: no room.
     bool place(BufferId id, Bytes size, Tier tier, Nanoseconds now);
@@ -93,7 +93,7 @@ class TierBelow {
     bool move_down(std::uint32_t space, BufferId id, Nanoseconds now);
     void settle(std::uint32_t space, BufferId id, Bytes size, Nanoseconds complete);
     void leave(BufferId id, Nanoseconds when, Departure why);
-    Transfer record(std::size_t link, const Transfer& transfer, Bytes size, BufferId id);
+    LinkTransfer record(std::size_t link, const LinkTransfer& transfer, Bytes size, BufferId id);
 
     TierStand stand_;
     std::vector<std::unique_ptr<Space>> spaces_;

@@ -21,10 +21,10 @@ std::optional<std::size_t> TierLinks::find(SpaceId source, SpaceId target) const
     return static_cast<std::size_t>(link - machine_.links.data());
 }
 
-Transfer TierLinks::transfer(std::size_t link, Nanoseconds earliest, Bytes size) {
+LinkTransfer TierLinks::transfer(std::size_t link, Nanoseconds earliest, Bytes size) {
     State& state = states_[link];
     const LinkSpec& spec = machine_.links[link];
-    Transfer made;
+    LinkTransfer made;
     made.begin = std::max(earliest, state.free_at);
     if (state.bus != kNoBus)
         made.begin = std::max(made.begin, bus_free_at_[state.bus]);
@@ -42,7 +42,8 @@ Transfer TierLinks::transfer(std::size_t link, Nanoseconds earliest, Bytes size)
     return made;
 }
 
-Transfer TierLinks::follow(std::size_t link, const Transfer& first, Bytes size, Bytes piece) {
+LinkTransfer TierLinks::follow(std::size_t link, const LinkTransfer& first, Bytes size,
+                               Bytes piece) {
     const LinkSpec& spec = machine_.links[link];
     const Nanoseconds whole = transfer_time(spec, size);
     const Nanoseconds last = transfer_time(spec, std::min(size, piece));

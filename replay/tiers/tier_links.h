@@ -13,7 +13,7 @@
 namespace tidemark {
 
 // When a copy occupies its link, and when its bytes are there.
-struct Transfer {
+struct LinkTransfer {
     Nanoseconds begin = 0;
     Nanoseconds end = 0;   // the link is free again
     Nanoseconds done = 0;  // end and latency
@@ -28,11 +28,11 @@ class TierLinks {
     std::optional<std::size_t> find(SpaceId source, SpaceId target) const;
 
     // Queues a copy that may begin at `earliest`. O(1).
-    Transfer transfer(std::size_t link, Nanoseconds earliest, Bytes size);
+    LinkTransfer transfer(std::size_t link, Nanoseconds earliest, Bytes size);
 
     // Of two links in a row, the second takes over the first's bytes piece by piece: the second
     // transfer, which ends one piece after the first at the earliest. O(1).
-    Transfer follow(std::size_t link, const Transfer& first, Bytes size, Bytes piece);
+    LinkTransfer follow(std::size_t link, const LinkTransfer& first, Bytes size, Bytes piece);
 
     // When a copy that is asked for now could begin. O(1).
     Nanoseconds free_at(std::size_t link) const { return states_[link].free_at; }

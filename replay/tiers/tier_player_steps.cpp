@@ -9,13 +9,13 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kShownRefusals = 8;
+constexpr std::size_t kTierPlayerStepsShownRefusals = 8;
 
 }  // namespace
 
 void TierPlayer::refuse(std::string what) {
     ++run_.out_of_memory;
-    if (run_.refusals.size() < kShownRefusals)
+    if (run_.refusals.size() < kTierPlayerStepsShownRefusals)
         run_.refusals.push_back(std::move(what));
 }
 

@@ -7,8 +7,8 @@
 namespace tidemark {
 namespace {
 
-constexpr EventIndex kLeaf = 64;      // so few events are looked at one by one
-constexpr EventIndex kBranches = 32;  // columns that a stretch is cut into
+constexpr EventIndex kFewEvents = 64;  // so few events are looked at one by one
+constexpr EventIndex kBranches = 32;   // columns that a stretch is cut into
 
 class Search {
   public:
@@ -31,7 +31,7 @@ class Search {
     };
 
     void look(EventIndex begin, EventIndex end) {
-        if (end - begin <= kLeaf) {
+        if (end - begin <= kFewEvents) {
             for (EventIndex event = begin; event < end; ++event)
                 compare(event);
             return;

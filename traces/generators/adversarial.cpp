@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kPatterns{"scan", "flood", "sizes", "gang", "phases"};
 
-constexpr std::array kOptions{
+constexpr std::array kAdversarialOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -249,7 +249,7 @@ Result<TraceInfo> run_adversarial(const Options& options, TraceSink& sink) {
 
 GeneratorInfo adversarial() {
     return {"adversarial", "access patterns that hurt: pattern=scan, flood, sizes, gang or phases",
-            kOptions, run_adversarial};
+            kAdversarialOptions, run_adversarial};
 }
 
 }  // namespace tidemark::generators

@@ -18,7 +18,7 @@
 namespace tidemark::generators {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kKvCacheOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -310,7 +310,7 @@ Result<TraceInfo> run_kv_cache(const Options& options, TraceSink& sink) {
 
 GeneratorInfo kv_cache() {
     return {"kv-cache", "a language model's conversations, most of them idle: caches in blocks",
-            kOptions, run_kv_cache};
+            kKvCacheOptions, run_kv_cache};
 }
 
 }  // namespace tidemark::generators

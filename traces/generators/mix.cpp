@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kShapes{"training", "churn", "uniform"};
 
-constexpr std::array kOptions{
+constexpr std::array kMixOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "1000000",
@@ -249,7 +249,7 @@ Result<TraceInfo> run_mix(const Options& options, TraceSink& sink) {
 }  // namespace
 
 GeneratorInfo mix() {
-    return {"mix", "sizes and lifetimes of real programs, in random order", kOptions, run_mix};
+    return {"mix", "sizes and lifetimes of real programs, in random order", kMixOptions, run_mix};
 }
 
 }  // namespace tidemark::generators

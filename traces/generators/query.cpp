@@ -19,7 +19,7 @@
 namespace tidemark::generators {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kQueryOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -365,7 +365,7 @@ Result<TraceInfo> run_query(const Options& options, TraceSink& sink) {
 
 GeneratorInfo query() {
     return {"query", "a query engine's tasks: reservations, joins and sorts on several streams",
-            kOptions, run_query};
+            kQueryOptions, run_query};
 }
 
 }  // namespace tidemark::generators

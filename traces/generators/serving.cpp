@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kGrowths{"double", "exact", "block"};
 
-constexpr std::array kOptions{
+constexpr std::array kServingOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -176,7 +176,7 @@ Result<TraceInfo> run_serving(const Options& options, TraceSink& sink) {
 
 GeneratorInfo serving() {
     return {"serving", "a language model's server: caches that grow, requests that come and go",
-            kOptions, run_serving};
+            kServingOptions, run_serving};
 }
 
 }  // namespace tidemark::generators

@@ -12,7 +12,7 @@
 namespace tidemark::generators {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kStepsOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -186,7 +186,7 @@ Result<TraceInfo> run_steps(const Options& options, TraceSink& sink) {
 }  // namespace
 
 GeneratorInfo steps() {
-    return {"steps", "a training loop whose batches change in length", kOptions, run_steps};
+    return {"steps", "a training loop whose batches change in length", kStepsOptions, run_steps};
 }
 
 }  // namespace tidemark::generators

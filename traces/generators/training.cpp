@@ -18,7 +18,7 @@
 namespace tidemark::generators {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kTrainingOptions{
     OptionInfo{.name = "events",
                .type = OptionType::count,
                .default_value = "100000",
@@ -380,7 +380,7 @@ Result<TraceInfo> run_training(const Options& options, TraceSink& sink) {
 
 GeneratorInfo training() {
     return {"training", "a transformer is trained: what is read forward is read again in reverse",
-            kOptions, run_training};
+            kTrainingOptions, run_training};
 }
 
 }  // namespace tidemark::generators

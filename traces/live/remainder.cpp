@@ -41,7 +41,7 @@ tl::unexpected<Error> refused(std::string_view what, const std::string& path) {
 }
 
 template <class T>
-T word(std::span<const std::byte> bytes, std::uint64_t offset) {
+T word_at(std::span<const std::byte> bytes, std::uint64_t offset) {
     T value{};
     if (offset <= bytes.size() && bytes.size() - offset >= sizeof value)
         std::memcpy(&value, bytes.data() + offset, sizeof value);
@@ -63,8 +63,8 @@ Rings rings_of(std::span<const std::byte> shared, const LiveProgram& program) {
         const std::uint64_t size = header.ring_slots * sizeof(Record);
         if (shared.size() < at || shared.size() - at < sizeof(RingControl) + size)
             break;
-        const auto head = word<std::uint64_t>(shared, at + offsetof(RingControl, head));
-        const auto tail = word<std::uint64_t>(shared, at + offsetof(RingControl, tail));
+        const auto head = word_at<std::uint64_t>(shared, at + offsetof(RingControl, head));
+        const auto tail = word_at<std::uint64_t>(shared, at + offsetof(RingControl, tail));
         rings.slots[ring].resize(header.ring_slots);
         std::memcpy(rings.slots[ring].data(), shared.data() + at + sizeof(RingControl), size);
         const RingSpan span{rings.slots[ring].data(), header.ring_slots - 1U, tail, head};

@@ -516,7 +516,7 @@ void Jsonl::conclude() {
 
 // An object whose first line looks like our header, or like an event whose header is missing: the
 // latter so that it gets an answer.
-bool recognises(std::span<const std::byte> head) {
+bool recognises_jsonl(std::span<const std::byte> head) {
     std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     if (text.starts_with("\xef\xbb\xbf"))
         text.remove_prefix(3);
@@ -527,14 +527,15 @@ bool recognises(std::span<const std::byte> head) {
            ((has("\"type\"") && has("\"header\"")) || (has("\"t\"") && has("\"op\"")));
 }
 
-Result<TraceInfo> read(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+Result<TraceInfo> read_jsonl(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
     return Jsonl(source, sink, options).read();
 }
 
 }  // namespace
 
 FormatInfo jsonl() {
-    return {"jsonl", "Tidemark's interchange form: one JSON object a line", recognises, read};
+    return {"jsonl", "Tidemark's interchange form: one JSON object a line", recognises_jsonl,
+            read_jsonl};
 }
 
 }  // namespace tidemark::formats

@@ -11,7 +11,7 @@ namespace {
 
 using Type = JsonlValue::Type;
 
-constexpr std::array<std::string_view, kJsonlKeys> kKeyNames{
+constexpr std::array<std::string_view, kJsonlKeys> kJsonlLineKeyNames{
     "t",        "op",     "id",          "bytes", "stream", "mode", "kernel",  "address",
     "align",    "device", "device_free", "event", "kind",   "name", "pending", "pool",
     "preamble", "stack",  "tag",         "task",  "tier",   "to"};
@@ -32,7 +32,7 @@ constexpr auto make_hash_table() {
     std::array<std::uint8_t, kHashSlots> table{};
     table.fill(kNoKey);
     for (std::size_t i = 0; i < kJsonlKeys; ++i)
-        table[hash_of(kKeyNames[i])] = static_cast<std::uint8_t>(i);
+        table[hash_of(kJsonlLineKeyNames[i])] = static_cast<std::uint8_t>(i);
     return table;
 }
 
@@ -40,7 +40,7 @@ constexpr auto kHashTable = make_hash_table();
 
 constexpr bool is_perfect() {
     for (std::size_t i = 0; i < kJsonlKeys; ++i) {
-        if (kHashTable[hash_of(kKeyNames[i])] != i)
+        if (kHashTable[hash_of(kJsonlLineKeyNames[i])] != i)
             return false;
     }
     return true;
@@ -53,7 +53,7 @@ std::uint8_t find_key(std::string_view name) {
     if (name.empty())
         return kNoKey;
     const std::uint8_t index = kHashTable[hash_of(name)];
-    return index != kNoKey && kKeyNames[index] == name ? index : kNoKey;
+    return index != kNoKey && kJsonlLineKeyNames[index] == name ? index : kNoKey;
 }
 
 bool is_space(char letter) {
@@ -122,7 +122,7 @@ const char* take_list(const char* at, const char* end, std::vector<std::string_v
 }  // namespace
 
 std::string_view to_text(JsonlKey key) {
-    return kKeyNames[static_cast<std::size_t>(key)];
+    return kJsonlLineKeyNames[static_cast<std::size_t>(key)];
 }
 
 // Receives the parts of a line from nlohmann's parser. Its names are that library's.

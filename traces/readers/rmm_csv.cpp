@@ -464,7 +464,7 @@ void RmmCsv::conclude() {
 
 // Recognises the header, today's in any order of columns and the one from before 2020, so that
 // the latter gets an answer.
-bool recognises(std::span<const std::byte> head) {
+bool recognises_rmm(std::span<const std::byte> head) {
     std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     text = text.substr(0, text.find('\n'));
     if (text.find(',') == text.npos)
@@ -473,15 +473,15 @@ bool recognises(std::span<const std::byte> head) {
     return is_old_header(text) || (has("Action") && has("Pointer") && has("Size"));
 }
 
-Result<TraceInfo> read(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+Result<TraceInfo> read_rmm(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
     return RmmCsv(source, sink, options).read();
 }
 
 }  // namespace
 
 FormatInfo rmm_csv() {
-    return {"rmm-csv", "log of RMM's logging_resource_adaptor (rmm.enable_logging)", recognises,
-            read};
+    return {"rmm-csv", "log of RMM's logging_resource_adaptor (rmm.enable_logging)", recognises_rmm,
+            read_rmm};
 }
 
 }  // namespace tidemark::formats

@@ -15,7 +15,7 @@ struct KeyName {
     Key key;
 };
 
-constexpr std::array kKeyNames = {
+constexpr std::array kTorchRecordsKeyNames = {
     KeyName{"action", Key::action},
     KeyName{"addr", Key::addr},
     KeyName{"address", Key::address},
@@ -51,9 +51,9 @@ static_assert(static_cast<std::size_t>(Key::count) <= 64);
 
 Key find_key(std::string_view name) {
     const auto* found =
-        std::lower_bound(kKeyNames.begin(), kKeyNames.end(), name,
+        std::lower_bound(kTorchRecordsKeyNames.begin(), kTorchRecordsKeyNames.end(), name,
                          [](const KeyName& a, std::string_view b) { return a.name < b; });
-    return found != kKeyNames.end() && found->name == name ? found->key : Key::none;
+    return found != kTorchRecordsKeyNames.end() && found->name == name ? found->key : Key::none;
 }
 
 struct ActionName {

@@ -19,7 +19,7 @@ namespace {
 
 // Any pickle of protocol 2 or newer: no other format begins so, and for one that is no snapshot the
 // reader has the better message.
-bool recognises(std::span<const std::byte> head) {
+bool recognises_torch(std::span<const std::byte> head) {
     return head.size() >= 2 && head[0] == std::byte{opcode::kProto} && head[1] >= std::byte{2} &&
            head[1] <= std::byte{32};
 }
@@ -32,7 +32,7 @@ bool has_entries(const torch::Contents& contents) {
     return false;
 }
 
-Result<TraceInfo> read(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
     PickleObjects objects;
     torch::Records records(objects);
     std::optional<Error> end;  // where the file was cut off
@@ -72,7 +72,7 @@ Result<TraceInfo> read(ByteSource& source, TraceSink& sink, const ReadOptions& o
 
 FormatInfo torch_snapshot() {
     return {"torch-snapshot", "PyTorch memory snapshot (torch.cuda.memory._dump_snapshot)",
-            recognises, read};
+            recognises_torch, read_torch};
 }
 
 }  // namespace tidemark::formats

@@ -324,14 +324,15 @@ std::string_view JsonlWriter::stack(std::uint32_t index) {
     });
 }
 
-Result<WriteSummary> write(const Trace& trace, OutputFile& output) {
+Result<WriteSummary> write_jsonl(const Trace& trace, OutputFile& output) {
     return JsonlWriter(trace, output).write();
 }
 
 }  // namespace
 
 WriterInfo jsonl() {
-    return {"jsonl", ".jsonl", "one JSON object a line: everything that the program did", write};
+    return {"jsonl", ".jsonl", "one JSON object a line: everything that the program did",
+            write_jsonl};
 }
 
 }  // namespace tidemark::writers

@@ -101,14 +101,14 @@ class RmmCsvWriter {
     WriteSummary summary_;
 };
 
-Result<WriteSummary> write(const Trace& trace, OutputFile& output) {
+Result<WriteSummary> write_rmm(const Trace& trace, OutputFile& output) {
     return RmmCsvWriter(trace, output).write();
 }
 
 }  // namespace
 
 WriterInfo rmm_csv() {
-    return {"rmm-csv", ".csv", "RMM's log: allocations and frees only", write};
+    return {"rmm-csv", ".csv", "RMM's log: allocations and frees only", write_rmm};
 }
 
 }  // namespace tidemark::writers

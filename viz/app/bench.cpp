@@ -27,7 +27,7 @@ constexpr int kPanSteps = 30;   // at each of three depths
 constexpr std::array<double, 3> kPanDepths = {0.5, 1e-2, 1e-4};  // of the run's length
 constexpr int kFirstFrames = 5;
 constexpr std::size_t kQueryColumns = 2000;
-constexpr std::chrono::milliseconds kPause{2};
+constexpr std::chrono::milliseconds kBenchPause{2};
 
 double milliseconds(const Stopwatch& watch) {
     return static_cast<double>(watch.elapsed()) * 1e-6;
@@ -99,7 +99,7 @@ class Bench {
             if (history != nullptr && history->counts().events > 0 && times_.first_picture == 0)
                 times_.first_picture = milliseconds(clock_);
             look_at_memory();
-            std::this_thread::sleep_for(kPause);
+            std::this_thread::sleep_for(kBenchPause);
         }
         times_.complete = milliseconds(clock_);
         for (const ViewedRun& run : session_.runs)
@@ -179,7 +179,7 @@ class Bench {
         do {
             frame(nullptr);
             look_at_memory();
-            std::this_thread::sleep_for(kPause);
+            std::this_thread::sleep_for(kBenchPause);
         } while (++frames < kFirstFrames || shell_.busy());
         times.settle = milliseconds(watch);
     }

@@ -13,7 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{5};
+constexpr std::chrono::milliseconds kPictureFilePause{5};
 
 void load(Loader& loader, const Session& session) {
     Progress progress(find_terminal(), "loading");
@@ -23,7 +23,7 @@ void load(Loader& loader, const Session& session) {
         for (const ViewedRun& run : session.runs)
             share += run.state.share / static_cast<double>(session.runs.size());
         progress.show_share(share);
-        std::this_thread::sleep_for(kPause);
+        std::this_thread::sleep_for(kPictureFilePause);
     }
     loader.wait();
 }

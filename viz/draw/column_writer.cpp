@@ -9,10 +9,10 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 12;        // points at both sides
-constexpr float kLabel = 84;      // points for the labels of facts
-constexpr float kWheelLines = 3;  // a notch
-constexpr float kBar = 4;         // points: the line that tells how far one has scrolled
+constexpr float kColumnWriterPad = 12;  // points at both sides
+constexpr float kLabel = 84;            // points for the labels of facts
+constexpr float kWheelLines = 3;        // a notch
+constexpr float kColumnWriterBar = 4;   // points: the line that tells how far one has scrolled
 
 }  // namespace
 
@@ -36,7 +36,7 @@ ColumnWriter::~ColumnWriter() {
     if (beyond > 0) {
         const float share = box_.height() / length;
         const float top = box_.top + scroll_ / length * box_.height();
-        canvas.fill({box_.right - canvas.px(kBar), top, box_.right,
+        canvas.fill({box_.right - canvas.px(kColumnWriterBar), top, box_.right,
                      top + std::max(canvas.px(16), share * box_.height())},
                     mix(canvas.theme().panel, canvas.theme().text, 0.3));
     }
@@ -50,7 +50,7 @@ bool ColumnWriter::seen(float height) const {
 
 void ColumnWriter::heading(std::string_view title, std::string_view remark) {
     Canvas& canvas = frame_.canvas;
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kColumnWriterPad);
     const float width = canvas.text_width(title);
     canvas.text_within({box_.left + pad, top_, box_.right - pad, top_ + canvas.line_height()},
                        title, canvas.theme().text);
@@ -67,7 +67,7 @@ void ColumnWriter::heading(std::string_view title, std::string_view remark) {
 void ColumnWriter::figure(std::string_view label, std::string_view value,
                           std::optional<Colour> mark) {
     Canvas& canvas = frame_.canvas;
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kColumnWriterPad);
     if (seen(line_)) {
         const float side = canvas.px(9);
         const float left = box_.left + pad + side + canvas.px(7);
@@ -86,7 +86,7 @@ void ColumnWriter::figure(std::string_view label, std::string_view value,
 
 void ColumnWriter::fact(std::string_view label, std::string_view value) {
     Canvas& canvas = frame_.canvas;
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kColumnWriterPad);
     const float left = box_.left + pad + canvas.px(kLabel);
     const float right = box_.right - pad;
     canvas.text_within({box_.left + pad, top_, left - canvas.px(4), top_ + canvas.line_height()},
@@ -101,7 +101,7 @@ void ColumnWriter::fact(std::string_view label, std::string_view value) {
 
 void ColumnWriter::paragraph(std::string_view text, Colour colour) {
     Canvas& canvas = frame_.canvas;
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kColumnWriterPad);
     for (const std::string& line : wrapped(canvas, text, box_.width() - 2 * pad)) {
         if (seen(line_))
             canvas.text_within(
@@ -113,7 +113,7 @@ void ColumnWriter::paragraph(std::string_view text, Colour colour) {
 
 bool ColumnWriter::link(std::string_view text) {
     Canvas& canvas = frame_.canvas;
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kColumnWriterPad);
     const float width = std::min(canvas.text_width(text), box_.width() - 2 * pad);
     bool clicked = false;
     bool hovered = false;

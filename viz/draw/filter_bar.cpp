@@ -15,7 +15,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr std::size_t kShownStreams = 256;
-constexpr float kGap = 6;  // points
+constexpr float kFilterBarGap = 6;  // points
 
 struct SizeChoice {
     Bytes least = 0;
@@ -94,7 +94,7 @@ std::string size_limits_text(const Filter& filter) {
 Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
                     std::string_view total) {
     Canvas& canvas = frame.canvas;
-    const float gap = canvas.px(kGap);
+    const float gap = canvas.px(kFilterBarGap);
     const float height = ImGui::GetFrameHeight();
     const Box below{box.left, box.top + height + gap, box.right, box.bottom};
     if (below.height() <= 0)

@@ -7,16 +7,16 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kRowPad = 2;         // points above and below a row's text
+constexpr float kTableRowPad = 2;    // points above and below a row's text
 constexpr float kColumnPad = 8;      // points left and right of a column's text
-constexpr float kBar = 12;           // points: the scrollbar's width
+constexpr float kTableBar = 12;      // points: the scrollbar's width
 constexpr float kShortestGrip = 24;  // points
 constexpr float kLeastStretch = 90;  // points for a stretching column
-constexpr float kMark = 9;           // points: the square before a row
+constexpr float kTableMark = 9;      // points: the square before a row
 constexpr std::uint64_t kWheelRows = 3;
 
 float row_height(const Canvas& canvas) {
-    return std::ceil(canvas.line_height() + canvas.px(2 * kRowPad));
+    return std::ceil(canvas.line_height() + canvas.px(2 * kTableRowPad));
 }
 
 // An invisible item over `box`; false in pictures, where nothing can be touched.
@@ -68,7 +68,7 @@ TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
     seen_ =
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::floor(body.height() / height)));
     if (content.rows > seen_)
-        body.right -= canvas.px(kBar);
+        body.right -= canvas.px(kTableBar);
     take_wheel(frame, body, content);
     keep_in_bounds(content);
     measure(canvas, content);
@@ -142,7 +142,7 @@ std::vector<VirtualTable::Place> VirtualTable::places(const Canvas& canvas,
                                                       const TableContent& content,
                                                       const Box& box) const {
     const float pad = canvas.px(2 * kColumnPad);
-    const float mark = content.look ? canvas.px(kMark + kColumnPad) : 0;
+    const float mark = content.look ? canvas.px(kTableMark + kColumnPad) : 0;
     std::vector<float> widths(widths_.size());
     float fixed = mark;
     float stretching = 0;
@@ -229,7 +229,7 @@ void VirtualTable::draw_rows(Frame& frame, const Box& box, const TableContent& c
             canvas.fill({line.left, line.top, line.left + canvas.px(3), line.bottom},
                         theme.selection);
         if (look.mark) {
-            const float side = canvas.px(kMark);
+            const float side = canvas.px(kTableMark);
             const float from = std::floor((line.top + line.bottom - side) / 2);
             canvas.fill({line.left + pad, from, line.left + pad + side, from + side}, *look.mark);
         }

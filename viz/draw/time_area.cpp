@@ -13,7 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kWheelStep = 1.25;  // what one notch makes longer or shorter
+constexpr double kTimeAreaWheelStep = 1.25;  // what one notch makes longer or shorter
 constexpr double kFineWheelStep = 1.05;
 constexpr double kWheelPan = 0.1;   // of the window, for a notch with Shift or to the side
 constexpr float kClickReach = 4;    // points that a click may move
@@ -36,9 +36,9 @@ void wheel(const ImGuiIO& io, Camera& camera, Position about) {
     if (io.KeyShift)
         camera.pan(-kWheelPan * static_cast<double>(io.MouseWheel));
     else
-        camera.zoom(
-            std::pow(io.KeyCtrl ? kFineWheelStep : kWheelStep, -static_cast<double>(io.MouseWheel)),
-            about);
+        camera.zoom(std::pow(io.KeyCtrl ? kFineWheelStep : kTimeAreaWheelStep,
+                             -static_cast<double>(io.MouseWheel)),
+                    about);
 }
 
 // Has the held button moved further than a hand trembles?

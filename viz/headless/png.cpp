@@ -17,7 +17,7 @@ namespace {
 // What the picture was made with, for people and for replay/words/own_file.h: a whole chunk with
 // its length and CRC, since libpng's simple interface writes no texts. It comes after IHDR.
 constexpr std::ptrdiff_t kBehindHeader = 8 + 25;
-constexpr std::string_view kMark{"\0\0\0\x11tEXtSoftware\0tidemark\x9b\x0b\xd2\x17", 29};
+constexpr std::string_view kPngMark{"\0\0\0\x11tEXtSoftware\0tidemark\x9b\x0b\xd2\x17", 29};
 
 struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -79,7 +79,7 @@ Result<std::vector<std::byte>> encode_png(const Picture& picture) {
         0)
         return fail(ErrorCode::io, fmt::format("libpng: {}", image->message));
     file.resize(size);
-    const auto mark = std::as_bytes(std::span(kMark));
+    const auto mark = std::as_bytes(std::span(kPngMark));
     file.insert(file.begin() + kBehindHeader, mark.begin(), mark.end());
     return file;
 }

@@ -21,7 +21,7 @@ namespace tidemark::viz {
 namespace {
 
 // How long the reader rests when there is nothing to read: half a frame of a 60 Hz screen.
-constexpr auto kRest = std::chrono::milliseconds(8);
+constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
 constexpr Nanoseconds kRateSpan = 500'000'000;
 
@@ -103,7 +103,7 @@ bool Follower::State::rest(bool found_nothing) {
     if (paused)
         changed.wait(lock, [this] { return stopping || !paused; });
     else if (found_nothing)
-        changed.wait_for(lock, kRest, [this] { return stopping; });
+        changed.wait_for(lock, kFollowerRest, [this] { return stopping; });
     return !stopping;
 }
 

@@ -13,12 +13,12 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kStep = RankedBits::kStride;
+constexpr std::size_t kBlockSearchStep = RankedBits::kStride;
 
 // Whether `history` has grown so much that a search for rows is worth doing again.
 bool has_outgrown(const History& history, std::size_t known) {
     const std::size_t blocks = history.counts().blocks;
-    return blocks > known && (history.complete() || blocks - known > known / 8 + kStep);
+    return blocks > known && (history.complete() || blocks - known > known / 8 + kBlockSearchStep);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void BlockSearch::begin(bool grows) {
     job_.start([history = history_, filter = filter_, found](const Cancelled& cancelled) {
         const BlockFilter blocks(*history, filter, cancelled);
         for (std::size_t i = 0; i < found->size() && !cancelled;) {
-            const std::size_t end = std::min(found->size(), i + kStep);
+            const std::size_t end = std::min(found->size(), i + kBlockSearchStep);
             for (; i < end; ++i)
                 if (blocks.lets_through(history->block(static_cast<BlockIndex>(i))))
                     found->add(i);

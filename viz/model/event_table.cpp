@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kStep = RankedBits::kStride;
+constexpr std::size_t kEventTableStep = RankedBits::kStride;
 
 // One pass: a block is looked at when it is born, each of its events then costs one bit.
 void find_rows(const History& history, const Filter& filter, RankedBits& rows,
@@ -21,7 +21,7 @@ void find_rows(const History& history, const Filter& filter, RankedBits& rows,
     std::vector<bool> passes(history.counts().blocks);
     std::size_t known = 0;  // blocks that have been looked at
     for (std::size_t event = 0; event < rows.size() && !cancelled;) {
-        const std::size_t end = std::min(rows.size(), event + kStep);
+        const std::size_t end = std::min(rows.size(), event + kEventTableStep);
         for (; event < end; ++event) {
             const BlockIndex block = history.block_at(static_cast<EventIndex>(event));
             if (block == kNoBlock || block >= passes.size())
@@ -37,7 +37,7 @@ void find_rows(const History& history, const Filter& filter, RankedBits& rows,
 
 bool has_outgrown(const History& history, std::size_t known) {
     const std::size_t events = history.counts().events;
-    return events > known && (history.complete() || events - known > known / 8 + kStep);
+    return events > known && (history.complete() || events - known > known / 8 + kEventTableStep);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr Nanoseconds kRest = 4;                 // times the last picture's cost
+constexpr Nanoseconds kMapTilesRest = 4;         // times the last picture's cost
 constexpr Nanoseconds kLeastRest = 100'000'000;  // between two pictures of a run that grows
 constexpr std::size_t kClasses = 16;
 
@@ -268,7 +268,7 @@ bool MapTiles::ground_is_stale() const {
         return true;
     const auto events = next_ ? next_->events : ground_->events;
     return history_->counts().events != events &&
-           ground_done_.elapsed() > std::max(kLeastRest, kRest * ground_cost_);
+           ground_done_.elapsed() > std::max(kLeastRest, kMapTilesRest * ground_cost_);
 }
 
 void MapTiles::start_missing() {

@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-struct Sum {
+struct StackSum {
     std::int64_t bytes = 0;
     std::int64_t blocks = 0;
 };
@@ -41,7 +41,7 @@ class Summer {
     }
 
     // By stack.
-    const std::vector<Sum>& sums() const { return sums_; }
+    const std::vector<StackSum>& sums() const { return sums_; }
 
   private:
     void add(BlockIndex index, std::int64_t sign) {
@@ -51,7 +51,7 @@ class Summer {
         if (!filter_.lets_through(block))
             return;
         const std::uint32_t stack = history_.site(block.site).stack;
-        Sum& sum = sums_[stack < sums_.size() ? stack : 0];
+        StackSum& sum = sums_[stack < sums_.size() ? stack : 0];
         sum.bytes += sign * static_cast<std::int64_t>(block.size);
         sum.blocks += sign;
     }
@@ -59,7 +59,7 @@ class Summer {
     const History& history_;
     const Cancelled& cancelled_;
     BlockFilter filter_;
-    std::vector<Sum> sums_;
+    std::vector<StackSum> sums_;
 };
 
 // A child of a node, by its frame.
@@ -84,7 +84,7 @@ class Tree {
   public:
     Tree() : nodes_(1), best_(1) {}
 
-    void add(std::span<const tidemark::Frame> frames, std::uint32_t stack, const Sum& sum) {
+    void add(std::span<const tidemark::Frame> frames, std::uint32_t stack, const StackSum& sum) {
         const auto bytes = static_cast<Bytes>(sum.bytes);
         const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(sum.blocks, 0));
         std::uint32_t node = 0;
@@ -153,7 +153,7 @@ class Tree {
     std::unordered_map<ChildKey, std::uint32_t, ChildHash> index_;
 };
 
-std::vector<PlaceTotals> by_place(const History& history, const std::vector<Sum>& sums,
+std::vector<PlaceTotals> by_place(const History& history, const std::vector<StackSum>& sums,
                                   const Cancelled& cancelled) {
     struct Place {
         PlaceTotals totals;
@@ -184,8 +184,8 @@ std::vector<PlaceTotals> by_place(const History& history, const std::vector<Sum>
     return list;
 }
 
-std::vector<Sum> sums_of(const History& history, const TotalsQuestion& question,
-                         const Cancelled& cancelled) {
+std::vector<StackSum> sums_of(const History& history, const TotalsQuestion& question,
+                              const Cancelled& cancelled) {
     Summer summer(history, question.filter, cancelled);
     switch (question.of) {
         case TotalsOf::live:
@@ -238,11 +238,11 @@ void split(const StackTotals& totals, const Open& open, double narrowest, std::u
 
 StackTotals stack_totals(const History& history, const TotalsQuestion& question,
                          const Cancelled& cancelled) {
-    const std::vector<Sum> sums = sums_of(history, question, cancelled);
+    const std::vector<StackSum> sums = sums_of(history, question, cancelled);
     StackTotals totals;
     Tree tree;
     for (std::uint32_t stack = 0; stack < sums.size() && !cancelled; ++stack) {
-        const Sum& sum = sums[stack];
+        const StackSum& sum = sums[stack];
         if (sum.bytes < 0)
             totals.shrunk += static_cast<Bytes>(-sum.bytes);
         if (sum.bytes <= 0)

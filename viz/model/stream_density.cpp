@@ -7,7 +7,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kBetweenLooks = 1U << 14U;  // events, at the request to stop
+constexpr std::size_t kStreamDensityBetweenLooks = 1U << 14U;  // events, at the request to stop
 constexpr std::size_t kLeastPerBucket = 64;
 
 enum class Act : std::uint8_t { none, allocation, free, waiting_free };
@@ -43,7 +43,7 @@ std::shared_ptr<const StreamDensity> StreamDensity::build(const History& history
     density->per_bucket_ = std::bit_ceil(std::max(kLeastPerBucket, events / kBuckets));
     std::vector<Counts> sums(density->streams_);
     for (std::size_t event = 0; event < events; ++event) {
-        if (event % kBetweenLooks == 0 && cancelled)
+        if (event % kStreamDensityBetweenLooks == 0 && cancelled)
             return nullptr;
         if (event % density->per_bucket_ == 0)
             density->sums_.insert(density->sums_.end(), sums.begin(), sums.end());

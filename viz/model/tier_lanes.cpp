@@ -7,8 +7,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kBetweenLooks = 1U << 16U;  // spans, at the request to stop
-constexpr std::size_t kMostLanes = 4096;          // of a kind: numbers beyond are no lane's
+constexpr std::size_t kTierLanesBetweenLooks = 1U << 16U;  // spans, at the request to stop
+constexpr std::size_t kMostLanes = 4096;  // of a kind: numbers beyond are no lane's
 
 std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
     const Tier source = link.source.tier;
@@ -101,7 +101,7 @@ std::shared_ptr<const TierLanes> TierLanes::build(const TierRun& run, const Canc
         return left->begin < right->begin;
     });
     for (std::size_t i = 0; i < order.size(); ++i) {
-        if (i % kBetweenLooks == 0 && cancelled)
+        if (i % kTierLanesBetweenLooks == 0 && cancelled)
             return nullptr;
         lanes->take(run, *order[i]);
     }

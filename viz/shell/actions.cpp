@@ -186,13 +186,13 @@ std::string_view to_text(ActionGroup group) {
     return {};
 }
 
-std::optional<Asked> asked_by(const KeyPress& press) {
+std::optional<AskedAction> asked_by(const KeyPress& press) {
     if (const auto digit = digit_of(press.key); digit && !press.control && !press.alt)
-        return Asked{press.shift ? Action::view_below : Action::view, *digit};
+        return AskedAction{press.shift ? Action::view_below : Action::view, *digit};
     for (const ActionInfo& info : kActions) {
         for (const KeyPress& candidate : info.keys) {
             if (candidate.key != Key::none && candidate == press)
-                return Asked{info.action, 0};
+                return AskedAction{info.action, 0};
         }
     }
     return std::nullopt;

@@ -192,13 +192,13 @@ void zoom_selected(ShellParts& parts) {
     parts.camera.show(*stretch);
 }
 
-void show_nth(ShellParts& parts, const Asked& asked) {
+void show_nth(ShellParts& parts, const AskedAction& asked) {
     const std::vector<std::size_t> views = views_at(ViewPlace::main);
     if (asked.digit >= 1 && asked.digit <= views.size())
         show_view(parts, views[asked.digit - 1], asked.action == Action::view_below);
 }
 
-void navigate(ShellParts& parts, Action action) {
+void perform_navigation(ShellParts& parts, Action action) {
     Camera& camera = parts.camera;
     switch (action) {
         case Action::zoom_in:
@@ -218,12 +218,12 @@ void navigate(ShellParts& parts, Action action) {
             return zoom_selected(parts);
         default:
             if (!go_back(parts.session, camera, parts.selection, action == Action::redo))
-                parts.say(action == Action::redo ? "Nothing to go forward to."
-                                                 : "Nothing to go back to.");
+                parts.say(action == Action::redo ? "Nothing to move forward to."
+                                                 : "Nothing to move back to.");
     }
 }
 
-void go(ShellParts& parts, const Asked& asked) {
+void perform_move(ShellParts& parts, const AskedAction& asked) {
     switch (asked.action) {
         case Action::peak:
             return go_to_landmark(parts, Place::Landmark::peak);
@@ -258,7 +258,7 @@ void go(ShellParts& parts, const Asked& asked) {
     }
 }
 
-void show(ShellParts& parts, const Asked& asked) {
+void perform_show(ShellParts& parts, const AskedAction& asked) {
     switch (asked.action) {
         case Action::view:
         case Action::view_below:
@@ -297,7 +297,7 @@ void show(ShellParts& parts, const Asked& asked) {
     }
 }
 
-void window(ShellParts& parts, Action action) {
+void perform_window(ShellParts& parts, Action action) {
     switch (action) {
         case Action::pause:
             return toggle_pause(parts);
@@ -405,16 +405,16 @@ void submit_prompt(ShellParts& parts) {
     parts.popup = Popup::none;
 }
 
-void perform(ShellParts& parts, const Asked& asked) {
+void perform(ShellParts& parts, const AskedAction& asked) {
     switch (info_of(asked.action).group) {
         case ActionGroup::navigate:
-            return navigate(parts, asked.action);
+            return perform_navigation(parts, asked.action);
         case ActionGroup::go:
-            return go(parts, asked);
+            return perform_move(parts, asked);
         case ActionGroup::show:
-            return show(parts, asked);
+            return perform_show(parts, asked);
         case ActionGroup::window:
-            return window(parts, asked.action);
+            return perform_window(parts, asked.action);
     }
 }
 

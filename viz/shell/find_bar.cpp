@@ -12,7 +12,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kWidth = 230;  // points, of the line
-constexpr float kGap = 6;
+constexpr float kFindBarGap = 6;
 
 constexpr const char* kWords =
     "a tag, function or file: any part of its name\n"
@@ -74,7 +74,7 @@ float draw_step(ShellParts& parts, Canvas& canvas, const Box& box, Action action
 }  // namespace
 
 float draw_find(ShellParts& parts, Canvas& canvas, const Box& box) {
-    const float gap = canvas.px(kGap);
+    const float gap = canvas.px(kFindBarGap);
     const float width = std::min(canvas.px(kWidth), box.width() / 4);
     Box rest{box.left, box.top + canvas.px(3), box.right - width, box.bottom - canvas.px(3)};
     draw_line(parts, canvas, {rest.right, box.top, box.right, box.bottom});

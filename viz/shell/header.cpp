@@ -12,7 +12,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kMostChip = 320;  // points
-constexpr float kGap = 8;
+constexpr float kHeaderGap = 8;
 
 // "62 %", "failed", or what a living program does.
 std::string state_words(const ViewedRun& run) {
@@ -112,7 +112,7 @@ void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
         const ViewedRun& run = parts.session.runs[i];
         const float width = chip_size(canvas, run.label, state_words(run)).width;
         const std::string rest = fmt::format("+{} more (R)", count - i);
-        const float kept = i + 1 < count ? canvas.text_width(rest) + canvas.px(kGap) : 0;
+        const float kept = i + 1 < count ? canvas.text_width(rest) + canvas.px(kHeaderGap) : 0;
         if (box.left + width + kept > box.right && i > 0) {
             canvas.text_within(box, rest, canvas.theme().faint_text);
             return;
@@ -128,7 +128,7 @@ void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
 void draw_header(ShellParts& parts, Canvas& canvas, const Box& box) {
     const Theme& theme = canvas.theme();
     canvas.fill(box, theme.panel);
-    const float pad = canvas.px(kGap);
+    const float pad = canvas.px(kHeaderGap);
     const Box inner{box.left + pad / 2, box.top + canvas.px(3), box.right - pad,
                     box.bottom - canvas.px(3)};
     float left = inner.left;

@@ -7,8 +7,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kLinePad = 6;  // points above and below a line of text in bars
-constexpr float kGap = 5;      // between parts: what can be dragged, no pane lies over it
+constexpr float kLinePad = 6;    // points above and below a line of text in bars
+constexpr float kLayoutGap = 5;  // between parts: what can be dragged, no pane lies over it
 constexpr float kLeastMain = 220;
 constexpr float kLeastTwo = 290;        // two views, one over the other
 constexpr float kLeastTwoBeside = 380;  // that leave room for a table
@@ -42,7 +42,7 @@ Box off_right(Box& rest, float width) {
 Layout lay_out(float width, float height, float scale, float line_height, const Splits& splits) {
     Layout layout;
     const float bar = line_height + 2 * kLinePad * scale;
-    const float gap = std::max(1.0F, std::round(kGap * scale));
+    const float gap = std::max(1.0F, std::round(kLayoutGap * scale));
     Box rest{0, 0, width, height};
     layout.header = off_top(rest, bar);
     layout.status = off_bottom(rest, bar - 2 * scale);

@@ -106,7 +106,7 @@ std::vector<std::size_t> views_at(ViewPlace place);
 
 // --- doing.cpp: what actions do ---------------------------------------------------------------
 
-void perform(ShellParts& parts, const Asked& asked);
+void perform(ShellParts& parts, const AskedAction& asked);
 
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);

@@ -9,8 +9,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 10;  // points beside a button's text
-constexpr float kLineGap = 3;
+constexpr float kWidgetsPad = 10;  // points beside a button's text
+constexpr float kWidgetsLineGap = 3;
 
 Pressed take_press(const Box& box, const char* id) {
     ImGui::SetCursorScreenPos({box.left, box.top});
@@ -48,7 +48,7 @@ Pressed button(Canvas& canvas, const Box& box, const char* id, std::string_view 
 }
 
 float button_width(const Canvas& canvas, std::string_view text) {
-    return std::ceil(canvas.text_width(text) + 2 * canvas.px(kPad));
+    return std::ceil(canvas.text_width(text) + 2 * canvas.px(kWidgetsPad));
 }
 
 Pressed tab(Canvas& canvas, const Box& box, const char* id, std::string_view title,
@@ -61,7 +61,7 @@ Pressed tab(Canvas& canvas, const Box& box, const char* id, std::string_view tit
         canvas.fill(box, mix(theme.panel, theme.text, 0.08));
     if (is_on)
         canvas.fill({box.left, box.bottom - canvas.px(2), box.right, box.bottom}, theme.accent);
-    float x = box.left + canvas.px(kPad);
+    float x = box.left + canvas.px(kWidgetsPad);
     const float top = box.top + (box.height() - canvas.line_height()) / 2;
     if (!hint.empty())
         x += canvas.text({x, top}, hint, theme.faint_text) + canvas.px(5);
@@ -71,7 +71,7 @@ Pressed tab(Canvas& canvas, const Box& box, const char* id, std::string_view tit
 
 float tab_width(const Canvas& canvas, std::string_view title, std::string_view hint) {
     const float before = hint.empty() ? 0 : canvas.text_width(hint) + canvas.px(5);
-    return std::ceil(before + canvas.text_width(title) + 2 * canvas.px(kPad));
+    return std::ceil(before + canvas.text_width(title) + 2 * canvas.px(kWidgetsPad));
 }
 
 void progress_bar(Canvas& canvas, const Box& box, double share) {
@@ -96,7 +96,7 @@ float splitter(const Box& grip, const char* id, bool is_vertical) {
 }
 
 float paragraph(Canvas& canvas, ImVec2 at, float width, std::string_view text, Colour colour) {
-    const float step = canvas.line_height() + canvas.px(kLineGap);
+    const float step = canvas.line_height() + canvas.px(kWidgetsLineGap);
     const std::vector<std::string> lines = wrapped(canvas, text, width);
     for (std::size_t i = 0; i < lines.size(); ++i)
         canvas.text({at.x, at.y + step * static_cast<float>(i)}, lines[i], colour);

@@ -23,11 +23,11 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kHeadPad = 4;        // points about each line of the head
-constexpr float kLeastBlock = 3;     // pixels both ways from which on a block is drawn by itself
-constexpr float kLabelWide = 64;     // points from which on it says what it is
-constexpr float kPickReach = 4;      // pixels
-constexpr double kWheelStep = 1.25;  // as over the time axis
+constexpr float kAddressMapHeadPad = 4;  // points about each line of the head
+constexpr float kLeastBlock = 3;  // pixels both ways from which on a block is drawn by itself
+constexpr float kLabelWide = 64;  // points from which on it says what it is
+constexpr float kPickReach = 4;   // pixels
+constexpr double kAddressMapWheelStep = 1.25;  // as over the time axis
 
 class AddressMap : public View {
   public:
@@ -96,7 +96,7 @@ void AddressMap::draw(Frame& frame) {
 
 void AddressMap::lay_out(Frame& frame) {
     const Canvas& canvas = frame.canvas;
-    const float line = canvas.line_height() + 2 * canvas.px(kHeadPad);
+    const float line = canvas.line_height() + 2 * canvas.px(kAddressMapHeadPad);
     plot_ = plot_box(canvas, frame.area);
     head_ = {plot_.left, frame.area.top, plot_.right, frame.area.top + 2 * line};
     plot_.top = std::round(head_.bottom);
@@ -119,7 +119,7 @@ void AddressMap::take_wheel(Frame& frame) {
     const AddressWindow& seen = frame.camera.addresses();
     const double share =
         static_cast<double>((plot_.bottom - io.MousePos.y) / std::max(plot_.height(), 1.0F));
-    frame.camera.zoom_addresses(std::pow(kWheelStep, -static_cast<double>(io.MouseWheel)),
+    frame.camera.zoom_addresses(std::pow(kAddressMapWheelStep, -static_cast<double>(io.MouseWheel)),
                                 seen.begin + share * (seen.end - seen.begin));
     io.MouseWheel = 0;  // or the time axis would take it too
 }
@@ -144,7 +144,7 @@ std::string_view missing_trait(ColourBy wanted, BlockTrait shown) {
 
 void AddressMap::draw_head(Frame& frame) {
     Canvas& canvas = frame.canvas;
-    const float pad = canvas.px(kHeadPad);
+    const float pad = canvas.px(kAddressMapHeadPad);
     const float line = canvas.line_height() + 2 * pad;
     const float end = draw_colour_choice(frame, head_.left, head_.top + pad / 2, trait_);
     const MapGround* ground = tiles_.ground();

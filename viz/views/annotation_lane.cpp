@@ -13,10 +13,10 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kUsualRows = 5;
-constexpr std::size_t kAFrame = 1U << 16U;  // stretches taken in a frame
-constexpr float kRowHeight = 18;            // points
-constexpr float kJoined = 6;                // points: what is narrower is joined
+constexpr std::size_t kAnnotationLaneUsualRows = 5;
+constexpr std::size_t kAFrame = 1U << 16U;      // stretches taken in a frame
+constexpr float kAnnotationLaneRowHeight = 18;  // points
+constexpr float kJoined = 6;                    // points: what is narrower is joined
 
 class AnnotationLane final : public Lane {
   public:
@@ -24,8 +24,9 @@ class AnnotationLane final : public Lane {
         if (!input.run.history)
             return {};
         more_ = lanes_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
-        return {std::vector<float>(lanes_.lanes(), std::round(frame.canvas.px(kRowHeight))),
-                kUsualRows};
+        return {std::vector<float>(lanes_.lanes(),
+                                   std::round(frame.canvas.px(kAnnotationLaneRowHeight))),
+                kAnnotationLaneUsualRows};
     }
 
     void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,

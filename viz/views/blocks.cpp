@@ -18,7 +18,7 @@ namespace {
 
 enum Column : std::size_t { kSize, kRequested, kAge, kAddress, kStream, kTag, kPlace, kCount };
 
-constexpr std::array<VirtualColumn, kCount> kColumns{{
+constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
     {"size", Align::right, true},
     {"requested", Align::right, true, false, true},
     {"age", Align::right, true, false, true},
@@ -83,7 +83,7 @@ class BlocksView final : public View {
     void draw_rows(Frame& frame, const Box& box, const std::optional<BlockQuestion>& question) {
         const BlockRows& rows = this->rows();
         TableContent content;
-        std::array<VirtualColumn, kCount> columns = kColumns;
+        std::array<VirtualColumn, kCount> columns = kBlocksColumns;
         columns[kTag].hidden = !words_->has_tags();
         columns[kPlace].hidden = history_->stacks().size() <= 1;
         content.columns = columns;

@@ -22,13 +22,13 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 6;          // points
-constexpr float kLeastPlot = 54;   // points of height that a run needs
-constexpr float kMostPlot = 220;   // and makes use of
-constexpr float kStrip = 92;       // points of the strip of differences
-constexpr float kTableFrom = 380;  // points of height from which on there is a table
+constexpr float kComparePad = 6;         // points
+constexpr float kCompareLeastPlot = 54;  // points of height that a run needs
+constexpr float kMostPlot = 220;         // and makes use of
+constexpr float kStrip = 92;             // points of the strip of differences
+constexpr float kTableFrom = 380;        // points of height from which on there is a table
 constexpr double kTableShare = 0.36;
-constexpr double kHeadroom = 1.1;
+constexpr double kCompareHeadroom = 1.1;
 
 struct CompareBoxes {
     Box header;
@@ -108,7 +108,7 @@ class CompareView final : public View {
 
     CompareBoxes boxes_of(const Frame& frame) const {
         const Canvas& canvas = frame.canvas;
-        const float pad = std::round(canvas.px(kPad));
+        const float pad = std::round(canvas.px(kComparePad));
         const Box across = plot_box(canvas, frame.area);
         CompareBoxes boxes;
         const float line = std::round(canvas.line_height() + canvas.px(8));
@@ -127,7 +127,7 @@ class CompareView final : public View {
         const float top = boxes.header.bottom + pad;
         const float room = bottom - strip - pad - top;
         const auto fits = static_cast<std::size_t>(
-            std::max(std::floor(room / (canvas.px(kLeastPlot) + pad)), 2.0F));
+            std::max(std::floor(room / (canvas.px(kCompareLeastPlot) + pad)), 2.0F));
         const std::size_t plots = std::min(chosen_.size(), fits);
         const float height = std::min(room / static_cast<float>(plots), canvas.px(kMostPlot) + pad);
         for (std::size_t i = 0; i < plots; ++i) {
@@ -161,7 +161,7 @@ class CompareView final : public View {
             const EventIndex peak = each.history->peak_event(series);
             top_ = std::max(top_, each.history->values(peak)[series]);
         }
-        top_ = static_cast<Bytes>(kHeadroom * static_cast<double>(top_));
+        top_ = static_cast<Bytes>(kCompareHeadroom * static_cast<double>(top_));
         difference_.resize(columns);
         subtract(first().columns, second().columns, Series::reserved, difference_);
         mark_common(frame);

@@ -16,7 +16,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::array<VirtualColumn, 8> kColumns{{
+constexpr std::array<VirtualColumn, 8> kEventsColumns{{
     {"event", Align::right},
     {"time", Align::right},
     {"what", Align::left},
@@ -72,7 +72,7 @@ class EventsView final : public View {
 
     void draw_rows(Frame& frame, const Box& box) {
         TableContent content;
-        std::array<VirtualColumn, kColumns.size()> columns = kColumns;
+        std::array<VirtualColumn, kEventsColumns.size()> columns = kEventsColumns;
         columns[6].hidden = !words_->has_tags();
         columns[7].hidden = history_->stacks().size() <= 1;
         content.columns = columns;
@@ -130,7 +130,7 @@ class EventsView final : public View {
             cached_ = event_words(*history_, rows_.event(row), *words_);
             cached_row_ = row;
         }
-        const std::array<const std::string*, kColumns.size()> cells{
+        const std::array<const std::string*, kEventsColumns.size()> cells{
             &cached_.index,   &cached_.time,   &cached_.kind, &cached_.size,
             &cached_.address, &cached_.stream, &cached_.tag,  &cached_.place};
         return *cells[column];

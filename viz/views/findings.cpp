@@ -15,7 +15,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::array<VirtualColumn, 3> kColumns{{
+constexpr std::array<VirtualColumn, 3> kFindingsColumns{{
     {"", Align::left},
     {"finding", Align::left, false, true},
     {"where", Align::right, false, false, true},
@@ -100,7 +100,7 @@ class FindingsView final : public View {
         const std::vector<Finding>& findings = run.findings;
         const auto history = shown_history(frame);
         TableContent content;
-        content.columns = kColumns;
+        content.columns = kFindingsColumns;
         content.rows = findings.size();
         content.text = [&](std::uint64_t row, std::size_t column) {
             const Finding& finding = findings[static_cast<std::size_t>(row)];

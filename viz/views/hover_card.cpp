@@ -7,12 +7,12 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 8;          // points
-constexpr float kSwatch = 9;       // points
-constexpr float kGap = 12;         // points between names and values
-constexpr float kFromMouse = 16;   // points
-constexpr float kWidest = 460;     // points
-constexpr float kLineSpacing = 3;  // points
+constexpr float kHoverCardPad = 8;     // points
+constexpr float kHoverCardSwatch = 9;  // points
+constexpr float kHoverCardGap = 12;    // points between names and values
+constexpr float kFromMouse = 16;       // points
+constexpr float kWidest = 460;         // points
+constexpr float kLineSpacing = 3;      // points
 
 }  // namespace
 
@@ -30,8 +30,9 @@ float HoverCard::width(const Canvas& canvas) const {
             values = std::max(values, canvas.text_width(row.value));
         }
     }
-    const float table = names + values + canvas.px(kGap + kSwatch + kPad);
-    return std::min(std::max(whole, table), canvas.px(kWidest)) + 2 * canvas.px(kPad);
+    const float table =
+        names + values + canvas.px(kHoverCardGap + kHoverCardSwatch + kHoverCardPad);
+    return std::min(std::max(whole, table), canvas.px(kWidest)) + 2 * canvas.px(kHoverCardPad);
 }
 
 void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
@@ -40,7 +41,7 @@ void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
     const Theme& theme = canvas.theme();
     const float line = canvas.line_height() + canvas.px(kLineSpacing);
     const float wide = width(canvas);
-    const float high = line * static_cast<float>(rows_.size()) + 2 * canvas.px(kPad);
+    const float high = line * static_cast<float>(rows_.size()) + 2 * canvas.px(kHoverCardPad);
     const float beside = canvas.px(kFromMouse);
     const bool to_left = mouse.x + beside + wide > room.right;
     const float left =
@@ -50,11 +51,11 @@ void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
     const Box card{left, top, left + wide, top + high};
     canvas.fill(card, theme.panel);
     canvas.outline(card, theme.border);
-    const float pad = canvas.px(kPad);
+    const float pad = canvas.px(kHoverCardPad);
     float y = top + pad;
     for (const Row& row : rows_) {
         const Box inner{left + pad, y, card.right - pad, y + line};
-        const float swatch = canvas.px(kSwatch);
+        const float swatch = canvas.px(kHoverCardSwatch);
         if (row.heading) {
             canvas.text_within(inner, row.name, theme.text);
         } else if (row.name.empty()) {
@@ -66,7 +67,8 @@ void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
                     {inner.left, middle - swatch / 2, inner.left + swatch, middle + swatch / 2},
                     row.colour);
             canvas.text({inner.left + swatch + pad, y}, row.name, theme.faint_text);
-            const float names = canvas.text_width(row.name) + swatch + pad + canvas.px(kGap);
+            const float names =
+                canvas.text_width(row.name) + swatch + pad + canvas.px(kHoverCardGap);
             canvas.text_within({inner.left + names, y, inner.right, y + line}, row.value,
                                theme.text, Align::right);
         }

@@ -64,7 +64,7 @@ struct SeriesLook {
     Colour Theme::*colour;
 };
 
-constexpr std::array<SeriesLook, kSeriesCount> kLooks{
+constexpr std::array<SeriesLook, kSeriesCount> kInspectorLooks{
     {{Series::reserved, "reserved", &Theme::reserved},
      {Series::active, "active", &Theme::active},
      {Series::allocated, "allocated", &Theme::allocated},
@@ -127,7 +127,7 @@ class InspectorView final : public View {
         if (!instant_)
             return;
         const SeriesValues values = history_->values(instant_->event);
-        for (const SeriesLook& look : kLooks)
+        for (const SeriesLook& look : kInspectorLooks)
             column.figure(look.name, format_bytes(values[look.series]), theme.*look.colour);
         const auto part = [&](std::string_view name, Series whole, Series less,
                               std::optional<Colour> colour) {
@@ -173,7 +173,7 @@ class InspectorView final : public View {
             span_->first == kNever ? SeriesValues{} : history_->values(span_->first);
         const SeriesValues after =
             span_->last == kNever ? SeriesValues{} : history_->values(span_->last);
-        for (const SeriesLook& look : kLooks)
+        for (const SeriesLook& look : kInspectorLooks)
             column.figure(look.name, difference(before[look.series], after[look.series]),
                           theme.*look.colour);
         if (end > first)

@@ -9,10 +9,10 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kGap = 6;             // points between lanes
-constexpr float kLeastPlot = 90;      // points of height that lanes leave to the curves
-constexpr float kLanesShare = 0.62F;  // of the room, at most
-constexpr float kMargin = 70;         // points at the left, for names
+constexpr float kLaneStackGap = 6;         // points between lanes
+constexpr float kLaneStackLeastPlot = 90;  // points of height that lanes leave to the curves
+constexpr float kLanesShare = 0.62F;       // of the room, at most
+constexpr float kMargin = 70;              // points at the left, for names
 
 float foot_height(const Canvas& canvas) {
     return std::ceil(canvas.line_height() + canvas.px(2));
@@ -21,7 +21,7 @@ float foot_height(const Canvas& canvas) {
 }  // namespace
 
 float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
-    const float gap = std::round(frame.canvas.px(kGap));
+    const float gap = std::round(frame.canvas.px(kLaneStackGap));
     float wanted = 0;
     rows_.clear();
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -35,7 +35,7 @@ float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
     first_ = std::min(first_, rows_.empty() ? 0 : rows_.size() - 1);
     if (rows_.empty())
         return 0;
-    const float most = std::min(room - frame.canvas.px(kLeastPlot), room * kLanesShare);
+    const float most = std::min(room - frame.canvas.px(kLaneStackLeastPlot), room * kLanesShare);
     // A row and what leads to the others, where that leaves as much to the curves.
     const float row = rows_.front().gap + rows_.front().height;
     const float foot = foot_height(frame.canvas);
@@ -104,7 +104,7 @@ void LaneStack::scroll_by_wheel(const Box& margin) {
 void LaneStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
-    const Box margin{foot.left - canvas.px(kMargin), foot.top, foot.left - canvas.px(kGap),
+    const Box margin{foot.left - canvas.px(kMargin), foot.top, foot.left - canvas.px(kLaneStackGap),
                      foot.bottom};
     const std::size_t hidden = rows_.size() - (end - first_);
     canvas.text_within(margin, more_rows_text(hidden), theme.accent, Align::right);

@@ -18,7 +18,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::array<VirtualColumn, 6> kColumns{{
+constexpr std::array<VirtualColumn, 6> kLeaksColumns{{
     {"bytes", Align::right},
     {"blocks", Align::right},
     {"each", Align::right, false, false, true},
@@ -97,7 +97,7 @@ class LeaksView final : public View {
         static const Leaks kNone;
         const Leaks& leaks = leaks_.answer() == nullptr ? kNone : *leaks_.answer();
         TableContent content;
-        content.columns = kColumns;
+        content.columns = kLeaksColumns;
         content.rows = leaks.groups.size();
         content.text = [&](std::uint64_t row, std::size_t column) {
             return cell(leaks, leaks.groups[static_cast<std::size_t>(row)], column);

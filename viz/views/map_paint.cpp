@@ -9,9 +9,9 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kLeastShare = 0.14;  // of a block's colour in a cell that it hardly fills
-constexpr float kSwatch = 10;         // points
-constexpr float kGap = 6;
+constexpr double kLeastShare = 0.14;   // of a block's colour in a cell that it hardly fills
+constexpr float kMapPaintSwatch = 10;  // points
+constexpr float kMapPaintGap = 6;
 constexpr float kApart = 16;
 
 bool is_ramp(BlockTrait trait) {
@@ -94,7 +94,7 @@ Colour MapPaint::text_on(Colour ground) {
 bool draw_chip(Frame& frame, float& x, float y, std::string_view word, bool chosen) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
-    const float pad = canvas.px(kGap);
+    const float pad = canvas.px(kMapPaintGap);
     const Box box{x, y, x + canvas.text_width(word) + 2 * pad,
                   y + canvas.line_height() + canvas.px(4)};
     x = box.right + canvas.px(2);
@@ -146,13 +146,13 @@ namespace {
 // A small box and a name; returns its width, which is found without drawing if `draws` is false.
 float swatch(Canvas& canvas, float x, float y, Colour colour, std::string_view name,
              bool draws = true) {
-    const float side = canvas.px(kSwatch);
+    const float side = canvas.px(kMapPaintSwatch);
     const float top = std::floor(y + (canvas.line_height() - side) / 2);
     if (draws) {
         canvas.fill({x, top, x + side, top + side}, colour);
-        canvas.text({x + side + canvas.px(kGap), y}, name, canvas.theme().text);
+        canvas.text({x + side + canvas.px(kMapPaintGap), y}, name, canvas.theme().text);
     }
-    return side + canvas.px(kGap) + canvas.text_width(name);
+    return side + canvas.px(kMapPaintGap) + canvas.text_width(name);
 }
 
 // Without the folders of a file, and not too long.
@@ -196,7 +196,7 @@ void draw_ramp_legend(Canvas& canvas, Box box, const MapPaint& paint, const Bloc
         return;
     if (classes.trait() == BlockTrait::size) {
         constexpr std::string_view kUpTo = "up to";
-        const float words = canvas.text_width(kUpTo) + canvas.px(kGap);
+        const float words = canvas.text_width(kUpTo) + canvas.px(kMapPaintGap);
         if (draw_swatches(canvas, {box.left + words, box.top, box.right, box.bottom}, paint,
                           classes, &BlockClass::end)) {
             canvas.text({box.left, box.top}, kUpTo, theme.faint_text);
@@ -204,14 +204,15 @@ void draw_ramp_legend(Canvas& canvas, Box box, const MapPaint& paint, const Bloc
         }
     }
     float x = box.left;
-    x += canvas.text({x, box.top}, all.front().name, theme.text) + canvas.px(kGap);
+    x += canvas.text({x, box.top}, all.front().name, theme.text) + canvas.px(kMapPaintGap);
     const float step = canvas.px(14);
-    const float side = canvas.px(kSwatch);
+    const float side = canvas.px(kMapPaintSwatch);
     const float top = std::floor(box.top + (canvas.line_height() - side) / 2);
     for (std::size_t i = 0; i < all.size() && x + step < box.right; ++i, x += step)
         canvas.fill({x, top, x + step, top + side}, paint.block(static_cast<std::uint8_t>(i)));
-    canvas.text_within({x + canvas.px(kGap), box.top, box.right, box.top + canvas.line_height()},
-                       all.back().name, theme.text);
+    canvas.text_within(
+        {x + canvas.px(kMapPaintGap), box.top, box.right, box.top + canvas.line_height()},
+        all.back().name, theme.text);
 }
 
 }  // namespace
@@ -262,7 +263,7 @@ void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint, b
             return;
         x -= wide;
         swatch(canvas, x, box.top, entry.ground, entry.name);
-        const float side = canvas.px(kSwatch);
+        const float side = canvas.px(kMapPaintSwatch);
         const float top = std::floor(box.top + (canvas.line_height() - side) / 2);
         const Box sample{x, top, x + side, top + side};
         if (entry.hatched)

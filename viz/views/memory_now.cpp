@@ -20,12 +20,12 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 10;        // points around all
-constexpr float kHeadPad = 4;     // points about each line of the head
-constexpr float kBarHigh = 18;    // points
-constexpr float kLineGap = 5;     // points between a bar and the words of the next
-constexpr float kBarGap = 3;      // pixels between segments
-constexpr float kLeastWord = 34;  // points that a segment's size needs
+constexpr float kMemoryNowPad = 10;     // points around all
+constexpr float kMemoryNowHeadPad = 4;  // points about each line of the head
+constexpr float kBarHigh = 18;          // points
+constexpr float kMemoryNowLineGap = 5;  // points between a bar and the words of the next
+constexpr float kBarGap = 3;            // pixels between segments
+constexpr float kLeastWord = 34;        // points that a segment's size needs
 
 class MemoryNowView : public View {
   public:
@@ -94,7 +94,7 @@ void MemoryNowView::draw(Frame& frame) {
         open(run->history);
     update(frame);
     update_classes(frame);
-    const Box inside = frame.area.inset(frame.canvas.px(kPad));
+    const Box inside = frame.area.inset(frame.canvas.px(kMemoryNowPad));
     Box box = inside;
     box.top = draw_head(frame, inside);
     if (!now_ || !classes_ || box.height() < frame.canvas.px(2 * kBarHigh)) {
@@ -159,7 +159,7 @@ void MemoryNowView::update_classes(Frame& frame) {
 float MemoryNowView::draw_head(Frame& frame, const Box& box) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
-    const float pad = canvas.px(kHeadPad);
+    const float pad = canvas.px(kMemoryNowHeadPad);
     const float line = canvas.line_height() + 2 * pad;
     float x = box.left;
     const float y = box.top;
@@ -207,12 +207,12 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
 void MemoryNowView::lay_out(Frame& frame, const Box& box) {
     const Canvas& canvas = frame.canvas;
     words_high_ = std::floor(canvas.line_height() + canvas.px(1));
-    const float pitch = words_high_ + canvas.px(kBarHigh + kLineGap);
+    const float pitch = words_high_ + canvas.px(kBarHigh + kMemoryNowLineGap);
     const auto lines = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.height() / pitch)));
     const auto columns = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.width())));
     // What is over makes the bars higher.
     pitch_ = std::floor(box.height() / static_cast<float>(lines));
-    bar_high_ = std::floor(pitch_ - words_high_ - canvas.px(kLineGap));
+    bar_high_ = std::floor(pitch_ - words_high_ - canvas.px(kMemoryNowLineGap));
     if (!changed_ && lines_.columns() == columns && lines_.lines() == lines)
         return;
     order_ = bar_order(*now_, by_address_);

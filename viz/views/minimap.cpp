@@ -13,12 +13,12 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kEdge = 6;  // points: an edge's reach
-constexpr float kPad = 3;   // points
-constexpr float kTick = 5;  // points
-constexpr float kHits = 4;  // points of height
-constexpr std::size_t kMarksAFrame = 1U << 16U;
-constexpr double kHeadroom = 1.05;
+constexpr float kEdge = 6;        // points: an edge's reach
+constexpr float kMinimapPad = 3;  // points
+constexpr float kTick = 5;        // points
+constexpr float kHits = 4;        // points of height
+constexpr std::size_t kMinimapMarksAFrame = 1U << 16U;
+constexpr double kMinimapHeadroom = 1.05;
 
 enum class Grip : std::uint8_t { none, begin, end, whole };
 
@@ -27,7 +27,7 @@ class Minimap final : public View {
     void draw(Frame& frame) override {
         const ViewedRun* const run = frame.session.shown(frame.selection.run);
         const Box across = plot_box(frame.canvas, frame.area);
-        const float pad = std::round(frame.canvas.px(kPad));
+        const float pad = std::round(frame.canvas.px(kMinimapPad));
         const Box box{across.left, std::round(frame.area.top) + pad, across.right,
                       std::round(frame.area.bottom) - pad};
         if (run == nullptr || box.height() < 4 || box.width() < 4)
@@ -72,7 +72,8 @@ class Minimap final : public View {
             most = std::max(most, level.max);
         for (const LevelColumn& level : levels_)
             most = std::max(most, level.max);
-        const ByteScale scale{box, static_cast<Bytes>(static_cast<double>(most) * kHeadroom)};
+        const ByteScale scale{box,
+                              static_cast<Bytes>(static_cast<double>(most) * kMinimapHeadroom)};
         // What is outside of the window is fainter.
         const float left = std::floor(to_x(frame, box, shown.begin));
         const float right = std::max(std::ceil(to_x(frame, box, shown.end)), left + 2);
@@ -118,7 +119,7 @@ class Minimap final : public View {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
         more_marks_ =
-            marks_.follow(run.history, frame.still ? ~std::size_t{0} >> 1U : kMarksAFrame);
+            marks_.follow(run.history, frame.still ? ~std::size_t{0} >> 1U : kMinimapMarksAFrame);
         const Window whole{0, std::max<Position>(frame.camera.extent(), 1)};
         const Position cell =
             std::max<Position>(whole.end / static_cast<Position>(box.width()), 1) * 2;

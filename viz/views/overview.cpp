@@ -17,7 +17,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kPad = 18;          // points
+constexpr float kOverviewPad = 18;  // points
 constexpr float kTwoColumns = 760;  // points of width from which on there are two
 constexpr std::size_t kMostFindings = 6;
 // A peak below this part of the device would be a sliver: bars are then measured by the peak.
@@ -59,7 +59,7 @@ class OverviewView final : public View {
         Canvas& canvas = frame.canvas;
         for (std::size_t i = 0; i < frame.session.runs.size(); ++i)
             slots_[i].look(frame.session.runs[i].history, frame.still);
-        const Box inner = frame.area.inset(canvas.px(kPad));
+        const Box inner = frame.area.inset(canvas.px(kOverviewPad));
         canvas.clip(frame.area);
         if (inner.width() < canvas.px(kTwoColumns)) {
             Writer writer{canvas, inner};

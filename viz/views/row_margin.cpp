@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLabelHigh = 15;  // points that a label needs
 constexpr float kLineHigh = 7;    // points that a row must have to be ruled
-constexpr float kGap = 6;
+constexpr float kRowMarginGap = 6;
 constexpr float kRoom = 62;  // points of width for a label
 
 // Rows that begin a place, from the one at the bottom of what is seen on. Rows that share a place
@@ -89,7 +89,7 @@ class LabelColumn {
 
     void draw() {
         const Theme& theme = canvas_.theme();
-        const float gap = canvas_.px(kGap);
+        const float gap = canvas_.px(kRowMarginGap);
         const float top = std::max(scale_.y(bundle_.end), scale_.box.top);
         const float bottom = std::min(scale_.y(bundle_.begin), scale_.box.bottom);
         if (bottom - top < canvas_.px(kLabelHigh) - 1)

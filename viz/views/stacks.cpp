@@ -24,7 +24,7 @@ enum class Choice : std::uint8_t { cursor, peak, allocated, growth };
 constexpr std::array<std::string_view, 4> kChoices{"at the cursor", "at the peak", "allocated",
                                                    "growth"};
 
-constexpr std::array<VirtualColumn, 4> kColumns{{
+constexpr std::array<VirtualColumn, 4> kStacksColumns{{
     {"bytes", Align::right},
     {"share", Align::right, false, false, true},
     {"blocks", Align::right, false, false, true},
@@ -308,7 +308,7 @@ class StacksView final : public View {
 
     void draw_places(Frame& frame, const Box& box, const StackTotals& totals) {
         TableContent content;
-        content.columns = kColumns;
+        content.columns = kStacksColumns;
         content.rows = totals.places.size();
         content.text = [&](std::uint64_t row, std::size_t column) {
             const PlaceTotals& place = totals.places[static_cast<std::size_t>(row)];

@@ -14,9 +14,9 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kUsualRows = 6;
-constexpr float kRowHeight = 24;       // points
-constexpr std::size_t kWorthAnew = 8;  // counted anew when the run has grown by this part
+constexpr std::size_t kStreamLaneUsualRows = 6;
+constexpr float kStreamLaneRowHeight = 24;  // points
+constexpr std::size_t kWorthAnew = 8;       // counted anew when the run has grown by this part
 
 class StreamLane final : public Lane {
   public:
@@ -27,7 +27,8 @@ class StreamLane final : public Lane {
         follow(frame, input.run.history);
         const std::size_t rows =
             std::min(input.run.history->streams().size(), StreamDensity::kStreams);
-        return {std::vector<float>(rows, std::round(frame.canvas.px(kRowHeight))), kUsualRows};
+        return {std::vector<float>(rows, std::round(frame.canvas.px(kStreamLaneRowHeight))),
+                kStreamLaneUsualRows};
     }
 
     void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,

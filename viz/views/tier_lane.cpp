@@ -14,12 +14,12 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kSpaceHeight = 44;  // points
-constexpr float kMovesHeight = 30;  // points
-constexpr float kCell = 24;         // points: two arrows side by side
-constexpr float kWideCopy = 28;     // points: longer copies are drawn as bars, with their size
+constexpr float kSpaceHeight = 44;   // points
+constexpr float kMovesHeight = 30;   // points
+constexpr float kTierLaneCell = 24;  // points: two arrows side by side
+constexpr float kWideCopy = 28;      // points: longer copies are drawn as bars, with their size
 constexpr std::size_t kMostSpaces = 6;
-constexpr double kHeadroom = 1.12;
+constexpr double kTierLaneHeadroom = 1.12;
 
 Colour colour_of(const Theme& theme, Tier tier) {
     switch (tier) {
@@ -115,7 +115,8 @@ class TierLane final : public Lane {
         const Colour colour = colour_of(theme, facts.space.tier);
         const Box inner{row.left, row.top + canvas.px(3), row.right, row.bottom - 1};
         // Against the capacity, or the peak where that is far below.
-        const auto enough = static_cast<Bytes>(static_cast<double>(facts.peak) * kHeadroom) + 1;
+        const auto enough =
+            static_cast<Bytes>(static_cast<double>(facts.peak) * kTierLaneHeadroom) + 1;
         const ByteScale scale{
             inner, std::min(std::max<Bytes>(facts.capacity, 1), enough * 2) == facts.capacity
                        ? facts.capacity
@@ -177,7 +178,7 @@ class TierLane final : public Lane {
         std::vector<Placed> placed;
         for (const Direction direction : {Direction::down, Direction::up}) {
             const auto groups = lanes.moves(passage.passage, direction, frame.camera.window(),
-                                            positions_of(frame, area, canvas.px(kCell)));
+                                            positions_of(frame, area, canvas.px(kTierLaneCell)));
             for (const MoveGroup& group : groups)
                 placed.push_back(
                     {draw_group(frame, area, passage, direction, group, row, mouse, card), group});
@@ -239,7 +240,7 @@ class TierLane final : public Lane {
     // A shaft whose width grows with the logarithm of the bytes, and a head. Gives its place.
     static Box arrow(Canvas& canvas, const TimeArea& area, const MoveGroup& group, bool down,
                      Colour colour, const Box& row) {
-        const float cell = canvas.px(kCell);
+        const float cell = canvas.px(kTierLaneCell);
         const float begin = area.to_x(group.begin);
         const float centre = std::round(group.count == 1 ? begin : begin + cell * 0.25F) +
                              (down ? 0 : std::round(cell * 0.5F));

@@ -18,11 +18,11 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kMarksAFrame = 1U << 16U;
-constexpr double kHeadroom = 1.10;      // above what is highest
-constexpr double kNearCapacity = 1.35;  // so near, the capacity is in view as well
-constexpr float kPad = 6;               // points
-constexpr float kHitsHeight = 4;        // points
+constexpr std::size_t kTimelineMarksAFrame = 1U << 16U;
+constexpr double kTimelineHeadroom = 1.10;  // above what is highest
+constexpr double kNearCapacity = 1.35;      // so near, the capacity is in view as well
+constexpr float kTimelinePad = 6;           // points
+constexpr float kHitsHeight = 4;            // points
 
 // The parts of the view, from the top.
 struct TimelineBoxes {
@@ -47,7 +47,7 @@ class TimelineView final : public View {
         const auto columns = static_cast<std::size_t>(std::max(std::floor(across.width()), 1.0F));
         if (!curves.look(frame, input, columns))
             return draw_words(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
-        const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kMarksAFrame;
+        const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kTimelineMarksAFrame;
         more_marks_ = run->history && marks_.follow(run->history, most);
         draw_run(frame, input, curves);
     }
@@ -102,7 +102,7 @@ class TimelineView final : public View {
 
     TimelineBoxes boxes_of(Frame& frame, const LaneInput& input, float legend_height) {
         Canvas& canvas = frame.canvas;
-        const float pad = std::round(canvas.px(kPad));
+        const float pad = std::round(canvas.px(kTimelinePad));
         const Box across = plot_box(canvas, frame.area);
         const float bottom = std::floor(frame.area.bottom - TimeArea::axis_height(canvas));
         TimelineBoxes boxes;
@@ -171,7 +171,8 @@ class TimelineView final : public View {
         };
         const bool near = capacity > 0 && capacity <= scaled(highest, kNearCapacity);
         const bool with_capacity = capacity > 0 && (to_capacity_ || near);
-        return std::max(scaled(highest, kHeadroom), with_capacity ? scaled(capacity, 1.06) : 0);
+        return std::max(scaled(highest, kTimelineHeadroom),
+                        with_capacity ? scaled(capacity, 1.06) : 0);
     }
 
     static std::optional<ImVec2> mouse_of(const Frame& frame, const TimeArea& area) {
@@ -192,7 +193,7 @@ class TimelineView final : public View {
         const float away =
             area.to_x(*frame.selection.cursor) - area.to_x(history.position(unit, *event));
         const BlockIndex block = history.block_at(*event);
-        if (away < frame.canvas.px(kPad) && block != kNoBlock)
+        if (away < frame.canvas.px(kTimelinePad) && block != kNoBlock)
             frame.selection.block = block;
     }
 

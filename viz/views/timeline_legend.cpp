@@ -7,17 +7,17 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kSign = 16;      // points
-constexpr float kWordGap = 6;    // points
-constexpr float kEntryGap = 18;  // points
-constexpr float kRowPad = 5;     // points
+constexpr float kSign = 16;                 // points
+constexpr float kWordGap = 6;               // points
+constexpr float kEntryGap = 18;             // points
+constexpr float kTimelineLegendRowPad = 5;  // points
 constexpr auto kWidestValue = "1,000 GiB";
 
 }  // namespace
 
 TimelineLegend::TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries,
                                float width) {
-    const float line = std::round(canvas.line_height() + canvas.px(kRowPad));
+    const float line = std::round(canvas.line_height() + canvas.px(kTimelineLegendRowPad));
     const float value = canvas.text_width(kWidestValue);
     float x = 0;
     float y = 0;

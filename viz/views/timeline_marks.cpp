@@ -12,8 +12,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kRowHeight = 20;  // points
-constexpr float kCell = 30;       // points: marks of a kind that are closer are one
+constexpr float kTimelineMarksRowHeight = 20;  // points
+constexpr float kTimelineMarksCell = 30;       // points: marks of a kind that are closer are one
 
 struct MarkLook {
     MarkKind kind;
@@ -25,7 +25,7 @@ struct MarkLook {
 };
 
 // Drawn in this order: the gravest last, over the others.
-constexpr MarkLook kLooks[] = {
+constexpr MarkLook kTimelineMarksLooks[] = {
     {MarkKind::point, "*", "mark", "marks", &Theme::accent, false},
     {MarkKind::trim, "T", "empty_cache by the program", "times empty_cache by the program",
      &Theme::faint_text, false},
@@ -109,9 +109,9 @@ Box draw_badge(Canvas& canvas, const MarkLook& look, const MergedRange& range, f
 }  // namespace
 
 float marks_height(const Canvas& canvas, const MarkPlaces& marks) {
-    for (const MarkLook& look : kLooks)
+    for (const MarkLook& look : kTimelineMarksLooks)
         if (marks.count(look.kind) > 0)
-            return std::round(canvas.px(kRowHeight));
+            return std::round(canvas.px(kTimelineMarksRowHeight));
     return 0;
 }
 
@@ -121,10 +121,10 @@ std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const H
     Canvas& canvas = frame.canvas;
     const MarkLook* under = nullptr;
     MergedRange pointed;
-    for (const MarkLook& look : kLooks) {
+    for (const MarkLook& look : kTimelineMarksLooks) {
         const auto places = marks.places(look.kind, frame.camera.unit(), frame.camera.window(),
-                                         positions_of(frame, area, canvas.px(kCell)));
-        for (const MergedRange& range : apart(places, area, canvas.px(kCell))) {
+                                         positions_of(frame, area, canvas.px(kTimelineMarksCell)));
+        for (const MergedRange& range : apart(places, area, canvas.px(kTimelineMarksCell))) {
             const float x = area.to_x(range.begin);
             if (look.grave)
                 canvas.vertical(std::floor(x), plot.top, plot.bottom,

@@ -14,8 +14,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kRowHeight = 18;        // points
-constexpr std::size_t kStreamRows = 4;  // further streams share a row
+constexpr float kWorkLaneRowHeight = 18;  // points
+constexpr std::size_t kStreamRows = 4;    // further streams share a row
 
 enum class Work : std::uint8_t { stall, kernel, link };
 
@@ -96,7 +96,7 @@ class WorkLane final : public Lane {
             if (lanes_ && input.run.tiers)
                 make_rows(*input.run.tiers);
         }
-        return {std::vector<float>(rows_.size(), std::round(frame.canvas.px(kRowHeight))),
+        return {std::vector<float>(rows_.size(), std::round(frame.canvas.px(kWorkLaneRowHeight))),
                 rows_.size()};
     }
 

@@ -29,7 +29,7 @@ NextUseWeights by_distance() {
 
 constexpr std::array<std::string_view, 2> kWeighs{"cost", "distance"};
 
-constexpr std::array<OptionInfo, 1> kOptions{{
+constexpr std::array<OptionInfo, 1> kBeladyOptions{{
     {.name = "weigh",
      .type = OptionType::choice,
      .default_value = "cost",
@@ -45,7 +45,7 @@ VictimPolicyInfo belady() {
         .name = "belady",
         .summary = "what is used farthest in the future, for the cost of moving it",
         .source = "Belady 1966",
-        .options = kOptions,
+        .options = kBeladyOptions,
         .foresight = Foresight::oracle,
         .make = [](const VictimContext& context,
                    const Options& options) -> std::unique_ptr<VictimPolicy> {

@@ -28,7 +28,7 @@ class Cost final : public NextUsePolicy {
     PastUses past_;
 };
 
-constexpr std::array<OptionInfo, 1> kOptions{{
+constexpr std::array<OptionInfo, 1> kCostOptions{{
     {.name = "companions",
      .type = OptionType::count,
      .unit = "operations",
@@ -45,7 +45,7 @@ VictimPolicyInfo cost() {
         .name = "cost",
         .summary = "the least copying saved for each byte and time",
         .source = "mean gaps, groups that return, idle times",
-        .options = kOptions,
+        .options = kCostOptions,
         .foresight = Foresight::none,
         .make = [](const VictimContext& context,
                    const Options& options) -> std::unique_ptr<VictimPolicy> {

@@ -90,7 +90,7 @@ class Gdsf final : public VictimPolicy {
     std::uint64_t touches_ = 0;
 };
 
-constexpr std::array<OptionInfo, 1> kOptions{{
+constexpr std::array<OptionInfo, 1> kGdsfOptions{{
     {.name = "overhead",
      .type = OptionType::real,
      .unit = "ns",
@@ -107,7 +107,7 @@ VictimPolicyInfo gdsf() {
         .name = "gdsf",
         .summary = "the least uses times cost over size, old uses losing weight",
         .source = "Cherkasova 1998",
-        .options = kOptions,
+        .options = kGdsfOptions,
         .foresight = Foresight::none,
         .make = [](const VictimContext& context,
                    const Options& options) -> std::unique_ptr<VictimPolicy> {

@@ -140,7 +140,7 @@ class S3Fifo final : public VictimPolicy {
     std::optional<bool> small_turn_;
 };
 
-constexpr std::array<OptionInfo, 3> kOptions{{
+constexpr std::array<OptionInfo, 3> kS3fifoOptions{{
     {.name = "small",
      .type = OptionType::real,
      .default_value = "0.1",
@@ -171,7 +171,7 @@ VictimPolicyInfo s3fifo() {
         .name = "s3fifo",
         .summary = "newcomers wait in a small queue until they are used again",
         .source = "Yang et al., S3-FIFO, SOSP 2023",
-        .options = kOptions,
+        .options = kS3fifoOptions,
         .foresight = Foresight::none,
         .make = [](const VictimContext& context,
                    const Options& options) -> std::unique_ptr<VictimPolicy> {
