@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
-#include "backends/json_text.h"
 #include "backends/machines/machine_json.h"
+#include "backends/sim/json_text.h"
 
 namespace tidemark {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/json_text.h"
+#include "backends/sim/json_text.h"
 
 namespace tidemark {
 namespace {

@@ -6,12 +6,11 @@
 #include <limits>
 #include <utility>
 
-#include "core/policies/torch_settings.h"
-
 namespace tidemark {
 namespace {
 
 constexpr Bytes kLargestPower = 2_MiB;
+constexpr Bytes kLargestPage = 20_MiB;
 // A zone has no more, so that numbers that are wrong cost no memory.
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26U;
 
@@ -61,8 +60,7 @@ ReleaseUnits::Zone* ReleaseUnits::zone_at(Space& space, std::uint64_t address) {
 }
 
 Bytes ReleaseUnits::page_of(const Zone& zone) {
-    Bytes page = zone.large ? policies::kTorchLargePage
-                            : std::min(kLargestPower, zone.bits & (~zone.bits + 1));
+    Bytes page = zone.large ? kLargestPage : std::min(kLargestPower, zone.bits & (~zone.bits + 1));
     while ((zone.last - zone.begin) / page >= kMostPages)
         page *= 2;
     return page;
@@ -80,8 +78,7 @@ bool ReleaseUnits::learn(const Segment& segment) {
         return true;
     const std::uint64_t offset = begin - zone->begin;
     zone->bits |= offset | segment.size;
-    zone->large = zone->large && offset % policies::kTorchLargePage == 0 &&
-                  segment.size % policies::kTorchLargePage == 0;
+    zone->large = zone->large && offset % kLargestPage == 0 && segment.size % kLargestPage == 0;
     const Bytes page = page_of(*zone);
     if (page == zone->page)
         return true;
@@ -110,7 +107,7 @@ bool ReleaseUnits::add_zone(Space& space, Zone zone) {
             continue;
         const std::uint64_t offset = other->begin - zone.begin;
         zone.bits |= other->bits | offset;
-        zone.large = zone.large && other->large && offset % policies::kTorchLargePage == 0;
+        zone.large = zone.large && other->large && offset % kLargestPage == 0;
     }
     zone.page = page_of(zone);
     space.zones.insert(space.zones.erase(first, beyond), std::move(zone));

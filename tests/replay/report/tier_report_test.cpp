@@ -17,7 +17,7 @@ using namespace tidemark;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
+bool has_text(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
@@ -124,10 +124,10 @@ TEST_CASE("a replay over tiers tells time, stalls by cause, bytes by link and wh
     const std::string text = tier_run_text("a.jsonl", example(), program(), {});
 
     INFO(text);
-    CHECK(contains(text,
+    CHECK(has_text(text,
                    "a.jsonl on h200-node under gdsf: 1,000 events replayed in 500 us "
                    "(2.0 million/s)"));
-    CHECK(contains(text, "6.00 GiB, 60.0 % of the program's peak (10.0 GiB)"));
+    CHECK(has_text(text, "6.00 GiB, 60.0 % of the program's peak (10.0 GiB)"));
     for (const char* line : {"slowdown",
                              "1.500",
                              "1.00 s",
@@ -157,9 +157,9 @@ TEST_CASE("a replay over tiers tells time, stalls by cause, bytes by link and wh
                              "90.0 % of 1,000 operations",
                              "Prefetching: learned",
                              "note: kernels are assumed"})
-        CHECK(contains(text, line));
-    CHECK_FALSE(contains(text, "host:0 to disk:0"));  // nothing went there
-    CHECK_FALSE(contains(text, "Out of memory"));
+        CHECK(has_text(text, line));
+    CHECK_FALSE(has_text(text, "host:0 to disk:0"));  // nothing went there
+    CHECK_FALSE(has_text(text, "Out of memory"));
 }
 
 TEST_CASE("what did not happen is not told", "[report][tiers]") {
@@ -168,9 +168,9 @@ TEST_CASE("what did not happen is not told", "[report][tiers]") {
     const std::string text = tier_run_text("a.jsonl", run, {}, {});
 
     INFO(text);
-    CHECK(contains(text, "slowdown                       1.000"));
+    CHECK(has_text(text, "slowdown                       1.000"));
     for (const char* word : {"Reservations\n", "Links", "Forecast", "late", "for nothing", "nan"})
-        CHECK_FALSE(contains(text, word));
+        CHECK_FALSE(has_text(text, word));
 }
 
 TEST_CASE("refusals and deadlocks are told, the first in words", "[report][tiers]") {
@@ -181,8 +181,8 @@ TEST_CASE("refusals and deadlocks are told, the first in words", "[report][tiers
     const std::string text = tier_run_text("a.jsonl", run, program(), {});
 
     CHECK(
-        contains(text, "Out of memory: 7 allocations and kernels\n  kernel 3 needs 7.00 GiB?[2J"));
-    CHECK(contains(text, "Deadlocks among reservations: 2"));
+        has_text(text, "Out of memory: 7 allocations and kernels\n  kernel 3 needs 7.00 GiB?[2J"));
+    CHECK(has_text(text, "Deadlocks among reservations: 2"));
 }
 
 TEST_CASE("a comparison marks the best and the references, and names the bound",
@@ -191,16 +191,16 @@ TEST_CASE("a comparison marks the best and the references, and names the bound",
     const std::string markdown = tier_comparison_text(comparison(), Emphasis::markdown);
 
     INFO(plain << markdown);
-    CHECK(contains(plain, "a.jsonl on h200-node: 1,000 events, a peak of 10.0 GiB"));
-    CHECK(contains(plain,
+    CHECK(has_text(plain, "a.jsonl on h200-node: 1,000 events, a peak of 10.0 GiB"));
+    CHECK(has_text(plain,
                    "60 % = 6.00 GiB, at least 16.0 GiB must move; 2.00 GiB, too small: the "
                    "largest kernel needs 3.00 GiB"));
-    CHECK(contains(plain, "belady *"));
-    CHECK(contains(plain, "* knows the trace's future"));
-    CHECK(contains(plain, "with 60 %: gdsf is fastest"));
-    CHECK(contains(markdown, "**gdsf**"));
-    CHECK_FALSE(contains(markdown, "**belady"));
-    CHECK(contains(markdown, "- note: kernels are assumed"));
+    CHECK(has_text(plain, "belady *"));
+    CHECK(has_text(plain, "* knows the trace's future"));
+    CHECK(has_text(plain, "with 60 %: gdsf is fastest"));
+    CHECK(has_text(markdown, "**gdsf**"));
+    CHECK_FALSE(has_text(markdown, "**belady"));
+    CHECK(has_text(markdown, "- note: kernels are assumed"));
 }
 
 TEST_CASE("a timeline has a header, and a line for each span, by begin", "[report][tiers]") {
@@ -270,7 +270,7 @@ TEST_CASE("every key and kind of a timeline is in its document", "[report][tiers
     for (const nlohmann::json& object : timeline_of(run, {})) {
         for (const auto& [key, value] : object.items()) {
             INFO(key);
-            CHECK(contains(page, "`" + key + "`"));
+            CHECK(has_text(page, "`" + key + "`"));
         }
         if (object.contains("kind"))
             kinds.insert(object["kind"].get<std::string>());
@@ -278,16 +278,16 @@ TEST_CASE("every key and kind of a timeline is in its document", "[report][tiers
     CHECK(kinds ==
           std::set<std::string>{"kernel", "stall", "spill", "fetch", "move", "drop", "level"});
     for (const std::string& kind : kinds)
-        CHECK(contains(page, "\n| `" + kind + "` |"));
+        CHECK(has_text(page, "\n| `" + kind + "` |"));
 }
 
 TEST_CASE("a victim policy is shown with what it knows and its options", "[report][tiers]") {
     for (const VictimPolicyInfo& policy : all_victim_policies()) {
         const std::string text = victim_text(policy);
-        CHECK(contains(text, std::string(policy.name) + ": "));
-        CHECK(contains(text, "knows: "));
+        CHECK(has_text(text, std::string(policy.name) + ": "));
+        CHECK(has_text(text, "knows: "));
         for (const OptionInfo& option : policy.options)
-            CHECK(contains(text, "\n  " + std::string(option.name) + " ("));
-        CHECK(contains(victims_text(all_victim_policies()), std::string(policy.summary)));
+            CHECK(has_text(text, "\n  " + std::string(option.name) + " ("));
+        CHECK(has_text(victims_text(all_victim_policies()), std::string(policy.summary)));
     }
 }
