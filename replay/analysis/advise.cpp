@@ -213,6 +213,25 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
     advice.limit_text = record->limit_text();
 }
 
+// Reserved memory as recorded, summed over devices; 0 = nobody knows.
+Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
+    const ExplainedRecord* const record = trace.explained_record();
+    if (record == nullptr)
+        return summary.recorded_reserved.value;
+    if (record->devices.size() == 1)
+        return record->peak.reserved;
+    // Its sum is of what may be different moments.
+    TM_ASSIGN(const TraceSummary as_read, summarize(*record->record));
+    return as_read.recorded_reserved.value;
+}
+
+// Without one: as recorded. A card that somebody names has none but its end.
+std::optional<Bytes> limit_asked(const AdviseOptions& options) {
+    if (options.limit || options.memory == 0)
+        return options.limit;
+    return Bytes{0};
+}
+
 // Garbage collection acts only under a limit that the program has set itself. One that is inferred
 // may be the device's end instead, unless the program did collect.
 bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
@@ -243,7 +262,7 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     for (const TrialResult& result : results)
         lack.needed =
             lack.needed == 0 ? result.peak.reserved : std::min(lack.needed, result.peak.reserved);
-    const Bytes limit = base.limit.value_or(0);
+    const Bytes limit = advice.limit;
     const Bytes card = base.memory - base.overhead;
     lack.available = limit == 0 ? card : card == 0 ? limit : std::min(limit, card);
     const Bytes most = std::max(advice.peak_requested, lack.needed);
@@ -288,14 +307,10 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
     const TrialSetup base{.policy = policy,
                           .profile = &profile,
                           .memory = simulated_memory(advice.memory, profile, summary),
+                          .memory_assumed = advice.memory == 0,
                           .overhead = advice.overhead,
-                          .limit = advice.limit};
-    // Of several devices only the sum of what may be different moments is known.
-    if (const ExplainedRecord* const record = trace.explained_record();
-        record != nullptr && record->devices.size() == 1)
-        advice.recorded_peak = record->peak.reserved;
-    if (advice.recorded_peak == 0 && summary.has_recorded_reserved)
-        advice.recorded_peak = summary.recorded_reserved.value;
+                          .limit = limit_asked(options)};
+    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary));
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;

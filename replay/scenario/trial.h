@@ -33,6 +33,7 @@ struct TrialSetup {
     // Bytes of each simulated device: what the driver calls its total. 0 = as good as unlimited.
     // A policy that computes with the device's total (a fraction of it) wants the real figure.
     Bytes memory = 0;
+    bool memory_assumed = false;  // `memory` is only for such policies: nobody said or recorded it
     // Of `memory`, what others hold (the context, libraries, other processes), rounded up to the
     // device's granularity. Must be below `memory`, unless that is 0.
     Bytes overhead = 0;

@@ -20,8 +20,8 @@ Bytes granularity_of(const TrialSetup& setup) {
 const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup) {
     const ExplainedRecord* const record = trace.explained_record();
     const std::vector<TraceDevice>& devices = trace.info().devices;
-    const bool same_card =
-        setup.memory == 0 || (!devices.empty() && setup.memory == devices[0].total_memory);
+    const bool same_card = setup.memory == 0 || setup.memory_assumed ||
+                           (!devices.empty() && setup.memory == devices[0].total_memory);
     const bool other_run =
         setup.completions != nullptr || setup.trim_before || !setup.elsewhere.empty();
     if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
