@@ -244,11 +244,10 @@ Result<PeakPicture> look(const Trace& trace, const TrialSetup& setup, const Plac
             at_growth = machine.regions();
         if (places.fullest != kNotInTrace && event == places.fullest + 1)
             at_peak = machine.regions();
-        machine.set_event(event);
     };
     Observer* const observers[] = {&watcher};
     TM_ASSIGN(const ReplaySummary summary,
-              ReplayEngine(machine.lanes(), observers).run(info, *trace.cursor(), limits));
+              machine.run(info, *trace.cursor(), observers, std::move(limits)));
     if (places.fullest != kNotInTrace && places.fullest + 1 == summary.events)
         at_peak = machine.regions();  // the peak is the trace's last event
     PeakPicture picture = watcher.take();
@@ -265,10 +264,7 @@ Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup, Obser
     std::vector<Observer*> observers{&finder};
     if (also != nullptr)
         observers.push_back(also);
-    ReplayLimits limits;
-    if (machine.follows_events())
-        limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
-    TM_TRY(ReplayEngine(machine.lanes(), observers).run(trace.info(), *trace.cursor(), limits));
+    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
     return look(trace, setup, finder.places());
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/base/check.h"
+#include "core/policies/torch_settings.h"
 #include "replay/analysis/advise_peak.h"
 #include "replay/analysis/advise_sites.h"
 #include "replay/scenario/trial_machine.h"
@@ -39,10 +41,7 @@ Result<Refusals> refusals_of(const Trace& trace, const OutOfMemoryQuestion& ques
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, question.base));
     Refusals refusals(question.most);
     Observer* const observers[] = {&refusals};
-    ReplayLimits limits;
-    if (machine.follows_events())
-        limits.before_event = [&machine](std::uint64_t event) { machine.set_event(event); };
-    TM_TRY(ReplayEngine(machine.lanes(), observers).run(trace.info(), *trace.cursor(), limits));
+    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
     return refusals;
 }
 
@@ -117,6 +116,28 @@ class Remedies {
     OutOfMemoryCase& found_;
 };
 
+// What was requested and where, and what lay free then; no remedies.
+Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const Refusal> refusals,
+                                             const OutOfMemoryQuestion& question) {
+    std::vector<OutOfMemoryCase> cases;
+    std::vector<std::uint64_t> events;
+    for (const Refusal& refusal : refusals)
+        events.push_back(refusal.event);
+    if (events.empty())
+        return cases;
+    TM_ASSIGN(EventPlaces places, find_places(trace, events));
+    Sites sites(trace.info());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        OutOfMemoryCase& found = cases.emplace_back();
+        found.refusal = refusals[i];
+        found.place = std::move(places.places[i]);
+        TM_ASSIGN(const PeakPicture picture, find_moment(trace, question.base, events[i]));
+        found.gaps = gaps(picture, question.paged);
+        found.pins = pins(picture, question.paged, sites, question.top);
+    }
+    return cases;
+}
+
 }  // namespace
 
 std::string_view to_text(RemedyKind kind) {
@@ -127,27 +148,37 @@ std::string_view to_text(RemedyKind kind) {
     return kNames[index];
 }
 
+Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run) {
+    OutOfMemoryReport report;
+    if (run.refusals.empty() || run.scenario.scale != 1)
+        return report;
+    OutOfMemoryQuestion question;
+    TM_ASSIGN(question.base.policy, parse_policy(run.scenario.policy));
+    TM_ASSIGN(const CostProfile profile, load_profile(run.scenario.profile));
+    question.base.profile = &profile;
+    if (!run.as_recorded) {
+        question.base.memory = run.scenario.memory;
+        question.base.overhead = run.scenario.overhead;
+        question.base.limit = run.scenario.limit;
+    }
+    if (question.base.policy.policy->name == "torch") {
+        TM_ASSIGN(const policies::TorchSettings settings,
+                  policies::TorchSettings::from(question.base.policy.options));
+        question.paged = settings.expandable;
+    }
+    report.count = run.summary.refused + run.summary.refused_again;
+    TM_ASSIGN(report.cases, look_at(trace, std::span(run.refusals).first(1), question));
+    return report;
+}
+
 Result<OutOfMemoryReport> explain_out_of_memory(const Trace& trace,
                                                 const OutOfMemoryQuestion& question) {
     TM_ASSIGN(const Refusals refusals, refusals_of(trace, question));
     OutOfMemoryReport report;
     report.count = refusals.count();
-    std::vector<std::uint64_t> events;
-    for (const Refusal& refusal : refusals.list())
-        events.push_back(refusal.event);
-    if (events.empty())
-        return report;
-    TM_ASSIGN(EventPlaces places, find_places(trace, events));
-    Sites sites(trace.info());
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        OutOfMemoryCase& found = report.cases.emplace_back();
-        found.refusal = refusals.list()[i];
-        found.place = std::move(places.places[i]);
-        TM_ASSIGN(const PeakPicture picture, find_moment(trace, question.base, events[i]));
-        found.gaps = gaps(picture, question.paged);
-        found.pins = pins(picture, question.paged, sites, question.top);
+    TM_ASSIGN(report.cases, look_at(trace, refusals.list(), question));
+    for (OutOfMemoryCase& found : report.cases)
         TM_TRY(Remedies(trace, question, found).try_all());
-    }
     return report;
 }
 

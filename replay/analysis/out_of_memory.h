@@ -12,6 +12,7 @@
 
 #include "replay/analysis/advise_gaps.h"
 #include "replay/analysis/event_place.h"
+#include "replay/scenario/scenario.h"
 #include "replay/scenario/trial.h"
 #include "traces/model/trace.h"
 
@@ -62,5 +63,9 @@ struct OutOfMemoryQuestion {
 // Replays `base` once, and then some five times for each case. Errors: as run_trial.
 Result<OutOfMemoryReport> explain_out_of_memory(const Trace& trace,
                                                 const OutOfMemoryQuestion& question);
+
+// The first request that `run`, a simulated one of `trace`, had no memory for: as above, without
+// remedies. Empty where none was, or sizes were scaled. Errors: as run_trial.
+Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run);
 
 }  // namespace tidemark

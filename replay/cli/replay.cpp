@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/machines/machine_json.h"
+#include "replay/analysis/out_of_memory.h"
 #include "replay/analysis/spread.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
@@ -106,9 +107,13 @@ class Replay final : public Command {
                                                  context.provenance(), !dump_.ends_with(".json"))));
         if (!decisions_.empty() && !decisions.flush())
             return fail(ErrorCode::io, "cannot be written", decisions_);
-        context.print(json_ ? run_json(run, trace->info(), context.provenance())
+        OutOfMemoryReport failure;
+        if (until_fail_ && !machine_.is_real()) {
+            TM_ASSIGN(failure, explain_first(*trace, run));
+        }
+        context.print(json_ ? run_json(run, trace->info(), context.provenance(), failure)
                             : run_text(trace_name(path_), run, trace->info(),
-                                       draw(run.timeline, style(context.terminal()))));
+                                       draw(run.timeline, style(context.terminal())), failure));
         if (run.hazard_count > 0 || (run.touch && !run.touch->clean()))
             return ExitCode::no;
         const bool stopped = until_fail_ && run.summary.refused_again > 0;

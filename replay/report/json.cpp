@@ -9,6 +9,7 @@
 #include "replay/analysis/advise_memory.h"
 #include "replay/metrics/devices.h"
 #include "replay/report/json_values.h"
+#include "replay/report/out_of_memory_report.h"
 #include "replay/report/ranks_report.h"
 
 namespace tidemark {
@@ -286,8 +287,10 @@ std::string trace_json(const std::string& name, const Trace& trace, const TraceS
     return text_of(object);
 }
 
-std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance) {
+std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance,
+                     const OutOfMemoryReport& failure) {
     Json object = run_object(run);
+    object["out_of_memory_cases"] = out_of_memory_json(failure);
     object["touch"] = touch_of(run.touch);
     object["decisions"] = run.decisions ? Json(run.decisions->count) : Json();
     object["decisions_hash"] = run.decisions ? Json(hash_text(run.decisions->hash)) : Json();

@@ -8,6 +8,7 @@
 
 #include "core/allocator/allocator.h"
 #include "replay/analysis/compare.h"
+#include "replay/analysis/out_of_memory.h"
 #include "replay/analysis/trace_summary.h"
 #include "replay/record/verify.h"
 #include "replay/report/model.h"
@@ -19,7 +20,9 @@ namespace tidemark {
 
 std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
                        const Provenance& provenance);
-std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance);
+// `failure` tells more of a run that stopped where a request was out of memory.
+std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance,
+                     const OutOfMemoryReport& failure = {});
 std::string comparison_json(const Comparison& comparison, const Provenance& provenance);
 std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
                         const Provenance& provenance);

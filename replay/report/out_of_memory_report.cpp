@@ -33,10 +33,10 @@ Json ranges_of(const std::vector<PlaceRange>& ranges) {
 std::string request_text(const OutOfMemoryCase& found) {
     const Refusal& refusal = found.refusal;
     std::string text = fmt::format(
-        "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated\n",
+        "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated: {}\n",
         format_count(refusal.event), place_text(found.place), format_bytes(refusal.what.size),
         to_integer(refusal.what.stream), format_bytes(refusal.usage.reserved),
-        format_bytes(refusal.usage.allocated));
+        format_bytes(refusal.usage.allocated), to_text(refusal.why.cause));
     const std::size_t frames = std::min(found.place.stack.size(), kOutOfMemoryReportFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
         text += fmt::format("      {}\n", one_line(found.place.stack[i]));

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread_text.h"
 #include "replay/metrics/devices.h"
+#include "replay/report/out_of_memory_report.h"
 
 namespace tidemark {
 namespace {
@@ -104,7 +105,13 @@ constexpr std::array kTime{
     Line{"time stalled", "stall_ns"},
     Line{"length of the run", "makespan_ns"},
 };
-// Shown only where something happened: most programs have neither tiers nor reservations.
+// Shown only where something happened: most programs have no pools of their own, tiers or
+// reservations.
+constexpr std::array kPools{
+    Line{"reserved in private pools, peak", "private_reserved_peak_bytes"},
+    Line{"reserved in private pools at the end", "private_reserved_end_bytes"},
+    Line{"departures from the plan", "plan_departures"},
+};
 constexpr std::array kMovement{
     Line{"spilled to host or disk", "spilled_bytes"},
     Line{"fetched back", "fetched_bytes"},
@@ -131,6 +138,23 @@ std::string group(std::string_view title, std::span<const Line> lines, Figures& 
     return any ? fmt::format("\n{}\n{}", title, table.bare("  ")) : std::string();
 }
 
+std::string group_if_any(std::string_view title, std::span<const Line> lines, Figures& figures) {
+    bool any = false;
+    for (const Line& line : lines) {
+        const Measurement* figure = figures.find(line.name);
+        any = any || (figure != nullptr && figure->whole > 0);
+    }
+    return any ? group(title, lines, figures) : std::string();
+}
+
+// Where most of the peak was in use, if that wasn't when it was reached.
+std::string fullest_text(Figures& figures, const Measurement& reached) {
+    const Measurement* fullest = figures.find("peak_fullest_event");
+    if (fullest == nullptr || fullest->whole == reached.whole)
+        return {};
+    return fmt::format("; fullest at event {}", figure_text(*fullest));
+}
+
 // Reserved, allocated, active and requested: at the peak, on average and at the end.
 std::string memory_group(Figures& figures, std::size_t devices) {
     Table table({{"", Align::left}, {""}, {""}, {""}});
@@ -149,8 +173,9 @@ std::string memory_group(Figures& figures, std::size_t devices) {
         const Measurement* event = figures.find(fmt::format("peak_{}_event", kind));
         const Measurement* time = figures.find(fmt::format("peak_{}_time_ns", kind));
         if (event != nullptr && time != nullptr)
-            text += fmt::format("  {} peaked at event {}, {}\n", kind, figure_text(*event),
-                                figure_text(*time));
+            text += fmt::format("  {} peaked at event {}, {}{}\n", kind, figure_text(*event),
+                                figure_text(*time),
+                                kind == "reserved" ? fullest_text(figures, *event) : "");
     }
     return text;
 }
@@ -342,7 +367,7 @@ std::string card_text(Bytes memory, Bytes overhead) {
 }
 
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
-                     const std::string& picture) {
+                     const std::string& picture, const OutOfMemoryReport& failure) {
     const double seconds = static_cast<double>(run.summary.elapsed) / 1e9;
     std::string text = fmt::format("{} under {}: {} replayed in {}", printable(name),
                                    run.scenario.policy, format_counted(run.summary.events, "event"),
@@ -360,12 +385,8 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     text += group("Requests", kRequests, figures);
     text += group("Device", kTime, figures);
     text += calls_line(figures);
-    const bool moved = std::any_of(kMovement.begin(), kMovement.end(), [&](const Line& line) {
-        const Measurement* figure = figures.find(line.name);
-        return figure != nullptr && figure->whole > 0;
-    });
-    if (moved)
-        text += group("Tiers and reservations", kMovement, figures);
+    text += group_if_any("Private pools", kPools, figures);
+    text += group_if_any("Tiers and reservations", kMovement, figures);
     text += other_group(figures);
     if (run.peak_spread)
         text += fmt::format(
@@ -376,7 +397,8 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
             format_count(run.peak_spread->runs));
     if (!picture.empty())
         text += fmt::format("\n{}", picture);
-    text += refusals_text(run);
+    text += failure.cases.empty() ? refusals_text(run)
+                                  : report::out_of_memory_text(failure, run.limit_text);
     text += hazards_text(run);
     text += hardware_text(run);
     text += touch_text(run);

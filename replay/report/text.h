@@ -8,6 +8,7 @@
 
 #include "core/allocator/allocator.h"
 #include "replay/analysis/compare.h"
+#include "replay/analysis/out_of_memory.h"
 #include "replay/analysis/trace_summary.h"
 #include "replay/record/verify.h"
 #include "replay/report/model.h"
@@ -37,7 +38,7 @@ std::string trace_text(const std::string& name, const TraceInfo& info, const Tra
 
 // `replay`: all measurements in groups, then `picture`, refusals, hazards and warnings.
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
-                     const std::string& picture);
+                     const std::string& picture, const OutOfMemoryReport& failure = {});
 
 // `compare`: a table for each trace, the totals over several, and what it means.
 std::string comparison_text(const Comparison& comparison, Emphasis emphasis);

@@ -197,6 +197,12 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
             fmt::format("{} waited for other streams: each completes as many events after its "
                         "request as it did when recorded",
                         format_counted(run.summary.retired, "free")));
+    if (info.begins_inside)
+        run.warnings.emplace_back(
+            run.measurement("peak_reserved_time_ns").whole == 0
+                ? "reserved memory is at its peak where the recording begins: the program may have "
+                  "reserved more before, which is not known"
+                : "the recording begins in the middle of the run: an earlier peak is not in it");
     run.device_name = machine.device_name();
     if (!parts.device.real)
         run.scenario.memory = simulated_memory(

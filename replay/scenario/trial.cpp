@@ -171,11 +171,10 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,
                         .progress = {}};
-    if (machine.follows_events() || setup.time_flushes || setup.trim_before)
+    if (setup.time_flushes || setup.trim_before)
         limits.before_event = [&](std::uint64_t event) {
             if (setup.time_flushes)
                 meter.look();
-            machine.set_event(event);
             if (event == setup.trim_before)
                 machine.empty_caches();
         };
@@ -187,7 +186,7 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     if (!setup.elsewhere.empty())
         cursor = std::make_unique<ThinnedCursor>(std::move(cursor), setup.elsewhere);
     TM_ASSIGN(const ReplaySummary summary,
-              ReplayEngine(machine.lanes(), observers).run(info, *cursor, limits));
+              machine.run(info, *cursor, observers, std::move(limits)));
     TrialResult result;
     peaks.tell(result);
     tell_lanes(result, machine.lanes());

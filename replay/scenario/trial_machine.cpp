@@ -95,6 +95,17 @@ Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& s
     return machine;
 }
 
+Result<ReplaySummary> TrialMachine::run(const TraceInfo& info, TraceCursor& cursor,
+                                        std::span<Observer* const> observers, ReplayLimits limits) {
+    if (follows_)
+        limits.before_event = [this, asked = std::move(limits.before_event)](std::uint64_t event) {
+            if (asked)
+                asked(event);
+            set_event(event);
+        };
+    return ReplayEngine(lanes_, observers).run(info, cursor, limits);
+}
+
 void TrialMachine::set_event(std::uint64_t event) {
     for (const Place& place : places_)
         if (place.recorded != nullptr)

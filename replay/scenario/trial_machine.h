@@ -27,10 +27,10 @@ class TrialMachine {
 
     std::span<const Lane> lanes() const { return lanes_; }
 
-    // Must it be told of each event, before the engine gives it to the allocators?
-    bool follows_events() const { return follows_; }
-
-    void set_event(std::uint64_t event);
+    // Replays what `cursor` gives of the trace, once. `limits.before_event` is called before the
+    // allocators are told of an event. Errors: those of the cursor.
+    Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
+                              std::span<Observer* const> observers, ReplayLimits limits = {});
 
     // Every allocator gives back what it can.
     void empty_caches();
@@ -50,7 +50,10 @@ class TrialMachine {
     static Result<Place> recorded(const TrialSetup& setup, const ExplainedRecord& record,
                                   std::size_t number);
 
-    bool follows_ = false;
+    // Before the engine gives that event to the allocators.
+    void set_event(std::uint64_t event);
+
+    bool follows_ = false;  // the record, event by event
     std::vector<Place> places_;
     std::vector<Lane> lanes_;
 };

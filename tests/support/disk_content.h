@@ -11,6 +11,9 @@
 
 namespace tidemark::support {
 
+constexpr BufferId kOne{1};
+constexpr BufferId kTwo{2};
+
 // The same bytes for the same seed. O(size).
 std::vector<std::byte> content_of(std::uint64_t seed, Bytes size);
 

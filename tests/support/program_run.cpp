@@ -13,7 +13,7 @@
 namespace tidemark::support {
 namespace {
 
-auto tie(const Outcome& one) {
+auto tie(const StepOutcome& one) {
     return std::tie(one.address, one.size, one.refusal, one.usage.reserved, one.usage.allocated,
                     one.usage.active, one.usage.mapped, one.time, one.device_calls);
 }
@@ -39,7 +39,7 @@ Allocation touchable(const Allocation& allocation, Bytes requested) {
 
 }  // namespace
 
-bool operator==(const Outcome& a, const Outcome& b) {
+bool operator==(const StepOutcome& a, const StepOutcome& b) {
     return tie(a) == tie(b);
 }
 
@@ -85,7 +85,7 @@ std::string ProgramRun::run(const Program& program, std::size_t begin, std::size
         outcomes_.emplace_back();
         take(program[i]);
         look();
-        Outcome& outcome = outcomes_.back();
+        StepOutcome& outcome = outcomes_.back();
         outcome.usage = allocator_->usage();
         outcome.time = sim_->now();
         outcome.device_calls = sim_->counters().total_calls();

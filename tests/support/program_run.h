@@ -19,7 +19,7 @@
 namespace tidemark::support {
 
 // What the program could see of one step, and what the device was charged for it.
-struct Outcome {
+struct StepOutcome {
     Address address = Address::null;
     Bytes size = 0;
     OutOfMemory::Cause refusal{};
@@ -27,7 +27,7 @@ struct Outcome {
     Nanoseconds time = 0;
     std::uint64_t device_calls = 0;
 
-    friend bool operator==(const Outcome& a, const Outcome& b);
+    friend bool operator==(const StepOutcome& a, const StepOutcome& b);
 };
 
 struct RunSetup {
@@ -57,7 +57,7 @@ class ProgramRun {
     // A run in the same state that goes its own way; null if the policy cannot. Only unchecked.
     std::unique_ptr<ProgramRun> clone() const;
 
-    const std::vector<Outcome>& outcomes() const { return outcomes_; }
+    const std::vector<StepOutcome>& outcomes() const { return outcomes_; }
 
     Allocator& allocator() { return *allocator_; }
 
@@ -92,7 +92,7 @@ class ProgramRun {
     std::unique_ptr<Allocator> allocator_;
     std::vector<Live> live_;
     std::vector<Region> regions_;  // as they were after the last step
-    std::vector<Outcome> outcomes_;
+    std::vector<StepOutcome> outcomes_;
     std::string complaint_;
 };
 

@@ -27,7 +27,7 @@ SmallHistory& SmallHistory::at(Nanoseconds time) {
     return *this;
 }
 
-SmallHistory& SmallHistory::allocate(std::uint64_t id, Bytes size, const Place& place) {
+SmallHistory& SmallHistory::allocate(std::uint64_t id, Bytes size, const Placed& place) {
     Site site{StreamId{place.stream}, PoolId{place.pool}, 0, 0, place.device, 0};
     if (!place.tag.empty())
         site.tag = builder_->strings().intern(place.tag);

@@ -15,7 +15,7 @@
 namespace tidemark::support {
 
 // Where and by whom a block is allocated; the names are put into the history's tables.
-struct Place {
+struct Placed {
     std::uint64_t address = 0;  // 0: behind everything that was placed so
     std::uint32_t stream = 0;
     std::uint32_t pool = 0;
@@ -34,7 +34,7 @@ class SmallHistory {
     SmallHistory();
 
     SmallHistory& at(Nanoseconds time);  // of the next step; no event
-    SmallHistory& allocate(std::uint64_t id, Bytes size, const Place& place = {});
+    SmallHistory& allocate(std::uint64_t id, Bytes size, const Placed& place = {});
     SmallHistory& free(std::uint64_t id);
     SmallHistory& retire(std::uint64_t id);  // let go, awaited until finish
     SmallHistory& finish(std::uint64_t id);

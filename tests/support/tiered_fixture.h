@@ -11,13 +11,9 @@
 #include "core/tiers/memory_space.h"
 #include "core/tiers/tiered_store.h"
 #include "tests/support/manual_transfers.h"
+#include "tests/support/spaces.h"
 
 namespace tidemark::support {
-
-constexpr SpaceId kGpu{Tier::gpu, 0};
-constexpr SpaceId kGpu1{Tier::gpu, 1};
-constexpr SpaceId kHost{Tier::host, 0};
-constexpr SpaceId kDisk{Tier::disk, 0};
 
 struct TieredSizes {
     Bytes gpu = 1000;

@@ -3,14 +3,13 @@
 #include <thread>
 
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
 using cuda::CUresult;
-
-constexpr StreamId kStream{1};
 
 // A stream of the program's own, on the device's context.
 class OwnStream {

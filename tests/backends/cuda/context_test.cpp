@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
-
-constexpr StreamId kStream{1};
 
 cuda::CUcontext current(const CudaDriver& driver) {
     cuda::CUcontext found = nullptr;

@@ -6,17 +6,12 @@
 
 #include "tests/backends/cuda/contract.h"
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark::support {
 namespace {
 
-constexpr StreamId kStream{1};
 constexpr std::uint32_t kPattern = 0xc0ffee42;
-
-DeviceStatus status(const auto& result) {
-    REQUIRE(!result);
-    return result.error().status;
-}
 
 // Reads a device's bytes through pinned memory.
 std::vector<std::uint8_t> read_back(CudaDevice& device, Address from, Bytes size) {
@@ -32,8 +27,8 @@ std::vector<std::uint8_t> read_back(CudaDevice& device, Address from, Bytes size
 }  // namespace
 
 void check_plain_memory(CudaDevice& device) {
-    CHECK(status(device.malloc(0)) == DeviceStatus::invalid_value);
-    CHECK(status(device.free(Address::null)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.malloc(0)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.free(Address::null)) == DeviceStatus::invalid_value);
 
     const Address address = must(device, device.malloc(3_MiB));
 
@@ -42,15 +37,15 @@ void check_plain_memory(CudaDevice& device) {
     CHECK(whole == Range{address, 3_MiB});
     CHECK(device.memory().free < device.memory().total);
     const auto too_large = device.malloc(Bytes{1} << 46);
-    CHECK(status(too_large) == DeviceStatus::out_of_memory);
+    CHECK(status_of(too_large) == DeviceStatus::out_of_memory);
     CHECK(too_large.error().native_code == 2);
     must(device, device.free(address));
-    CHECK(status(device.free(address)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.free(address)) == DeviceStatus::invalid_value);
 }
 
 void check_stream_ordered_memory(CudaDevice& device) {
     REQUIRE(device.has(Feature::async_pool));
-    CHECK(status(device.malloc_async(0, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.malloc_async(0, kStream)) == DeviceStatus::invalid_value);
     must(device, device.set_pool_threshold(1_GiB));
     const Address address = must(device, device.malloc_async(4_MiB, kStream));
     must(device, device.write_pattern(address, kPattern, 4_MiB, kStream));
@@ -94,7 +89,7 @@ void check_virtual_memory(CudaDevice& device) {
     CHECK(must(device, device.check_pattern(range.begin, kPattern, page, kStream)) == 0);
     must(device, device.unmap({range.begin, 3 * page}));
     must(device, device.unreserve(range));
-    CHECK(status(device.reserve(Bytes{1} << 58)) == DeviceStatus::address_space);
+    CHECK(status_of(device.reserve(Bytes{1} << 58)) == DeviceStatus::address_space);
 }
 
 void check_mapping_all_or_nothing(CudaDevice& device) {
@@ -103,7 +98,7 @@ void check_mapping_all_or_nothing(CudaDevice& device) {
     const PhysicalId real = must(device, device.create({}, page));
     const PhysicalId bad[] = {real, real, PhysicalId{999}};
 
-    CHECK(status(device.map_each({range.begin, 3 * page}, bad)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.map_each({range.begin, 3 * page}, bad)) == DeviceStatus::invalid_value);
 
     // Nothing is mapped: the same place can be mapped, and then given back.
     must(device, device.map({range.begin, page}, real));
@@ -111,7 +106,7 @@ void check_mapping_all_or_nothing(CudaDevice& device) {
     must(device, device.release(real));
     must(device, device.unreserve(range));
     const PhysicalId none[] = {real};
-    CHECK(status(device.map_each({range.begin, page + 1}, {none, 0})) ==
+    CHECK(status_of(device.map_each({range.begin, page + 1}, {none, 0})) ==
           DeviceStatus::invalid_value);
 }
 
@@ -134,8 +129,8 @@ void check_shared_handles(CudaDevice& device) {
     must(device, device.release(made));
     must(device, device.release(imported));
     must(device, device.unreserve(range));
-    CHECK(status(device.export_memory(made)) == DeviceStatus::invalid_value);
-    CHECK(status(device.import_memory(-1, page)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.export_memory(made)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.import_memory(-1, page)) == DeviceStatus::invalid_value);
 }
 
 void check_host_memory(CudaDevice& device) {
@@ -145,16 +140,16 @@ void check_host_memory(CudaDevice& device) {
     must(device, device.copy(memory, pinned, 1_MiB, kStream));
     CHECK(must(device, device.check_pattern(memory, 0x5a5a5a5a, 1_MiB, kStream)) == 0);
     must(device, device.host_free(pinned));
-    CHECK(status(device.host_free(pinned)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.host_free(pinned)) == DeviceStatus::invalid_value);
 
     std::vector<std::uint8_t> own(64_KiB, 0x11);
     const Address begin{reinterpret_cast<std::uintptr_t>(own.data())};
     must(device, device.host_register({begin, own.size()}));
-    CHECK(status(device.host_register({begin, own.size()})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.host_register({begin, own.size()})) == DeviceStatus::invalid_value);
     must(device, device.copy(memory, begin, own.size(), kStream));
     CHECK(must(device, device.check_pattern(memory, 0x11111111, own.size(), kStream)) == 0);
     must(device, device.host_unregister(begin));
-    CHECK(status(device.host_unregister(begin)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.host_unregister(begin)) == DeviceStatus::invalid_value);
     must(device, device.free(memory));
 }
 
@@ -218,8 +213,8 @@ void check_patterns(CudaDevice& device) {
             CHECK(must(device, device.check_pattern(memory + start, kPattern, size, kStream)) == 1);
         }
     }
-    CHECK(status(device.write_pattern(memory + 2, 1, 4, kStream)) == DeviceStatus::invalid_value);
-    CHECK(status(device.check_pattern(memory + 1, 1, 4, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.write_pattern(memory + 2, 1, 4, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.check_pattern(memory + 1, 1, 4, kStream)) == DeviceStatus::invalid_value);
     must(device, device.free(memory));
 }
 
@@ -234,16 +229,16 @@ void check_plain_handles(CudaDevice& device) {
 void check_stale_ids(CudaDevice& device) {
     const PhysicalId handle = must(device, device.create({}, device.granularity()));
     must(device, device.release(handle));
-    CHECK(status(device.release(handle)) == DeviceStatus::invalid_value);
-    CHECK(status(device.release(PhysicalId{12345})) == DeviceStatus::invalid_value);
-    CHECK(status(device.launch(GraphId{77}, kStream)) == DeviceStatus::invalid_value);
-    CHECK(status(device.destroy_graph(GraphId{77})) == DeviceStatus::invalid_value);
-    CHECK(status(device.complete(EventId{0})) == DeviceStatus::invalid_value);
-    CHECK(status(device.complete(EventId{~0ULL})) == DeviceStatus::invalid_value);
-    CHECK(status(device.wait(kStream, EventId{5ULL << 40})) == DeviceStatus::invalid_value);
-    CHECK(status(device.record(StreamId{CudaDevice::kFirstAdopted + 9})) ==
+    CHECK(status_of(device.release(handle)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.release(PhysicalId{12345})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.launch(GraphId{77}, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.destroy_graph(GraphId{77})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.complete(EventId{0})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.complete(EventId{~0ULL})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.wait(kStream, EventId{5ULL << 40})) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.record(StreamId{CudaDevice::kFirstAdopted + 9})) ==
           DeviceStatus::invalid_value);
-    CHECK(status(device.create({Location::Kind::disk, 0}, 2_MiB)) == DeviceStatus::not_supported);
+    CHECK(status_of(device.create({Location::Kind::disk, 0}, 2_MiB)) == DeviceStatus::not_supported);
 }
 
 void check_peers(CudaDevice& device, CudaDevice& other) {
@@ -269,7 +264,7 @@ void check_peers(CudaDevice& device, CudaDevice& other) {
     must(device, device.copy_peer(target, there, range.begin, page, kStream));
     must(device, device.synchronize(kStream));
     CHECK(must(other, other.check_pattern(target, 7, page, kStream)) == 0);
-    CHECK(status(device.set_access_for(here, range, true)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.set_access_for(here, range, true)) == DeviceStatus::invalid_value);
     CHECK(!device.set_access_for({Location::Kind::device, 99}, range, true));
     CHECK(!device.copy_peer(target, {Location::Kind::device, 99}, range.begin, page, kStream));
     must(other, other.free(target));

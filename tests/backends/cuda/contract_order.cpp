@@ -1,20 +1,9 @@
 // The contract's part on streams, points, captures and counters.
 #include "tests/backends/cuda/contract.h"
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark::support {
-namespace {
-
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
-
-DeviceStatus status(const auto& result) {
-    REQUIRE(!result);
-    return result.error().status;
-}
-
-}  // namespace
-
 void check_points(CudaDevice& device) {
     const EventId first = must(device, device.record(kStream));
     const EventId second = must(device, device.record(kStream));
@@ -51,13 +40,13 @@ void check_capture(CudaDevice& device) {
     must(device, device.write_pattern(memory, 0xabcd0123, 64_KiB, kStream));
     const EventId inside = must(device, device.record(kStream));
     const auto forbidden = {
-        status(device.complete(before)),
-        status(device.complete(inside)),
-        status(device.synchronize(kStream)),
-        status(device.synchronize_device()),
-        status(device.free(memory)),
-        status(device.trim_pool(0)),
-        status(device.check_pattern(memory, 0, 4, kOther)),
+        status_of(device.complete(before)),
+        status_of(device.complete(inside)),
+        status_of(device.synchronize(kStream)),
+        status_of(device.synchronize_device()),
+        status_of(device.free(memory)),
+        status_of(device.trim_pool(0)),
+        status_of(device.check_pattern(memory, 0, 4, kOther)),
     };
     for (const DeviceStatus refusal : forbidden)
         CHECK(refusal == DeviceStatus::not_permitted);
@@ -77,7 +66,7 @@ void check_capture(CudaDevice& device) {
     }
     must(device, device.launch(graph, kStream));
     must(device, device.destroy_graph(graph));  // its launch may still run
-    CHECK(status(device.launch(graph, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.launch(graph, kStream)) == DeviceStatus::invalid_value);
     must(device, device.free(more));
     must(device, device.free(memory));
 }
@@ -93,7 +82,7 @@ void check_capture_of_two_streams(CudaDevice& device) {
     must(device, device.wait(kOther, fork));
     must(device, device.write_pattern(memory, 11, 1_KiB, kStream));
     must(device, device.write_pattern(memory + 1_KiB, 22, 1_KiB, kOther));
-    CHECK(status(device.wait(kStream, outside)) == DeviceStatus::not_permitted);
+    CHECK(status_of(device.wait(kStream, outside)) == DeviceStatus::not_permitted);
     const EventId join = must(device, device.record(kOther));
     must(device, device.wait(kStream, join));
     const GraphId graph = must(device, device.end_capture(kStream));
@@ -111,7 +100,7 @@ void check_capture_of_two_streams(CudaDevice& device) {
 }
 
 void check_failed_capture(CudaDevice& device) {
-    CHECK(status(device.begin_capture(StreamId::default_stream)) == DeviceStatus::not_permitted);
+    CHECK(status_of(device.begin_capture(StreamId::default_stream)) == DeviceStatus::not_permitted);
     CHECK_FALSE(device.capturing());
     CHECK(!device.end_capture(kStream));
 
@@ -120,7 +109,7 @@ void check_failed_capture(CudaDevice& device) {
     must(device, device.wait(kOther, fork));
     const Address memory = must(device, device.malloc(4));
     must(device, device.fill(memory, 1, 4, kOther));  // never joined
-    CHECK(status(device.end_capture(kStream)) == DeviceStatus::not_permitted);
+    CHECK(status_of(device.end_capture(kStream)) == DeviceStatus::not_permitted);
 
     CHECK_FALSE(device.capturing());
     must(device, device.record(kOther));

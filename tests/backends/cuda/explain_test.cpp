@@ -2,13 +2,12 @@
 #include <algorithm>
 
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
-
-constexpr StreamId kStream{1};
 
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;

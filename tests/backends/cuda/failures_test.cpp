@@ -8,14 +8,12 @@
 
 #include "backends/cuda/errors.h"
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
-
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
 
 // A program of all groups that goes on after errors, as far as it can, and gives back all it got.
 class Program {

@@ -16,6 +16,7 @@ namespace {
 
 using fake::Config;
 using fake::FakeDriver;
+using fake::word_at;
 
 CUmemAllocationProp device_memory(bool shareable = false, int device = 0) {
     CUmemAllocationProp wanted;
@@ -45,12 +46,6 @@ CUmemHandle create(const FakeDriver& fake, std::size_t size, bool shareable = fa
     CUmemHandle handle = 0;
     REQUIRE(fake->cuMemCreate(&handle, size, &wanted, 0) == CUresult::success);
     return handle;
-}
-
-std::uint32_t word_at(const FakeDriver& fake, CUdeviceptr address) {
-    std::uint32_t word = 0;
-    REQUIRE(fake.control.peek(address, &word, sizeof word));
-    return word;
 }
 
 }  // namespace

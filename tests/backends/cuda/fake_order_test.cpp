@@ -15,6 +15,7 @@ namespace {
 using fake::Config;
 using fake::Failure;
 using fake::FakeDriver;
+using fake::word_at;
 
 CUstream make_stream(const FakeDriver& fake) {
     CUstream stream = nullptr;
@@ -32,12 +33,6 @@ CUdeviceptr allocate(const FakeDriver& fake, std::size_t size) {
     CUdeviceptr address = 0;
     REQUIRE(fake->cuMemAlloc_v2(&address, size) == CUresult::success);
     return address;
-}
-
-std::uint32_t word_at(const FakeDriver& fake, CUdeviceptr address) {
-    std::uint32_t word = 0;
-    REQUIRE(fake.control.peek(address, &word, sizeof word));
-    return word;
 }
 
 }  // namespace

@@ -6,14 +6,12 @@
 
 #include "backends/cuda/cuda_stream.h"
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
-
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
 
 // Holds a stream of the real driver until it is let go; lets go at the latest at its end.
 class Held {

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
 
-constexpr StreamId kStream{1};
 constexpr std::uint32_t kFromParent = 0x70a7e001;
 constexpr std::uint32_t kFromChild = 0xc41d0002;
 constexpr const char* kHandle = "TIDEMARK_TEST_HANDLE";          // bytes, in letters a to p

@@ -1,13 +1,12 @@
 // What the CUDA device adds to the driver, and how fast contents are checked: figures on the real
 // driver, with bounds wide enough for any machine.
 #include "tests/backends/cuda/machines.h"
+#include "tests/support/device.h"
 
 namespace tidemark {
 namespace {
 
 using namespace support;
-
-constexpr StreamId kStream{1};
 
 TEST_CASE("contents are checked at the speed of memory", "[cuda][gpu]") {
     if (!real_driver())

@@ -3,14 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/device.h"
+
 using namespace tidemark;
-
-namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-
-}  // namespace
+using support::kA;
+using support::kB;
 
 TEST_CASE("time is the recorded time plus what was spent") {
     VirtualClock clock;

@@ -5,20 +5,15 @@
 
 #include "backends/sim/sim_device.h"
 #include "core/base/random.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::kB;
+using support::kC;
+using support::status_of;
 
 namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-constexpr StreamId kC{3};
-
-template <class Outcome>
-DeviceStatus status_of(const Outcome& result) {
-    REQUIRE_FALSE(result.has_value());
-    return result.error().status;
-}
 
 SimConfig backed(Bytes capacity = 1_GiB) {
     return {.capacity = capacity, .backed = true};

@@ -12,7 +12,7 @@ using namespace tidemark;
 
 namespace {
 
-constexpr Address kBegin{0x302000000};
+constexpr Address kMemoryBegin{0x302000000};
 
 Bytes random_size(Random& random, unsigned bits) {
     return align_up(1 + random.below(Bytes{1} << (1 + random.below(bits))), PlainMemory::kUnit);
@@ -21,13 +21,13 @@ Bytes random_size(Random& random, unsigned bits) {
 }  // namespace
 
 TEST_CASE("the first address is where the memory begins") {
-    PlainMemory memory(kBegin, 1_GiB);
-    CHECK(memory.take(512) == kBegin);
-    CHECK(memory.take(512) == kBegin + 512);
+    PlainMemory memory(kMemoryBegin, 1_GiB);
+    CHECK(memory.take(512) == kMemoryBegin);
+    CHECK(memory.take(512) == kMemoryBegin + 512);
 }
 
 TEST_CASE("addresses are aligned to the size up to 2 MiB, and larger ones to 2 MiB") {
-    PlainMemory memory(kBegin, 8_GiB);
+    PlainMemory memory(kMemoryBegin, 8_GiB);
     for (const Bytes size : {512_KiB, 1_MiB + 512, 2_MiB, 3_MiB, 100_MiB, 4_GiB}) {
         memory.take(size);
         const Address second = memory.take(size);
@@ -36,7 +36,7 @@ TEST_CASE("addresses are aligned to the size up to 2 MiB, and larger ones to 2 M
 }
 
 TEST_CASE("what was given back last is taken first") {
-    PlainMemory memory(kBegin, 1_GiB);
+    PlainMemory memory(kMemoryBegin, 1_GiB);
     const Address a = memory.take(1024);
     const Address b = memory.take(1024);
     CHECK(memory.give(a) == 1024);
@@ -46,7 +46,7 @@ TEST_CASE("what was given back last is taken first") {
 }
 
 TEST_CASE("only live beginnings can be given back, once") {
-    PlainMemory memory(kBegin, 1_GiB);
+    PlainMemory memory(kMemoryBegin, 1_GiB);
     const Address a = memory.take(1536);
     CHECK(memory.give(a + 512) == 0);
     CHECK(memory.give(a + 2048) == 0);
@@ -58,7 +58,7 @@ TEST_CASE("only live beginnings can be given back, once") {
 }
 
 TEST_CASE("what lives around an address is found, up to its last byte") {
-    PlainMemory memory(kBegin, 1_GiB);
+    PlainMemory memory(kMemoryBegin, 1_GiB);
     const Address a = memory.take(1536);
     const Range range{a, 1536};
     CHECK(memory.find(a) == range);
@@ -71,7 +71,7 @@ TEST_CASE("what lives around an address is found, up to its last byte") {
 
 TEST_CASE("live ranges never overlap and stay within the span") {
     const Bytes capacity = GENERATE(as<Bytes>{}, 512, 513, 1_MiB, 1_MiB + 1, 3_GiB, Bytes{1} << 46);
-    PlainMemory memory(kBegin, capacity);
+    PlainMemory memory(kMemoryBegin, capacity);
     Random random(capacity);
     std::vector<Range> live;
     Bytes used = 0;

@@ -6,19 +6,14 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::kB;
+using support::status_of;
 
 namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-
-template <class Outcome>
-DeviceStatus status_of(const Outcome& result) {
-    REQUIRE_FALSE(result.has_value());
-    return result.error().status;
-}
 
 const CostProfile& h200() {
     static const CostProfile profile = load_profile("h200").value();

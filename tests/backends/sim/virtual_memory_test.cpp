@@ -5,19 +5,15 @@
 #include <catch2/catch.hpp>
 
 #include "backends/sim/sim_device.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::status_of;
 
 namespace {
 
 constexpr Location kHere{};
-constexpr StreamId kA{1};
-
-template <class Outcome>
-DeviceStatus status_of(const Outcome& result) {
-    REQUIRE_FALSE(result.has_value());
-    return result.error().status;
-}
 
 Range part(Range range, Bytes offset, Bytes size) {
     return {range.begin + offset, size};

@@ -9,13 +9,13 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
 #include "core/base/random.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::kB;
 
 namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
 
 enum class Fault {
     none,

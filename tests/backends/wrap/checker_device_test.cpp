@@ -4,17 +4,17 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
 #include "backends/wrap/faulty.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::kB;
 
 namespace {
 
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-
 // A checked device, and grants that a test makes up.
-struct Scene {
-    explicit Scene(std::size_t most_past = 1000) : checker(most_past) {}
+struct DeviceScene {
+    explicit DeviceScene(std::size_t most_past = 1000) : checker(most_past) {}
 
     SimDevice sim{SimConfig{.capacity = 1_GiB}};
     FaultyDevice faulty{sim, FaultPlan{}};
@@ -57,7 +57,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a grant in a reservation must be mapped, all of it, with access") {
-    Scene scene;
+    DeviceScene scene;
     const Range range = scene.mapped_page();
     scene.grant(1, {range.begin, 2_MiB});
     CHECK(scene.checker.count() == 0);
@@ -75,7 +75,7 @@ TEST_CASE("a grant in a reservation must be mapped, all of it, with access") {
 }
 
 TEST_CASE("a grant may not reach from one allocation of the device into the next") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(512).value();
     REQUIRE(scene.device.malloc(512).value() == a + 512);
     scene.grant(1, {a, 1024});
@@ -83,7 +83,7 @@ TEST_CASE("a grant may not reach from one allocation of the device into the next
 }
 
 TEST_CASE("two mappings of one handle share their bytes: granting both is an overlap") {
-    Scene scene;
+    DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
     REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
@@ -96,7 +96,7 @@ TEST_CASE("two mappings of one handle share their bytes: granting both is an ove
 }
 
 TEST_CASE("reuse through another mapping is still reuse") {
-    Scene scene;
+    DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
     REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
@@ -107,7 +107,7 @@ TEST_CASE("reuse through another mapping is still reuse") {
 }
 
 TEST_CASE("unmapping one of two mappings concerns only what was used through it") {
-    Scene scene;
+    DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
     REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
@@ -122,7 +122,7 @@ TEST_CASE("unmapping one of two mappings concerns only what was used through it"
 }
 
 TEST_CASE("unmapping under a live allocation is found, also from its middle") {
-    Scene scene;
+    DeviceScene scene;
     const Range range = scene.mapped_page();
     const PhysicalId page = scene.device.create({}, 2_MiB).value();
     REQUIRE(scene.device.map({range.begin + 2_MiB, 2_MiB}, page));
@@ -135,7 +135,7 @@ TEST_CASE("unmapping under a live allocation is found, also from its middle") {
 }
 
 TEST_CASE("unmapping is fine when the host has seen the work end, not when only a stream will") {
-    Scene scene;
+    DeviceScene scene;
     const Range range = scene.mapped_page();
     scene.drop(2, scene.grant(1, {range.begin, 512}, kA));
     REQUIRE(scene.device.wait(kB, scene.device.record(kA).value()));
@@ -152,7 +152,7 @@ TEST_CASE("unmapping is fine when the host has seen the work end, not when only 
 }
 
 TEST_CASE("unreserving with a mapping inside is found") {
-    Scene scene;
+    DeviceScene scene;
     scene.checker.set_event(5);
     const Range range = scene.mapped_page();
     scene.checker.set_event(6);
@@ -161,7 +161,7 @@ TEST_CASE("unreserving with a mapping inside is found") {
 }
 
 TEST_CASE("giving back twice is told from giving back the unknown, for every kind of memory") {
-    Scene scene;
+    DeviceScene scene;
     const Address plain = scene.device.malloc(512).value();
     const Address pool = scene.device.malloc_async(512, kA).value();
     const Address host = scene.device.host_malloc(512).value();
@@ -196,7 +196,7 @@ TEST_CASE("giving back twice is told from giving back the unknown, for every kin
 }
 
 TEST_CASE("an address that is given out anew can be given back anew") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(512).value();
     REQUIRE(scene.device.free(a));
     REQUIRE(scene.device.malloc(512).value() == a);
@@ -205,7 +205,7 @@ TEST_CASE("an address that is given out anew can be given back anew") {
 }
 
 TEST_CASE("freeing live memory by the wrong call is no double free, though it was freed before") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(512).value();
     REQUIRE(scene.device.free(a));
     REQUIRE(scene.device.malloc(512).value() == a);
@@ -215,7 +215,7 @@ TEST_CASE("freeing live memory by the wrong call is no double free, though it wa
 }
 
 TEST_CASE("a call that fails for another reason is nobody's hazard") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(512).value();
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
@@ -236,7 +236,7 @@ TEST_CASE("a call that fails for another reason is nobody's hazard") {
 }
 
 TEST_CASE("a failed free does not count as waiting for the device") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(1024).value();
     scene.drop(2, scene.grant(1, {a, 512}, kA));
     CHECK_FALSE(scene.device.free(a + 512));
@@ -246,7 +246,7 @@ TEST_CASE("a failed free does not count as waiting for the device") {
 }
 
 TEST_CASE("everything still held at the end is a leak, with the event that took it") {
-    Scene scene;
+    DeviceScene scene;
     scene.checker.set_event(1);
     REQUIRE(scene.device.malloc(512));
     scene.checker.set_event(2);
@@ -268,7 +268,7 @@ TEST_CASE("everything still held at the end is a leak, with the event that took 
 }
 
 TEST_CASE("a mapping outlives its released handle, and is the only leak then") {
-    Scene scene;
+    DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
     REQUIRE(scene.device.release(page));
@@ -279,7 +279,7 @@ TEST_CASE("a mapping outlives its released handle, and is the only leak then") {
 }
 
 TEST_CASE("stream-ordered memory belongs to its stream first") {
-    Scene scene;
+    DeviceScene scene;
     scene.checker.set_event(1);
     const Address a = scene.device.malloc_async(4096, kA).value();
     SECTION("granted to that stream") {
@@ -298,7 +298,7 @@ TEST_CASE("stream-ordered memory belongs to its stream first") {
 }
 
 TEST_CASE("free_async must come after the work on other streams") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc_async(4096, kA).value();
     const Allocation allocation = scene.grant(1, {a, 512}, kA);
     scene.checker.used_on(allocation, kB);
@@ -316,7 +316,7 @@ TEST_CASE("free_async must come after the work on other streams") {
 }
 
 TEST_CASE("copies and fills outside of accessible memory are out of bounds") {
-    Scene scene;
+    DeviceScene scene;
     const Address a = scene.device.malloc(4096).value();
     const Address host = scene.device.host_malloc(4096).value();
     const Range range = scene.mapped_page();
@@ -336,7 +336,7 @@ TEST_CASE("copies and fills outside of accessible memory are out of bounds") {
 }
 
 TEST_CASE("past work that is forgotten to save memory never hides or invents a hazard") {
-    Scene scene(4);
+    DeviceScene scene(4);
     const Address a = scene.device.malloc(64_KiB).value();
     for (std::uint64_t i = 0; i < 64; ++i) {
         // Every other slot's work is seen by the host; the rest may still run.
@@ -355,7 +355,7 @@ TEST_CASE("past work that is forgotten to save memory never hides or invents a h
 }
 
 TEST_CASE("adjacent past work of one stream is joined and still found") {
-    Scene scene(4);
+    DeviceScene scene(4);
     const Address a = scene.device.malloc(64_KiB).value();
     for (std::uint64_t i = 0; i < 100; ++i)
         scene.drop(i, scene.grant(i, {a + i * 512, 512}, kA));
@@ -366,7 +366,7 @@ TEST_CASE("adjacent past work of one stream is joined and still found") {
 }
 
 TEST_CASE("only the first hundred hazards are kept, but all are counted") {
-    Scene scene;
+    DeviceScene scene;
     for (int i = 0; i < 150; ++i)
         (void)scene.device.free(Address{512});
     CHECK(scene.checker.hazards().size() == Checker::kMostKept);

@@ -3,17 +3,17 @@
 
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
+using support::kA;
+using support::kB;
 
 namespace {
 
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-
 // A checked device, grants that a test makes up in 64 KiB of plain memory, and an event for each
 // thing that happens, from 1.
-struct Scene {
+struct GraphScene {
     SimDevice sim{SimConfig{.capacity = 1_GiB, .auto_free = true}};
     Checker checker;
     CheckedDevice device{sim, checker};
@@ -69,7 +69,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a graph whose memory is its own is launched without a word, whatever else goes on") {
-    Scene scene;
+    GraphScene scene;
     const Allocation in = scene.grant(0, 4096);
     Allocation out;
     const GraphId graph = scene.capture([&] {
@@ -95,7 +95,7 @@ TEST_CASE("a graph whose memory is its own is launched without a word, whatever 
 }
 
 TEST_CASE("a launch after an intermediate's memory was granted to someone else is found") {
-    Scene scene;
+    GraphScene scene;
     const GraphId graph = scene.capture([&] { scene.drop(scene.grant(4096, 4096)); });
     scene.launch(graph);
     scene.must_find_nothing();
@@ -121,7 +121,7 @@ TEST_CASE("a launch after an intermediate's memory was granted to someone else i
 }
 
 TEST_CASE("memory granted again while a launch may still use it is found") {
-    Scene scene;
+    GraphScene scene;
     const GraphId graph = scene.capture([&] { scene.drop(scene.grant(4096, 4096)); });
     scene.launch(graph, kB);
     const std::uint64_t launched = scene.event;
@@ -148,7 +148,7 @@ TEST_CASE("memory granted again while a launch may still use it is found") {
 
 TEST_CASE(
     "an allocation freed after a launch on another stream is not reused before that is done") {
-    Scene scene;
+    GraphScene scene;
     const Allocation in = scene.grant(0, 4096, kA);
     const GraphId graph =
         scene.capture([&] { REQUIRE(scene.device.fill(in.address, 1, 4096, kA)); });
@@ -178,7 +178,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a launch after the program's own memory was given back is found") {
-    Scene scene;
+    GraphScene scene;
     const Allocation in = scene.grant(0, 4096);
     const std::uint64_t granted = scene.event;
     const GraphId graph = scene.capture([&] {
@@ -207,7 +207,7 @@ TEST_CASE("a launch after the program's own memory was given back is found") {
 }
 
 TEST_CASE("a launch after the device's memory is gone is found") {
-    Scene scene;
+    GraphScene scene;
     const Range range = scene.device.reserve(32_MiB).value();
     const Range page{range.begin, 2_MiB};
     const PhysicalId physical = scene.device.create({}, 2_MiB).value();
@@ -254,7 +254,7 @@ TEST_CASE("a launch after the device's memory is gone is found") {
 }
 
 TEST_CASE("stream-ordered memory is given back after the launches that use it") {
-    Scene scene;
+    GraphScene scene;
     const Address pool = scene.device.malloc_async(512, kA).value();
     const GraphId graph = scene.capture([&] { REQUIRE(scene.device.fill(pool, 1, 512, kA)); });
     scene.launch(graph, kB);
@@ -272,7 +272,7 @@ TEST_CASE("stream-ordered memory is given back after the launches that use it") 
 }
 
 TEST_CASE("graphs may share memory, but not run at the same time") {
-    Scene scene;
+    GraphScene scene;
     const GraphId first = scene.capture([&] { scene.drop(scene.grant(4096, 4096)); });
     const GraphId second = scene.capture([&] { scene.drop(scene.grant(4096, 512)); });
     scene.launch(first, kA);
@@ -297,7 +297,7 @@ TEST_CASE("graphs may share memory, but not run at the same time") {
 }
 
 TEST_CASE("graphs that read the same memory may run at the same time, unless one writes it") {
-    Scene scene;
+    GraphScene scene;
     const Allocation in = scene.grant(0, 4096);
     const auto reader = [&](Bytes target) {
         return scene.capture(
@@ -325,7 +325,7 @@ TEST_CASE("graphs that read the same memory may run at the same time, unless one
 }
 
 TEST_CASE("a stream that joined a capture is part of it, and so is what it uses") {
-    Scene scene;
+    GraphScene scene;
     const Allocation kept = scene.grant(0, 4096, kB);
     const GraphId graph = scene.capture([&] {
         REQUIRE(scene.device.wait(kB, scene.device.record(kA).value()));
@@ -349,7 +349,7 @@ TEST_CASE("a stream that joined a capture is part of it, and so is what it uses"
 }
 
 TEST_CASE("a capture that went wrong leaves nothing behind") {
-    Scene scene;
+    GraphScene scene;
     scene.next();
     REQUIRE(scene.device.begin_capture(kA));
     REQUIRE(scene.device.wait(kB, scene.device.record(kA).value()));
@@ -364,7 +364,7 @@ TEST_CASE("a capture that went wrong leaves nothing behind") {
 }
 
 TEST_CASE("memory of a graph's own is memory in it, and after a launch that leaves it") {
-    Scene scene;
+    GraphScene scene;
     Address own = Address::null;
     const GraphId graph = scene.capture([&] {
         const Address inner = scene.device.malloc_async(512, kA).value();
@@ -407,7 +407,7 @@ TEST_CASE("memory of a graph's own is memory in it, and after a launch that leav
 }
 
 TEST_CASE("a copy that spans allocations names each of them") {
-    Scene scene;
+    GraphScene scene;
     const Allocation one = scene.grant(0, 512);
     const Allocation two = scene.grant(1024, 512);
     const GraphId graph = scene.capture(

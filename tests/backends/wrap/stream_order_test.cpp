@@ -3,15 +3,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/device.h"
+
 using namespace tidemark;
-
-namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-constexpr StreamId kC{3};
-
-}  // namespace
+using support::kA;
+using support::kB;
+using support::kC;
 
 TEST_CASE("a stream's work is before what it runs next, and nobody else's") {
     StreamOrder order;

@@ -14,12 +14,10 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
 #include "core/capture/captured_graph.h"
+#include "tests/support/device.h"
 #include "tests/support/policy.h"
 
 namespace tidemark::support {
-
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
 
 struct CaptureBench {
     explicit CaptureBench(std::string_view policy = "best-fit:segment=2MiB",

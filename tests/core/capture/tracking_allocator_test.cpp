@@ -12,14 +12,14 @@
 namespace tidemark {
 namespace {
 
-struct Bench {
+struct TrackedBench {
     SimDevice device{{.capacity = 64_MiB}};
     std::unique_ptr<Allocator> inner = support::make_policy("best-fit:segment=2MiB", device);
     TrackingAllocator allocator{*inner};
 };
 
 TEST_CASE("a tracker counts what was asked for, and its peak outlives frees") {
-    Bench bench;
+    TrackedBench bench;
     CHECK(bench.allocator.tracker().counts() == AllocationTracker::Counts{});
     const Allocation first = support::must_allocate(bench.allocator, 1024);
     const Allocation second = support::must_allocate(bench.allocator, 2048);
@@ -33,7 +33,7 @@ TEST_CASE("a tracker counts what was asked for, and its peak outlives frees") {
 }
 
 TEST_CASE("nothing may be asked for while it is frozen") {
-    Bench bench;
+    TrackedBench bench;
     AllocationTracker tracker = bench.allocator.tracker();
     const Allocation before = support::must_allocate(bench.allocator, 1024);
     tracker.freeze();
@@ -47,7 +47,7 @@ TEST_CASE("nothing may be asked for while it is frozen") {
 }
 
 TEST_CASE("a reset needs that nothing is alive, and leaves it frozen or not") {
-    Bench bench;
+    TrackedBench bench;
     AllocationTracker tracker = bench.allocator.tracker();
     const Allocation one = support::must_allocate(bench.allocator, 4096);
     const Result<void> busy = tracker.reset();
@@ -90,7 +90,7 @@ TEST_CASE("more frees than allocations count as none alive") {
 }
 
 TEST_CASE("a guard lets its allocation go, unless it is released") {
-    Bench bench;
+    TrackedBench bench;
     const AllocationTracker& tracker = bench.allocator.tracker();
     {
         AllocationGuard guard(bench.allocator, support::must_allocate(bench.allocator, 100), {});
@@ -108,7 +108,7 @@ TEST_CASE("a guard lets its allocation go, unless it is released") {
 }
 
 TEST_CASE("retiring through a tracker keeps both counts") {
-    Bench bench;
+    TrackedBench bench;
     Allocation one = support::must_allocate(bench.allocator, 1000);
     bench.allocator.retire(one);
     CHECK(bench.allocator.usage().allocated == 0);

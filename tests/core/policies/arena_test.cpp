@@ -10,6 +10,7 @@
 #include "backends/wrap/checked.h"
 #include "backends/wrap/faulty.h"
 #include "core/allocator/spec.h"
+#include "tests/support/device.h"
 #include "tests/support/policy.h"
 #include "tests/support/program_run.h"
 #include "tests/support/property.h"
@@ -18,14 +19,14 @@ namespace tidemark {
 namespace {
 
 using support::calls;
+using support::kOther;
+using support::kStream;
 using support::make_policy;
 using support::must_allocate;
 using support::regions_of;
 
 constexpr PoolId kPool{1};
 constexpr PoolId kSecond{2};
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
 
 Allocation take(Allocator& allocator, Bytes size, PoolId pool = kPool, StreamId stream = kStream) {
     const auto allocation = allocator.allocate({.size = size, .stream = stream, .pool = pool});

@@ -9,8 +9,6 @@ namespace {
 using support::calls;
 using support::must_allocate;
 
-constexpr StreamId kStream = StreamId::default_stream;
-
 TEST_CASE("buddy rounds requests up to powers of two", "[buddy]") {
     SimDevice device(support::small_device(64_MiB));
     const auto policy = support::make_policy("buddy:segment=4MiB,min_block=1KiB", device);
@@ -36,9 +34,9 @@ TEST_CASE("buddy halves a segment from its low end and joins twins again", "[bud
     CHECK(regions[2].range == Range{a.address + 1_MiB + 512_KiB, 512_KiB});
     CHECK(regions[3].range == Range{a.address + 2_MiB, 2_MiB});
 
-    policy->deallocate(a, kStream);
+    policy->deallocate(a, {});
     CHECK(policy->largest_free() == 2_MiB);
-    policy->deallocate(b, kStream);
+    policy->deallocate(b, {});
     CHECK(policy->largest_free() == 4_MiB);
     CHECK(support::regions_of(*policy).size() == 1);
 }
@@ -50,11 +48,11 @@ TEST_CASE("buddy never joins neighbours that are not twins", "[buddy]") {
     for (int i = 0; i < 4; ++i)
         quarters.push_back(must_allocate(*policy, 1_MiB));
 
-    policy->deallocate(quarters[1], kStream);
-    policy->deallocate(quarters[2], kStream);
+    policy->deallocate(quarters[1], {});
+    policy->deallocate(quarters[2], {});
 
     CHECK(policy->largest_free() == 1_MiB);
-    policy->deallocate(quarters[0], kStream);
+    policy->deallocate(quarters[0], {});
     CHECK(policy->largest_free() == 2_MiB);
 }
 
@@ -64,10 +62,10 @@ TEST_CASE("buddy takes the lowest of the smallest blocks that fit", "[buddy]") {
     std::vector<Allocation> eighths;
     for (int i = 0; i < 8; ++i)
         eighths.push_back(must_allocate(*policy, 1_MiB));
-    policy->deallocate(eighths[0], kStream);
-    policy->deallocate(eighths[1], kStream);  // 0 and 1 join: a block of 2 MiB
-    policy->deallocate(eighths[6], kStream);
-    policy->deallocate(eighths[4], kStream);
+    policy->deallocate(eighths[0], {});
+    policy->deallocate(eighths[1], {});  // 0 and 1 join: a block of 2 MiB
+    policy->deallocate(eighths[6], {});
+    policy->deallocate(eighths[4], {});
 
     CHECK(must_allocate(*policy, 1_MiB).address == eighths[4].address);
     CHECK(must_allocate(*policy, 1_MiB).address == eighths[6].address);
@@ -82,7 +80,7 @@ TEST_CASE("buddy takes a segment of its own power of two for a request above the
     const Allocation large = must_allocate(*policy, 9_MiB);
 
     CHECK(policy->usage().reserved == 16_MiB);
-    policy->deallocate(large, kStream);
+    policy->deallocate(large, {});
     policy->trim(TrimLevel::all);
     CHECK(policy->usage().reserved == 0);
 }

@@ -9,8 +9,6 @@ namespace {
 using support::calls;
 using support::must_allocate;
 
-constexpr StreamId kStream = StreamId::default_stream;
-
 TEST_CASE("bump grants increasing addresses and never one twice", "[bump]") {
     SimDevice device(support::small_device(64_MiB));
     const auto policy = support::make_policy("bump:segment=2MiB", device);
@@ -21,7 +19,7 @@ TEST_CASE("bump grants increasing addresses and never one twice", "[bump]") {
         REQUIRE(one.size == 1024);
         REQUIRE(last < one.address);
         last = one.address;
-        policy->deallocate(one, kStream);
+        policy->deallocate(one, {});
     }
 
     CHECK(policy->usage().reserved == 2_MiB);
@@ -35,11 +33,11 @@ TEST_CASE("bump gives a segment back when nothing lives in it and the cursor has
     const Allocation b = must_allocate(*policy, 1_MiB);
 
     const Allocation c = must_allocate(*policy, 512);
-    policy->deallocate(a, kStream);
+    policy->deallocate(a, {});
     CHECK(policy->usage().reserved == 4_MiB);
-    policy->deallocate(b, kStream);
+    policy->deallocate(b, {});
     CHECK(policy->usage().reserved == 2_MiB);
-    policy->deallocate(c, kStream);
+    policy->deallocate(c, {});
     CHECK(policy->usage().reserved == 2_MiB);
 
     policy->trim(TrimLevel::unused);
@@ -51,7 +49,7 @@ TEST_CASE("bump gives a dead segment back when the cursor leaves it", "[bump]") 
     const auto policy = support::make_policy("bump:segment=2MiB", device);
 
     for (int i = 0; i < 100; ++i)
-        policy->deallocate(must_allocate(*policy, 1_MiB), kStream);
+        policy->deallocate(must_allocate(*policy, 1_MiB), {});
 
     CHECK(policy->usage().reserved == 2_MiB);
     CHECK(policy->stats().segments_created == 50);
@@ -62,7 +60,7 @@ TEST_CASE("bump keeps dead segments until the device is full when told so", "[bu
     const auto policy = support::make_policy("bump:segment=2MiB,release_empty=false", device);
 
     for (int i = 0; i < 8; ++i)
-        policy->deallocate(must_allocate(*policy, 1_MiB), kStream);
+        policy->deallocate(must_allocate(*policy, 1_MiB), {});
     CHECK(policy->usage().reserved == 8_MiB);
     CHECK(calls(device, DeviceCall::free) == 0);
 
@@ -81,7 +79,7 @@ TEST_CASE("bump leaves the cursor where it is when a large request takes a segme
     const Allocation next = must_allocate(*policy, 512);
 
     CHECK(next.address == first.address + 512);
-    policy->deallocate(large, kStream);
+    policy->deallocate(large, {});
     CHECK(policy->usage().reserved == 2_MiB);
 }
 
@@ -102,7 +100,7 @@ TEST_CASE("bump shows its past as holes and the rest of its segment as free", "[
     const auto policy = support::make_policy("bump:segment=2MiB,alignment=1KiB", device);
     const Allocation dead = must_allocate(*policy, 1);
     const Allocation live = must_allocate(*policy, 1025);
-    policy->deallocate(dead, kStream);
+    policy->deallocate(dead, {});
 
     const std::vector<Region> regions = support::regions_of(*policy);
 

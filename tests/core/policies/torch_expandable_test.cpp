@@ -18,8 +18,8 @@ using support::must_allocate;
 namespace {
 
 // torch on a device that maps whatever it is asked to. Places are MiB from the first large one.
-struct Fixture {
-    explicit Fixture(const std::string& more = "", Bytes capacity = 64_GiB)
+struct ExpandableFixture {
+    explicit ExpandableFixture(const std::string& more = "", Bytes capacity = 64_GiB)
         : device(capacity),
           allocator(*parse_policy("torch:expandable_segments:True" + more)->make(device)) {}
 
@@ -72,7 +72,7 @@ std::vector<SeedSegment> two_runs(Address base) {
 }  // namespace
 
 TEST_CASE("an expandable segment grows by what is missing, in whole pages", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     torch.allocate(30_MiB);
     const Allocation second = torch.allocate(12_MiB);
     const Allocation third = torch.allocate(18_MiB);
@@ -87,7 +87,7 @@ TEST_CASE("an expandable segment grows by what is missing, in whole pages", "[to
 }
 
 TEST_CASE("small requests have a reservation of their own, in pages of 2 MiB", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation first = torch.allocate(100);
     torch.allocate(1_MiB);
     const Allocation third = torch.allocate(1_MiB);  // the page has 512 bytes too few
@@ -101,7 +101,7 @@ TEST_CASE("small requests have a reservation of their own, in pages of 2 MiB", "
 }
 
 TEST_CASE("expandable blocks are split to the last 512 bytes", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
 
     CHECK(torch.allocate(20_MiB - 512).size == 20_MiB - 512);
     CHECK(torch.allocate(19_MiB + 512).size == 19_MiB + 512);
@@ -109,7 +109,7 @@ TEST_CASE("expandable blocks are split to the last 512 bytes", "[torch]") {
 }
 
 TEST_CASE("a hole inside is preferred to the end that could grow", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation hole = torch.allocate(14_MiB);
     torch.allocate(2_MiB);  // the end has 4 MiB left: a tighter fit for 3
     torch.free(hole);
@@ -119,7 +119,7 @@ TEST_CASE("a hole inside is preferred to the end that could grow", "[torch]") {
 }
 
 TEST_CASE("of the holes inside, the tightest is taken", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation wide = torch.allocate(6_MiB);
     torch.allocate(2_MiB);
     const Allocation tight = torch.allocate(5_MiB);
@@ -131,7 +131,7 @@ TEST_CASE("of the holes inside, the tightest is taken", "[torch]") {
 }
 
 TEST_CASE("the end that can grow serves when nothing else fits", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation hole = torch.allocate(14_MiB);
     torch.allocate(2_MiB);
     torch.free(hole);
@@ -142,7 +142,7 @@ TEST_CASE("the end that can grow serves when nothing else fits", "[torch]") {
 }
 
 TEST_CASE("a request over several gaps maps each of them, upwards", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation a = torch.allocate(20_MiB);
     const Allocation b = torch.allocate(20_MiB);
     const Allocation c = torch.allocate(20_MiB);
@@ -159,7 +159,7 @@ TEST_CASE("a request over several gaps maps each of them, upwards", "[torch]") {
 }
 
 TEST_CASE("unmapping leaves what is beside whole pages", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     torch.allocate(5_MiB);
     const Allocation middle = torch.allocate(50_MiB);
     torch.allocate(5_MiB);
@@ -176,7 +176,7 @@ TEST_CASE("unmapping leaves what is beside whole pages", "[torch]") {
 }
 
 TEST_CASE("a free block without a whole page is not unmapped", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation low = torch.allocate(19_MiB);
     torch.allocate(2_MiB);
     torch.free(low);
@@ -189,7 +189,7 @@ TEST_CASE("a free block without a whole page is not unmapped", "[torch]") {
 }
 
 TEST_CASE("unmapped neighbours become one, below and above", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation a = torch.allocate(20_MiB);
     const Allocation b = torch.allocate(20_MiB);
     const Allocation c = torch.allocate(20_MiB);
@@ -204,7 +204,7 @@ TEST_CASE("unmapped neighbours become one, below and above", "[torch]") {
 }
 
 TEST_CASE("a retry unmaps what is cached and maps it anew", "[torch]") {
-    Fixture torch(",limit=80MiB");
+    ExpandableFixture torch(",limit=80MiB");
     const Allocation gone = torch.allocate(40_MiB);
     torch.allocate(20_MiB);
     torch.free(gone);
@@ -216,19 +216,19 @@ TEST_CASE("a retry unmaps what is cached and maps it anew", "[torch]") {
 }
 
 TEST_CASE("a limit counts the segment that a plain run would take", "[torch]") {
-    Fixture strict(",limit=41MiB");
+    ExpandableFixture strict(",limit=41MiB");
     strict.allocate(2_MiB);
     CHECK(support::must_refuse(*strict.allocator, 24_MiB).cause == OutOfMemory::Cause::limit);
     CHECK(strict.reserved() == 20_MiB);  // though one more page would have been enough
 
-    Fixture lenient(",limit=35MiB");
+    ExpandableFixture lenient(",limit=35MiB");
     lenient.allocate(10_MiB);
     lenient.allocate(12_MiB);  // 20 + 12 are within the limit, the page of 20 is not
     CHECK(lenient.reserved() == 40_MiB);
 }
 
 TEST_CASE("pages that were mapped before the device refused are kept", "[torch]") {
-    Fixture torch("", 70_MiB);
+    ExpandableFixture torch("", 70_MiB);
     const Allocation a = torch.allocate(20_MiB);
     const Allocation b = torch.allocate(20_MiB);
     torch.free(a);
@@ -353,7 +353,7 @@ TEST_CASE("garbage collection leaves expandable segments alone", "[torch]") {
 }
 
 TEST_CASE("expandable segments switched off serve nothing, and on again they do", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation before = torch.allocate(20_MiB);
     torch.free(before);
 
@@ -372,7 +372,7 @@ TEST_CASE("expandable segments switched off serve nothing, and on again they do"
 }
 
 TEST_CASE("both kinds of segments go back whatever the setting is now", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     const Allocation expandable = torch.allocate(20_MiB);
     torch.reconfigure("torch");
     const Allocation plain = torch.allocate(20_MiB);
@@ -387,7 +387,7 @@ TEST_CASE("both kinds of segments go back whatever the setting is now", "[torch]
 }
 
 TEST_CASE("torch goes on from runs of pages that a trace begins with", "[torch]") {
-    Fixture torch;
+    ExpandableFixture torch;
     torch.base = Address{8_GiB};
     torch.device.hold_pages(60_MiB);
 
@@ -442,7 +442,7 @@ TEST_CASE("torch rejects runs of pages that cannot be", "[torch]") {
         runs.erase(runs.begin());
         runs[0].reserved = base + 60_MiB;
     }
-    Fixture torch;
+    ExpandableFixture torch;
 
     const auto live = torch.allocator->restore(runs);
 

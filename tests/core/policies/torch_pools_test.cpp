@@ -14,11 +14,11 @@ using support::must_refuse;
 
 namespace {
 
-constexpr PoolId kPool{1};
-constexpr PoolId kOther{2};
+constexpr PoolId kFirstPool{1};
+constexpr PoolId kSecondPool{2};
 
-struct Fixture {
-    explicit Fixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
+struct PoolsFixture {
+    explicit PoolsFixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
         : device(capacity), allocator(*parse_policy(policy)->make(device)) {}
 
     Allocation allocate(Bytes size, PoolId pool = PoolId::default_pool) {
@@ -57,37 +57,37 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("pools have their memory to themselves", "[torch]") {
-    Fixture torch;
+    PoolsFixture torch;
     const Address mine = torch.cache(4096);
-    const Address theirs = torch.cache(4096, kPool);
+    const Address theirs = torch.cache(4096, kFirstPool);
 
     CHECK(mine != theirs);
     CHECK(torch.usage().reserved == 4_MiB);
-    CHECK(torch.allocate(4096, kPool).address == theirs);
+    CHECK(torch.allocate(4096, kFirstPool).address == theirs);
     CHECK(torch.allocate(4096).address == mine);
-    CHECK(torch.allocate(4096, kOther).address != theirs);
+    CHECK(torch.allocate(4096, kSecondPool).address != theirs);
     CHECK(torch.usage().reserved == 6_MiB);
 }
 
 TEST_CASE("inside a scope a request is not retried", "[torch]") {
-    Fixture torch("torch:limit=64MiB");
+    PoolsFixture torch("torch:limit=64MiB");
     torch.cache(40_MiB);
-    torch.allocator->begin_pool(kPool, {});
+    torch.allocator->begin_pool(kFirstPool, {});
 
     must_refuse(*torch.allocator, 50_MiB);
-    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kPool}));
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kFirstPool}));
     CHECK(torch.allocator->stats().retries == 0);
     CHECK(torch.usage().reserved == 40_MiB);
 
-    torch.allocator->end_pool(kPool);
-    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kPool}));  // as in a scope
+    torch.allocator->end_pool(kFirstPool);
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kFirstPool}));  // as in a scope
     CHECK(torch.allocator->stats().retries == 0);
     torch.allocate(50_MiB);
     CHECK(torch.allocator->stats().retries == 1);
 }
 
 TEST_CASE("scopes nest, repeat, and end with their pool", "[torch]") {
-    Fixture torch("torch:limit=64MiB");
+    PoolsFixture torch("torch:limit=64MiB");
     Allocator& allocator = *torch.allocator;
     const auto in_scope = [&] {
         const std::uint64_t retries = allocator.stats().retries;
@@ -95,53 +95,53 @@ TEST_CASE("scopes nest, repeat, and end with their pool", "[torch]") {
         return allocator.stats().retries == retries;
     };
     CHECK_FALSE(in_scope());
-    allocator.begin_pool(kPool, {});
-    allocator.begin_pool(kPool, {});
-    allocator.begin_pool(kOther, {});
+    allocator.begin_pool(kFirstPool, {});
+    allocator.begin_pool(kFirstPool, {});
+    allocator.begin_pool(kSecondPool, {});
     CHECK(in_scope());
-    allocator.close_pool(kPool);
+    allocator.close_pool(kFirstPool);
     CHECK(in_scope());
-    allocator.end_pool(kPool);  // a late end: its scopes are over
+    allocator.end_pool(kFirstPool);  // a late end: its scopes are over
     CHECK(in_scope());
-    allocator.end_pool(kOther);
+    allocator.end_pool(kSecondPool);
     CHECK_FALSE(in_scope());
-    allocator.end_pool(kOther);  // one too many
+    allocator.end_pool(kSecondPool);  // one too many
     allocator.end_pool(PoolId{9});
     allocator.close_pool(PoolId{9});
-    allocator.close_pool(kOther);
+    allocator.close_pool(kSecondPool);
     allocator.begin_pool(PoolId::default_pool, {});
     CHECK_FALSE(in_scope());
-    allocator.begin_pool(kOther, {});
+    allocator.begin_pool(kSecondPool, {});
     CHECK(in_scope());
 }
 
 TEST_CASE("a free inside a scope waits for its end if other streams use the block", "[torch]") {
-    Fixture torch;
+    PoolsFixture torch;
     const Allocation block = torch.allocate(4096);
     torch.allocator->record_use(block, StreamId{5});
-    torch.allocator->begin_pool(kPool, {});
+    torch.allocator->begin_pool(kFirstPool, {});
     torch.free(block);
 
     CHECK(torch.usage().allocated == 0);
     CHECK(torch.usage().active == 4096);
     CHECK(torch.allocate(4096).address != block.address);  // though stream 5 is done
-    torch.allocator->end_pool(kPool);
+    torch.allocator->end_pool(kFirstPool);
     CHECK(torch.allocate(4096).address == block.address);
 }
 
 TEST_CASE("uses that began inside a scope are forgotten, earlier ones awaited", "[torch]") {
     const bool before = GENERATE(false, true);
-    Fixture torch;
+    PoolsFixture torch;
     const Allocation block = torch.allocate(4096);
     torch.device.await(StreamId{5});
     if (before)
         torch.allocator->record_use(block, StreamId{5});
-    torch.allocator->begin_pool(kPool, {});
+    torch.allocator->begin_pool(kFirstPool, {});
     torch.allocator->record_use(block, StreamId{6});
     if (!before)
         torch.allocator->record_use(block, StreamId{5});
     torch.free(block);
-    torch.allocator->end_pool(kPool);
+    torch.allocator->end_pool(kFirstPool);
 
     CHECK((torch.allocate(4096).address == block.address) == !before);
     torch.device.finish(StreamId{5});
@@ -150,29 +150,29 @@ TEST_CASE("uses that began inside a scope are forgotten, earlier ones awaited", 
 }
 
 TEST_CASE("events are not looked at inside a scope", "[torch]") {
-    Fixture torch;
+    PoolsFixture torch;
     const Allocation block = torch.allocate(4096);
     torch.allocator->record_use(block, StreamId{5});
     torch.device.await(StreamId{5});
     torch.free(block);
-    torch.allocator->begin_pool(kPool, {});
+    torch.allocator->begin_pool(kFirstPool, {});
     torch.device.finish(StreamId{5});
 
     CHECK(torch.allocate(4096).address != block.address);
-    torch.allocate(4096, kPool);
+    torch.allocate(4096, kFirstPool);
     CHECK(torch.usage().active == 3 * 4096);
-    torch.allocator->end_pool(kPool);
+    torch.allocator->end_pool(kFirstPool);
     CHECK(torch.allocate(4096).address == block.address);
 }
 
 TEST_CASE("a closed pool goes back after the default one, small before large", "[torch]") {
-    Fixture torch;
-    const Address private_large = torch.cache(20_MiB, kPool);
-    const Address private_small = torch.cache(100, kPool);
+    PoolsFixture torch;
+    const Address private_large = torch.cache(20_MiB, kFirstPool);
+    const Address private_small = torch.cache(100, kFirstPool);
     const Address small = torch.cache(100);
     const Address large = torch.cache(20_MiB);
-    torch.cache(100, kOther);
-    torch.allocator->close_pool(kPool);
+    torch.cache(100, kSecondPool);
+    torch.allocator->close_pool(kFirstPool);
     CHECK(torch.released().empty());
 
     torch.allocator->trim(TrimLevel::all);
@@ -182,10 +182,10 @@ TEST_CASE("a closed pool goes back after the default one, small before large", "
 }
 
 TEST_CASE("a retry takes closed pools too, never open ones", "[torch]") {
-    Fixture torch("torch:limit=64MiB");
-    const Address closed = torch.cache(20_MiB, kPool);
-    torch.cache(20_MiB, kOther);
-    torch.allocator->close_pool(kPool);
+    PoolsFixture torch("torch:limit=64MiB");
+    const Address closed = torch.cache(20_MiB, kFirstPool);
+    torch.cache(20_MiB, kSecondPool);
+    torch.allocator->close_pool(kFirstPool);
 
     torch.allocate(40_MiB);
 
@@ -195,11 +195,11 @@ TEST_CASE("a retry takes closed pools too, never open ones", "[torch]") {
 
 TEST_CASE("inside a scope the default pool gives nothing back", "[torch]") {
     const TrimLevel level = GENERATE(TrimLevel::unused, TrimLevel::all);
-    Fixture torch;
+    PoolsFixture torch;
     torch.cache(20_MiB);
-    const Address closed = torch.cache(20_MiB, kPool);
-    torch.allocator->close_pool(kPool);
-    torch.allocator->begin_pool(kOther, {});
+    const Address closed = torch.cache(20_MiB, kFirstPool);
+    torch.allocator->close_pool(kFirstPool);
+    torch.allocator->begin_pool(kSecondPool, {});
 
     torch.allocator->trim(level);
 
@@ -207,25 +207,25 @@ TEST_CASE("inside a scope the default pool gives nothing back", "[torch]") {
 }
 
 TEST_CASE("the end of a pool gives back that pool alone", "[torch]") {
-    Fixture torch;
+    PoolsFixture torch;
     torch.cache(100);
-    torch.cache(100, kOther);
-    const Address large = torch.cache(20_MiB, kPool);
-    const Address small = torch.cache(100, kPool);
-    torch.allocator->trim_pool(kPool);
+    torch.cache(100, kSecondPool);
+    const Address large = torch.cache(20_MiB, kFirstPool);
+    const Address small = torch.cache(100, kFirstPool);
+    torch.allocator->trim_pool(kFirstPool);
     CHECK(torch.released().empty());  // it may be asked for again
 
-    torch.allocator->close_pool(kOther);
-    torch.allocator->close_pool(kPool);
-    torch.allocator->trim_pool(kPool);
+    torch.allocator->close_pool(kSecondPool);
+    torch.allocator->close_pool(kFirstPool);
+    torch.allocator->trim_pool(kFirstPool);
 
     CHECK(torch.released() == std::vector{small, large});
     CHECK(torch.usage().reserved == 4_MiB);
 }
 
 TEST_CASE("the end of a pool waits for the streams that use its blocks, no others", "[torch]") {
-    Fixture torch;
-    const Allocation theirs = torch.allocate(100, kPool);
+    PoolsFixture torch;
+    const Allocation theirs = torch.allocate(100, kFirstPool);
     const Allocation mine = torch.allocate(100);
     torch.allocator->record_use(theirs, StreamId{5});
     torch.allocator->record_use(mine, StreamId{6});
@@ -233,9 +233,9 @@ TEST_CASE("the end of a pool waits for the streams that use its blocks, no other
     torch.device.await(StreamId{6});
     torch.free(theirs);
     torch.free(mine);
-    torch.allocator->close_pool(kPool);
+    torch.allocator->close_pool(kFirstPool);
 
-    torch.allocator->trim_pool(kPool);
+    torch.allocator->trim_pool(kFirstPool);
 
     CHECK(torch.released() == std::vector{theirs.address});
     CHECK_FALSE(torch.device.is_awaited(StreamId{5}));
@@ -244,9 +244,9 @@ TEST_CASE("the end of a pool waits for the streams that use its blocks, no other
 }
 
 TEST_CASE("what outlives its pool goes back with a later trim", "[torch]") {
-    Fixture torch;
-    const Allocation survivor = torch.allocate(20_MiB, kPool);
-    torch.allocator->close_pool(kPool);
+    PoolsFixture torch;
+    const Allocation survivor = torch.allocate(20_MiB, kFirstPool);
+    torch.allocator->close_pool(kFirstPool);
     torch.allocator->trim(TrimLevel::all);
     CHECK(torch.released().empty());
 
@@ -258,42 +258,42 @@ TEST_CASE("what outlives its pool goes back with a later trim", "[torch]") {
 }
 
 TEST_CASE("a pool's name begins anew after its end", "[torch]") {
-    Fixture torch;
-    torch.allocator->begin_pool(kPool, {.serves_on_refusal = true, .splits = false});
-    torch.allocator->end_pool(kPool);
-    torch.cache(100, kPool);
-    torch.allocator->close_pool(kPool);
+    PoolsFixture torch;
+    torch.allocator->begin_pool(kFirstPool, {.serves_on_refusal = true, .splits = false});
+    torch.allocator->end_pool(kFirstPool);
+    torch.cache(100, kFirstPool);
+    torch.allocator->close_pool(kFirstPool);
     torch.allocator->trim(TrimLevel::all);
     CHECK(torch.usage().reserved == 0);
 
-    const Allocation block = torch.allocate(100, kPool);
+    const Allocation block = torch.allocate(100, kFirstPool);
 
     CHECK(block.size == 512);  // of the old traits nothing is left
     torch.free(block);
     torch.allocator->trim(TrimLevel::all);
     CHECK(torch.usage().reserved == 2_MiB);
-    CHECK(torch.allocate(512, kPool).address == block.address);
-    torch.allocate(512, kOther);
+    CHECK(torch.allocate(512, kFirstPool).address == block.address);
+    torch.allocate(512, kSecondPool);
     CHECK(torch.usage().reserved == 4_MiB);
 }
 
 TEST_CASE("a pool that does not split grants whole blocks", "[torch]") {
     const std::string expandable = GENERATE(as<std::string>{}, "", ":expandable_segments:True");
-    Fixture torch("torch" + expandable);
-    torch.allocator->begin_pool(kPool, {.serves_on_refusal = false, .splits = false});
+    PoolsFixture torch("torch" + expandable);
+    torch.allocator->begin_pool(kFirstPool, {.serves_on_refusal = false, .splits = false});
 
-    CHECK(torch.allocate(512, kPool).size == 2_MiB);
-    CHECK(torch.allocate(2_MiB, kPool).size == 20_MiB);
+    CHECK(torch.allocate(512, kFirstPool).size == 2_MiB);
+    CHECK(torch.allocate(2_MiB, kFirstPool).size == 20_MiB);
     CHECK(torch.allocate(512).size == 512);
     CHECK(torch.usage().reserved == 24_MiB);
 }
 
 TEST_CASE("a pool may serve the default pool's last attempt", "[torch]") {
     const bool serves = GENERATE(true, false);
-    Fixture torch("torch:limit=64MiB");
-    torch.allocator->begin_pool(kPool, {.serves_on_refusal = serves, .splits = true});
-    torch.allocator->end_pool(kPool);
-    const Address place = torch.cache(40_MiB, kPool);
+    PoolsFixture torch("torch:limit=64MiB");
+    torch.allocator->begin_pool(kFirstPool, {.serves_on_refusal = serves, .splits = true});
+    torch.allocator->end_pool(kFirstPool);
+    const Address place = torch.cache(40_MiB, kFirstPool);
     const Address mine = torch.cache(20_MiB);
 
     const auto granted = torch.allocator->allocate({.size = 30_MiB});
@@ -301,19 +301,19 @@ TEST_CASE("a pool may serve the default pool's last attempt", "[torch]") {
     CHECK(torch.allocator->stats().retries == 1);  // everything else came first
     CHECK(torch.released() == std::vector{mine});
     CHECK(granted.has_value() == serves);
-    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kOther}));
+    CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kSecondPool}));
     if (!serves)
         return;
     CHECK(granted->address == place);
     torch.free(*granted);
     torch.allocator->trim(TrimLevel::all);
     CHECK(torch.usage().reserved == 40_MiB);  // it went back to where it came from
-    CHECK(torch.allocate(40_MiB, kPool).address == place);
+    CHECK(torch.allocate(40_MiB, kFirstPool).address == place);
 }
 
 TEST_CASE("blocks of private pools are not garbage", "[torch]") {
-    Fixture torch("torch:garbage_collection_threshold:0.1,limit=200MiB");
-    torch.cache(40_MiB, kPool);
+    PoolsFixture torch("torch:garbage_collection_threshold:0.1,limit=200MiB");
+    torch.cache(40_MiB, kFirstPool);
     const Address mine = torch.cache(30_MiB);
 
     torch.allocate(1);
@@ -329,12 +329,12 @@ TEST_CASE("pools have their own reservations, which go with them", "[torch]") {
         REQUIRE(granted);
         return *granted;
     };
-    const Allocation theirs = get(2_MiB, kPool);
+    const Allocation theirs = get(2_MiB, kFirstPool);
     get(2_MiB, PoolId::default_pool);
     torch->deallocate(theirs, StreamId::default_stream);
     torch->trim(TrimLevel::all);
     CHECK(torch->usage().reserved == 40_MiB);
-    torch->close_pool(kPool);
+    torch->close_pool(kFirstPool);
     torch->trim(TrimLevel::all);
 
     CHECK(torch->usage().reserved == 20_MiB);
@@ -343,13 +343,13 @@ TEST_CASE("pools have their own reservations, which go with them", "[torch]") {
 }
 
 TEST_CASE("a copy of torch knows the pools and their scopes", "[torch]") {
-    Fixture torch("torch:limit=64MiB");
+    PoolsFixture torch("torch:limit=64MiB");
     torch.cache(40_MiB);
-    torch.cache(20_MiB, kPool);
-    torch.allocator->begin_pool(kPool, {});
+    torch.cache(20_MiB, kFirstPool);
+    torch.allocator->begin_pool(kFirstPool, {});
     ScriptedDevice twin(torch.device);
     const auto copy = torch.allocator->clone(twin);
-    torch.allocator->close_pool(kPool);
+    torch.allocator->close_pool(kFirstPool);
 
     must_refuse(*copy, 60_MiB);
     CHECK(copy->stats().retries == 0);
@@ -361,7 +361,7 @@ TEST_CASE("a copy of torch knows the pools and their scopes", "[torch]") {
 }
 
 TEST_CASE("settings change for what comes after, not for what there is", "[torch]") {
-    Fixture torch;
+    PoolsFixture torch;
     const Allocation first = torch.allocate(5'000);
     CHECK(first.size == 5'120);
     const auto options = [](const std::string& text) { return parse_policy(text)->options; };

@@ -13,8 +13,8 @@ using namespace tidemark;
 namespace {
 
 // torch on a device that puts segments at 1 GiB, 2 GiB, 3 GiB...
-struct Fixture {
-    explicit Fixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
+struct TorchFixture {
+    explicit TorchFixture(const std::string& policy = "torch", Bytes capacity = 64_GiB)
         : device(capacity) {
         std::vector<ScriptedDevice::Call> script;
         for (std::uint64_t i = 1; i <= 60; ++i)
@@ -48,7 +48,7 @@ struct Fixture {
 
 TEST_CASE("torch takes segments of 2 MiB, 20 MiB or the request rounded to 2 MiB", "[torch]") {
     const auto reserved_for = [](Bytes size) {
-        Fixture torch;
+        TorchFixture torch;
         torch.allocate(size);
         return torch.allocator->usage().reserved;
     };
@@ -62,7 +62,7 @@ TEST_CASE("torch takes segments of 2 MiB, 20 MiB or the request rounded to 2 MiB
 }
 
 TEST_CASE("torch rounds to 512 bytes and splits the low end off", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
 
     const Allocation first = torch.allocate(513);
     const Allocation second = torch.allocate(0);
@@ -74,14 +74,14 @@ TEST_CASE("torch rounds to 512 bytes and splits the low end off", "[torch]") {
 }
 
 TEST_CASE("torch keeps a remainder of exactly 1 MiB unsplit in the large pool", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
 
     CHECK(torch.allocate(9_MiB).size == 9_MiB);
     CHECK(torch.allocate(10_MiB).size == 11_MiB);  // the rest of 20 MiB: 1 MiB over, not split
 }
 
 TEST_CASE("torch prefers the best fit, then the lowest address", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     std::vector<Allocation> blocks;
     for (const Bytes size : {4096U, 512U, 2048U, 512U, 2048U, 512U, 8192U, 512U})
         blocks.push_back(torch.allocate(size));
@@ -94,7 +94,7 @@ TEST_CASE("torch prefers the best fit, then the lowest address", "[torch]") {
 }
 
 TEST_CASE("torch never gives a stream what another one freed", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     const Allocation first = torch.allocate(4096, 1);
     torch.free(first);
 
@@ -104,7 +104,7 @@ TEST_CASE("torch never gives a stream what another one freed", "[torch]") {
 
 TEST_CASE("torch keeps a block back until each stream that used it is done", "[torch]") {
     const std::uint32_t other = GENERATE(1U, 62U, 63U, 100'000U);
-    Fixture torch;
+    TorchFixture torch;
     const Allocation block = torch.allocate(4096);
     torch.allocator->record_use(block, StreamId{other});
     torch.free(block);
@@ -116,7 +116,7 @@ TEST_CASE("torch keeps a block back until each stream that used it is done", "[t
 }
 
 TEST_CASE("torch joins free neighbours", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     const Allocation a = torch.allocate(1024);
     const Allocation b = torch.allocate(1024);
     const Allocation c = torch.allocate(1024);
@@ -128,7 +128,7 @@ TEST_CASE("torch joins free neighbours", "[torch]") {
 }
 
 TEST_CASE("torch empties its caches and tries again before it refuses", "[torch]") {
-    Fixture torch("torch:limit=64MiB");
+    TorchFixture torch("torch:limit=64MiB");
     const Allocation big = torch.allocate(40_MiB);
     torch.free(big);
 
@@ -143,7 +143,7 @@ TEST_CASE("torch empties its caches and tries again before it refuses", "[torch]
 }
 
 TEST_CASE("torch releases large segments before small ones", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     const Allocation small = torch.allocate(100);
     const Allocation large = torch.allocate(2_MiB);
     torch.free(small);
@@ -159,7 +159,7 @@ TEST_CASE("torch releases large segments before small ones", "[torch]") {
 }
 
 TEST_CASE("torch does not use oversized blocks for small requests under max_split", "[torch]") {
-    Fixture torch("torch:max_split_size_mb:32");
+    TorchFixture torch("torch:max_split_size_mb:32");
     const Allocation big = torch.allocate(64_MiB);
     torch.free(big);
 
@@ -169,7 +169,7 @@ TEST_CASE("torch does not use oversized blocks for small requests under max_spli
 }
 
 TEST_CASE("torch rounds to divisions of powers of two", "[torch]") {
-    Fixture torch("torch:roundup_power2_divisions:8");
+    TorchFixture torch("torch:roundup_power2_divisions:8");
 
     CHECK(torch.allocate(1'200'000).size >= 1'310'720);
     CHECK(torch.allocate(3'000).size == 3'072);
@@ -178,14 +178,14 @@ TEST_CASE("torch rounds to divisions of powers of two", "[torch]") {
 }
 
 TEST_CASE("torch reads a list of divisions by interval", "[torch]") {
-    Fixture torch("torch:roundup_power2_divisions:[1:2,4:4,>:1]");
+    TorchFixture torch("torch:roundup_power2_divisions:[1:2,4:4,>:1]");
 
     CHECK(torch.allocate(700'000).size == 786'432);  // 2^19, halves: the first key fills below
     CHECK(torch.allocate(2_MiB + 1024).size == 2_MiB + 1024);  // between two keys: off
 }
 
 TEST_CASE("torch collects unused segments above the threshold at the next miss", "[torch]") {
-    Fixture torch("torch:garbage_collection_threshold:0.5,limit=100MiB");
+    TorchFixture torch("torch:garbage_collection_threshold:0.5,limit=100MiB");
     const Allocation unused = torch.allocate(30_MiB);
     torch.allocate(40_MiB);
     torch.free(unused);
@@ -198,7 +198,7 @@ TEST_CASE("torch collects unused segments above the threshold at the next miss",
 }
 
 TEST_CASE("torch collects nothing below the threshold", "[torch]") {
-    Fixture torch("torch:garbage_collection_threshold:0.9,limit=100MiB");
+    TorchFixture torch("torch:garbage_collection_threshold:0.9,limit=100MiB");
     const Allocation unused = torch.allocate(30_MiB);
     torch.allocate(40_MiB);
     torch.free(unused);
@@ -217,7 +217,7 @@ TEST_CASE("torch refuses settings that PyTorch refuses", "[torch]") {
 }
 
 TEST_CASE("torch starts from a given state", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     SeedSegment segment{{Address{64_GiB}, 20_MiB}, StreamId::default_stream, {}, false, {}};
     segment.blocks.push_back({Address{64_GiB + 2_MiB}, 2_MiB, 2_MiB, false});
     segment.blocks.push_back({Address{64_GiB + 6_MiB}, 2_MiB, 2_MiB - 100, true});
@@ -235,7 +235,7 @@ TEST_CASE("torch starts from a given state", "[torch]") {
 }
 
 TEST_CASE("torch rejects a state in which blocks overlap", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     SeedSegment segment{{Address{64_GiB}, 20_MiB}, StreamId::default_stream, {}, false, {}};
     segment.blocks.push_back({Address{64_GiB}, 4_MiB, 4_MiB, false});
     segment.blocks.push_back({Address{64_GiB + 2_MiB}, 4_MiB, 4_MiB, false});
@@ -244,7 +244,7 @@ TEST_CASE("torch rejects a state in which blocks overlap", "[torch]") {
 }
 
 TEST_CASE("a copy of torch goes its own way", "[torch]") {
-    Fixture torch;
+    TorchFixture torch;
     const Allocation first = torch.allocate(1024);
     ScriptedDevice other(torch.device);
     const std::unique_ptr<Allocator> copy = torch.allocator->clone(other);

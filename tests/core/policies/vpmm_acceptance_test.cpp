@@ -11,13 +11,10 @@
 namespace tidemark {
 namespace {
 
+using support::each_harvest;
 using support::pages_after;
 using support::small_device;
 using support::VpmmPool;
-
-std::string each_harvest() {
-    return GENERATE(as<std::string>{}, "harvest=source", "harvest=document");
-}
 
 TEST_CASE("vpmm joins three neighbours that are let go out of order", "[policy][vpmm]") {
     VpmmPool pool(each_harvest(), small_device(8_GiB));

@@ -11,15 +11,10 @@
 namespace tidemark {
 namespace {
 
+using support::each_harvest;
 using support::pages_after;
 using support::small_device;
 using support::VpmmPool;
-
-constexpr Bytes kPage = VpmmPool::kPage;
-
-std::string each_harvest() {
-    return GENERATE(as<std::string>{}, "harvest=source", "harvest=document");
-}
 
 Bytes sum(const VpmmTotals& totals) {
     return totals.allocated + totals.free + totals.waiting + totals.zombies + totals.holes +
@@ -97,7 +92,7 @@ TEST_CASE("vpmm undoes everything when the device refuses a call on the way",
         prepare_mixed(pool);
         const Snapshot before(pool);
         pool.faulty().set_plan({.nth = nth, .call = {}, .status = status});
-        const auto granted = pool.allocator().allocate({.size = 8 * kPage, .stream = StreamId{1}});
+        const auto granted = pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
         const bool struck = pool.faulty().failures() != 0;
         pool.faulty().set_plan({});
         if (granted) {
@@ -129,7 +124,7 @@ TEST_CASE("vpmm holds on to what the device will not take back, and tries again"
         prepare_mixed(pool);
         pool.faulty().set_plan(
             {.nth = nth, .call = {}, .status = DeviceStatus::fault, .and_all_after = true});
-        const auto granted = pool.allocator().allocate({.size = 8 * kPage, .stream = StreamId{1}});
+        const auto granted = pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
         const bool struck = pool.faulty().failures() != 0;
         pool.faulty().set_plan({});
         const VpmmTotals totals = pool.totals();
@@ -228,8 +223,8 @@ TEST_CASE("vpmm lets peers reach its pages, new ones and moved ones", "[policy][
 
     const Allocation four = pool.take(4);  // two of them moved, two new
 
-    const Range range{four.address, 4 * kPage};
-    CHECK(pool.totals().zombies == 2 * kPage);
+    const Range range{four.address, 4 * VpmmPool::kPage};
+    CHECK(pool.totals().zombies == 2 * VpmmPool::kPage);
     CHECK(pool.sim().reachable_by({Location::Kind::device, 2}, range, true));
     CHECK(pool.sim().reachable_by({Location::Kind::device, 1}, range, true) ==
           (peers != "peers=[2]"));
@@ -302,11 +297,11 @@ TEST_CASE("vpmm cuts a region only for its n-th part if told so, while there is 
     pool.take(2);
     CHECK(pool.layout() == "[-40][1][+2]");
     pool.take(10);
-    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 30 * kPage);
+    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 30 * VpmmPool::kPage);
     pool.take(5);  // a new region of five
     pool.take(2);  // the limit is reached, so the large one is cut
     CHECK(pool.mapped_pages() == 48);
-    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 28 * kPage);
+    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 28 * VpmmPool::kPage);
 }
 
 TEST_CASE("vpmm that must not cut a region looks for room elsewhere, not behind it",
@@ -351,7 +346,7 @@ TEST_CASE("vpmm gives memory back when it is trimmed, but nothing that is used",
     CHECK(pool.layout() == "[.4][2][-3]");
     pool.allocator().trim(TrimLevel::all);
     CHECK(pool.layout() == "[.4][2]");
-    CHECK(pool.allocator().usage().reserved == 2 * kPage);
+    CHECK(pool.allocator().usage().reserved == 2 * VpmmPool::kPage);
 
     pool.give(b);
     pool.take(9, 1);
@@ -360,7 +355,7 @@ TEST_CASE("vpmm gives memory back when it is trimmed, but nothing that is used",
 
 TEST_CASE("vpmm refuses sizes that cannot be rounded", "[policy][vpmm][defect]") {
     VpmmPool pool(each_harvest());
-    for (const Bytes size : {kLargestRequest, ~Bytes{0}, ~Bytes{0} - kPage}) {
+    for (const Bytes size : {kLargestRequest, ~Bytes{0}, ~Bytes{0} - VpmmPool::kPage}) {
         const auto granted = pool.allocator().allocate({.size = size});
         REQUIRE_FALSE(granted);
         CHECK(granted.error().cause == OutOfMemory::Cause::too_large);

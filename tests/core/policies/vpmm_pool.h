@@ -128,6 +128,11 @@ class VpmmPool {
     Address newest_ = Address::null;
 };
 
+// One way to harvest after the other, as options: the test runs once for each.
+inline std::string each_harvest() {
+    return GENERATE(as<std::string>{}, "harvest=source", "harvest=document");
+}
+
 // The address so many pages further on.
 inline Address pages_after(Address address, Bytes pages) {
     return address + pages * VpmmPool::kPage;

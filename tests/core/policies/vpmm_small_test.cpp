@@ -13,8 +13,6 @@ namespace {
 using support::small_device;
 using support::VpmmPool;
 
-constexpr Bytes kPage = VpmmPool::kPage;
-
 // A simulated device without some of its groups.
 class PoorDevice final : public WrappedDevice<PoorDevice> {
   public:
@@ -36,16 +34,16 @@ class PoorDevice final : public WrappedDevice<PoorDevice> {
 
 TEST_CASE("vpmm leaves requests below a page to the device's pool", "[policy][vpmm]") {
     VpmmPool pool;
-    const Allocation a = pool.take_bytes(kPage - 1);
+    const Allocation a = pool.take_bytes(VpmmPool::kPage - 1);
     const Allocation b = pool.take_bytes(1000, 3);
     CHECK(pool.layout().empty());
-    CHECK(a.size == kPage);
+    CHECK(a.size == VpmmPool::kPage);
     CHECK(b.size == 1024);
     CHECK(pool.calls(DeviceCall::malloc_async) == 2);
     CHECK(pool.allocator().usage().reserved == 32_MiB);
     CHECK(pool.allocator().usage().allocated == a.size + b.size);
 
-    CHECK(pool.take_bytes(kPage).size == kPage);
+    CHECK(pool.take_bytes(VpmmPool::kPage).size == VpmmPool::kPage);
     CHECK(pool.layout() == "[+1]");
 }
 
@@ -112,7 +110,7 @@ TEST_CASE("vpmm serves a small request from a page when the pool cannot grow",
     VpmmPool pool({}, small_device(40_MiB));
     const Allocation large = pool.take(18);
     const Allocation small = pool.take_bytes(1000);
-    CHECK(small.size == kPage);
+    CHECK(small.size == VpmmPool::kPage);
     CHECK(pool.layout() == "[18][+1]");
     pool.give(large);
     pool.take_bytes(1000);
@@ -121,7 +119,7 @@ TEST_CASE("vpmm serves a small request from a page when the pool cannot grow",
 
 TEST_CASE("vpmm's limit counts the small pool", "[policy][vpmm][defect]") {
     VpmmPool pool("limit=16MiB");
-    CHECK(pool.take_bytes(1000).size == kPage);  // the pool would take 32 MiB
+    CHECK(pool.take_bytes(1000).size == VpmmPool::kPage);  // the pool would take 32 MiB
     pool.take(7);
     CHECK(pool.refuse(1).cause == OutOfMemory::Cause::limit);
     const auto small = pool.allocator().allocate({.size = 1000});

@@ -9,15 +9,10 @@
 namespace tidemark {
 namespace {
 
+using support::each_harvest;
 using support::pages_after;
 using support::small_device;
 using support::VpmmPool;
-
-constexpr Bytes kPage = VpmmPool::kPage;
-
-std::string each_harvest() {
-    return GENERATE(as<std::string>{}, "harvest=source", "harvest=document");
-}
 
 TEST_CASE("vpmm reuses a stream's own memory while its work is still queued", "[policy][vpmm]") {
     VpmmPool pool(each_harvest());
@@ -159,7 +154,7 @@ TEST_CASE("vpmm keeps what it cannot put in order until it can", "[policy][vpmm]
     pool.give(a);
     CHECK(pool.layout() == "[?4]");
     CHECK(pool.allocator().usage().allocated == 0);
-    CHECK(pool.allocator().usage().active == 4 * kPage);
+    CHECK(pool.allocator().usage().active == 4 * VpmmPool::kPage);
 
     CHECK(pool.take(4, 1).address == a.address);
 }
@@ -176,7 +171,7 @@ TEST_CASE("vpmm gives a zombie's addresses back only when its work is over",
     for (int i = 0; i < 5; ++i) {
         pool.take(1, 2);
         pool.allocator().trim(TrimLevel::unused);
-        CHECK(pool.totals().zombies == 2 * kPage);
+        CHECK(pool.totals().zombies == 2 * VpmmPool::kPage);
     }
     CHECK(pool.calls(DeviceCall::unmap) == 0);
 
@@ -196,7 +191,7 @@ TEST_CASE("vpmm does not give back pages that a zombie still maps", "[policy][vp
     pool.retire(c);  // done with, as its stream is not
     pool.allocator().trim(TrimLevel::unused);
     CHECK(pool.layout() == "[*2][1][-3]");
-    CHECK(pool.allocator().usage().reserved == 4 * kPage);
+    CHECK(pool.allocator().usage().reserved == 4 * VpmmPool::kPage);
 
     pool.pass_time();
     pool.allocator().trim(TrimLevel::unused);
@@ -264,7 +259,7 @@ TEST_CASE("vpmm survives a capture with new pages", "[policy][vpmm][defect]") {
         pool.take(2, 9);
         CHECK(pool.layout() == "[-3][+2]");
         const Allocation small = pool.take_bytes(1000, 9);  // no node of the graph
-        CHECK(small.size == kPage);
+        CHECK(small.size == VpmmPool::kPage);
         CHECK(pool.calls(DeviceCall::malloc_async) == 0);
         pool.give(small);
         pool.take(4, 9);
@@ -287,13 +282,13 @@ TEST_CASE("vpmm does after a capture what it could not do in it", "[policy][vpmm
         pool.give(small);
         CHECK(pool.layout() == "[-2][?2]");
         CHECK(pool.allocator().usage().allocated == 0);
-        CHECK(pool.allocator().usage().active == 2 * kPage + small.size);
+        CHECK(pool.allocator().usage().active == 2 * VpmmPool::kPage + small.size);
         pool.allocator().trim(TrimLevel::all);
-        CHECK(pool.allocator().usage().active == 2 * kPage + small.size);
+        CHECK(pool.allocator().usage().active == 2 * VpmmPool::kPage + small.size);
     }
     pool.take(4, 1);
     CHECK(pool.layout() == "[+4]");
-    CHECK(pool.allocator().usage().active == 4 * kPage);
+    CHECK(pool.allocator().usage().active == 4 * VpmmPool::kPage);
 }
 
 TEST_CASE("vpmm takes what was let go in a capture for done when its stream is", "[policy][vpmm]") {

@@ -8,14 +8,14 @@
 
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
+#include "tests/core/regions/pages.h"
 
 namespace tidemark {
 namespace {
 
+using support::kPage;
 using Place = PageTable::Place;
 using State = PageTable::State;
-
-constexpr Bytes kPage = 4_MiB;
 
 // A table with one root of 16 pages on a device for eight.
 struct Table {

@@ -8,12 +8,13 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
 #include "core/base/random.h"
+#include "tests/core/regions/pages.h"
 
 using namespace tidemark;
+using support::kPage;
 
 namespace {
 
-constexpr Bytes kPage = 4_MiB;
 constexpr Bytes kCapacity = 64_MiB;
 
 struct Fixture {

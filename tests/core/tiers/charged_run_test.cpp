@@ -16,18 +16,18 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kBlock = 64_KiB;
+constexpr Bytes kLargeBlock = 64_KiB;
 
 SpaceSpec host(Bytes capacity, double limit = 1) {
     return {.id = {Tier::host, 0},
             .capacity = capacity,
-            .granularity = kBlock,
+            .granularity = kLargeBlock,
             .reservation_limit = limit};
 }
 
 std::unique_ptr<HostBlocks> make(PinnedSource& source, Bytes capacity) {
     auto blocks = HostBlocks::create(
-        source, {.block = kBlock, .blocks_per_pool = 16, .initial_pools = 1, .capacity = capacity});
+        source, {.block = kLargeBlock, .blocks_per_pool = 16, .initial_pools = 1, .capacity = capacity});
     REQUIRE(blocks);
     return std::move(*blocks);
 }
@@ -62,7 +62,7 @@ TEST_CASE("blocks within and beyond a host reservation are counted once (A-T9)",
     reservation->release();
     CHECK(space.counters().reserved == 0);
     CHECK(space.used() == 1_MiB);
-    CHECK(blocks->usage().used == 1_MiB / kBlock);
+    CHECK(blocks->usage().used == 1_MiB / kLargeBlock);
     *run = ChargedRun{};
     CHECK(space.used() == 0);
     CHECK(blocks->usage().used == 0);
@@ -78,15 +78,15 @@ TEST_CASE("whole blocks are charged, and nothing for an empty run that can grow 
     REQUIRE(run);
     CHECK(space.used() == 0);
     CHECK(run->grow_by(1));
-    CHECK(space.used() == kBlock);
-    CHECK(run->grow_by(kBlock + 1));
-    CHECK(space.used() == 3 * kBlock);
+    CHECK(space.used() == kLargeBlock);
+    CHECK(run->grow_by(kLargeBlock + 1));
+    CHECK(space.used() == 3 * kLargeBlock);
     CHECK(run->release(1));
     CHECK_FALSE(run->release(1));
-    CHECK(space.used() == 2 * kBlock);
-    CHECK(run->charge().size == 2 * kBlock);
-    run->trim_to(kBlock);
-    CHECK(space.used() == kBlock);
+    CHECK(space.used() == 2 * kLargeBlock);
+    CHECK(run->charge().size == 2 * kLargeBlock);
+    run->trim_to(kLargeBlock);
+    CHECK(space.used() == kLargeBlock);
     run->clear();
     CHECK(space.used() == 0);
     CHECK(run->grow_by(4_MiB));
@@ -113,14 +113,14 @@ TEST_CASE("a refusal by the space or by the blocks leaves both as they were (def
         REQUIRE_FALSE(more);
         CHECK(more.error().by == RunRefusal::By::space);
         CHECK(more.error().charge.cause == ChargeRefusal::Cause::full);
-        CHECK(more.error().charge.missing == kBlock);
+        CHECK(more.error().charge.missing == kLargeBlock);
         CHECK(run->grow_by(1_MiB + 1).error().by == RunRefusal::By::space);
         for (const Bytes size : {kLargestRequest - 1, kLargestRequest, ~Bytes{0}})
             CHECK(run->grow_by(size).error().by == RunRefusal::By::space);
         CHECK(run->grow_by(~Bytes{0}).error().charge.cause == ChargeRefusal::Cause::too_large);
         CHECK(run->run().size() == 3_MiB);
         CHECK(space.used() == 3_MiB);
-        CHECK(blocks->usage().used == 3_MiB / kBlock);
+        CHECK(blocks->usage().used == 3_MiB / kLargeBlock);
     }
     SECTION("the blocks are") {
         const auto blocks = make(source, 2_MiB);

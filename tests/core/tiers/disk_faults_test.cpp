@@ -18,11 +18,10 @@ namespace {
 using support::content_of;
 using support::difference;
 using support::FileCall;
+using support::kOne;
+using support::kTwo;
 using support::MemoryFiles;
 using support::small_options;
-
-constexpr BufferId kOne{1};
-constexpr BufferId kTwo{2};
 
 using Contents = std::map<BufferId, std::vector<std::byte>>;
 

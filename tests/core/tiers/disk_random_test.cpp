@@ -19,12 +19,12 @@ using support::content_of;
 using support::FileCall;
 using support::MemoryFiles;
 
-struct Known {
+struct Written {
     std::uint64_t seed = 0;
     Bytes size = 0;
 };
 
-struct Tally {
+struct DiskTally {
     std::uint64_t stored = 0;
     std::uint64_t refused = 0;
     std::uint64_t read = 0;
@@ -80,10 +80,10 @@ class RandomRun {
         return files_.open_files() == options_.directories.size() ? "" : "files stayed open";
     }
 
-    const Tally& tally() const { return tally_; }
+    const DiskTally& tally() const { return tally_; }
 
   private:
-    static std::vector<std::byte> content(const Known& known) {
+    static std::vector<std::byte> content(const Written& known) {
         return content_of(known.seed, known.size);
     }
 
@@ -110,7 +110,7 @@ class RandomRun {
     }
 
     std::string write(BufferId id, bool in_parts) {
-        const Known known{random_.next(), random_.below(60'000)};
+        const Written known{random_.next(), random_.below(60'000)};
         const auto bytes = content(known);
         const auto stored = in_parts ? write_parts(id, bytes) : support::store(*store_, id, bytes);
         if (stored) {
@@ -184,13 +184,13 @@ class RandomRun {
     MemoryFiles files_;
     DiskStoreOptions options_;
     std::unique_ptr<DiskStore> store_;
-    std::map<BufferId, Known> known_;
+    std::map<BufferId, Written> known_;
     bool faults_ = false;
-    Tally tally_;
+    DiskTally tally_;
 };
 
 // Adds to `sum`.
-std::string run(std::uint64_t seed, std::uint64_t steps, Tally& sum) {
+std::string run(std::uint64_t seed, std::uint64_t steps, DiskTally& sum) {
     RandomRun run(seed);
     for (std::uint64_t step = 0; step < steps; ++step) {
         if (std::string what = run.step(); !what.empty())
@@ -206,7 +206,7 @@ std::string run(std::uint64_t seed, std::uint64_t steps, Tally& sum) {
 }  // namespace
 
 TEST_CASE("random operations with random failures lose nothing", "[tiers][disk]") {
-    Tally sum;
+    DiskTally sum;
     for (std::uint64_t seed = 1; seed <= 4; ++seed)
         CHECK(run(seed, 400, sum) == "");
     CHECK(sum.stored > 100);
@@ -215,7 +215,7 @@ TEST_CASE("random operations with random failures lose nothing", "[tiers][disk]"
 }
 
 TEST_CASE("a hundred thousand random operations lose nothing", "[.long][tiers][disk]") {
-    Tally sum;
+    DiskTally sum;
     for (std::uint64_t seed = 1; seed <= 50; ++seed)
         CHECK(run(seed, 2000, sum) == "");
     WARN(sum.stored << " stored, " << sum.refused << " refused, " << sum.read << " read, "

@@ -17,12 +17,11 @@ namespace {
 using support::content_of;
 using support::difference;
 using support::FileCall;
+using support::kOne;
+using support::kTwo;
 using support::MemoryFiles;
 using support::small_options;
 using support::Survival;
-
-constexpr BufferId kOne{1};
-constexpr BufferId kTwo{2};
 
 std::unique_ptr<DiskStore> open(MemoryFiles& files, const DiskStoreOptions& options) {
     auto store = DiskStore::open(files, options);

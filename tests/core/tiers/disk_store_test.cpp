@@ -17,13 +17,12 @@ namespace {
 
 using support::content_of;
 using support::difference;
+using support::kOne;
+using support::kTwo;
 using support::MemoryFiles;
 using support::small_options;
 
-constexpr BufferId kOne{1};
-constexpr BufferId kTwo{2};
-
-std::unique_ptr<DiskStore> open(MemoryFiles& files, const DiskStoreOptions& options) {
+std::unique_ptr<DiskStore> open_with_directories(MemoryFiles& files, const DiskStoreOptions& options) {
     for (const DiskDirectory& directory : options.directories)
         files.add_directory(directory.path);
     auto store = DiskStore::open(files, options);
@@ -37,7 +36,7 @@ std::unique_ptr<DiskStore> open(MemoryFiles& files, const DiskStoreOptions& opti
 TEST_CASE("buffers of any size come back as they were (A-T29)", "[tiers][disk]") {
     const Bytes alignment = GENERATE(Bytes{1}, Bytes{512}, kFileBlock);
     MemoryFiles files(alignment);
-    auto store = open(files, small_options({"/a", "/b"}));
+    auto store = open_with_directories(files, small_options({"/a", "/b"}));
     for (const Bytes size : {Bytes{0}, Bytes{1}, Bytes{511}, Bytes{4095}, Bytes{4096}, Bytes{4097},
                              Bytes{8191}, Bytes{8192}, Bytes{8193}, Bytes{65536}, Bytes{99'999}}) {
         INFO(size << " bytes, alignment " << alignment);
@@ -59,7 +58,7 @@ TEST_CASE("buffers of any size come back as they were (A-T29)", "[tiers][disk]")
 
 TEST_CASE("scattered memory goes out and comes in at any alignment", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a", "/b", "/c"}));
+    auto store = open_with_directories(files, small_options({"/a", "/b", "/c"}));
     const auto content = content_of(11, 200'000);
     const std::span<const std::byte> all(content);
     const std::array<std::span<const std::byte>, 5> sources{
@@ -77,7 +76,7 @@ TEST_CASE("scattered memory goes out and comes in at any alignment", "[tiers][di
 
 TEST_CASE("aligned blocks are moved where they lie", "[tiers][disk]") {
     MemoryFiles files;  // wants transfers from multiples of 4096
-    auto store = open(files, small_options({"/a"}));
+    auto store = open_with_directories(files, small_options({"/a"}));
     constexpr Bytes kSize = 8 * kFileBlock;
     const std::unique_ptr<std::byte, decltype(&std::free)> memory(
         static_cast<std::byte*>(std::aligned_alloc(kFileBlock, kSize)), &std::free);
@@ -97,7 +96,7 @@ TEST_CASE("aligned blocks are moved where they lie", "[tiers][disk]") {
 
 TEST_CASE("any part of a buffer can be read", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a", "/b"}));
+    auto store = open_with_directories(files, small_options({"/a", "/b"}));
     const auto content = content_of(21, 50'001);
     REQUIRE(support::store(*store, kOne, content));
     Random random(4);
@@ -118,7 +117,7 @@ TEST_CASE("any part of a buffer can be read", "[tiers][disk]") {
 
 TEST_CASE("a second write takes the place of the first", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a", "/b"}));
+    auto store = open_with_directories(files, small_options({"/a", "/b"}));
     const auto first = content_of(1, 30'000);
     const auto second = content_of(2, 10'000);
     REQUIRE(support::store(*store, kOne, first, 1));
@@ -138,7 +137,7 @@ TEST_CASE("files never exceed the quotas (defect 28)", "[tiers][disk]") {
     options.quota = 32 * kFileBlock;
     Bytes most = 0;
     Bytes most_a = 0;
-    auto store = open(files, options);
+    auto store = open_with_directories(files, options);
     std::uint32_t stored = 0;
     Result<void> last;
     while (stored < 100 && last) {
@@ -164,7 +163,7 @@ TEST_CASE("files never exceed the quotas (defect 28)", "[tiers][disk]") {
 
 TEST_CASE("a large buffer is spread over all directories evenly", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a", "/b", "/c", "/d"}));
+    auto store = open_with_directories(files, small_options({"/a", "/b", "/c", "/d"}));
     REQUIRE(support::store(*store, kOne, content_of(1, 64 * 8192)));
     for (const DirectoryState& state : store->directories()) {
         CHECK(state.used == 16 * 8192 + kFileBlock);
@@ -172,7 +171,7 @@ TEST_CASE("a large buffer is spread over all directories evenly", "[tiers][disk]
     }
     DiskStoreOptions narrow = small_options({"/e", "/f"});
     narrow.stripes = 1;
-    auto other = open(files, narrow);
+    auto other = open_with_directories(files, narrow);
     REQUIRE(support::store(*other, kOne, content_of(1, 8192)));
     REQUIRE(support::store(*other, kTwo, content_of(2, 8192)));
     CHECK(files.bytes_in("/e") == files.bytes_in("/f"));
@@ -182,7 +181,7 @@ TEST_CASE("a buffer can be written in parts and in any order", "[tiers][disk]") 
     MemoryFiles files;
     DiskStoreOptions options = small_options({"/a", "/b"});
     options.workers = 3;
-    auto store = open(files, options);
+    auto store = open_with_directories(files, options);
     const auto content = content_of(9, 10 * options.chunk + 5);
     const std::span<const std::byte> all(content);
     auto writer = store->begin_write(kOne, content.size(), 3);
@@ -213,7 +212,7 @@ TEST_CASE("a buffer can be written in parts and in any order", "[tiers][disk]") 
 
 TEST_CASE("a write in parts that is dropped leaves nothing", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a"}));
+    auto store = open_with_directories(files, small_options({"/a"}));
     const auto content = content_of(9, 8192);
     const std::array<std::span<const std::byte>, 1> source{content};
     {
@@ -230,7 +229,7 @@ TEST_CASE("a write in parts that is dropped leaves nothing", "[tiers][disk]") {
 
 TEST_CASE("an erased buffer's files wait for those who read it", "[tiers][disk]") {
     MemoryFiles files;
-    auto store = open(files, small_options({"/a"}));
+    auto store = open_with_directories(files, small_options({"/a"}));
     const auto content = content_of(1, 40'000);
     REQUIRE(support::store(*store, kOne, content));
     std::vector<std::vector<std::byte>> targets(20, std::vector<std::byte>(content.size()));
@@ -258,7 +257,7 @@ TEST_CASE("operations under way end before the store does", "[tiers][disk]") {
     const std::array<std::span<const std::byte>, 1> source{content};
     std::vector<DiskTicket> tickets;
     {
-        auto store = open(files, options);
+        auto store = open_with_directories(files, options);
         for (std::uint32_t id = 0; id < 50; ++id)
             tickets.push_back(store->write_async(BufferId{id}, source));
     }

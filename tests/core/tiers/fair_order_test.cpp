@@ -8,13 +8,12 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/core/tiers/small_machine.h"
 
 namespace {
 
 using namespace tidemark;
 
-constexpr SpaceMask kA = space_bit(0);
-constexpr SpaceMask kB = space_bit(1);
 
 // A space with `free` bytes, and requests for it with their sizes.
 struct Room {
@@ -25,7 +24,7 @@ struct Room {
 
     void arrive(int id, std::uint64_t size, std::int32_t priority = 0) {
         sizes[id] = size;
-        order.push(id, priority, kA);
+        order.push(id, priority, kSpaceA);
     }
 
     SpaceMask take(int id) {
@@ -33,7 +32,7 @@ struct Room {
             return 0;
         free -= sizes.at(id);
         served.push_back(id);
-        return kA;
+        return kSpaceA;
     }
 
     std::size_t round() {
@@ -58,11 +57,11 @@ std::vector<int> tried(FairOrder<int>& order, SpaceMask freed = kAllSpaces) {
 
 TEST_CASE("Requests are tried by priority, then by arrival", "[tiers][wait]") {
     FairOrder<int> order;
-    order.push(1, 0, kA);
-    order.push(2, 5, kA);
-    order.push(3, -1, kA);
-    order.push(4, 5, kA);
-    order.push(5, 0, kA);
+    order.push(1, 0, kSpaceA);
+    order.push(2, 5, kSpaceA);
+    order.push(3, -1, kSpaceA);
+    order.push(4, 5, kSpaceA);
+    order.push(5, 0, kSpaceA);
     CHECK(tried(order) == std::vector{2, 4, 1, 5, 3});
     CHECK(order.erase(4) == 0);
     CHECK(order.erase(4) == 0);
@@ -74,11 +73,11 @@ TEST_CASE("Requests are tried by priority, then by arrival", "[tiers][wait]") {
 
 TEST_CASE("What was freed in one space concerns those who want it", "[tiers][wait]") {
     FairOrder<int> order;
-    order.push(1, 0, kA);
-    order.push(2, 0, kB);
-    order.push(3, 0, kA | kB);
-    CHECK(tried(order, kA) == std::vector{1, 3});
-    CHECK(tried(order, kB) == std::vector{2, 3});
+    order.push(1, 0, kSpaceA);
+    order.push(2, 0, kSpaceB);
+    order.push(3, 0, kSpaceA | kSpaceB);
+    CHECK(tried(order, kSpaceA) == std::vector{1, 3});
+    CHECK(tried(order, kSpaceB) == std::vector{2, 3});
 }
 
 TEST_CASE("Room for two small ones behind a large one serves both in one round (defect 8)",
@@ -144,16 +143,16 @@ TEST_CASE("A higher priority goes first and is no bypass", "[tiers][wait]") {
 
 TEST_CASE("A closed request holds up nobody who wants another space", "[tiers][wait]") {
     FairOrder<int> order(0);
-    order.push(1, 0, kA);
-    order.push(2, 0, kB);
-    order.push(3, 0, kA | kB);
-    order.push(4, 0, kA);
+    order.push(1, 0, kSpaceA);
+    order.push(2, 0, kSpaceB);
+    order.push(3, 0, kSpaceA | kSpaceB);
+    order.push(4, 0, kSpaceA);
     std::map<int, SpaceMask> seen;
     order.try_each([&](int id, SpaceMask open) {
         seen[id] = open;
-        return id == 2 ? kB : SpaceMask{0};
+        return id == 2 ? kSpaceB : SpaceMask{0};
     });
-    CHECK(seen == std::map<int, SpaceMask>{{1, kA}, {2, kB}, {3, kB}});
+    CHECK(seen == std::map<int, SpaceMask>{{1, kSpaceA}, {2, kSpaceB}, {3, kSpaceB}});
     CHECK(order.size() == 3);
 }
 
@@ -164,22 +163,22 @@ TEST_CASE("One who leaves says whom he held up", "[tiers][wait]") {
     room.arrive(3, 10);
     room.free = 20;
     CHECK(room.round() == 1);
-    CHECK(room.order.erase(1) == kA);
+    CHECK(room.order.erase(1) == kSpaceA);
     CHECK(room.round() == 1);
     CHECK(room.served == std::vector{2, 3});
 }
 
 TEST_CASE("One who is served in one space opens the others that he had closed", "[tiers][wait]") {
     FairOrder<int> order(0);
-    order.push(1, 0, kA | kB);
-    order.push(2, 0, kA);
+    order.push(1, 0, kSpaceA | kSpaceB);
+    order.push(2, 0, kSpaceA);
     std::vector<int> served;
     order.try_each(
         [&](int id, SpaceMask) {
             served.push_back(id);
-            return id == 1 ? kB : kA;
+            return id == 1 ? kSpaceB : kSpaceA;
         },
-        kB);
+        kSpaceB);
     CHECK(served == std::vector{1, 2});
 }
 

@@ -19,20 +19,20 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kBlock = 4_KiB;
+constexpr Bytes kSmallBlock = 4_KiB;
 
 std::unique_ptr<HostBlocks> make(PinnedSource& source, std::uint32_t per_pool,
                                  std::uint32_t initial, std::uint64_t capacity_blocks) {
-    auto blocks = HostBlocks::create(source, {.block = kBlock,
+    auto blocks = HostBlocks::create(source, {.block = kSmallBlock,
                                               .blocks_per_pool = per_pool,
                                               .initial_pools = initial,
-                                              .capacity = capacity_blocks * kBlock});
+                                              .capacity = capacity_blocks * kSmallBlock});
     REQUIRE(blocks);
     return std::move(*blocks);
 }
 
 BlockRun take(HostBlocks& blocks, std::uint64_t count) {
-    BlockResult<BlockRun> run = blocks.allocate(count * kBlock);
+    BlockResult<BlockRun> run = blocks.allocate(count * kSmallBlock);
     REQUIRE(run);
     REQUIRE(run->blocks() == count);
     return std::move(*run);
@@ -41,7 +41,7 @@ BlockRun take(HostBlocks& blocks, std::uint64_t count) {
 // What must hold between any two operations.
 void check_whole(const HostBlocks& blocks, const FailingSource& source) {
     const HostBlocksUsage usage = blocks.usage();
-    CHECK((usage.used + usage.free) * kBlock == source.bytes());
+    CHECK((usage.used + usage.free) * kSmallBlock == source.bytes());
     CHECK(usage.pools == source.pieces());
     CHECK(usage.used + usage.free <= blocks.capacity_blocks());
     CHECK_FALSE(source.misused());
@@ -75,7 +75,7 @@ TEST_CASE("initial pools stay within the capacity", "[tiers][host_blocks]") {
         const auto blocks = make(source, 4, 3, 10);
         CHECK(blocks->usage().free == 10);
         CHECK(blocks->usage().pools == 3);
-        CHECK(source.bytes() == 10 * kBlock);
+        CHECK(source.bytes() == 10 * kSmallBlock);
         const BlockRun all = take(*blocks, 10);
         CHECK(blocks->allocate(1).error() == BlockRefusal::capacity);
     }
@@ -88,7 +88,7 @@ TEST_CASE("initial pools stay within the capacity", "[tiers][host_blocks]") {
     SECTION("if one is refused, the others go back") {
         source.fail_from(3);
         const auto made = HostBlocks::create(
-            source, {.block = kBlock, .blocks_per_pool = 4, .initial_pools = 4, .capacity = 1_MiB});
+            source, {.block = kSmallBlock, .blocks_per_pool = 4, .initial_pools = 4, .capacity = 1_MiB});
         REQUIRE_FALSE(made);
         CHECK(made.error().where == "failing source");
         CHECK(source.calls() == 3);
@@ -103,28 +103,28 @@ TEST_CASE("a run has as many blocks as its bytes need, apart from each other, an
     const auto blocks = make(source, 4, 1, 32);
     CHECK(blocks->blocks_for(0) == 0);
     CHECK(blocks->blocks_for(1) == 1);
-    CHECK(blocks->blocks_for(kBlock) == 1);
-    CHECK(blocks->blocks_for(kBlock + 1) == 2);
+    CHECK(blocks->blocks_for(kSmallBlock) == 1);
+    CHECK(blocks->blocks_for(kSmallBlock + 1) == 2);
     CHECK(blocks->blocks_for(~Bytes{0}) == (Bytes{1} << 52));
 
-    BlockResult<BlockRun> run = blocks->allocate(9 * kBlock + 1);
+    BlockResult<BlockRun> run = blocks->allocate(9 * kSmallBlock + 1);
     REQUIRE(run);
     CHECK(run->blocks() == 10);
     CHECK(run->held() == 10);
-    CHECK(run->size() == 10 * kBlock);
-    CHECK(run->block_size() == kBlock);
+    CHECK(run->size() == 10 * kSmallBlock);
+    CHECK(run->block_size() == kSmallBlock);
     std::set<Bytes> begins;
     for (std::size_t i = 0; i < run->blocks(); ++i) {
         const Range block = run->block(i);
-        CHECK(block.size == kBlock);
+        CHECK(block.size == kSmallBlock);
         CHECK(to_integer(block.begin) % PinnedSource::kAlignment == 0);
         *pointer_of(block.begin) = std::byte{1};
-        *pointer_of(block.begin + (kBlock - 1)) = std::byte{1};
+        *pointer_of(block.begin + (kSmallBlock - 1)) = std::byte{1};
         begins.insert(to_integer(block.begin));
     }
     CHECK(begins.size() == 10);
     for (auto at = begins.begin(); std::next(at) != begins.end(); ++at)
-        CHECK(*std::next(at) - *at >= kBlock);
+        CHECK(*std::next(at) - *at >= kSmallBlock);
     CHECK(run->block(10) == Range{});
     CHECK(run->block(~std::size_t{0}) == Range{});
     check_whole(*blocks, source);
@@ -153,22 +153,22 @@ TEST_CASE("a request that cannot be had pins nothing and takes nothing", "[tiers
     const auto blocks = make(source, 4, 1, 16);
     const BlockRun some = take(*blocks, 3);
     const std::uint64_t calls = source.calls();
-    for (const Bytes size : {14 * kBlock, kLargestRequest, ~Bytes{0}})
+    for (const Bytes size : {14 * kSmallBlock, kLargestRequest, ~Bytes{0}})
         CHECK(blocks->allocate(size).error() == BlockRefusal::capacity);
     CHECK(source.calls() == calls);
     CHECK(blocks->usage().used == 3);
     CHECK(blocks->usage().refused == 3);
-    CHECK(blocks->allocate(13 * kBlock));
+    CHECK(blocks->allocate(13 * kSmallBlock));
     check_whole(*blocks, source);
 }
 
 TEST_CASE("what is asked for without pinning is refused at once", "[tiers][host_blocks]") {
     FailingSource source;
     const auto blocks = make(source, 4, 1, 16);
-    BlockResult<BlockRun> run = blocks->allocate_pinned(4 * kBlock);
+    BlockResult<BlockRun> run = blocks->allocate_pinned(4 * kSmallBlock);
     REQUIRE(run);
     CHECK(blocks->allocate_pinned(1).error() == BlockRefusal::none_free);
-    CHECK(blocks->allocate_pinned(17 * kBlock).error() == BlockRefusal::capacity);
+    CHECK(blocks->allocate_pinned(17 * kSmallBlock).error() == BlockRefusal::capacity);
     CHECK(source.calls() == 1);
     run->clear();
     CHECK(blocks->allocate_pinned(1));
@@ -180,7 +180,7 @@ TEST_CASE("pinning that fails in the middle of a growth leaks no block and no co
     const auto blocks = make(source, 4, 1, 64);
     BlockRun some = take(*blocks, 2);
     source.fail_from(3);  // this request needs three pools more: the second is refused
-    const BlockResult<BlockRun> run = blocks->allocate(12 * kBlock);
+    const BlockResult<BlockRun> run = blocks->allocate(12 * kSmallBlock);
     REQUIRE_FALSE(run);
     CHECK(run.error() == BlockRefusal::source);
     REQUIRE(blocks->source_error());
@@ -191,15 +191,15 @@ TEST_CASE("pinning that fails in the middle of a growth leaks no block and no co
     CHECK(usage.refused == 1);
     check_whole(*blocks, source);
 
-    BlockResult<void> grown = some.grow_by(7 * kBlock);
+    BlockResult<void> grown = some.grow_by(7 * kSmallBlock);
     REQUIRE_FALSE(grown);
     CHECK(grown.error() == BlockRefusal::source);
     CHECK(some.blocks() == 2);  // as it was
-    CHECK(some.grow_by(6 * kBlock));
+    CHECK(some.grow_by(6 * kSmallBlock));
     CHECK(blocks->usage().free == 0);
     some.clear();
     source.fail_from(0);
-    CHECK(blocks->allocate(64 * kBlock));
+    CHECK(blocks->allocate(64 * kSmallBlock));
     CHECK(blocks->usage().used == 0);
     check_whole(*blocks, source);
 }
@@ -212,10 +212,10 @@ TEST_CASE("an empty run grows, and a run without a pool says so (defect 15)",
     REQUIRE(empty);
     CHECK(empty->blocks() == 0);
     CHECK(empty->size() == 0);
-    CHECK(empty->block_size() == kBlock);
+    CHECK(empty->block_size() == kSmallBlock);
     CHECK(empty->block(0) == Range{});
     CHECK(empty->grow_by(0));
-    CHECK(empty->grow_by(kBlock + 1));
+    CHECK(empty->grow_by(kSmallBlock + 1));
     CHECK(empty->blocks() == 2);
 
     BlockRun moved = std::move(*empty);
@@ -243,9 +243,9 @@ TEST_CASE("a run gives back its tail, single blocks, and all", "[tiers][host_blo
     const auto blocks = make(source, 8, 1, 8);
     BlockRun run = take(*blocks, 6);
     const Range third = run.block(2);
-    run.trim_to(7 * kBlock);
+    run.trim_to(7 * kSmallBlock);
     CHECK(run.blocks() == 6);
-    run.trim_to(4 * kBlock + 1);
+    run.trim_to(4 * kSmallBlock + 1);
     CHECK(run.blocks() == 5);
     CHECK(run.release(0));
     CHECK_FALSE(run.release(0));
@@ -254,18 +254,18 @@ TEST_CASE("a run gives back its tail, single blocks, and all", "[tiers][host_blo
     CHECK(run.block(2) == third);  // the others keep their numbers
     CHECK(run.blocks() == 5);
     CHECK(run.held() == 4);
-    CHECK(run.size() == 4 * kBlock);
+    CHECK(run.size() == 4 * kSmallBlock);
     CHECK(blocks->usage().used == 4);
     CHECK(run.grow_by(1));
-    CHECK(run.block(5).size == kBlock);
+    CHECK(run.block(5).size == kSmallBlock);
     CHECK(run.release(3));
-    run.trim_to(3 * kBlock);
+    run.trim_to(3 * kSmallBlock);
     CHECK(run.held() == 2);
     CHECK(blocks->usage().used == 2);
     run.clear();
     CHECK(run.blocks() == 0);
     CHECK(blocks->usage().used == 0);
-    CHECK(run.grow_by(8 * kBlock));
+    CHECK(run.grow_by(8 * kSmallBlock));
     check_whole(*blocks, source);
 }
 
@@ -280,7 +280,7 @@ TEST_CASE("trim gives back pools that are free as a whole, and they come again",
     for (std::size_t i = 4; i < 8; ++i)
         REQUIRE(low.release(i));  // one whole pool, whichever it is
     REQUIRE(high.release(0));     // a part of another
-    CHECK(blocks->trim() == 4 * kBlock);
+    CHECK(blocks->trim() == 4 * kSmallBlock);
     CHECK(blocks->usage().pools == 3);
     CHECK(blocks->usage().free == 1);
     check_whole(*blocks, source);
@@ -289,10 +289,10 @@ TEST_CASE("trim gives back pools that are free as a whole, and they come again",
     low.clear();
     high.clear();
     more.clear();
-    CHECK(blocks->trim(9 * kBlock) == 4 * kBlock);
+    CHECK(blocks->trim(9 * kSmallBlock) == 4 * kSmallBlock);
     CHECK(blocks->usage().free == 12);
-    CHECK(blocks->trim(8 * kBlock + 1) == 0);
-    CHECK(blocks->trim() == 12 * kBlock);
+    CHECK(blocks->trim(8 * kSmallBlock + 1) == 0);
+    CHECK(blocks->trim() == 12 * kSmallBlock);
     CHECK(source.pieces() == 0);
     CHECK(blocks->usage().pools == 0);
     CHECK(take(*blocks, 16).blocks() == 16);
@@ -305,14 +305,14 @@ TEST_CASE("while one thread pins, others allocate and release", "[tiers][host_bl
     BlockRun run = take(*blocks, 3);
     source.close();
     bool had = false;
-    std::thread grower([&] { had = blocks->allocate(4 * kBlock).has_value(); });
+    std::thread grower([&] { had = blocks->allocate(4 * kSmallBlock).has_value(); });
     source.await_caller();
     run.clear();  // would wait for ever if pinning held the lock
     run = take(*blocks, 4);
     CHECK(blocks->usage().used == 4);
-    run.trim_to(kBlock);
-    CHECK(blocks->allocate_pinned(3 * kBlock));
-    CHECK(blocks->allocate(17 * kBlock).error() == BlockRefusal::capacity);
+    run.trim_to(kSmallBlock);
+    CHECK(blocks->allocate_pinned(3 * kSmallBlock));
+    CHECK(blocks->allocate(17 * kSmallBlock).error() == BlockRefusal::capacity);
     source.open();
     grower.join();
     CHECK(had);
@@ -330,7 +330,7 @@ TEST_CASE("two threads that need growth do not pin twice what one pool serves",
     std::vector<std::thread> threads;
     for (BlockRun& run : runs) {
         threads.emplace_back([&] {
-            BlockResult<BlockRun> got = blocks->allocate(kBlock);
+            BlockResult<BlockRun> got = blocks->allocate(kSmallBlock);
             if (got)
                 run = std::move(*got), ++served;
         });
@@ -352,9 +352,9 @@ TEST_CASE("a growth that is refused takes what was given back meanwhile", "[tier
     source.fail_from(2);
     source.close();
     bool had = false;
-    std::thread grower([&] { had = blocks->allocate(2 * kBlock).has_value(); });
+    std::thread grower([&] { had = blocks->allocate(2 * kSmallBlock).has_value(); });
     source.await_caller();
-    run.trim_to(2 * kBlock);
+    run.trim_to(2 * kSmallBlock);
     source.open();
     grower.join();
     CHECK(had);
@@ -364,21 +364,21 @@ TEST_CASE("a growth that is refused takes what was given back meanwhile", "[tier
 TEST_CASE("memory beside the blocks counts within the capacity", "[tiers][host_blocks]") {
     FailingSource source;
     const auto blocks = make(source, 4, 2, 10);
-    const BlockResult<Range> apart = blocks->allocate_apart(2 * kBlock - 100);
+    const BlockResult<Range> apart = blocks->allocate_apart(2 * kSmallBlock - 100);
     REQUIRE(apart);
-    CHECK(apart->size == 2 * kBlock - 64);
+    CHECK(apart->size == 2 * kSmallBlock - 64);
     CHECK(blocks->usage().apart == 2);
-    CHECK(source.bytes() == 8 * kBlock + apart->size);
-    CHECK(blocks->allocate_apart(9 * kBlock).error() == BlockRefusal::capacity);
+    CHECK(source.bytes() == 8 * kSmallBlock + apart->size);
+    CHECK(blocks->allocate_apart(9 * kSmallBlock).error() == BlockRefusal::capacity);
     CHECK(blocks->allocate_apart(~Bytes{0}).error() == BlockRefusal::capacity);
     {
         const BlockRun run = take(*blocks, 8);
         CHECK(blocks->allocate(1).error() == BlockRefusal::capacity);
         CHECK(blocks->allocate_apart(1).error() == BlockRefusal::capacity);
     }
-    const BlockResult<Range> more = blocks->allocate_apart(3 * kBlock);  // free pools make room
+    const BlockResult<Range> more = blocks->allocate_apart(3 * kSmallBlock);  // free pools make room
     REQUIRE(more);
-    CHECK(source.bytes() <= 10 * kBlock);
+    CHECK(source.bytes() <= 10 * kSmallBlock);
     source.fail_from(1);
     CHECK(blocks->allocate_apart(1).error() == BlockRefusal::source);
     CHECK(blocks->usage().apart == 5);
@@ -401,7 +401,7 @@ TEST_CASE("random operations leave what a plain model says, also when pinning fa
             source.fail_from(random.below(4) == 0 ? 1 : 0);
             const std::size_t which = random.below(runs.size());
             BlockRun& run = runs[which];
-            const Bytes size = random.below(12 * kBlock);
+            const Bytes size = random.below(12 * kSmallBlock);
             switch (random.below(5)) {
                 case 0: {
                     BlockResult<BlockRun> got = blocks->allocate(size);
@@ -435,7 +435,7 @@ TEST_CASE("random operations leave what a plain model says, also when pinning fa
             }
             REQUIRE(begins.size() == used);  // no block twice
             REQUIRE(blocks->usage().used == used);
-            REQUIRE((used + blocks->usage().free) * kBlock == source.bytes());
+            REQUIRE((used + blocks->usage().free) * kSmallBlock == source.bytes());
             REQUIRE(used + blocks->usage().free <= 48);
         }
         runs.clear();
@@ -458,8 +458,8 @@ TEST_CASE("threads at random never share a block, and leave nothing behind",
             Random random(number);
             for (int i = 0; i < 1500; ++i) {
                 if (random.below(64) == 0)
-                    blocks->trim(random.below(24) * kBlock);
-                BlockResult<BlockRun> run = blocks->allocate(random.below(6 * kBlock));
+                    blocks->trim(random.below(24) * kSmallBlock);
+                BlockResult<BlockRun> run = blocks->allocate(random.below(6 * kSmallBlock));
                 if (!run)
                     continue;
                 ++had;
@@ -493,7 +493,7 @@ TEST_CASE("what blocks cost", "[tiers][host_blocks][.long]") {
         for (int batch = 0; batch < 200; ++batch) {  // in some, others have the processor
             const Stopwatch watch;
             for (int i = 0; i < kBatch; ++i)
-                had += blocks->allocate(count * kBlock).has_value();
+                had += blocks->allocate(count * kSmallBlock).has_value();
             best = std::min(best, watch.elapsed());
         }
         CHECK(had == 200 * kBatch);

@@ -25,9 +25,9 @@ namespace {
 
 using namespace tidemark;
 
-constexpr Bytes kCapacity = 12;
-constexpr Bytes kLimit = 9;
-constexpr std::size_t kThreads = 3;
+constexpr Bytes kSmallCapacity = 12;
+constexpr Bytes kSmallLimit = 9;
+constexpr std::size_t kCallers = 3;
 
 // One call, as it was seen. Every thread has a reservation and an allocation of its own.
 struct Call {
@@ -48,8 +48,8 @@ struct Sequential {
         Bytes plain = 0;  // allocated outside of it
     };
 
-    SpaceAccount account{kCapacity, kLimit};
-    std::array<Thread, kThreads> threads = {};
+    SpaceAccount account{kSmallCapacity, kSmallLimit};
+    std::array<Thread, kCallers> threads = {};
 
     // What the call would give now.
     Bytes apply(const Call& call) {
@@ -201,18 +201,18 @@ class Player {
 
 // Threads that live for all rounds: a round is what they do between two meetings.
 std::vector<std::vector<Call>> histories(std::size_t rounds, std::uint64_t seed) {
-    MemorySpace space(small_space({Tier::gpu, 0}, kCapacity, 0.75));
-    std::vector<std::vector<std::vector<Call>>> calls(kThreads,
+    MemorySpace space(small_space({Tier::gpu, 0}, kSmallCapacity, 0.75));
+    std::vector<std::vector<std::vector<Call>>> calls(kCallers,
                                                       std::vector<std::vector<Call>>(rounds));
     std::atomic<std::uint64_t> clock = 0;
     std::atomic<std::size_t> arrived = 0;
     const auto meet = [&arrived](std::size_t meeting) {
         ++arrived;
-        while (arrived < meeting * kThreads)
+        while (arrived < meeting * kCallers)
             std::this_thread::yield();
     };
     std::vector<std::thread> threads;
-    for (std::size_t who = 0; who < kThreads; ++who)
+    for (std::size_t who = 0; who < kCallers; ++who)
         threads.emplace_back([&, who] {
             Random random(seed + who);
             for (std::size_t round = 0; round < rounds; ++round) {
@@ -229,7 +229,7 @@ std::vector<std::vector<Call>> histories(std::size_t rounds, std::uint64_t seed)
         thread.join();
     std::vector<std::vector<Call>> result(rounds);
     for (std::size_t round = 0; round < rounds; ++round)
-        for (std::size_t who = 0; who < kThreads; ++who)
+        for (std::size_t who = 0; who < kCallers; ++who)
             result[round].insert(result[round].end(), calls[who][round].begin(),
                                  calls[who][round].end());
     return result;

@@ -9,15 +9,15 @@
 #include <rapidcheck.h>
 
 #include "core/tiers/space_account.h"
+#include "tests/support/spaces.h"
 
 using namespace tidemark;
 using namespace tidemark::literals;
+using support::kDisk;
+using support::kGpu;
+using support::kHost;
 
 namespace {
-
-constexpr SpaceId kGpu{Tier::gpu, 0};
-constexpr SpaceId kHost{Tier::host, 0};
-constexpr SpaceId kDisk{Tier::disk, 0};
 
 MachineSpec small_machine() {
     MachineSpec machine;

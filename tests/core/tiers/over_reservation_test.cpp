@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-struct Bench {
+struct OverBench {
     MemorySpace space{SpaceSpec{.capacity = 2_GiB}};
     MemoryReservation reservation = std::move(*space.try_reserve(1024));
 };
@@ -33,7 +33,7 @@ class Own final : public OverReservationPolicy {
 };
 
 TEST_CASE("ignore charges the excess to the space (A-T7)", "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     bench.reservation.set_over_reservation(ignore_over_reservation());
     auto charge = bench.reservation.charge(2048);
     REQUIRE(charge);
@@ -45,7 +45,7 @@ TEST_CASE("ignore charges the excess to the space (A-T7)", "[tiers][over_reserva
 }
 
 TEST_CASE("fail refuses, and leaves every counter alone (A-T7)", "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     bench.reservation.set_over_reservation(fail_over_reservation());
     const SpaceCounters before = bench.space.counters();
     const auto refused = bench.reservation.charge(2048);
@@ -60,7 +60,7 @@ TEST_CASE("fail refuses, and leaves every counter alone (A-T7)", "[tiers][over_r
 
 TEST_CASE("increase charges growth once: 1024 and 2048 by 2.0 is 3072, then 0 (A-T7, defect 1)",
           "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     bench.reservation.set_over_reservation(increase_reservation(2.0));
     auto charge = bench.reservation.charge(2048);
     REQUIRE(charge);
@@ -99,7 +99,7 @@ TEST_CASE("increase tries what is exactly needed second, then refuses",
 
 TEST_CASE("growth covers excess that is there already without charging it again",
           "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     auto excess = bench.reservation.charge(2048);
     REQUIRE(excess);
     bench.reservation.set_over_reservation(increase_reservation(1.0));
@@ -115,7 +115,7 @@ TEST_CASE("growth covers excess that is there already without charging it again"
 
 TEST_CASE("the default policy of a space is used, as it is at that moment (defect 6)",
           "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     bench.space.set_over_reservation(fail_over_reservation());
     CHECK_FALSE(bench.reservation.charge(2048));
     MemoryReservation later = std::move(*bench.space.try_reserve(10));
@@ -169,7 +169,7 @@ TEST_CASE("a policy of the program's own gets the facts and its plan is carried 
 
 TEST_CASE("a plan for a moment that has passed is not carried out, the policy is asked again",
           "[tiers][over_reservation]") {
-    Bench bench;
+    OverBench bench;
     std::vector<Bytes> reserved;
     bench.reservation.set_over_reservation(
         std::make_shared<Own>([&](const OverReservationFacts& facts) {

@@ -6,23 +6,24 @@
 #include <catch2/catch.hpp>
 
 #include "tests/core/tiers/small_machine.h"
+#include "tests/support/spaces.h"
 
 namespace {
 
 using namespace tidemark;
 using namespace std::chrono_literals;
+using support::kDisk;
+using support::kGpu;
+using support::kGpu1;
+using support::kHost;
 
-constexpr SpaceId kGpu0{Tier::gpu, 0};
-constexpr SpaceId kGpu1{Tier::gpu, 1};
-constexpr SpaceId kHost0{Tier::host, 0};
 constexpr SpaceId kHost1{Tier::host, 1};
-constexpr SpaceId kDisk0{Tier::disk, 0};
 
 MachineSpec whole() {
     return {"whole",
-            {small_space(kGpu0, 100), small_space(kGpu1, 100), small_space(kHost0, 400),
-             small_space(kHost1, 400), small_space(kDisk0, 1000)},
-            {small_link(kGpu1, kHost0, 20e9), small_link(kGpu1, kHost1, 50e9),
+            {small_space(kGpu, 100), small_space(kGpu1, 100), small_space(kHost, 400),
+             small_space(kHost1, 400), small_space(kDisk, 1000)},
+            {small_link(kGpu1, kHost, 20e9), small_link(kGpu1, kHost1, 50e9),
              small_link(kHost1, kGpu1, 50e9)},
             {}};
 }
@@ -57,20 +58,20 @@ class Asker {
 TEST_CASE("Strategies give their candidates in order", "[tiers][request]") {
     using Ids = std::vector<SpaceId>;
     CHECK(found(specific(kHost1)) == Ids{kHost1});
-    CHECK(found(any_in(Tier::gpu)) == Ids{kGpu0, kGpu1});
-    CHECK(found(prefer(kGpu1)) == Ids{kGpu1, kGpu0});
-    CHECK(found(in_order({Tier::host, Tier::gpu})) == Ids{kHost0, kHost1, kGpu0, kGpu1});
-    CHECK(found(in_order({Tier::disk, Tier::disk})) == Ids{kDisk0});
+    CHECK(found(any_in(Tier::gpu)) == Ids{kGpu, kGpu1});
+    CHECK(found(prefer(kGpu1)) == Ids{kGpu1, kGpu});
+    CHECK(found(in_order({Tier::host, Tier::gpu})) == Ids{kHost, kHost1, kGpu, kGpu1});
+    CHECK(found(in_order({Tier::disk, Tier::disk})) == Ids{kDisk});
 }
 
 TEST_CASE("Down and up go to the nearest by link first", "[tiers][request]") {
     using Ids = std::vector<SpaceId>;
-    CHECK(found(downgrade(kGpu0)) == Ids{kHost0, kHost1, kDisk0});
-    CHECK(found(downgrade(kGpu1)) == Ids{kHost1, kHost0, kDisk0});
-    CHECK(found(downgrade(kGpu1, {Tier::disk, Tier::host})) == Ids{kDisk0, kHost1, kHost0});
-    CHECK(found(downgrade(kHost0)) == Ids{kDisk0});
-    CHECK(found(upgrade(kHost1, Tier::gpu)) == Ids{kGpu1, kGpu0});
-    CHECK(found(upgrade(kDisk0, Tier::host)) == Ids{kHost0, kHost1});
+    CHECK(found(downgrade(kGpu)) == Ids{kHost, kHost1, kDisk});
+    CHECK(found(downgrade(kGpu1)) == Ids{kHost1, kHost, kDisk});
+    CHECK(found(downgrade(kGpu1, {Tier::disk, Tier::host})) == Ids{kDisk, kHost1, kHost});
+    CHECK(found(downgrade(kHost)) == Ids{kDisk});
+    CHECK(found(upgrade(kHost1, Tier::gpu)) == Ids{kGpu1, kGpu});
+    CHECK(found(upgrade(kDisk, Tier::host)) == Ids{kHost, kHost1});
 }
 
 TEST_CASE("What can never be is an error at once (defect 9)", "[tiers][request]") {
@@ -82,11 +83,11 @@ TEST_CASE("What can never be is an error at once (defect 9)", "[tiers][request]"
     CHECK(code(specific({Tier::gpu, 7})) == ErrorCode::not_found);
     CHECK(code(prefer({Tier::gpu, 7})) == ErrorCode::not_found);
     CHECK(code(in_order({})) == ErrorCode::not_found);
-    CHECK(code(downgrade(kDisk0)) == ErrorCode::not_found);
-    CHECK(code(downgrade(kHost0, {Tier::gpu})) == ErrorCode::bad_option);
+    CHECK(code(downgrade(kDisk)) == ErrorCode::not_found);
+    CHECK(code(downgrade(kHost, {Tier::gpu})) == ErrorCode::bad_option);
     CHECK(code(downgrade({Tier::host, 9})) == ErrorCode::not_found);
-    CHECK(code(upgrade(kGpu0, Tier::gpu)) == ErrorCode::bad_option);
-    CHECK(code(upgrade(kHost0, Tier::disk)) == ErrorCode::bad_option);
+    CHECK(code(upgrade(kGpu, Tier::gpu)) == ErrorCode::bad_option);
+    CHECK(code(upgrade(kHost, Tier::disk)) == ErrorCode::bad_option);
     CHECK(code(any_in(Tier::gpu), 101) == ErrorCode::bad_option);
     CHECK(!code(any_in(Tier::gpu), 100));
     CHECK(!try_request(*spaces, {specific({Tier::gpu, 7}), 1}));
@@ -99,21 +100,21 @@ TEST_CASE("What can never be is an error at once (defect 9)", "[tiers][request]"
 
 TEST_CASE("Any GPU, tiers in order (A-T3)", "[tiers][request]") {
     const auto spaces =
-        make_spaces({small_space(kGpu0, 2_GiB, 0.75), small_space(kHost0, 4_GiB, 0.75)});
+        make_spaces({small_space(kGpu, 2_GiB, 0.75), small_space(kHost, 4_GiB, 0.75)});
     const auto where = [&](const RequestStrategy& strategy, Bytes size) {
         return request(*spaces, {strategy, size}, {.timeout = 0ns})->reservation.space().id();
     };
-    CHECK(where(any_in(Tier::gpu), 50_MiB) == kGpu0);
-    CHECK(where(in_order({Tier::gpu, Tier::host, Tier::disk}), 25_MiB) == kGpu0);
-    CHECK(where(in_order({Tier::host, Tier::gpu, Tier::disk}), 100_MiB) == kHost0);
+    CHECK(where(any_in(Tier::gpu), 50_MiB) == kGpu);
+    CHECK(where(in_order({Tier::gpu, Tier::host, Tier::disk}), 25_MiB) == kGpu);
+    CHECK(where(in_order({Tier::host, Tier::gpu, Tier::disk}), 100_MiB) == kHost);
     CHECK(spaces->counters().used == 0);
 }
 
 TEST_CASE("Two GPUs: when the first is full the second serves (A-T8)", "[tiers][request]") {
     const auto spaces =
-        make_spaces({small_space(kGpu0, 2_GiB, 0.75), small_space(kGpu1, 2_GiB, 0.75)});
+        make_spaces({small_space(kGpu, 2_GiB, 0.75), small_space(kGpu1, 2_GiB, 0.75)});
     const Bytes size = spaces->at(0).thresholds().limit - 1024;
-    const auto first = try_request(*spaces, {specific(kGpu0), size});
+    const auto first = try_request(*spaces, {specific(kGpu), size});
     REQUIRE(*first);
     const auto second = try_request(*spaces, {any_in(Tier::gpu), size});
     REQUIRE(*second);
@@ -128,9 +129,9 @@ TEST_CASE("A preferred space that is full does not keep from the others (defect 
     MemoryReservation first = *try_request(*spaces, {specific(kGpu1), 100});
     const auto second = request(*spaces, {prefer(kGpu1), 100}, {.timeout = 0ns});
     REQUIRE(second->end == WaitEnd::granted);
-    CHECK(second->reservation.space().id() == kGpu0);
+    CHECK(second->reservation.space().id() == kGpu);
     // Both full: whichever has room first.
-    Asker asker(*spaces, prefer(kGpu0), 30);
+    Asker asker(*spaces, prefer(kGpu), 30);
     until_waiting(*spaces, 1);
     first.release();
     CHECK(asker.outcome().reservation.space().id() == kGpu1);
@@ -138,9 +139,9 @@ TEST_CASE("A preferred space that is full does not keep from the others (defect 
 
 TEST_CASE("A release in any candidate wakes who waits (defect 10)", "[tiers][request]") {
     const auto spaces = SpaceSet::make(whole()).value();
-    const SpaceId freed = GENERATE(kGpu0, kGpu1, kHost1);
+    const SpaceId freed = GENERATE(kGpu, kGpu1, kHost1);
     std::vector<MemoryReservation> full;
-    for (const SpaceId id : {kGpu0, kGpu1, kHost0, kHost1})
+    for (const SpaceId id : {kGpu, kGpu1, kHost, kHost1})
         full.push_back(*try_request(*spaces, {specific(id), spaces->find(id)->reservable()}));
     Asker asker(*spaces, in_order({Tier::gpu, Tier::host}), 10);
     until_waiting(*spaces, 1);
@@ -157,7 +158,7 @@ TEST_CASE("A release in any candidate wakes who waits (defect 10)", "[tiers][req
 
 TEST_CASE("Nobody gets less than he asked for, though nobody else holds a reservation",
           "[tiers][request]") {
-    const auto spaces = make_spaces({small_space(kGpu0, 100)});
+    const auto spaces = make_spaces({small_space(kGpu, 100)});
     Charge charge = *spaces->at(0).charge(60);
     const auto refused = request(*spaces, {any_in(Tier::gpu), 50}, {.timeout = 2ms});
     CHECK(refused->end == WaitEnd::timed_out);
@@ -171,19 +172,19 @@ TEST_CASE("Nobody gets less than he asked for, though nobody else holds a reserv
 
 TEST_CASE("As much as there is comes from where there is most", "[tiers][request]") {
     const auto spaces = SpaceSet::make(whole()).value();
-    const MemoryReservation some = *try_request(*spaces, {specific(kGpu0), 70});
+    const MemoryReservation some = *try_request(*spaces, {specific(kGpu), 70});
     const MemoryReservation more = *try_request(*spaces, {specific(kGpu1), 50});
     const auto rest = request_up_to(*spaces, {any_in(Tier::gpu), 90});
     CHECK(rest->space().id() == kGpu1);
     CHECK(rest->size() == 50);
     const auto fits = request_up_to(*spaces, {any_in(Tier::gpu), 20});
-    CHECK(fits->space().id() == kGpu0);
+    CHECK(fits->space().id() == kGpu);
     CHECK(fits->size() == 20);
     CHECK(request_up_to(*spaces, {specific(kGpu1), 20})->size() == 0);
 }
 
 TEST_CASE("One who does not wait passes those who may not be passed no more", "[tiers][request]") {
-    const auto spaces = make_spaces({small_space(kGpu0, 100)}, {.bypass_limit = 1});
+    const auto spaces = make_spaces({small_space(kGpu, 100)}, {.bypass_limit = 1});
     MemoryReservation half = *try_request(*spaces, {any_in(Tier::gpu), 50});
     Asker asker(*spaces, any_in(Tier::gpu), 80);
     until_waiting(*spaces, 1);
@@ -196,7 +197,7 @@ TEST_CASE("One who does not wait passes those who may not be passed no more", "[
 
 TEST_CASE("Requests end by deadline, cancellation and the set's own end (defect 9)",
           "[tiers][request]") {
-    auto spaces = make_spaces({small_space(kGpu0, 100), small_space(kHost0, 100)});
+    auto spaces = make_spaces({small_space(kGpu, 100), small_space(kHost, 100)});
     Charge charge = *spaces->at(0).charge(100);
     const RequestStrategy gpu = any_in(Tier::gpu);
     CHECK(request(*spaces, {gpu, 1}, {.timeout = 1ms})->end == WaitEnd::timed_out);
@@ -206,7 +207,7 @@ TEST_CASE("Requests end by deadline, cancellation and the set's own end (defect 
     cancel.request_stop();
     CHECK(cancelled.outcome().end == WaitEnd::cancelled);
     Asker one(*spaces, gpu, 1);
-    Asker two(*spaces, specific(kGpu0), 2);
+    Asker two(*spaces, specific(kGpu), 2);
     until_waiting(*spaces, 2);
     spaces->at(0).uncharge(charge);
     CHECK(one.outcome().end == WaitEnd::granted);
@@ -218,8 +219,8 @@ TEST_CASE("Requests end by deadline, cancellation and the set's own end (defect 
     const bool destroyed = GENERATE(false, true);
     if (!destroyed) {
         spaces->shut_down();
-        CHECK(request(*spaces, {specific(kHost0), 1})->end == WaitEnd::shut_down);
-        CHECK(!*try_request(*spaces, {specific(kHost0), 1}));
+        CHECK(request(*spaces, {specific(kHost), 1})->end == WaitEnd::shut_down);
+        CHECK(!*try_request(*spaces, {specific(kHost), 1}));
         spaces->at(0).uncharge(charge);
     } else {
         spaces.reset();

@@ -116,7 +116,7 @@ class Model {
     std::vector<Charge> charges;
 };
 
-struct Step {
+struct PairStep {
     std::uint8_t what = 0;
     std::uint16_t who = 0;
     std::uint16_t other = 0;
@@ -127,7 +127,7 @@ struct Step {
 // agree on its outcome.
 class Pair {
   public:
-    bool step(const Step& step) {
+    bool step(const PairStep& step) {
         const Bytes size = step.size % 400;
         const std::optional<std::size_t> who = pick(handles_, step.who);
         const std::optional<std::size_t> other = pick(handles_, step.other);
@@ -310,7 +310,7 @@ class Pair {
 };
 
 // The number of the first step at which they differ; the number of steps if they never do.
-std::size_t first_difference(const std::vector<Step>& steps) {
+std::size_t first_difference(const std::vector<PairStep>& steps) {
     Pair pair;
     for (std::size_t i = 0; i < steps.size(); ++i)
         if (!pair.step(steps[i]) || !pair.agree())
@@ -318,7 +318,7 @@ std::size_t first_difference(const std::vector<Step>& steps) {
     return pair.clear(steps.size()) ? steps.size() : 0;
 }
 
-Step step_of(Random& random) {
+PairStep step_of(Random& random) {
     const std::uint64_t bits = random.next();
     return {.what = static_cast<std::uint8_t>(bits),
             .who = static_cast<std::uint16_t>(bits >> 8U),
@@ -330,7 +330,7 @@ TEST_CASE("a space is what its reservations and charges add up to, after every s
           "[tiers][reservation][property]") {
     const support::Effort effort = support::effort(400);
     CHECK(support::counterexample(effort, [](const std::vector<std::uint64_t>& seeds) {
-              std::vector<Step> steps;
+              std::vector<PairStep> steps;
               for (const std::uint64_t seed : seeds) {
                   Random random(seed);
                   steps.push_back(step_of(random));
@@ -342,7 +342,7 @@ TEST_CASE("a space is what its reservations and charges add up to, after every s
 TEST_CASE("long histories of reservations add up", "[tiers][reservation][property]") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         Random random(seed);
-        std::vector<Step> steps(300);
+        std::vector<PairStep> steps(300);
         std::generate(steps.begin(), steps.end(), [&] { return step_of(random); });
         INFO("seed " << seed);
         CHECK(first_difference(steps) == steps.size());
@@ -352,7 +352,7 @@ TEST_CASE("long histories of reservations add up", "[tiers][reservation][propert
 TEST_CASE("very many histories add up", "[tiers][reservation][property][.long]") {
     for (std::uint64_t seed = 1000; seed < 6000; ++seed) {
         Random random(seed);
-        std::vector<Step> steps(200);
+        std::vector<PairStep> steps(200);
         std::generate(steps.begin(), steps.end(), [&] { return step_of(random); });
         INFO("seed " << seed);
         REQUIRE(first_difference(steps) == steps.size());

@@ -15,7 +15,7 @@
 namespace tidemark {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kWorkers = 4;
 
 bool holds(const SpaceCounters& counters, Bytes capacity) {
     return counters.used == counters.allocated + counters.unused_reserved &&
@@ -163,12 +163,12 @@ void run(std::uint64_t seed, int steps) {
     const SpaceSpec spec{.capacity = 4096, .granularity = 4, .reservation_limit = 0.75};
     MemorySpace space(spec);
     Exchange exchange;
-    std::atomic<int> running = kThreads;
+    std::atomic<int> running = kWorkers;
     Watch watch;
     std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i)
+    for (int i = 0; i < kWorkers; ++i)
         threads.emplace_back([&, i] {
-            Worker worker(space, exchange, seed * kThreads + static_cast<std::uint64_t>(i));
+            Worker worker(space, exchange, seed * kWorkers + static_cast<std::uint64_t>(i));
             for (int step = 0; step < steps; ++step)
                 worker.step();
             --running;
@@ -209,7 +209,7 @@ TEST_CASE("one reservation serves threads while it grows, shrinks and is release
     const ReservationId id = reservation->id();
     std::atomic<bool> gone = false;
     std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i)
+    for (int i = 0; i < kWorkers; ++i)
         threads.emplace_back([&] {
             std::vector<Charge> held;
             for (bool last = false; !last;) {
@@ -242,9 +242,9 @@ TEST_CASE("a reservation that many threads outgrow at once grows by what they ne
     REQUIRE(reservation);
     reservation->set_over_reservation(increase_reservation(1.0));
     constexpr int kCharges = 500;
-    std::vector<std::vector<Charge>> charges(kThreads);
+    std::vector<std::vector<Charge>> charges(kWorkers);
     std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i)
+    for (int i = 0; i < kWorkers; ++i)
         threads.emplace_back([&, i] {
             for (int step = 0; step < kCharges; ++step)
                 if (const auto charge = reservation->charge(10))
@@ -252,7 +252,7 @@ TEST_CASE("a reservation that many threads outgrow at once grows by what they ne
         });
     for (std::thread& thread : threads)
         thread.join();
-    CHECK(reservation->size() == kThreads * kCharges * 10);
+    CHECK(reservation->size() == kWorkers * kCharges * 10);
     CHECK(reservation->used() == reservation->size());
     CHECK(space.used() == reservation->size());
     for (auto& some : charges)

@@ -8,16 +8,17 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
 #include "core/concurrent/shared_allocator.h"
+#include "tests/support/device.h"
 #include "tests/support/policy.h"
 
 namespace tidemark {
 namespace {
 
-constexpr StreamId kFirst{1};
-constexpr StreamId kSecond{2};
+using support::kOther;
+using support::kStream;
 
 // best-fit rounds to 512 bytes, and so does what is charged.
-struct Bench {
+struct ReservedBench {
     SimDevice device{{.capacity = 64_MiB}};
     std::unique_ptr<Allocator> inner = support::make_policy("best-fit:segment=2MiB", device);
     MemorySpace space{SpaceSpec{.capacity = 64_MiB}};
@@ -36,7 +37,7 @@ class Victims final : public Spiller {
         Bytes freed = 0;
         while (freed < size && !held.empty()) {
             freed += held.front().size;
-            allocator_.deallocate(held.front(), kFirst);
+            allocator_.deallocate(held.front(), kStream);
             held.pop_front();
         }
         return freed;
@@ -51,7 +52,7 @@ class Victims final : public Spiller {
 
 TEST_CASE("what is granted costs the reservation what it costs the allocator",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     ReservedAllocator allocator(*bench.inner, reservation);
     const Allocation odd = support::must_allocate(allocator, 1000);
@@ -61,39 +62,39 @@ TEST_CASE("what is granted costs the reservation what it costs the allocator",
     CHECK(reservation.used() == 1024 + empty.size);
     CHECK(bench.space.used() == 1_MiB);
     CHECK(allocator.usage().allocated == reservation.used());
-    allocator.deallocate(odd, kSecond);
-    allocator.deallocate(empty, kSecond);
+    allocator.deallocate(odd, kOther);
+    allocator.deallocate(empty, kOther);
     CHECK(reservation.used() == 0);
     CHECK(allocator.usage().allocated == 0);
 }
 
 TEST_CASE("two streams with reservations: a cross-stream free credits the origin (A-T4)",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     ReservedAllocator allocator(*bench.inner, bench.bindings);
-    REQUIRE(bench.bindings.bind(stream_key(kFirst), bench.reserve(1_MiB)));
-    REQUIRE(bench.bindings.bind(stream_key(kSecond), bench.reserve(1_MiB)));
-    const ReservationId first = *bench.bindings.find(stream_key(kFirst));
-    const ReservationId second = *bench.bindings.find(stream_key(kSecond));
-    const Allocation small = support::must_allocate(allocator, 512_KiB, kFirst);
-    const Allocation large = support::must_allocate(allocator, 2_MiB, kSecond);
+    REQUIRE(bench.bindings.bind(stream_key(kStream), bench.reserve(1_MiB)));
+    REQUIRE(bench.bindings.bind(stream_key(kOther), bench.reserve(1_MiB)));
+    const ReservationId first = *bench.bindings.find(stream_key(kStream));
+    const ReservationId second = *bench.bindings.find(stream_key(kOther));
+    const Allocation small = support::must_allocate(allocator, 512_KiB, kStream);
+    const Allocation large = support::must_allocate(allocator, 2_MiB, kOther);
     CHECK(bench.space.find(first)->used == 512_KiB);
     CHECK(bench.space.find(second)->used == 2_MiB);
     CHECK(bench.space.available_to(second) == bench.space.available());
 
-    allocator.deallocate(large, kFirst);
+    allocator.deallocate(large, kStream);
     CHECK(bench.space.available_to(first) == bench.space.available() + 512_KiB);
     CHECK(bench.space.available_to(second) == bench.space.available() + 1_MiB);
-    allocator.deallocate(small, kSecond);
+    allocator.deallocate(small, kOther);
     CHECK(bench.space.available_to(first) == bench.space.available() + 1_MiB);
-    bench.bindings.unbind(stream_key(kFirst));
-    bench.bindings.unbind(stream_key(kSecond));
+    bench.bindings.unbind(stream_key(kStream));
+    bench.bindings.unbind(stream_key(kOther));
     CHECK(bench.space.used() == 0);
 }
 
 TEST_CASE("frees after the reservation's end are exact, even if another took its place",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     ReservedAllocator allocator(*bench.inner, reservation);
     const Allocation live = support::must_allocate(allocator, 600_KiB);
@@ -108,7 +109,7 @@ TEST_CASE("frees after the reservation's end are exact, even if another took its
 
 TEST_CASE("a refusal by the reservation or the space is a limit, and asks the device for nothing",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     reservation.set_over_reservation(fail_over_reservation());
     ReservedAllocator allocator(*bench.inner, reservation);
@@ -151,7 +152,7 @@ TEST_CASE("what the device refuses is uncharged, call by call", "[tiers][reserve
 
 TEST_CASE("a refused charge spills and tries again, the whole request (A1.6)",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemorySpace space({.capacity = 4_MiB});
     ReservationBindings bindings(space);
     ReservedAllocator allocator(*bench.inner, bindings);
@@ -197,12 +198,12 @@ TEST_CASE("a refused device spills as well, within the reservation",
 }
 
 TEST_CASE("a retired allocation stays charged until it is let go", "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     ReservedAllocator allocator(*bench.inner, reservation);
     Allocation allocation = support::must_allocate(allocator, 512_KiB);
     allocator.retire(allocation);
-    allocator.record_use(allocation, kSecond);
+    allocator.record_use(allocation, kOther);
     CHECK(allocator.usage().allocated == 0);
     CHECK(bench.inner->usage().allocated == 0);
     CHECK(allocator.usage().active == 512_KiB);
@@ -263,7 +264,7 @@ TEST_CASE("what a trace begins with is charged, or refused as a whole",
           "[tiers][reserved_allocator]") {
     SimDevice device{{.capacity = 64_MiB}};
     const SeedSegment segment{.range = {Address{0x302000000}, 20_MiB},
-                              .stream = kFirst,
+                              .stream = kStream,
                               .blocks = {{Address{0x302000000}, 12_MiB, 12_MiB},
                                          {Address{0x302000000} + 12_MiB, 8_MiB, 8_MiB}}};
     for (const bool enough : {true, false}) {
@@ -277,7 +278,7 @@ TEST_CASE("what a trace begins with is charged, or refused as a whole",
         CHECK(allocator.usage().allocated == space.used());
         if (enough)
             for (const Allocation& allocation : *restored)
-                allocator.deallocate(allocation, kFirst);
+                allocator.deallocate(allocation, kStream);
         CHECK(space.counters().charges == 0);
         CHECK(allocator.usage().allocated == 0);
     }
@@ -285,7 +286,7 @@ TEST_CASE("what a trace begins with is charged, or refused as a whole",
 
 TEST_CASE("an allocator that ends gives back what nobody can free any more",
           "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     {
         ReservedAllocator allocator(*bench.inner, reservation);
@@ -297,7 +298,7 @@ TEST_CASE("an allocator that ends gives back what nobody can free any more",
 }
 
 TEST_CASE("a reservation serves a whole program, by addresses", "[tiers][reserved_allocator]") {
-    Bench bench;
+    ReservedBench bench;
     MemoryReservation reservation = bench.reserve(1_MiB);
     reservation.set_over_reservation(fail_over_reservation());
     SharedAllocator shared(std::make_unique<ReservedAllocator>(*bench.inner, reservation),

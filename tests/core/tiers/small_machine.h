@@ -9,6 +9,10 @@
 
 namespace tidemark {
 
+// The first spaces of a machine, as masks.
+constexpr SpaceMask kSpaceA = space_bit(0);
+constexpr SpaceMask kSpaceB = space_bit(1);
+
 inline SpaceSpec small_space(SpaceId id, Bytes capacity, double limit = 1) {
     SpaceSpec spec;
     spec.id = id;

@@ -11,16 +11,15 @@
 #include "core/base/random.h"
 #include "core/tiers/request.h"
 #include "tests/core/tiers/small_machine.h"
+#include "tests/support/spaces.h"
 
 namespace {
 
 using namespace tidemark;
 using namespace std::chrono_literals;
+using support::kGpu;
+using support::kGpu1;
 
-constexpr SpaceId kGpu0{Tier::gpu, 0};
-constexpr SpaceId kGpu1{Tier::gpu, 1};
-constexpr SpaceMask kA = space_bit(0);
-constexpr SpaceMask kB = space_bit(1);
 constexpr OwnerId kAnn{1};
 constexpr OwnerId kBob{2};
 constexpr OwnerId kEve{3};
@@ -36,7 +35,7 @@ TEST_CASE("Two who wait for each other's memory are a deadlock, the later one it
           "[tiers][deadlock]") {
     const WaitPicture picture{{100, 100},
                               {{0, 60, {kAnn}}, {1, 60, {kBob}}},
-                              {wants(kAnn, 50, kB, 1), wants(kBob, 50, kA, 2)}};
+                              {wants(kAnn, 50, kSpaceB, 1), wants(kBob, 50, kSpaceA, 2)}};
     const WaitVerdict verdict = find_deadlock(picture);
     CHECK(verdict.stuck == Positions{0, 1});
     CHECK(verdict.victim == 1);
@@ -46,9 +45,9 @@ TEST_CASE("Two who wait for each other's memory are a deadlock, the later one it
 TEST_CASE("One who could be served breaks the circle", "[tiers][deadlock]") {
     WaitPicture picture{{100, 100},
                         {{0, 60, {kAnn}}, {1, 60, {kBob}}},
-                        {wants(kAnn, 50, kB, 1), wants(kBob, 50, kA, 2)}};
+                        {wants(kAnn, 50, kSpaceB, 1), wants(kBob, 50, kSpaceA, 2)}};
     SECTION("by another space") {
-        picture.waiters[1].spaces = kA | kB;
+        picture.waiters[1].spaces = kSpaceA | kSpaceB;
         picture.limits[1] = 110;
     }
     SECTION("by its size") {
@@ -64,14 +63,14 @@ TEST_CASE("One who could be served breaks the circle", "[tiers][deadlock]") {
 }
 
 TEST_CASE("One who waits for what he holds himself is a deadlock alone", "[tiers][deadlock]") {
-    const WaitPicture picture{{100}, {{0, 60, {kAnn}}}, {wants(kAnn, 50, kA, 1)}};
+    const WaitPicture picture{{100}, {{0, 60, {kAnn}}}, {wants(kAnn, 50, kSpaceA, 1)}};
     CHECK(find_deadlock(picture).stuck == Positions{0});
 }
 
 TEST_CASE("What two hold comes free when both have let go", "[tiers][deadlock]") {
     // Both wait; the 60 bytes count once.
-    WaitPicture picture{{100}, {{0, 60, {kAnn, kBob}}}, {wants(kAnn, 40, kA, 1)}};
-    picture.waiters.push_back(wants(kBob, 41, kA, 2));
+    WaitPicture picture{{100}, {{0, 60, {kAnn, kBob}}}, {wants(kAnn, 40, kSpaceA, 1)}};
+    picture.waiters.push_back(wants(kBob, 41, kSpaceA, 2));
     CHECK(find_deadlock(picture).stuck == Positions{1});
     picture.waiters[1].size = 40;
     CHECK(find_deadlock(picture).stuck.empty());
@@ -81,7 +80,7 @@ TEST_CASE("The victim is one who holds something", "[tiers][deadlock]") {
     const WaitPicture picture{
         {100, 100},
         {{0, 60, {kAnn}}, {1, 60, {kBob}}},
-        {wants(kAnn, 50, kB, 1), wants(kBob, 50, kA, 2), wants(kEve, 50, kA, 3)}};
+        {wants(kAnn, 50, kSpaceB, 1), wants(kBob, 50, kSpaceA, 2), wants(kEve, 50, kSpaceA, 3)}};
     const WaitVerdict verdict = find_deadlock(picture);
     CHECK(verdict.stuck == Positions{0, 1, 2});
     CHECK(verdict.victim == 1);
@@ -92,7 +91,7 @@ TEST_CASE("A holder behind a closed request is let past instead", "[tiers][deadl
     WaitPicture picture{
         {100},
         {{0, 30, {kBob}}},
-        {wants(kAnn, 80, kA, 1, closes), wants(kBob, 10, kA, 2), wants(kEve, 10, kA, 3)}};
+        {wants(kAnn, 80, kSpaceA, 1, closes), wants(kBob, 10, kSpaceA, 2), wants(kEve, 10, kSpaceA, 3)}};
     WaitVerdict verdict = find_deadlock(picture);
     CHECK(verdict.stuck.empty());
     CHECK(verdict.let_pass == Positions{1});  // Eve has nothing that Ann needs
@@ -170,9 +169,9 @@ TEST_CASE("The reduction finds those whom no order of services reaches", "[tiers
 TEST_CASE("The report says who holds what and waits for what", "[tiers][deadlock]") {
     WaitPicture picture{{100_MiB, 100_MiB},
                         {{0, 60_MiB, {kAnn}}, {1, 90_MiB, {kBob}}, {1, 5_MiB, {kEve}}},
-                        {wants(kAnn, 50_MiB, kB, 1), wants(kBob, 50_MiB, kA, 2)}};
+                        {wants(kAnn, 50_MiB, kSpaceB, 1), wants(kBob, 50_MiB, kSpaceA, 2)}};
     picture.waiters[1].label = "join of two tables";
-    const std::vector<SpaceId> ids = {kGpu0, kGpu1};
+    const std::vector<SpaceId> ids = {kGpu, kGpu1};
     CHECK(deadlock_text(picture, find_deadlock(picture), ids, {{kAnn, "query 7"}}) ==
           "deadlock of 2 requests that wait for each other's memory\n"
           "  query 7 waits for 50.0 MiB of gpu:1\n"
@@ -199,10 +198,10 @@ struct Circle {
 };
 
 TEST_CASE("The wait that closes the circle ends with a report", "[tiers][deadlock]") {
-    Circle circle{make_spaces({small_space(kGpu0, 100), small_space(kGpu1, 100)})};
+    Circle circle{make_spaces({small_space(kGpu, 100), small_space(kGpu1, 100)})};
     circle.spaces->graph().set_name(kAnn, "Ann");
     circle.ann_waits();
-    const auto bob = request(*circle.spaces, {specific(kGpu0), 50, kBob}, {.label = "Bob"});
+    const auto bob = request(*circle.spaces, {specific(kGpu), 50, kBob}, {.label = "Bob"});
     CHECK(bob->end == WaitEnd::deadlock);
     CHECK(!bob->reservation);
     CHECK(bob->report.find("Bob waits for 50 B of gpu:0 (the last to come)") != std::string::npos);
@@ -213,11 +212,11 @@ TEST_CASE("The wait that closes the circle ends with a report", "[tiers][deadloc
 }
 
 TEST_CASE("A circle that only reports leaves the way out to the program", "[tiers][deadlock]") {
-    Circle circle{make_spaces({small_space(kGpu0, 100), small_space(kGpu1, 100)},
+    Circle circle{make_spaces({small_space(kGpu, 100), small_space(kGpu1, 100)},
                               {.on_deadlock = OnDeadlock::report})};
     circle.ann_waits();
     const auto bob =
-        request(*circle.spaces, {specific(kGpu0), 50, kBob}, {.timeout = 1ms, .label = "Bob"});
+        request(*circle.spaces, {specific(kGpu), 50, kBob}, {.timeout = 1ms, .label = "Bob"});
     CHECK(bob->end == WaitEnd::timed_out);
     CHECK(!bob->report.empty());
     circle.second.release();
@@ -227,11 +226,11 @@ TEST_CASE("A circle that only reports leaves the way out to the program", "[tier
 }
 
 TEST_CASE("Pins count as held, by all who pin", "[tiers][deadlock]") {
-    const auto spaces = make_spaces({small_space(kGpu0, 100), small_space(kGpu1, 100)});
+    const auto spaces = make_spaces({small_space(kGpu, 100), small_space(kGpu1, 100)});
     WaitGraph& graph = spaces->graph();
     Charge buffer = *spaces->at(0).charge(60);  // outside of any reservation
     const auto ask = [&](OwnerId owner) {
-        return request(*spaces, {specific(kGpu0), 50, owner}, {.timeout = 1ms})->end;
+        return request(*spaces, {specific(kGpu), 50, owner}, {.timeout = 1ms})->end;
     };
     CHECK(ask(kAnn) == WaitEnd::timed_out);
     graph.hold(kAnn, 0, 77, 60);
@@ -250,17 +249,17 @@ TEST_CASE("Pins count as held, by all who pin", "[tiers][deadlock]") {
 }
 
 TEST_CASE("The order itself makes no deadlock: holders are let past", "[tiers][deadlock]") {
-    const auto spaces = make_spaces({small_space(kGpu0, 100)}, {.bypass_limit = 0});
+    const auto spaces = make_spaces({small_space(kGpu, 100)}, {.bypass_limit = 0});
     MemoryReservation held = spaces->at(0).try_reserve(30, kBob).value();
     RequestOutcome ann;
-    std::thread large([&] { ann = request(*spaces, {specific(kGpu0), 80, kAnn}).value(); });
+    std::thread large([&] { ann = request(*spaces, {specific(kGpu), 80, kAnn}).value(); });
     while (spaces->queue().waiting() != 1)
         std::this_thread::yield();
     // Ann waits for what Bob has, and Bob stands behind Ann.
-    auto bob = request(*spaces, {specific(kGpu0), 10, kBob}).value();
+    auto bob = request(*spaces, {specific(kGpu), 10, kBob}).value();
     CHECK(bob.end == WaitEnd::granted);
     // Eve has nothing, and passes nobody.
-    CHECK(request(*spaces, {specific(kGpu0), 10, kEve}, {.timeout = 0ns})->end ==
+    CHECK(request(*spaces, {specific(kGpu), 10, kEve}, {.timeout = 0ns})->end ==
           WaitEnd::timed_out);
     bob.reservation.release();
     held.release();
@@ -271,9 +270,9 @@ TEST_CASE("The order itself makes no deadlock: holders are let past", "[tiers][d
 // Threads that keep what they have while they ask for more, in every order. Without detection, or
 // without letting holders past, they hang.
 void run_greedy(std::size_t threads, int rounds, std::uint32_t bypass_limit) {
-    const auto spaces = make_spaces({small_space(kGpu0, 100), small_space(kGpu1, 100)},
+    const auto spaces = make_spaces({small_space(kGpu, 100), small_space(kGpu1, 100)},
                                     {.bypass_limit = bypass_limit, .detect_every = 1ms});
-    const RequestStrategy strategies[] = {specific(kGpu0), specific(kGpu1), prefer(kGpu1)};
+    const RequestStrategy strategies[] = {specific(kGpu), specific(kGpu1), prefer(kGpu1)};
     std::vector<std::thread> crowd;
     for (std::size_t who = 0; who < threads; ++who)
         crowd.emplace_back([&, who] {

@@ -61,7 +61,7 @@ class Checker {
   public:
     explicit Checker(const Scenario& scenario) : scenario_(scenario) {}
 
-    Outcome run() {
+    Explored run() {
         visit(initial());
         for (std::size_t at = 0; at < states_.size() && wrong_.empty(); ++at)
             expand(at);
@@ -541,7 +541,7 @@ class Checker {
 
 }  // namespace
 
-Outcome explore(const Scenario& scenario) {
+Explored explore(const Scenario& scenario) {
     return Checker(scenario).run();
 }
 

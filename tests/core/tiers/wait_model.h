@@ -56,13 +56,13 @@ struct Scenario {
     std::optional<std::size_t> never_starves = {};
 };
 
-struct Outcome {
+struct Explored {
     std::string wrong;       // empty: nothing
     std::size_t states = 0;  // explored
 };
 
 // Looks at every state that can be reached. O(states * actors), all of them kept.
-Outcome explore(const Scenario& scenario);
+Explored explore(const Scenario& scenario);
 
 // What was seen of one step of a real actor, with the times at which the call began and ended (any
 // clock that all share).

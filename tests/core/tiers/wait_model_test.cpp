@@ -4,19 +4,17 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/core/tiers/small_machine.h"
+
+namespace tidemark::model {
 namespace {
 
-using namespace tidemark;
-using namespace tidemark::model;
 
-constexpr SpaceMask kA = space_bit(0);
-constexpr SpaceMask kB = space_bit(1);
-
-Step take(int size, SpaceMask spaces = kA, int priority = 0) {
+Step take(int size, SpaceMask spaces = kSpaceA, int priority = 0) {
     return {.kind = Step::Kind::take, .size = size, .spaces = spaces, .priority = priority};
 }
 
-Step take_or_give_up(int size, SpaceMask spaces = kA) {
+Step take_or_give_up(int size, SpaceMask spaces = kSpaceA) {
     return {.kind = Step::Kind::take, .size = size, .spaces = spaces, .gives_up = true};
 }
 
@@ -46,7 +44,7 @@ Scenario crowd(std::uint32_t bypass_limit) {
 }
 
 void check_right(const Scenario& scenario, std::size_t at_least = 10) {
-    const Outcome outcome = explore(scenario);
+    const Explored outcome = explore(scenario);
     INFO(outcome.states << " states");
     CHECK(outcome.wrong == "");
     CHECK(outcome.states >= at_least);
@@ -69,7 +67,7 @@ TEST_CASE("No wake-up is lost between two who wait and two who give back", "[tie
 TEST_CASE("No wake-up is lost among three or four who wait", "[tiers][wait][model][.long]") {
     const Actor large{{take(3), give()}};
     const Actor small{{take(1), give()}};
-    const Actor either{{take(2, kA | kB, 1), give()}};
+    const Actor either{{take(2, kSpaceA | kSpaceB, 1), give()}};
     check_right({{large, small, either, holder(1), holder(2)}, {0, 0}}, 1000);
     check_right({{large, small, small, either, holder(1), holder(2)}, {0, 0}}, 1000);
     check_right({{large, {{take_or_give_up(2), give()}}, small, holder(2, 1), holder(1)}, {0, 1}},
@@ -83,14 +81,14 @@ TEST_CASE("No wake-up is lost when a newcomer finds nobody waiting", "[tiers][wa
 TEST_CASE("Room in any space serves one who would take either (defect 10)",
           "[tiers][wait][model]") {
     check_right(
-        {{{{take(2, kA | kB), give()}}, {{take(2, kB), give()}}, holder(2), holder(0, 2)}, {0, 0}});
+        {{{{take(2, kSpaceA | kSpaceB), give()}}, {{take(2, kSpaceB), give()}}, holder(2), holder(0, 2)}, {0, 0}});
 }
 
 TEST_CASE("Priorities, closed spaces and departures lose no wake-up", "[tiers][wait][model]") {
     for (const std::uint32_t limit : {0U, 1U, 2U}) {
         Scenario scenario{{{{take_or_give_up(3)}},
                            {{take(1), give()}},
-                           {{take(1, kA | kB, 1), give()}},
+                           {{take(1, kSpaceA | kSpaceB, 1), give()}},
                            holder(2, 1)},
                           {0, 0}};
         scenario.bypass_limit = limit;
@@ -101,7 +99,7 @@ TEST_CASE("Priorities, closed spaces and departures lose no wake-up", "[tiers][w
 TEST_CASE("One who closed two spaces and is served in one opens the other",
           "[tiers][wait][model]") {
     for (const std::uint32_t limit : {0U, 1U}) {
-        Scenario scenario{{{{take(2, kA | kB), give()}}, {{take(1, kA), give()}}, holder(0, 2)},
+        Scenario scenario{{{{take(2, kSpaceA | kSpaceB), give()}}, {{take(1, kSpaceA), give()}}, holder(0, 2)},
                           {1, 0}};
         scenario.bypass_limit = limit;
         check_right(scenario);
@@ -144,7 +142,7 @@ TEST_CASE("Upstream's one flag leaves a small request asleep behind a large one 
 TEST_CASE("Upstream waits for the first space alone, and ends for one waiter (defects 9, 10)",
           "[tiers][wait][model]") {
     CHECK(explore(
-              {{{{take(2, kA | kB)}}, holder(0, 2), {{}, false, {1}}}, {0, 0}, Protocol::upstream})
+              {{{{take(2, kSpaceA | kSpaceB)}}, holder(0, 2), {{}, false, {1}}}, {0, 0}, Protocol::upstream})
               .wrong == "somebody sleeps though he fits");
     CHECK(
         explore({{{{take(2)}}, {{take(2)}}, {{{.kind = Step::Kind::shut_down}}}, {{}, false, {1}}},
@@ -157,3 +155,4 @@ TEST_CASE("Upstream waits for the first space alone, and ends for one waiter (de
 }
 
 }  // namespace
+}  // namespace tidemark::model

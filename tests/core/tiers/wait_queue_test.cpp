@@ -11,14 +11,13 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/core/tiers/small_machine.h"
 
 namespace {
 
 using namespace tidemark;
 using namespace std::chrono_literals;
 
-constexpr SpaceMask kA = space_bit(0);
-constexpr SpaceMask kB = space_bit(1);
 
 // Two spaces as plain numbers behind a lock.
 class Rooms {
@@ -105,18 +104,18 @@ TEST_CASE("One notice wakes all small ones that fit behind a large one (defect 8
           "[tiers][wait]") {
     WaitQueue queue;
     Rooms rooms;
-    Sleeper large(queue, rooms, 100, in(kA));
+    Sleeper large(queue, rooms, 100, in(kSpaceA));
     until_waiting(queue, 1);
-    Sleeper one(queue, rooms, 10, in(kA));
-    Sleeper two(queue, rooms, 10, in(kA));
+    Sleeper one(queue, rooms, 10, in(kSpaceA));
+    Sleeper two(queue, rooms, 10, in(kSpaceA));
     until_waiting(queue, 3);
     rooms.give(20);
-    queue.notify(kA);
+    queue.notify(kSpaceA);
     CHECK(one.end() == WaitEnd::granted);
     CHECK(two.end() == WaitEnd::granted);
     CHECK(queue.waiting() == 1);
     rooms.give(100);
-    queue.notify(kA);
+    queue.notify(kSpaceA);
     CHECK(large.end() == WaitEnd::granted);
     CHECK(rooms.free() == 0);
 }
@@ -125,7 +124,7 @@ TEST_CASE("What is freed in any of its spaces wakes a request (defect 10)", "[ti
     WaitQueue queue;
     Rooms rooms;
     const std::size_t freed = GENERATE(0U, 1U);
-    Sleeper sleeper(queue, rooms, 10, in(kA | kB));
+    Sleeper sleeper(queue, rooms, 10, in(kSpaceA | kSpaceB));
     until_waiting(queue, 1);
     rooms.give(10, freed);
     queue.notify(space_bit(freed));
@@ -138,7 +137,7 @@ TEST_CASE("Shutting down wakes everyone, and later requests too (defects 8, 9)",
     Rooms rooms;
     std::vector<std::unique_ptr<Sleeper>> sleepers;
     for (int i = 0; i < 5; ++i)
-        sleepers.push_back(std::make_unique<Sleeper>(queue, rooms, 1, in(kA)));
+        sleepers.push_back(std::make_unique<Sleeper>(queue, rooms, 1, in(kSpaceA)));
     until_waiting(queue, 5);
     queue.shut_down();
     for (const auto& sleeper : sleepers)
@@ -157,8 +156,8 @@ TEST_CASE("The destructor sends those who wait home and waits for them (defect 9
     for (int round = 0; round < 50; ++round) {
         auto queue = std::make_unique<WaitQueue>();
         Rooms rooms;
-        Sleeper one(*queue, rooms, 1, in(kA));
-        Sleeper two(*queue, rooms, 1, in(kB));
+        Sleeper one(*queue, rooms, 1, in(kSpaceA));
+        Sleeper two(*queue, rooms, 1, in(kSpaceB));
         until_waiting(*queue, 2);
         queue.reset();
         CHECK(one.end() == WaitEnd::shut_down);
@@ -169,18 +168,18 @@ TEST_CASE("The destructor sends those who wait home and waits for them (defect 9
 TEST_CASE("Memory comes by priority, then by arrival", "[tiers][wait]") {
     WaitQueue queue;
     Rooms rooms;
-    Sleeper late(queue, rooms, 10, in(kA, -1));
+    Sleeper late(queue, rooms, 10, in(kSpaceA, -1));
     until_waiting(queue, 1);
-    Sleeper first(queue, rooms, 10, in(kA));
+    Sleeper first(queue, rooms, 10, in(kSpaceA));
     until_waiting(queue, 2);
-    Sleeper second(queue, rooms, 10, in(kA));
+    Sleeper second(queue, rooms, 10, in(kSpaceA));
     until_waiting(queue, 3);
-    Sleeper urgent(queue, rooms, 10, in(kA, 7));
+    Sleeper urgent(queue, rooms, 10, in(kSpaceA, 7));
     until_waiting(queue, 4);
     std::vector<Sleeper*> expected = {&urgent, &first, &second, &late};
     for (Sleeper* sleeper : expected) {
         rooms.give(10);
-        queue.notify(kA);
+        queue.notify(kSpaceA);
         CHECK(sleeper->end() == WaitEnd::granted);
         CHECK(rooms.free() == 0);
     }
@@ -189,19 +188,19 @@ TEST_CASE("Memory comes by priority, then by arrival", "[tiers][wait]") {
 TEST_CASE("A large request is passed as often as allowed, by newcomers too", "[tiers][wait]") {
     WaitQueue queue({.bypass_limit = 3});
     Rooms rooms(30);
-    Sleeper large(queue, rooms, 100, in(kA));
+    Sleeper large(queue, rooms, 100, in(kSpaceA));
     until_waiting(queue, 1);
     int passed = 0;
     const auto small = [&](SpaceMask open) { return rooms.take(1, open); };
     for (int i = 0; i < 10; ++i)
-        passed += queue.try_now(in(kA), small) ? 1 : 0;
+        passed += queue.try_now(in(kSpaceA), small) ? 1 : 0;
     CHECK(passed == 3);
-    CHECK(queue.wait({.spaces = kA, .timeout = 0ns}, small).end == WaitEnd::timed_out);
+    CHECK(queue.wait({.spaces = kSpaceA, .timeout = 0ns}, small).end == WaitEnd::timed_out);
     // Who doesn't compete is not concerned.
     rooms.give(1, 1);
-    CHECK(queue.try_now(in(kB), small));
+    CHECK(queue.try_now(in(kSpaceB), small));
     rooms.give(73);
-    queue.notify(kA);
+    queue.notify(kSpaceA);
     CHECK(large.end() == WaitEnd::granted);
     CHECK(rooms.free() == 0);
 }
@@ -210,7 +209,7 @@ TEST_CASE("One who gives up has those behind him tried", "[tiers][wait]") {
     WaitQueue queue({.bypass_limit = 0});
     Rooms rooms(10);
     std::stop_source cancel;
-    WaitRequest large = in(kA);
+    WaitRequest large = in(kSpaceA);
     const bool by_timeout = GENERATE(false, true);
     if (by_timeout)
         large.timeout = 20ms;
@@ -218,7 +217,7 @@ TEST_CASE("One who gives up has those behind him tried", "[tiers][wait]") {
         large.cancel = cancel.get_token();
     Sleeper first(queue, rooms, 100, large);
     until_waiting(queue, 1);
-    Sleeper behind(queue, rooms, 10, in(kA));
+    Sleeper behind(queue, rooms, 10, in(kSpaceA));
     if (!by_timeout) {
         until_waiting(queue, 2);
         CHECK(cancel.request_stop());
@@ -246,16 +245,16 @@ TEST_CASE("A notice from within an attempt neither hangs nor is lost", "[tiers][
         const SpaceMask taken = rooms.take(10, open);
         if (taken != 0)
             rooms.give(4, 1);
-        queue.notify(kB);
+        queue.notify(kSpaceB);
         return taken;
     };
     WaitEnd end = WaitEnd::timed_out;
-    std::thread second([&] { end = queue.wait(in(kA), exchange).end; });
+    std::thread second([&] { end = queue.wait(in(kSpaceA), exchange).end; });
     until_waiting(queue, 1);
-    Sleeper first(queue, rooms, 4, in(kB, 1));
+    Sleeper first(queue, rooms, 4, in(kSpaceB, 1));
     until_waiting(queue, 2);
     rooms.give(10);
-    queue.notify(kA);
+    queue.notify(kSpaceA);
     second.join();
     CHECK(end == WaitEnd::granted);
     CHECK(first.end() == WaitEnd::granted);
@@ -293,9 +292,9 @@ TEST_CASE("The victim of a deadlock ends with its report, the others go on", "[t
     oracle.armed = true;
     WaitQueue queue({.detector = &oracle});
     Rooms rooms;
-    Sleeper first(queue, rooms, 1, in(kA));
+    Sleeper first(queue, rooms, 1, in(kSpaceA));
     until_waiting(queue, 1);
-    Sleeper second(queue, rooms, 1, in(kA));
+    Sleeper second(queue, rooms, 1, in(kSpaceA));
     CHECK(second.end() == WaitEnd::deadlock);
     CHECK(second.report() == "a circle");
     CHECK(queue.waiting() == 1);
@@ -312,8 +311,8 @@ TEST_CASE("A queue that only reports ends nobody's wait", "[tiers][wait]") {
     oracle.armed = true;
     WaitQueue queue({.detector = &oracle, .on_deadlock = OnDeadlock::report});
     Rooms rooms;
-    Sleeper first(queue, rooms, 1, in(kA));
-    Sleeper second(queue, rooms, 1, in(kA));
+    Sleeper first(queue, rooms, 1, in(kSpaceA));
+    Sleeper second(queue, rooms, 1, in(kSpaceA));
     until_waiting(queue, 2);
     while (queue.counters().deadlocks == 0)
         std::this_thread::yield();
@@ -331,8 +330,8 @@ TEST_CASE("A deadlock that arises later is found at the next interval", "[tiers]
     Oracle oracle;
     WaitQueue queue({.detector = &oracle, .detect_every = 1ms});
     Rooms rooms;
-    Sleeper first(queue, rooms, 1, in(kA));
-    Sleeper second(queue, rooms, 1, in(kA));
+    Sleeper first(queue, rooms, 1, in(kSpaceA));
+    Sleeper second(queue, rooms, 1, in(kSpaceA));
     until_waiting(queue, 2);
     oracle.armed = true;
     until_waiting(queue, 1);
@@ -347,9 +346,9 @@ TEST_CASE("One who must be let past is served where the order had closed", "[tie
     oracle.passing = true;
     WaitQueue queue({.bypass_limit = 0, .detector = &oracle, .detect_every = 1ms});
     Rooms rooms(10);
-    Sleeper large(queue, rooms, 100, in(kA));
+    Sleeper large(queue, rooms, 100, in(kSpaceA));
     until_waiting(queue, 1);
-    Sleeper small(queue, rooms, 10, in(kA));
+    Sleeper small(queue, rooms, 10, in(kSpaceA));
     until_waiting(queue, 2);
     oracle.armed = true;
     CHECK(small.end() == WaitEnd::granted);
@@ -390,7 +389,7 @@ void run_crowd(std::size_t threads, int steps, std::uint32_t bypass_limit) {
                 ++granted;
                 if (random.below(2) == 0)
                     std::this_thread::yield();
-                rooms.give(size, taken == kA ? 0 : 1);
+                rooms.give(size, taken == kSpaceA ? 0 : 1);
                 queue.notify(taken);
             }
         });

@@ -41,4 +41,10 @@ class FakeDriver {
     cuda::CUcontext context = nullptr;
 };
 
+inline std::uint32_t word_at(const FakeDriver& fake, cuda::CUdeviceptr address) {
+    std::uint32_t word = 0;
+    TM_CHECK(fake.control.peek(address, &word, sizeof word));
+    return word;
+}
+
 }  // namespace tidemark::fake
