@@ -9,6 +9,7 @@
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/report/json.h"
 #include "replay/report/text.h"
@@ -21,13 +22,14 @@ namespace {
 using Traces = std::vector<std::unique_ptr<Trace>>;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 6> kCompareForeign{{
+constexpr std::array<ForeignOption, 7> kCompareForeign{{
     {"--policy", "over tiers, --spill names the victim policies"},
     {"--memory", "over tiers, --gpu-memory lists the sizes"},
     {"--limit", "over tiers, --gpu-memory lists the sizes"},
     {"--device", "over tiers, --machine names what to simulate"},
     {"--profile", "over tiers, costs are those of the links of --machine"},
     {"--check", "leave it out"},
+    {"--plot", "over tiers, --json has the figures"},
 }};
 
 constexpr std::uint64_t kSearched = 10'000'000;  // events, for settings beside the recorded ones
@@ -64,6 +66,7 @@ class Compare final : public Command {
              "with several streams: replay each N times as other runs might go, for the "
              "range of peaks"},
             spread_);
+        arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -82,6 +85,7 @@ class Compare final : public Command {
             return fail(ErrorCode::bad_option, "is for comparisons over tiers", "--no-bound",
                         "leave it out, or give --gpu-memory");
         TM_TRY(check_words());
+        TM_TRY(check_plot(plot_));
         const std::vector<std::string> names = trace_names(paths_);
         Traces traces;
         std::vector<NamedTrace> named;
@@ -112,6 +116,7 @@ class Compare final : public Command {
         };
         TM_ASSIGN(const Comparison comparison, tidemark::compare(named, scenarios, options));
         progress.clear();
+        TM_TRY(write_plot(plot_, [&] { return comparison_plot(comparison); }));
         context.print(json_ ? comparison_json(comparison, context.provenance())
                             : comparison_text(comparison, emphasis(context.terminal())));
         if (comparison.interrupted)
@@ -224,6 +229,7 @@ class Compare final : public Command {
     MachineOptions machine_;
     unsigned threads_ = 0;
     unsigned spread_ = 0;
+    std::string plot_;
     bool markdown_ = false;
     bool json_ = false;
     TraceInput input_;
@@ -244,6 +250,7 @@ CommandInfo compare_command() {
             "diverge\n"
             "  tidemark compare a.pickle b.csv -p torch -p best-fit -p buddy\n"
             "  tidemark compare run.tmk -p torch -p torch:max_split_size_mb=128\n"
+            "  tidemark compare run.tmk --plot peaks.svg\n"
             "  tidemark compare run.tmk --memory 80GiB --markdown >> issue.md\n"
             "  tidemark compare uses.jsonl --gpu-memory 80%,60%,40%,20%     all victim policies\n"
             "  tidemark compare a.jsonl b.jsonl --machine my-node.json --spill lru --spill "

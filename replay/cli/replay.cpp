@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", 
 constexpr unsigned kWidestPicture = 120;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 11> kReplayForeign{{
+constexpr std::array<ForeignOption, 12> kReplayForeign{{
     {"--policy", "over tiers, --spill names the victim policy"},
     {"--memory", "over tiers, --gpu-memory is the size"},
     {"--limit", "over tiers, --gpu-memory is the size"},
@@ -37,6 +37,7 @@ constexpr std::array<ForeignOption, 11> kReplayForeign{{
     {"--touch", "leave it out"},
     {"--check", "leave it out"},
     {"--until-fail", "leave it out: requests that fail are counted"},
+    {"--plot", "over tiers, --timeline FILE says what happened"},
     {"--picture", "over tiers, --timeline FILE is for a picture"},
 }};
 
@@ -63,6 +64,9 @@ class Replay final : public Command {
             spread_);
         arguments.flag({"--until-fail", "", "stop at the first request that is out of memory"},
                        until_fail_);
+        arguments.file({"--plot", "FILE",
+                        "draw reserved, allocated and requested memory over time, as .svg or .png"},
+                       plot_);
         arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kPictures,
                          picture_);
         arguments.report(json_);
@@ -84,6 +88,7 @@ class Replay final : public Command {
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
         TM_TRY(check_dump());
+        TM_TRY(check_plot(plot_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         RunListeners listeners;
@@ -105,6 +110,7 @@ class Replay final : public Command {
         if (!dump_.empty())
             TM_TRY(write_whole(dump_, state_dump(held.take(), run, trace->info(),
                                                  context.provenance(), !dump_.ends_with(".json"))));
+        TM_TRY(write_plot(plot_, [&] { return run_plot(trace_name(path_), run); }));
         if (!decisions_.empty() && !decisions.flush())
             return fail(ErrorCode::io, "cannot be written", decisions_);
         OutOfMemoryReport failure;
@@ -182,6 +188,7 @@ class Replay final : public Command {
     std::string dump_;
     unsigned spread_ = 0;
     bool until_fail_ = false;
+    std::string plot_;
     std::string picture_ = "auto";
     bool json_ = false;
     TraceInput input_;

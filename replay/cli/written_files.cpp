@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "replay/report/json.h"
 #include "replay/report/text.h"
 #include "traces/io/output_file.h"
@@ -20,6 +22,20 @@ Result<void> write_whole(const std::string& target, std::string_view content) {
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     TM_TRY(file->write(content));
     return file->commit();
+}
+
+Result<void> check_plot(const std::string& target) {
+    if (target.empty() || target.ends_with(".svg") || target.ends_with(".png"))
+        return {};
+    return fail(ErrorCode::bad_option, "ends neither in .svg nor in .png", "--plot",
+                fmt::format("say {0}.svg or {0}.png", target));
+}
+
+Result<void> write_plot(const std::string& target, const std::function<Plot()>& draw) {
+    if (target.empty())
+        return {};
+    TM_ASSIGN(const std::string content, plot_for(target, draw()));
+    return write_whole(target, content);
 }
 
 Result<void> allow_report(const std::string& target, bool json) {

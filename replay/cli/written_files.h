@@ -1,11 +1,13 @@
 // Writing files, and telling what was written, for the commands that do.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "replay/cli/command.h"
+#include "replay/report/plot.h"
 
 namespace tidemark {
 
@@ -18,6 +20,12 @@ void report_written(Context& context, std::span<const WrittenFile> files, bool j
 
 // Writes a file whole or not at all. Errors: io.
 Result<void> write_whole(const std::string& target, std::string_view content);
+
+// Of --plot FILE, before long files are read. Errors (bad_option): its ending is no .svg or .png.
+Result<void> check_plot(const std::string& target);
+
+// Draws and writes it; nothing if `target` is "". Errors: io, and those of plot_for.
+Result<void> write_plot(const std::string& target, const std::function<Plot()>& draw);
 
 // Errors (bad_option): `json` and standard output as the target.
 Result<void> allow_report(const std::string& target, bool json);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/axis.h"
 
 namespace tidemark {
 namespace {
@@ -56,24 +57,6 @@ std::vector<Column> columns_of(const Timeline& timeline, std::size_t count) {
         begin = std::max(begin, end);
     }
     return columns;
-}
-
-// The smallest power of two that is not below `value`: sizes are binary, so their ticks are.
-Bytes tick_step(double value) {
-    Bytes step = 1;
-    while (static_cast<double>(step) < value && step < (Bytes{1} << 60U))
-        step *= 2;
-    return step;
-}
-
-// "1.5 GiB": a multiple of a tick's step, without digits that say nothing.
-std::string tick_label(Bytes value) {
-    constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double shown = static_cast<double>(value);
-    std::size_t unit = 0;
-    for (; shown >= 1024 && unit + 1 < kUnits.size(); ++unit)
-        shown /= 1024;
-    return fmt::format("{:.4g} {}", shown, kUnits[unit]);
 }
 
 // Which character stands for a cell of which eighths are covered.
@@ -196,7 +179,7 @@ std::string draw(const Timeline& timeline, const PictureStyle& style) {
         return {};
 
     const std::size_t width = std::max(style.width, kNarrowest) - kAxisWidth - 1;
-    const Bytes step = tick_step(static_cast<double>(peak) / kTicksMost);
+    const Bytes step = report::tick_step(static_cast<double>(peak) / kTicksMost);
     const Bytes top = (peak + step - 1) / step * step;
     const std::vector<Column> columns = columns_of(timeline, width);
     const Canvas canvas(columns, style, top);
@@ -211,7 +194,7 @@ std::string draw(const Timeline& timeline, const PictureStyle& style) {
     for (unsigned line = style.height; line-- > 0;) {
         const double upper = (line + 1) * line_size;
         const bool tick = next > 0 && static_cast<double>(next) > upper - line_size / 2;
-        axis(tick ? tick_label(next) : "", canvas.line(line));
+        axis(tick ? report::tick_label(next) : "", canvas.line(line));
         if (tick)
             next -= step;
     }

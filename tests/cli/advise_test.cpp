@@ -7,12 +7,11 @@
 using namespace tidemark;
 using nlohmann::json;
 using support::contains;
+using support::kRing;
+using support::kSample;
 using support::Said;
 
 namespace {
-
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
-const std::string kRing = support::project_file("traces/samples/torch/gpt2_var-ring.pickle.xz");
 
 json answer(std::vector<std::string> words) {
     words.emplace_back("--json");

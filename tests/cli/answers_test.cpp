@@ -11,12 +11,11 @@
 using namespace tidemark;
 using nlohmann::json;
 using support::contains;
+using support::kSample;
+using support::kSteps;
 using support::Said;
 
 namespace {
-
-constexpr const char* kTrace = "generate:steps:events=5000";
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 // What differs from run to run, taken out.
 json without_times(json value) {
@@ -52,7 +51,7 @@ std::size_t longest_line(const std::string& text) {
 }  // namespace
 
 TEST_CASE("replay prints plain text when piped", "[cli]") {
-    const Said said = support::tidemark({"replay", kTrace, "-p", "torch"},
+    const Said said = support::tidemark({"replay", kSteps, "-p", "torch"},
                                         {.environment = {{"LC_ALL", "C.UTF-8"}}});
 
     CHECK(said.code == 0);
@@ -64,10 +63,10 @@ TEST_CASE("replay prints plain text when piped", "[cli]") {
 
 TEST_CASE("replay draws with colours and blocks as wide as the terminal", "[cli]") {
     const Said wide = support::tidemark(
-        {"replay", kTrace, "-p", "torch"},
+        {"replay", kSteps, "-p", "torch"},
         {.environment = {{"LC_ALL", "C.UTF-8"}, {"TERM", "xterm"}}, .terminal_width = 110});
     const Said narrow = support::tidemark(
-        {"replay", kTrace, "-p", "torch"},
+        {"replay", kSteps, "-p", "torch"},
         {.environment = {{"LC_ALL", "C.UTF-8"}, {"TERM", "xterm"}, {"NO_COLOR", "1"}},
          .terminal_width = 60});
     const std::string picture = narrow.out.substr(narrow.out.find("Device\n"));
@@ -81,7 +80,7 @@ TEST_CASE("replay draws with colours and blocks as wide as the terminal", "[cli]
 }
 
 TEST_CASE("replay is the same every time", "[cli]") {
-    const std::vector<std::string> words{"replay", kTrace, "-p", "best-fit"};
+    const std::vector<std::string> words{"replay", kSteps, "-p", "best-fit"};
 
     const json one = json::parse(support::tidemark_json(words));
     const json two = json::parse(support::tidemark_json(words));
@@ -93,9 +92,9 @@ TEST_CASE("replay is the same every time", "[cli]") {
 
 TEST_CASE("checked and unchecked replays give the same result", "[cli]") {
     json plain =
-        without_times(json::parse(support::tidemark_json({"replay", kTrace, "-p", "torch"})));
+        without_times(json::parse(support::tidemark_json({"replay", kSteps, "-p", "torch"})));
     json checked = without_times(
-        json::parse(support::tidemark_json({"replay", kTrace, "-p", "torch", "--check"})));
+        json::parse(support::tidemark_json({"replay", kSteps, "-p", "torch", "--check"})));
     plain.erase("check");
     checked.erase("check");
 
@@ -104,11 +103,11 @@ TEST_CASE("checked and unchecked replays give the same result", "[cli]") {
 }
 
 TEST_CASE("a policy that refuses what the program was granted ends with exit code 4", "[cli]") {
-    const Said said = support::tidemark({"replay", kTrace, "-p", "torch", "--limit", "256MiB"});
+    const Said said = support::tidemark({"replay", kSteps, "-p", "torch", "--limit", "256MiB"});
     const json all = json::parse(
-        support::tidemark_json({"replay", kTrace, "-p", "torch", "--limit", "256MiB"}, 4));
+        support::tidemark_json({"replay", kSteps, "-p", "torch", "--limit", "256MiB"}, 4));
     const json first = json::parse(support::tidemark_json(
-        {"replay", kTrace, "-p", "torch", "--memory", "256MiB", "--overhead", "0", "--until-fail"},
+        {"replay", kSteps, "-p", "torch", "--memory", "256MiB", "--overhead", "0", "--until-fail"},
         4));
 
     CHECK(said.code == 4);
@@ -120,7 +119,7 @@ TEST_CASE("a policy that refuses what the program was granted ends with exit cod
 
 TEST_CASE("replay of a recording without --policy takes the recorded one", "[cli]") {
     const json run = json::parse(support::tidemark_json({"replay", kSample}));
-    const Said unknown = support::tidemark({"replay", kTrace});
+    const Said unknown = support::tidemark({"replay", kSteps});
 
     CHECK(run["policy"] == "torch");
     CHECK(run["out_of_memory"] == 0);
@@ -145,7 +144,7 @@ TEST_CASE("compare runs every policy on a recording unless told which", "[cli]")
 }
 
 TEST_CASE("compare marks the best in Markdown and on a terminal, never when piped", "[cli]") {
-    const std::vector<std::string> words{"compare", kTrace, "-p", "cuda-malloc", "-p", "bump"};
+    const std::vector<std::string> words{"compare", kSteps, "-p", "cuda-malloc", "-p", "bump"};
     std::vector<std::string> markdown = words;
     markdown.emplace_back("--markdown");
 
@@ -157,7 +156,7 @@ TEST_CASE("compare marks the best in Markdown and on a terminal, never when pipe
 }
 
 TEST_CASE("compare gives the same answer on one thread as on many", "[cli]") {
-    std::vector<std::string> words{"compare", kTrace, "generate:serving:events=3000"};
+    std::vector<std::string> words{"compare", kSteps, "generate:serving:events=3000"};
     for (const std::string policy : {"torch", "best-fit", "buddy", "bump", "cuda-malloc"})
         words.insert(words.end(), {"-p", policy});
     std::vector<std::string> alone = words;
@@ -196,8 +195,8 @@ TEST_CASE("verify under wrong settings shows the first difference and ends with 
 }
 
 TEST_CASE("verify says so when a trace has no recorded decisions", "[cli]") {
-    const Said unknown = support::tidemark({"verify", kTrace});
-    const Said said = support::tidemark({"verify", kTrace, "-p", "torch"});
+    const Said unknown = support::tidemark({"verify", kSteps});
+    const Said said = support::tidemark({"verify", kSteps, "-p", "torch"});
 
     CHECK(unknown.code == 2);
     CHECK(said.code == 5);
@@ -206,7 +205,7 @@ TEST_CASE("verify says so when a trace has no recorded decisions", "[cli]") {
 }
 
 TEST_CASE("a number too many for a table cell stays in its column", "[cli]") {
-    const Said said = support::tidemark({"compare", kTrace, "-p", "torch", "-p", "bump"});
+    const Said said = support::tidemark({"compare", kSteps, "-p", "torch", "-p", "bump"});
     std::smatch rule;
     REQUIRE(std::regex_search(said.out, rule, std::regex("\\n(\\| -[^\\n]*)\\n")));
     std::size_t rows = 0;

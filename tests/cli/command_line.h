@@ -52,6 +52,16 @@ void write_file(const std::string& path, const std::string& content);
 // A file of the project, "traces/samples/torch/gpt2_var.pickle.xz".
 std::string project_file(const std::string& path);
 
+// A recorded run, the same with the oldest events lost, and one that is made quickly.
+inline const std::string kSample = project_file("traces/samples/torch/gpt2_var.pickle.xz");
+inline const std::string kRing = project_file("traces/samples/torch/gpt2_var-ring.pickle.xz");
+constexpr const char* kSteps = "generate:steps:events=5000";
+
+// A computer without GPUs, their driver and Python.
+inline const Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
+                                                {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
+                                                {"TIDEMARK_PYTHON", "/no/such/python"}}};
+
 bool contains(const std::string& text, const std::string& part);
 
 }  // namespace tidemark::support

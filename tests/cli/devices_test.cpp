@@ -7,16 +7,8 @@
 using namespace tidemark;
 using nlohmann::json;
 using support::contains;
+using support::kBare;
 using support::Said;
-
-namespace {
-
-// Nothing beyond the computer itself is here.
-const support::Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
-                                                  {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
-                                                  {"TIDEMARK_PYTHON", "/no/such/python"}}};
-
-}  // namespace
 
 TEST_CASE("devices lists the host and the simulated devices where there is no GPU", "[cli]") {
     const Said said = support::tidemark({"devices"}, kBare);

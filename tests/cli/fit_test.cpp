@@ -7,15 +7,10 @@
 using namespace tidemark;
 using nlohmann::json;
 using support::contains;
+using support::kRing;
+using support::kSample;
+using support::kSteps;
 using support::Said;
-
-namespace {
-
-constexpr const char* kTrace = "generate:steps:events=5000";
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
-const std::string kRing = support::project_file("traces/samples/torch/gpt2_var-ring.pickle.xz");
-
-}  // namespace
 
 TEST_CASE("fit says yes or no, where it dies and what it needs", "[cli][fit]") {
     const Said said = support::tidemark({"fit", kSample, "--memory", "5GiB"});
@@ -57,7 +52,7 @@ TEST_CASE("fit's answer is the exit code when CI asks for it", "[cli][fit]") {
 
 TEST_CASE("with candidates fit asks whether one of them survives", "[cli][fit]") {
     const json needs = json::parse(
-        support::tidemark_json({"fit", kTrace, "-p", "torch", "-p", "best-fit", "-p", "bump"}));
+        support::tidemark_json({"fit", kSteps, "-p", "torch", "-p", "best-fit", "-p", "bump"}));
     std::vector<std::uint64_t> sizes;
     for (const json& candidate : needs["candidates"])
         sizes.push_back(candidate["smallest_bytes"].get<std::uint64_t>());
@@ -67,7 +62,7 @@ TEST_CASE("with candidates fit asks whether one of them survives", "[cli][fit]")
     const std::string worse = sizes[0] < sizes[1] ? "best-fit" : "torch";
     const std::string enough_for_one = std::to_string(std::min(sizes[0], sizes[1]));
     const auto code = [&](const std::vector<std::string>& policies) {
-        std::vector<std::string> words{"fit", kTrace, "--memory", enough_for_one, "--exit-code"};
+        std::vector<std::string> words{"fit", kSteps, "--memory", enough_for_one, "--exit-code"};
         for (const std::string& policy : policies)
             words.insert(words.end(), {"-p", policy});
         return support::tidemark(words).code;
@@ -90,16 +85,16 @@ TEST_CASE("fit takes an environment variable's assignment as a policy", "[cli][f
 TEST_CASE("fit's overhead counts", "[cli][fit]") {
     const auto smallest = [](const std::string& overhead) {
         return json::parse(support::tidemark_json(
-            {"fit", kTrace, "-p", "torch", "--overhead", overhead}))["smallest_bytes"]
+            {"fit", kSteps, "-p", "torch", "--overhead", overhead}))["smallest_bytes"]
             .get<std::uint64_t>();
     };
 
     CHECK(smallest("1GiB") == smallest("0") + (1U << 30U));
-    CHECK(support::tidemark({"fit", kTrace, "--memory", "1GiB", "--overhead", "1GiB"}).code == 2);
+    CHECK(support::tidemark({"fit", kSteps, "--memory", "1GiB", "--overhead", "1GiB"}).code == 2);
 }
 
 TEST_CASE("fit prints the same on any number of threads", "[cli][fit]") {
-    std::vector<std::string> words{"fit", kTrace, "--memory", "3GiB", "--jobs", "1"};
+    std::vector<std::string> words{"fit", kSteps, "--memory", "3GiB", "--jobs", "1"};
     const Said alone = support::tidemark(words);
     words.back() = "4";
 
@@ -112,13 +107,13 @@ TEST_CASE("fit tells what it does not know", "[cli][fit]") {
 
     CHECK(said.code == 0);
     CHECK(contains(said.out, "note: the recording begins in the middle"));
-    CHECK(contains(support::tidemark({"fit", kTrace}).out, "no row for the recorded settings"));
+    CHECK(contains(support::tidemark({"fit", kSteps}).out, "no row for the recorded settings"));
 }
 
 TEST_CASE("fit refuses questions that contradict themselves", "[cli][fit]") {
-    CHECK(support::tidemark({"fit", kTrace, "--memory", "1GiB", "--limit", "1GiB"}).code == 2);
-    CHECK(support::tidemark({"fit", kTrace, "-p", "torhc"}).code == 2);
-    CHECK(support::tidemark({"fit", kTrace, "-p", "torch:backend:cudaMallocAsync"}).code == 2);
+    CHECK(support::tidemark({"fit", kSteps, "--memory", "1GiB", "--limit", "1GiB"}).code == 2);
+    CHECK(support::tidemark({"fit", kSteps, "-p", "torhc"}).code == 2);
+    CHECK(support::tidemark({"fit", kSteps, "-p", "torch:backend:cudaMallocAsync"}).code == 2);
     CHECK(support::tidemark({"fit"}).code == 2);
 }
 

@@ -9,12 +9,11 @@ using namespace tidemark;
 using nlohmann::json;
 using support::contains;
 using support::Folder;
+using support::kSample;
 using support::Said;
 using support::Surroundings;
 
 namespace {
-
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 // `config` as the fake driver reads it.
 Surroundings fake(const std::string& config = "memory=150109880320") {

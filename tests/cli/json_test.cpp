@@ -10,6 +10,7 @@
 using namespace tidemark;
 using support::Folder;
 using support::Keys;
+using support::kSample;
 
 namespace {
 
@@ -65,7 +66,6 @@ void check_section(const std::string& section, const std::vector<Invocation>& in
 }
 
 const std::string kStreams = support::project_file("traces/samples/streams/fsdp-1.1.pickle.xz");
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 }  // namespace
 

@@ -11,16 +11,8 @@ using namespace tidemark;
 using nlohmann::json;
 using support::contains;
 using support::Folder;
+using support::kBare;
 using support::Said;
-
-namespace {
-
-// A computer without a CUDA driver.
-const support::Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
-                                                  {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
-                                                  {"TIDEMARK_PYTHON", "/no/such/python"}}};
-
-}  // namespace
 
 TEST_CASE("machines lists those that are shipped", "[cli][machine]") {
     const Said said = support::tidemark({"machines"});

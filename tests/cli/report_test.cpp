@@ -15,8 +15,6 @@ namespace {
 using namespace support;
 using Json = nlohmann::json;
 
-const std::string kTrace = project_file("traces/samples/torch/gpt2_var.pickle.xz");
-
 std::string output_of(const std::string& command) {
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
     std::string text;
@@ -64,7 +62,7 @@ double length(const Json& state) {
 TEST_CASE("report writes a page, and says what it wrote", "[report]") {
     const Folder folder;
     const Json said =
-        Json::parse(tidemark_json({"report", kTrace, "-p", "torch", "-p", "buddy", "--no-advise",
+        Json::parse(tidemark_json({"report", kSample, "-p", "torch", "-p", "buddy", "--no-advise",
                                    "--title", "two runs", "-o", folder / "page.html", "--json"}));
     const std::string page = read_file(folder / "page.html");
     CHECK(said["bytes"] == page.size());
@@ -76,8 +74,8 @@ TEST_CASE("report writes a page, and says what it wrote", "[report]") {
 }
 
 TEST_CASE("report goes to standard output as well, the same each time", "[report]") {
-    const Said once = tidemark({"report", kTrace, "--no-advise", "-o", "-"});
-    const Said again = tidemark({"report", kTrace, "--no-advise", "-o", "-"});
+    const Said once = tidemark({"report", kSample, "--no-advise", "-o", "-"});
+    const Said again = tidemark({"report", kSample, "--no-advise", "-o", "-"});
     CHECK(once.code == 0);
     CHECK(once.err.empty());
     CHECK(once.out.starts_with("<!DOCTYPE html>"));
@@ -85,7 +83,7 @@ TEST_CASE("report goes to standard output as well, the same each time", "[report
 }
 
 TEST_CASE("report says the same in words", "[report]") {
-    const Said said = tidemark({"report", kTrace, "-p", "torch", "-p", "buddy", "--text"});
+    const Said said = tidemark({"report", kSample, "-p", "torch", "-p", "buddy", "--text"});
     CHECK(said.code == 0);
     CHECK(contains(said.out, "peaked at 8.30 GiB"));
     CHECK(contains(said.out, "26.9 % more, worse"));
@@ -99,7 +97,7 @@ TEST_CASE("report refuses what it cannot do before it reads a file", "[report]")
     CHECK(tidemark({"report", "no such file", "-o", "x", "-p", "tortch"}).code == 2);
     CHECK(tidemark({"report", "no such file", "-o", "x"}).code == 3);
     const Folder folder;
-    CHECK(tidemark({"report", kTrace, "--no-advise", "-o", folder / "no/such/page.html"}).code ==
+    CHECK(tidemark({"report", kSample, "--no-advise", "-o", folder / "no/such/page.html"}).code ==
           3);
     CHECK(folder.names().empty());
 }
@@ -111,7 +109,7 @@ TEST_CASE("a browser draws the page and moves in it", "[report]") {
         return;
     }
     const Folder folder;
-    REQUIRE(tidemark({"report", kTrace, "-p", "torch", "-p", "buddy", "--no-advise", "-o",
+    REQUIRE(tidemark({"report", kSample, "-p", "torch", "-p", "buddy", "--no-advise", "-o",
                       folder / "page.html"})
                 .code == 0);
     const Json whole = state_after(program, folder, "byhand,move:0.5");

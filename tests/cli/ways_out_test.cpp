@@ -14,11 +14,10 @@ using namespace tidemark;
 using nlohmann::json;
 using support::contains;
 using support::Folder;
+using support::kSample;
 using support::Said;
 
 namespace {
-
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 // Lines of cells; no cell here has a comma or a quote within.
 std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
@@ -108,6 +107,21 @@ TEST_CASE("every command that prints JSON prints CSV", "[cli][csv]") {
         CHECK(contains(said.out, ","));
         CHECK_FALSE(said.out.starts_with("{"));
     }
+}
+
+TEST_CASE("--plot draws what the figures say", "[cli][plot]") {
+    const Folder folder;
+    const std::string file = folder / "out.svg";
+    CHECK(support::tidemark({"compare", kSample, "-p", "torch", "-p", "buddy", "--plot", file})
+              .code == 0);
+    const std::string bars = support::read_file(file);
+    CHECK(contains(bars, ">torch</text>"));
+    CHECK(contains(bars, ">buddy</text>"));
+    CHECK(support::tidemark({"replay", kSample, "--plot", file}).code == 0);
+    CHECK(contains(support::read_file(file), "reserved, at most "));
+    const Said wrong = support::tidemark({"replay", kSample, "--plot", folder / "out.jpg"});
+    CHECK(wrong.code == 2);
+    CHECK(contains(wrong.err, ".svg nor in .png"));
 }
 
 TEST_CASE("--dump-state writes what is reserved, as JSON and as a snapshot", "[cli][dump]") {

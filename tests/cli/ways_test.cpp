@@ -12,11 +12,10 @@ using namespace tidemark;
 using nlohmann::json;
 using support::contains;
 using support::Folder;
+using support::kSample;
 using support::Said;
 
 namespace {
-
-const std::string kSample = support::project_file("traces/samples/torch/gpt2_var.pickle.xz");
 
 // rank0/run.tmk and rank1/run.tmk, which differ.
 void make_ranks(const Folder& folder) {

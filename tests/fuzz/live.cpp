@@ -1,8 +1,8 @@
 // The live format under any bytes: recordings as a reader of traces sees them, and the shared
 // memory of a dead program, whose rings hold whatever was there.
 //
-// Bytes are tried as a whole file, and as records behind a sound header, so that small inputs reach
-// what lies behind the checksums.
+// ByteVector are tried as a whole file, and as records behind a sound header, so that small inputs
+// reach what lies behind the checksums.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -24,7 +24,7 @@ FormatInfo live_recording();
 namespace fuzz {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using ByteVector = std::vector<std::byte>;
 
 constexpr std::uint32_t kRingSlots = 1024;
 
@@ -41,7 +41,7 @@ live::Header sound_header(live::HeaderKind kind) {
 }
 
 template <class T>
-void put(Bytes& bytes, const T& value) {
+void put(ByteVector& bytes, const T& value) {
     const auto raw = std::as_bytes(std::span(&value, 1));
     bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
@@ -117,9 +117,9 @@ void read_shared(std::span<const std::byte> bytes) {
 
 void live_recording(std::span<const std::byte> bytes) {
     read_all_ways(bytes);
-    Bytes behind_header;
+    ByteVector behind_header;
     put(behind_header, sound_header(live::HeaderKind::recording));
-    Bytes chunked = behind_header;
+    ByteVector chunked = behind_header;
     behind_header.insert(behind_header.end(), bytes.begin(), bytes.end());
     read_all_ways(behind_header);
     std::vector<live::Record> slots(
@@ -138,7 +138,7 @@ void live_recording(std::span<const std::byte> bytes) {
 void live_rings(std::span<const std::byte> bytes) {
     read_shared(bytes);
     const live::Header header = sound_header(live::HeaderKind::shared);
-    Bytes shared(live::ring_offset(header, header.rings));
+    ByteVector shared(live::ring_offset(header, header.rings));
     std::memcpy(shared.data(), &header, sizeof header);
     const std::uint32_t used = header.rings;
     std::memcpy(shared.data() + sizeof header + offsetof(live::Counters, rings_used), &used,

@@ -11,20 +11,15 @@
 #include "core/base/random.h"
 #include "core/base/stopwatch.h"
 #include "tests/gpu/graph_work.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
 using namespace tidemark::gpu;
 using cuda::CUresult;
+using support::kA;
+using support::kB;
 
 namespace {
-
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
-
-void seen(const char* what, const std::string& came) {
-    std::printf("%-74s %s\n", what, came.c_str());
-    std::fflush(stdout);
-}
 
 template <class Outcome>
 std::string text(const CudaDevice& device, const Outcome& outcome) {

@@ -12,22 +12,18 @@
 
 #include "tests/gpu/fault_child.h"
 #include "tests/gpu/graph_work.h"
+#include "tests/support/device.h"
 
 using namespace tidemark;
 using namespace tidemark::gpu;
 using cuda::CUresult;
+using support::kA;
+using support::kB;
 
 namespace {
 
-constexpr StreamId kA{1};
-constexpr StreamId kB{2};
 constexpr Bytes kSize = 4_MiB;
 constexpr std::uint64_t kWords = kSize / 4;
-
-void seen(const char* what, const std::string& came) {
-    std::printf("%-74s %s\n", what, came.c_str());
-    std::fflush(stdout);
-}
 
 // A GPU with work, and the steps that the ways share.
 struct Lab {

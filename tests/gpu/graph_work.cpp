@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 
 #include <catch2/catch.hpp>
@@ -267,6 +268,11 @@ std::unique_ptr<CudaDevice> open_gpu(const CudaConfig& config) {
     }
     REQUIRE((*driver)->cuCtxSetCurrent((*device)->native_context()) == CUresult::success);
     return std::move(*device);
+}
+
+void seen(const char* what, const std::string& came) {
+    std::printf("%-74s %s\n", what, came.c_str());
+    std::fflush(stdout);
 }
 
 }  // namespace tidemark::gpu

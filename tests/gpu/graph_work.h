@@ -48,4 +48,7 @@ std::unique_ptr<GraphWork> make_copy_work(Device& device);
 // The first GPU, its context current on this thread; null, and said so, where there is none.
 std::unique_ptr<CudaDevice> open_gpu(const CudaConfig& config = {});
 
+// Prints a fact as a line of a table.
+void seen(const char* what, const std::string& came);
+
 }  // namespace tidemark::gpu

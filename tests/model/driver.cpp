@@ -12,13 +12,13 @@ constexpr std::uint64_t kSegments = 0x7f00'0000'0000;
 constexpr std::uint64_t kReservations = 0x3000'0000'0000;
 constexpr Bytes kAlignment = 2_MiB;
 
-constexpr std::array<std::string_view, 6> kKinds{"segment_alloc", "segment_free", "segment_map",
-                                                 "segment_unmap", "reserve",      "unreserve"};
+constexpr std::array<std::string_view, 6> kEffectKinds{
+    "segment_alloc", "segment_free", "segment_map", "segment_unmap", "reserve", "unreserve"};
 
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Effect& effect) {
-    return out << kKinds[static_cast<std::size_t>(effect.kind)] << ' ' << std::hex << "0x"
+    return out << kEffectKinds[static_cast<std::size_t>(effect.kind)] << ' ' << std::hex << "0x"
                << to_integer(effect.range.begin) << std::dec << " +" << effect.range.size;
 }
 

@@ -10,7 +10,7 @@ constexpr auto kDefault = PoolId::default_pool;
 constexpr StreamId kStream{0};
 constexpr StreamId kOther{1};
 
-using Kind = Effect::Kind;
+using EffectKind = Effect::Kind;
 
 // A model on a driver of its own.
 struct Bench {
@@ -30,7 +30,7 @@ struct Bench {
     }
 
     // The sizes of the effects of one kind since the log was cleared, in order.
-    std::vector<Bytes> sizes_of(Kind kind) {
+    std::vector<Bytes> sizes_of(EffectKind kind) {
         std::vector<Bytes> sizes;
         for (const Effect& effect : driver.effects()) {
             if (effect.kind == kind)
@@ -152,7 +152,7 @@ TEST_CASE("the model collects all garbage of that age, even beyond the target", 
     bench.allocate(60_MiB);
 
     CHECK(bench.torch.coverage().of(Rule::gc_released) == 1);
-    CHECK(bench.sizes_of(Kind::segment_free) == Sizes{40_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_free) == Sizes{40_MiB});
 }
 
 TEST_CASE("the model gives one large block back before it empties the cache", "[model]") {
@@ -164,7 +164,7 @@ TEST_CASE("the model gives one large block back before it empties the cache", "[
 
     bench.allocate(38_MiB);
 
-    CHECK(bench.sizes_of(Kind::segment_free) == Sizes{60_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_free) == Sizes{60_MiB});
     CHECK(bench.torch.stats().retries == 0);
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("the model empties its cache, large blocks first, and tries once more"
 
     bench.allocate(48_MiB);
 
-    CHECK(bench.sizes_of(Kind::segment_free) == Sizes{30_MiB, 2_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_free) == Sizes{30_MiB, 2_MiB});
     CHECK(bench.torch.stats().retries == 1);
     CHECK(bench.refuses(10_MiB));
     CHECK(bench.torch.stats().out_of_memory == 1);
@@ -225,13 +225,13 @@ TEST_CASE("the model puts frees aside while a scope is open", "[model]") {
 TEST_CASE("the model maps only what is missing behind a free tail", "[model]") {
     Bench bench(with_expandable());
     bench.allocate(30_MiB);
-    CHECK(bench.sizes_of(Kind::reserve).size() == 1);
-    CHECK(bench.sizes_of(Kind::segment_map) == Sizes{40_MiB});
+    CHECK(bench.sizes_of(EffectKind::reserve).size() == 1);
+    CHECK(bench.sizes_of(EffectKind::segment_map) == Sizes{40_MiB});
     bench.driver.clear_effects();
 
     bench.allocate(35_MiB);
 
-    CHECK(bench.sizes_of(Kind::segment_map) == Sizes{40_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_map) == Sizes{40_MiB});
     CHECK(bench.torch.regions().back().range.size == 15_MiB);
 }
 
@@ -254,13 +254,13 @@ TEST_CASE("the model maps two runs around a free piece, or leaves the first", "[
 
     SECTION("granted") {
         CHECK(bench.allocate(70_MiB) == first);
-        CHECK(bench.sizes_of(Kind::segment_map) == Sizes{40_MiB, 20_MiB});
+        CHECK(bench.sizes_of(EffectKind::segment_map) == Sizes{40_MiB, 20_MiB});
     }
     SECTION("refused") {
         bench.driver.begin_refusal(2, 100);
         CHECK(bench.refuses(70_MiB, PoolId::default_pool));
-        CHECK(bench.sizes_of(Kind::segment_map) == Sizes{40_MiB});
-        CHECK(bench.sizes_of(Kind::segment_unmap) == Sizes{60_MiB});  // by the retry
+        CHECK(bench.sizes_of(EffectKind::segment_map) == Sizes{40_MiB});
+        CHECK(bench.sizes_of(EffectKind::segment_unmap) == Sizes{60_MiB});  // by the retry
     }
 }
 
@@ -270,11 +270,11 @@ TEST_CASE("the model unmaps whole pages and gives an empty reservation back", "[
     const Address middle = bench.allocate(50_MiB);
     bench.torch.deallocate(middle);
     bench.torch.empty_cache();
-    CHECK(bench.sizes_of(Kind::segment_unmap) == Sizes{40_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_unmap) == Sizes{40_MiB});
     CHECK(bench.torch.usage().reserved == 20_MiB);
     bench.torch.deallocate(low);
     bench.torch.empty_cache();
-    CHECK(bench.sizes_of(Kind::unreserve).size() == 1);
+    CHECK(bench.sizes_of(EffectKind::unreserve).size() == 1);
     CHECK(bench.driver.used() == 0);
 }
 
@@ -282,9 +282,9 @@ TEST_CASE("the model keeps a reservation that was never used", "[model]") {
     Bench bench(with_expandable(), 100_MiB);
     CHECK(bench.refuses(100_MiB + 1));
     bench.torch.empty_cache();
-    CHECK(bench.sizes_of(Kind::unreserve).empty());
+    CHECK(bench.sizes_of(EffectKind::unreserve).empty());
     bench.allocate(20_MiB);
-    CHECK(bench.sizes_of(Kind::reserve).size() == 1);
+    CHECK(bench.sizes_of(EffectKind::reserve).size() == 1);
 }
 
 TEST_CASE("the model releases a pool when it is closed, small blocks first", "[model]") {
@@ -297,10 +297,10 @@ TEST_CASE("the model releases a pool when it is closed, small blocks first", "[m
     bench.torch.deallocate(large);
     bench.torch.end_pool(kPool);
     bench.torch.empty_cache();
-    CHECK(bench.sizes_of(Kind::segment_free).empty());
+    CHECK(bench.sizes_of(EffectKind::segment_free).empty());
     bench.torch.close_pool(kPool);
     bench.torch.empty_cache();
-    CHECK(bench.sizes_of(Kind::segment_free) == Sizes{2_MiB, 30_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_free) == Sizes{2_MiB, 30_MiB});
 }
 
 TEST_CASE("the model trims a closed pool alone, and waits for its streams alone", "[model]") {
@@ -317,7 +317,7 @@ TEST_CASE("the model trims a closed pool alone, and waits for its streams alone"
     bench.torch.close_pool(kPool);
     bench.torch.trim_pool(kPool);
     CHECK(bench.torch.usage().active == 40_MiB);
-    CHECK(bench.sizes_of(Kind::segment_free) == Sizes{30_MiB});
+    CHECK(bench.sizes_of(EffectKind::segment_free) == Sizes{30_MiB});
 }
 
 TEST_CASE("the model refuses at once while a scope is open", "[model]") {

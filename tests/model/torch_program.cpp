@@ -9,7 +9,7 @@
 namespace tidemark::model {
 namespace {
 
-constexpr std::array<std::string_view, 16> kKinds{
+constexpr std::array<std::string_view, 16> kStepKinds{
     "allocate",    "deallocate", "retire",   "record_use", "finish",    "trim_all",
     "trim_unused", "begin_pool", "end_pool", "close_pool", "trim_pool", "reconfigure",
     "crowd",       "refuse",     "compare",  "clone"};
@@ -284,8 +284,9 @@ void Generator::add_pool_step() {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const DuelStep& step) {
-    return out << kKinds[static_cast<std::size_t>(step.kind)] << " size " << step.size << " stream "
-               << to_integer(step.stream) << " slot " << step.slot << " which " << step.which;
+    return out << kStepKinds[static_cast<std::size_t>(step.kind)] << " size " << step.size
+               << " stream " << to_integer(step.stream) << " slot " << step.slot << " which "
+               << step.which;
 }
 
 DuelProgram make_program(std::uint64_t seed, std::size_t steps) {

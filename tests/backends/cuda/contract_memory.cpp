@@ -213,8 +213,10 @@ void check_patterns(CudaDevice& device) {
             CHECK(must(device, device.check_pattern(memory + start, kPattern, size, kStream)) == 1);
         }
     }
-    CHECK(status_of(device.write_pattern(memory + 2, 1, 4, kStream)) == DeviceStatus::invalid_value);
-    CHECK(status_of(device.check_pattern(memory + 1, 1, 4, kStream)) == DeviceStatus::invalid_value);
+    CHECK(status_of(device.write_pattern(memory + 2, 1, 4, kStream)) ==
+          DeviceStatus::invalid_value);
+    CHECK(status_of(device.check_pattern(memory + 1, 1, 4, kStream)) ==
+          DeviceStatus::invalid_value);
     must(device, device.free(memory));
 }
 
@@ -238,7 +240,8 @@ void check_stale_ids(CudaDevice& device) {
     CHECK(status_of(device.wait(kStream, EventId{5ULL << 40})) == DeviceStatus::invalid_value);
     CHECK(status_of(device.record(StreamId{CudaDevice::kFirstAdopted + 9})) ==
           DeviceStatus::invalid_value);
-    CHECK(status_of(device.create({Location::Kind::disk, 0}, 2_MiB)) == DeviceStatus::not_supported);
+    CHECK(status_of(device.create({Location::Kind::disk, 0}, 2_MiB)) ==
+          DeviceStatus::not_supported);
 }
 
 void check_peers(CudaDevice& device, CudaDevice& other) {

@@ -92,7 +92,8 @@ TEST_CASE("vpmm undoes everything when the device refuses a call on the way",
         prepare_mixed(pool);
         const Snapshot before(pool);
         pool.faulty().set_plan({.nth = nth, .call = {}, .status = status});
-        const auto granted = pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
+        const auto granted =
+            pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
         const bool struck = pool.faulty().failures() != 0;
         pool.faulty().set_plan({});
         if (granted) {
@@ -124,7 +125,8 @@ TEST_CASE("vpmm holds on to what the device will not take back, and tries again"
         prepare_mixed(pool);
         pool.faulty().set_plan(
             {.nth = nth, .call = {}, .status = DeviceStatus::fault, .and_all_after = true});
-        const auto granted = pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
+        const auto granted =
+            pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
         const bool struck = pool.faulty().failures() != 0;
         pool.faulty().set_plan({});
         const VpmmTotals totals = pool.totals();

@@ -27,7 +27,8 @@ SpaceSpec host(Bytes capacity, double limit = 1) {
 
 std::unique_ptr<HostBlocks> make(PinnedSource& source, Bytes capacity) {
     auto blocks = HostBlocks::create(
-        source, {.block = kLargeBlock, .blocks_per_pool = 16, .initial_pools = 1, .capacity = capacity});
+        source,
+        {.block = kLargeBlock, .blocks_per_pool = 16, .initial_pools = 1, .capacity = capacity});
     REQUIRE(blocks);
     return std::move(*blocks);
 }

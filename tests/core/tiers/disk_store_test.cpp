@@ -22,7 +22,8 @@ using support::kTwo;
 using support::MemoryFiles;
 using support::small_options;
 
-std::unique_ptr<DiskStore> open_with_directories(MemoryFiles& files, const DiskStoreOptions& options) {
+std::unique_ptr<DiskStore> open_with_directories(MemoryFiles& files,
+                                                 const DiskStoreOptions& options) {
     for (const DiskDirectory& directory : options.directories)
         files.add_directory(directory.path);
     auto store = DiskStore::open(files, options);

@@ -14,7 +14,6 @@ namespace {
 
 using namespace tidemark;
 
-
 // A space with `free` bytes, and requests for it with their sizes.
 struct Room {
     FairOrder<int> order;

@@ -88,7 +88,8 @@ TEST_CASE("initial pools stay within the capacity", "[tiers][host_blocks]") {
     SECTION("if one is refused, the others go back") {
         source.fail_from(3);
         const auto made = HostBlocks::create(
-            source, {.block = kSmallBlock, .blocks_per_pool = 4, .initial_pools = 4, .capacity = 1_MiB});
+            source,
+            {.block = kSmallBlock, .blocks_per_pool = 4, .initial_pools = 4, .capacity = 1_MiB});
         REQUIRE_FALSE(made);
         CHECK(made.error().where == "failing source");
         CHECK(source.calls() == 3);
@@ -376,7 +377,8 @@ TEST_CASE("memory beside the blocks counts within the capacity", "[tiers][host_b
         CHECK(blocks->allocate(1).error() == BlockRefusal::capacity);
         CHECK(blocks->allocate_apart(1).error() == BlockRefusal::capacity);
     }
-    const BlockResult<Range> more = blocks->allocate_apart(3 * kSmallBlock);  // free pools make room
+    const BlockResult<Range> more =
+        blocks->allocate_apart(3 * kSmallBlock);  // free pools make room
     REQUIRE(more);
     CHECK(source.bytes() <= 10 * kSmallBlock);
     source.fail_from(1);

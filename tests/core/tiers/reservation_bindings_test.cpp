@@ -126,7 +126,8 @@ TEST_CASE("a scope binds for its life, and may give the reservation back at its 
           "[tiers][reservation_bindings]") {
     BindingsBench bench;
     {
-        auto scope = ReservationScope::open(bench.bindings, stream_key(kStream), bench.reserve(100));
+        auto scope =
+            ReservationScope::open(bench.bindings, stream_key(kStream), bench.reserve(100));
         REQUIRE(scope);
         auto second = ReservationScope::open(bench.bindings, stream_key(kStream), bench.reserve(9));
         REQUIRE_FALSE(second);

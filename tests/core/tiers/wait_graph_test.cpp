@@ -88,10 +88,10 @@ TEST_CASE("The victim is one who holds something", "[tiers][deadlock]") {
 
 TEST_CASE("A holder behind a closed request is let past instead", "[tiers][deadlock]") {
     const WaitStanding closes{.passed = 16, .closes = true, .may_pass = false};
-    WaitPicture picture{
-        {100},
-        {{0, 30, {kBob}}},
-        {wants(kAnn, 80, kSpaceA, 1, closes), wants(kBob, 10, kSpaceA, 2), wants(kEve, 10, kSpaceA, 3)}};
+    WaitPicture picture{{100},
+                        {{0, 30, {kBob}}},
+                        {wants(kAnn, 80, kSpaceA, 1, closes), wants(kBob, 10, kSpaceA, 2),
+                         wants(kEve, 10, kSpaceA, 3)}};
     WaitVerdict verdict = find_deadlock(picture);
     CHECK(verdict.stuck.empty());
     CHECK(verdict.let_pass == Positions{1});  // Eve has nothing that Ann needs

@@ -9,7 +9,6 @@
 namespace tidemark::model {
 namespace {
 
-
 Step take(int size, SpaceMask spaces = kSpaceA, int priority = 0) {
     return {.kind = Step::Kind::take, .size = size, .spaces = spaces, .priority = priority};
 }
@@ -80,8 +79,11 @@ TEST_CASE("No wake-up is lost when a newcomer finds nobody waiting", "[tiers][wa
 
 TEST_CASE("Room in any space serves one who would take either (defect 10)",
           "[tiers][wait][model]") {
-    check_right(
-        {{{{take(2, kSpaceA | kSpaceB), give()}}, {{take(2, kSpaceB), give()}}, holder(2), holder(0, 2)}, {0, 0}});
+    check_right({{{{take(2, kSpaceA | kSpaceB), give()}},
+                  {{take(2, kSpaceB), give()}},
+                  holder(2),
+                  holder(0, 2)},
+                 {0, 0}});
 }
 
 TEST_CASE("Priorities, closed spaces and departures lose no wake-up", "[tiers][wait][model]") {
@@ -99,8 +101,9 @@ TEST_CASE("Priorities, closed spaces and departures lose no wake-up", "[tiers][w
 TEST_CASE("One who closed two spaces and is served in one opens the other",
           "[tiers][wait][model]") {
     for (const std::uint32_t limit : {0U, 1U}) {
-        Scenario scenario{{{{take(2, kSpaceA | kSpaceB), give()}}, {{take(1, kSpaceA), give()}}, holder(0, 2)},
-                          {1, 0}};
+        Scenario scenario{
+            {{{take(2, kSpaceA | kSpaceB), give()}}, {{take(1, kSpaceA), give()}}, holder(0, 2)},
+            {1, 0}};
         scenario.bypass_limit = limit;
         check_right(scenario);
     }
@@ -141,8 +144,9 @@ TEST_CASE("Upstream's one flag leaves a small request asleep behind a large one 
 
 TEST_CASE("Upstream waits for the first space alone, and ends for one waiter (defects 9, 10)",
           "[tiers][wait][model]") {
-    CHECK(explore(
-              {{{{take(2, kSpaceA | kSpaceB)}}, holder(0, 2), {{}, false, {1}}}, {0, 0}, Protocol::upstream})
+    CHECK(explore({{{{take(2, kSpaceA | kSpaceB)}}, holder(0, 2), {{}, false, {1}}},
+                   {0, 0},
+                   Protocol::upstream})
               .wrong == "somebody sleeps though he fits");
     CHECK(
         explore({{{{take(2)}}, {{take(2)}}, {{{.kind = Step::Kind::shut_down}}}, {{}, false, {1}}},

@@ -18,7 +18,6 @@ namespace {
 using namespace tidemark;
 using namespace std::chrono_literals;
 
-
 // Two spaces as plain numbers behind a lock.
 class Rooms {
   public:

@@ -25,7 +25,7 @@ TorchChoice random_choice(Random& random) {
     return choice;
 }
 
-PolicySpec torch() {
+PolicySpec torch_policy() {
     return parse_policy("torch").value();
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("the defaults have no text", "[advise]") {
     CHECK(TorchChoice{}.text().empty());
     CHECK(TorchChoice{}.complexity() == 0);
     CHECK(TorchChoice{}.family() == 0);
-    CHECK(torch_conf(torch()).empty());
+    CHECK(torch_conf(torch_policy()).empty());
 }
 
 TEST_CASE("a choice reads as a configuration of PyTorch", "[advise]") {
@@ -60,7 +60,7 @@ TEST_CASE("a choice reads as a configuration of PyTorch", "[advise]") {
 
 TEST_CASE("any choice is read back as it was", "[advise]") {
     Random random(7);
-    const PolicySpec base = torch();
+    const PolicySpec base = torch_policy();
     for (int i = 0; i < 500; ++i) {
         const TorchChoice choice = random_choice(random);
         INFO(choice.text());

@@ -14,7 +14,7 @@ using namespace tidemark;
 
 namespace {
 
-TierProgram program_of(const std::string& spec) {
+TierProgram generated_program(const std::string& spec) {
     const auto trace = open_trace("generate:" + spec);
     REQUIRE(trace);
     auto program = make_tier_program(**trace);
@@ -58,8 +58,9 @@ TEST_CASE("a size of GPU memory is a share of the peak or bytes", "[tiers][compa
 
 TEST_CASE("a comparison over tiers is the same on one thread and on four", "[tiers][compare]") {
     const TierProgram scan =
-        program_of("adversarial:events=3000,working_set=1GiB,buffer=16MiB,pattern=scan");
-    const TierProgram training = program_of("training:steps=2,layers=2,hidden=256,sequence=128");
+        generated_program("adversarial:events=3000,working_set=1GiB,buffer=16MiB,pattern=scan");
+    const TierProgram training =
+        generated_program("training:steps=2,layers=2,hidden=256,sequence=128");
     const std::vector<NamedProgram> programs{{"scan", &scan}, {"training", &training}};
     const MachineSpec node = machine();
     const TierQuestion question{programs, &node, kPolicies, kMemories, {}};
@@ -92,7 +93,7 @@ TEST_CASE("a comparison over tiers is the same on one thread and on four", "[tie
 TEST_CASE("rows are best first in each size, related to the bound and to belady",
           "[tiers][compare]") {
     const TierProgram scan =
-        program_of("adversarial:events=3000,working_set=1GiB,buffer=16MiB,pattern=scan");
+        generated_program("adversarial:events=3000,working_set=1GiB,buffer=16MiB,pattern=scan");
     const std::vector<NamedProgram> programs{{"scan", &scan}};
     const MachineSpec node = machine();
 
@@ -138,7 +139,7 @@ TEST_CASE("rows are best first in each size, related to the bound and to belady"
 }
 
 TEST_CASE("a row is what a single run of it gives", "[tiers][compare]") {
-    const TierProgram program = program_of("query:tasks=20,batch=1MiB");
+    const TierProgram program = generated_program("query:tasks=20,batch=1MiB");
     const std::vector<NamedProgram> programs{{"query", &program}};
     const MachineSpec node = machine();
     const std::vector<std::string> policies{"lru"};
@@ -159,9 +160,10 @@ TEST_CASE("a row is what a single run of it gives", "[tiers][compare]") {
 }
 
 TEST_CASE("totals are geometric means and sums", "[tiers][compare]") {
-    const TierProgram a = program_of("adversarial:events=2000,working_set=1GiB,buffer=16MiB");
+    const TierProgram a =
+        generated_program("adversarial:events=2000,working_set=1GiB,buffer=16MiB");
     const TierProgram b =
-        program_of("adversarial:events=2000,working_set=1GiB,buffer=16MiB,pattern=flood");
+        generated_program("adversarial:events=2000,working_set=1GiB,buffer=16MiB,pattern=flood");
     const std::vector<NamedProgram> programs{{"a", &a}, {"b", &b}};
     const MachineSpec node = machine();
     const std::vector<std::string> policies{"lru"};
@@ -182,7 +184,7 @@ TEST_CASE("totals are geometric means and sums", "[tiers][compare]") {
 }
 
 TEST_CASE("progress never goes back and ends at the total", "[tiers][compare]") {
-    const TierProgram program = program_of("adversarial:events=2000,working_set=64MiB");
+    const TierProgram program = generated_program("adversarial:events=2000,working_set=64MiB");
     const std::vector<NamedProgram> programs{{"a", &program}};
     const MachineSpec node = machine();
     std::uint64_t last = 0;
@@ -207,7 +209,7 @@ TEST_CASE("progress never goes back and ends at the total", "[tiers][compare]") 
 }
 
 TEST_CASE("what cannot be compared is refused", "[tiers][compare]") {
-    const TierProgram program = program_of("adversarial:events=500,working_set=64MiB");
+    const TierProgram program = generated_program("adversarial:events=500,working_set=64MiB");
     const std::vector<NamedProgram> programs{{"a", &program}};
     const MachineSpec node = machine();
     const std::vector<std::string> wrong{"lru", "lrru"};

@@ -9,18 +9,18 @@
 
 #include "replay/record/explained_record.h"
 #include "replay/scenario/trial.h"
+#include "tests/replay/record/addresses.h"
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
+using addresses::kA;
+using addresses::kB;
+using addresses::kC;
+using addresses::kD;
 using support::TraceBuilder;
 using support::VectorTrace;
 
 namespace {
-
-constexpr std::uint64_t kA = 0x10000000;
-constexpr std::uint64_t kB = 0x20000000;
-constexpr std::uint64_t kC = 0x30000000;
-constexpr std::uint64_t kD = 0x40000000;
 
 TraceInfo snapshot(std::size_t devices = 1) {
     TraceInfo info;

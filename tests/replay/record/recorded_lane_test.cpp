@@ -5,17 +5,17 @@
 #include <catch2/catch.hpp>
 
 #include "replay/record/inferred_limit.h"
+#include "tests/replay/record/addresses.h"
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
+using addresses::kA;
+using addresses::kB;
+using addresses::kC;
+using addresses::kD;
 using support::TraceBuilder;
 
 namespace {
-
-constexpr std::uint64_t kA = 0x10000000;
-constexpr std::uint64_t kB = 0x20000000;
-constexpr std::uint64_t kC = 0x30000000;
-constexpr std::uint64_t kD = 0x40000000;
 
 TraceInfo unnamed() {
     TraceInfo info;

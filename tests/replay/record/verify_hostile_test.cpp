@@ -8,29 +8,30 @@
 #include "replay/record/explained_trace.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/record/verify.h"
+#include "tests/replay/record/addresses.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
 using namespace tidemark;
+using addresses::kA;
 using support::TraceBuilder;
 using support::VectorTrace;
 
 namespace {
 
-constexpr std::uint64_t kA = 0x10000000;
 constexpr std::uint64_t kTop = ~std::uint64_t{0};
 
-struct Sample {
+struct Excerpt {
     TraceInfo info;
     std::vector<TraceEvent> events;
 };
 
 // The preamble, about `count` events from `begin` on, and the state at the end of a sample.
-Sample excerpt(const std::string& name, std::size_t begin, std::size_t count) {
+Excerpt excerpt(const std::string& name, std::size_t begin, std::size_t count) {
     const auto trace =
         open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/" + name + ".pickle.xz");
     REQUIRE(trace);
-    Sample sample;
+    Excerpt sample;
     sample.info = (*trace)->info();
     const auto cursor = (*trace)->cursor();
     std::size_t index = 0;
@@ -120,7 +121,7 @@ void check_bounded(const Result<VerifyReport>& report, const Trace& trace) {
         CHECK(change.event < report->events);
 }
 
-Result<VerifyReport> verified(const TraceBuilder& trace, const std::string& policy = "torch") {
+Result<VerifyReport> try_verify(const TraceBuilder& trace, const std::string& policy = "torch") {
     VerifyOptions options;
     options.memory = 64_GiB;
     return verify(trace.build(), *parse_policy(policy), options);
@@ -144,7 +145,7 @@ TEST_CASE("damaged records are errors or mismatches", "[verify][hostile]") {
         {"gpt2_var", 0},
         {"gpt2_var-ring", 0},
     }));
-    const Sample sample = excerpt(name, begin, 250);
+    const Excerpt sample = excerpt(name, begin, 250);
     const auto recorded = recorded_policy(sample.info);
     REQUIRE(recorded);
     Random random(begin + name.size());
@@ -162,7 +163,7 @@ TEST_CASE("damaged records are errors or mismatches", "[verify][hostile]") {
 }
 
 TEST_CASE("a damaged record that is explained can be replayed", "[explained][hostile]") {
-    const Sample sample = excerpt("graphs", 0, 400);
+    const Excerpt sample = excerpt("graphs", 0, 400);
     Random random(5);
     for (int round = 0; round < 40; ++round) {
         std::vector<TraceEvent> events = sample.events;
@@ -183,7 +184,7 @@ TEST_CASE("a damaged record that is explained can be replayed", "[explained][hos
 TEST_CASE("a segment at the end of the address space hangs nobody", "[verify][hostile]") {
     const int which = GENERATE(0, 1, 2, 3);
     const std::uint64_t addresses[] = {kTop, kTop - 511, kTop - 2_MiB + 1, 0};
-    const auto report = verified(split_at(addresses[which]));
+    const auto report = try_verify(split_at(addresses[which]));
 
     if (report)
         CHECK(report->mismatches > 0);
@@ -198,7 +199,7 @@ TEST_CASE("new memory that no request follows is a mismatch", "[verify][hostile]
     if (!at_end)
         trace.free(0);
 
-    const auto report = verified(trace);
+    const auto report = try_verify(trace);
 
     REQUIRE(report);
     CHECK(report->mismatches > 0);
@@ -217,7 +218,7 @@ TEST_CASE("segments that overlap are mismatches at most", "[verify][hostile]") {
         trace.segment(EventKind::segment_free, kA, 2_MiB);
     trace.allocate(7, 12_MiB, kA);
 
-    const auto report = verified(trace);
+    const auto report = try_verify(trace);
 
     REQUIRE(report);
     CHECK(report->mismatches > 0);
@@ -238,7 +239,7 @@ TEST_CASE("a preamble whose segments overlap is an error or mismatches", "[verif
     trace.free(0).free(1).free(2).allocate(0, 12_MiB, kA);
     trace.segment(EventKind::segment_free, kA, 20_MiB).allocate(1, 30_MiB, kA);
 
-    const auto report = verified(trace);
+    const auto report = try_verify(trace);
 
     if (report)
         CHECK(report->mismatches > 0);
@@ -254,7 +255,7 @@ TEST_CASE("ends of what never began count for nothing", "[verify][hostile]") {
     }
     trace.segment(EventKind::segment_alloc, kA, 2_MiB).allocate(3, 100, kA);
 
-    const auto report = verified(trace);
+    const auto report = try_verify(trace);
 
     REQUIRE(report);
     CHECK(report->mismatches == 0);
@@ -269,7 +270,7 @@ TEST_CASE("an allocation that ends twice ends once", "[verify][hostile]") {
     trace.end(first, 0).end(second, 0).end(EventKind::finish, 0).end(EventKind::finish, 0);
     trace.allocate(1, 100, kA).allocate(0, 100, kA + 512).free(1);
 
-    const auto report = verified(trace);
+    const auto report = try_verify(trace);
 
     REQUIRE(report);
     CHECK(report->mismatches == 0);
@@ -291,7 +292,7 @@ TEST_CASE("sizes from nothing to everything are refused or served", "[verify][ho
          {"torch", "torch:garbage_collection_threshold=0.01", "torch:expandable_segments:True",
           "torch:max_split_size_mb=20,limit=1GiB"}) {
         INFO(policy);
-        const auto report = verified(trace, policy);
+        const auto report = try_verify(trace, policy);
         REQUIRE(report);
         CHECK(report->mismatches > 0);
     }

@@ -7,19 +7,19 @@
 #include <catch2/catch.hpp>
 
 #include "replay/record/verify.h"
+#include "tests/replay/record/addresses.h"
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
+using addresses::kA;
+using addresses::kB;
+using addresses::kC;
 using support::TraceBuilder;
 using support::VectorTrace;
 
 namespace {
 
 using Fact = InferredFact::Kind;
-
-constexpr std::uint64_t kA = 0x10000000;
-constexpr std::uint64_t kB = 0x20000000;
-constexpr std::uint64_t kC = 0x30000000;
 
 // A trace as one would tell it.
 class Story {

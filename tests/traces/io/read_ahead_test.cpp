@@ -16,7 +16,7 @@ using ByteVector = std::vector<std::byte>;
 
 namespace {
 
-ByteVector sample(std::size_t size) {
+ByteVector noise(std::size_t size) {
     Random random(11);
     ByteVector bytes(size);
     for (std::byte& byte : bytes)
@@ -47,7 +47,7 @@ class Stubborn final : public RawInput {
 }  // namespace
 
 TEST_CASE("blocks read ahead are the bytes of the input, then nothing, again and again", "[io]") {
-    const ByteVector bytes = sample(GENERATE(0U, 1U, 3'000'000U, 4U << 20U));
+    const ByteVector bytes = noise(GENERATE(0U, 1U, 3'000'000U, 4U << 20U));
     const auto input = raw_memory(bytes);
     ReadAhead ahead(*input);
     ByteVector all;
@@ -66,7 +66,7 @@ TEST_CASE("blocks read ahead are the bytes of the input, then nothing, again and
 }
 
 TEST_CASE("two blocks read ahead are valid at a time", "[io]") {
-    const ByteVector bytes = sample(20'000'000);
+    const ByteVector bytes = noise(20'000'000);
     const auto input = raw_memory(bytes);
     ReadAhead ahead(*input);
     std::span<std::byte> before = *ahead.next();
@@ -85,7 +85,7 @@ TEST_CASE("two blocks read ahead are valid at a time", "[io]") {
 }
 
 TEST_CASE("an error comes behind the bytes before it, and stays", "[io]") {
-    const ByteVector bytes = sample(2'000'000);
+    const ByteVector bytes = noise(2'000'000);
     Stubborn input(bytes);
     ReadAhead ahead(input);
     std::size_t count = 0;
@@ -99,7 +99,7 @@ TEST_CASE("an error comes behind the bytes before it, and stays", "[io]") {
 }
 
 TEST_CASE("reading ahead may be given up at any time", "[io]") {
-    const ByteVector bytes = sample(20'000'000);
+    const ByteVector bytes = noise(20'000'000);
     for (const int blocks : {0, 1, 5}) {
         const auto input = raw_memory(bytes);
         ReadAhead ahead(*input);
@@ -110,7 +110,7 @@ TEST_CASE("reading ahead may be given up at any time", "[io]") {
 
 TEST_CASE("a large file gives its bytes whatever the steps", "[io]") {
     const auto path = std::filesystem::temp_directory_path() / "tidemark_read_ahead_test.bin";
-    const ByteVector bytes = sample(9'000'001);
+    const ByteVector bytes = noise(9'000'001);
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));

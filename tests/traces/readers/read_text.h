@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/checking_sink.h"
+#include "tests/traces/readers/strictness.h"
 #include "traces/readers/format.h"
 
 namespace tidemark::support {
@@ -55,18 +56,6 @@ inline std::string must_refuse(const FormatInfo& format, std::string_view text,
     const ReadText result = read_text(format, text, options);
     REQUIRE_FALSE(result.info);
     return to_text(result.info.error());
-}
-
-inline ReadOptions lenient() {
-    ReadOptions options;
-    options.lenient = true;
-    return options;
-}
-
-inline ReadOptions strict() {
-    ReadOptions options;
-    options.strict = true;
-    return options;
 }
 
 }  // namespace tidemark::support

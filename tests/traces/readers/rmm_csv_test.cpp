@@ -18,7 +18,7 @@ using support::must_refuse;
 using support::strict;
 
 const FormatInfo kRmm = formats::rmm_csv();
-const std::string kHeader = "Thread,Time,Action,Pointer,Size,Stream\n";
+const std::string kColumns = "Thread,Time,Action,Pointer,Size,Stream\n";
 
 bool recognised(std::string_view text) {
     return kRmm.recognises(std::as_bytes(std::span(text.data(), text.size())));
@@ -27,7 +27,7 @@ bool recognised(std::string_view text) {
 }  // namespace
 
 TEST_CASE("an RMM log becomes allocations and frees in the order of its rows", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "30,10:20:30.000100,allocate,0x7f00,1000,0x0\n"
                                           "31,10:20:30.000150,allocate,0x8f00,2000,0x5581\n"
                                           "30,10:20:31.000100,free,0x7f00,1000,0x0\n");
@@ -47,7 +47,7 @@ TEST_CASE("an RMM log becomes allocations and frees in the order of its rows", "
 }
 
 TEST_CASE("a slot is used again after its allocation is freed", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "1,00:00:00.0,allocate,0x10,1,0\n"
                                           "1,00:00:00.0,free,0x10,1,0\n"
                                           "1,00:00:00.0,allocate,0x10,2,0\n");
@@ -74,7 +74,7 @@ TEST_CASE("columns are found by name, through quotes, spaces, a byte order mark 
 }
 
 TEST_CASE("every spelling of the null stream is the default stream", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "1,00:00:00.0,allocate,0x10,1,0\n"
                                           "1,00:00:00.0,allocate,0x20,1,0x0\n"
                                           "1,00:00:00.0,allocate,0x30,1,\n"
@@ -91,14 +91,14 @@ TEST_CASE("a refused allocation is an out of memory event, however its pointer i
     const std::string pointer = GENERATE("(nil)", "", "0x0", "0");
 
     const auto read =
-        must_read(kRmm, kHeader + "1,00:00:00.0,allocate failure," + pointer + ",99,0x0\n");
+        must_read(kRmm, kColumns + "1,00:00:00.0,allocate failure," + pointer + ",99,0x0\n");
 
     REQUIRE(read.count() == 1);
     CHECK(read.event(0) == TraceEvent{.size = 99, .kind = EventKind::out_of_memory});
 }
 
 TEST_CASE("midnight adds a day, also when rows of both days are mixed", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "1,23:59:59.9,allocate,0x10,1,0\n"
                                           "1,00:00:00.1,allocate,0x20,1,0\n"
                                           "2,23:59:59.95,allocate,0x30,1,0\n"
@@ -111,7 +111,7 @@ TEST_CASE("midnight adds a day, also when rows of both days are mixed", "[reader
 }
 
 TEST_CASE("a small step back in time is clamped and counted", "[reader][rmm]") {
-    const std::string text = kHeader +
+    const std::string text = kColumns +
                              "1,10:00:00.000200,allocate,0x10,1,0\n"
                              "2,10:00:00.000100,allocate,0x20,1,0\n"
                              "1,10:00:00.000300,allocate,0x30,1,0\n";
@@ -125,7 +125,7 @@ TEST_CASE("a small step back in time is clamped and counted", "[reader][rmm]") {
 }
 
 TEST_CASE("the number of midnights in an absurd log stays bounded", "[reader][rmm]") {
-    std::string text = kHeader;
+    std::string text = kColumns;
     for (int i = 0; i < 120'000; ++i)
         text += i % 2 == 0 ? "1,23:59:59.0,free,,0,0\n" : "1,00:00:00.0,free,,0,0\n";
     text += "1,12:00:00.0,allocate,0x10,1,0\n";
@@ -137,7 +137,7 @@ TEST_CASE("the number of midnights in an absurd log stays bounded", "[reader][rm
 }
 
 TEST_CASE("frees of what is not live are kept, counted, and refused when strict", "[reader][rmm]") {
-    const std::string text = kHeader +
+    const std::string text = kColumns +
                              "1,00:00:00.0,free,0x99,1,0\n"
                              "1,00:00:00.0,allocate,0x10,1,0\n"
                              "1,00:00:00.0,free,0x10,1,0\n"
@@ -155,7 +155,7 @@ TEST_CASE("frees of what is not live are kept, counted, and refused when strict"
 }
 
 TEST_CASE("an allocation at a live pointer ends the older one", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "1,00:00:00.0,allocate,0x10,1,0\n"
                                           "1,00:00:00.0,allocate,0x10,2,0\n"
                                           "1,00:00:00.0,free,0x10,2,0\n");
@@ -168,7 +168,7 @@ TEST_CASE("an allocation at a live pointer ends the older one", "[reader][rmm]")
 }
 
 TEST_CASE("zero and giant sizes are counted", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader +
+    const auto read = must_read(kRmm, kColumns +
                                           "1,00:00:00.0,allocate,(nil),0,0\n"
                                           "1,00:00:00.0,free,(nil),0,0\n"
                                           "1,00:00:00.0,allocate,0x10,0,0\n"
@@ -181,7 +181,7 @@ TEST_CASE("zero and giant sizes are counted", "[reader][rmm]") {
 }
 
 TEST_CASE("an unknown action is counted and skipped", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader + "1,00:00:00.0,reallocate,0x10,1,0\n");
+    const auto read = must_read(kRmm, kColumns + "1,00:00:00.0,reallocate,0x10,1,0\n");
 
     CHECK(read.count() == 0);
     CHECK(read.info->anomalies.unknown_actions == 1);
@@ -205,7 +205,7 @@ TEST_CASE("a malformed row is refused with its line and the reason, or skipped w
         {"1,00:00:00.0,allocate,(nil),8,0", "an allocation of 8 bytes at a null pointer"},
         {"1,00:00:00.0,allocate,0x\x01\xff,1,0", "'0x\?\?' is not a pointer"},
     }));
-    const std::string text = kHeader + "1,00:00:00.0,allocate,0x1,1,0\n" + row + "\n";
+    const std::string text = kColumns + "1,00:00:00.0,allocate,0x1,1,0\n" + row + "\n";
 
     const std::string error = must_refuse(kRmm, text);
     CHECK(error.find("test:3: ") == 0);
@@ -218,7 +218,7 @@ TEST_CASE("a malformed row is refused with its line and the reason, or skipped w
 
 TEST_CASE("a time is not taken from a broken row before it", "[reader][rmm]") {
     const auto read = must_read(kRmm,
-                                kHeader +
+                                kColumns +
                                     "1,00:00:07.0,allocate,0x10,1,0\n"
                                     "1,00:99:00.0,allocate,0x20,1,0\n"
                                     "1,00:00:07.5,allocate,0x30,1,0\n",
@@ -228,7 +228,7 @@ TEST_CASE("a time is not taken from a broken row before it", "[reader][rmm]") {
 }
 
 TEST_CASE("a last row that the end of the file cuts is dropped with a warning", "[reader][rmm]") {
-    const std::string whole = kHeader + "1,00:00:00.0,allocate,0x10,1,0\n";
+    const std::string whole = kColumns + "1,00:00:00.0,allocate,0x10,1,0\n";
     const std::string row = "1,00:00:00.0,allocate,0x20,1";  // the stream is missing
     const std::size_t kept = GENERATE_COPY(range<std::size_t>(1, 28));
 
@@ -241,14 +241,14 @@ TEST_CASE("a last row that the end of the file cuts is dropped with a warning", 
 }
 
 TEST_CASE("a last row without a newline is kept if it is whole", "[reader][rmm]") {
-    const auto read = must_read(kRmm, kHeader + "1,00:00:00.0,allocate,0x10,1,0x0");
+    const auto read = must_read(kRmm, kColumns + "1,00:00:00.0,allocate,0x10,1,0x0");
 
     CHECK(read.count() == 1);
     CHECK_FALSE(read.info->cut_off);
 }
 
 TEST_CASE("RMM logs are recognised by their header", "[reader][rmm]") {
-    CHECK(recognised(kHeader));
+    CHECK(recognised(kColumns));
     CHECK(recognised("\xef\xbb\xbfTime,Stream,Size,Pointer,Action\r\n"));
     CHECK_FALSE(recognised("id,lower,upper,size\n"));
     CHECK_FALSE(recognised("{\"type\":\"header\"}\n"));
@@ -271,7 +271,7 @@ TEST_CASE("a header without a needed column is refused by the column's name", "[
     CHECK_THAT(must_refuse(kRmm, "Thread,Time,Action,Pointer,Size\n"),
                Catch::Contains("no column 'Stream'"));
     CHECK_THAT(must_refuse(kRmm, ""), Catch::Contains("empty"));
-    CHECK(must_read(kRmm, kHeader).count() == 0);
+    CHECK(must_read(kRmm, kColumns).count() == 0);
 }
 
 }  // namespace tidemark

@@ -82,18 +82,6 @@ std::string error_of(const std::string& bytes, const ReadOptions& options) {
     return trace ? "no error" : to_text(trace.error());
 }
 
-ReadOptions strict() {
-    ReadOptions options;
-    options.strict = true;
-    return options;
-}
-
-ReadOptions lenient() {
-    ReadOptions options;
-    options.lenient = true;
-    return options;
-}
-
 std::optional<std::string> file_bytes(const std::string& path) {
     const auto source = open_bytes(path);
     if (!source)

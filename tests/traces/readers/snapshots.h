@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "tests/traces/readers/pickled.h"
+#include "tests/traces/readers/strictness.h"
 #include "traces/model/trace.h"
 
 namespace tidemark::support {
@@ -39,9 +40,6 @@ Result<ReadTrace> read_snapshot_file(const std::string& path, const ReadOptions&
 // The same for bytes that must be readable, and for the message of those that must not.
 ReadTrace must_read(const std::string& bytes, const ReadOptions& options = {});
 std::string error_of(const std::string& bytes, const ReadOptions& options = {});
-
-ReadOptions strict();
-ReadOptions lenient();
 
 // Uncompressed bytes of a file; none if there is no such file.
 std::optional<std::string> file_bytes(const std::string& path);

@@ -13,7 +13,7 @@ namespace {
 
 using support::Ended;
 
-constexpr const char* kSample = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
+constexpr const char* kStreams = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
 
 Ended view(std::vector<std::string> words, const support::Environment& environment = {}) {
     words.insert(words.begin(), TIDEMARK_VIEW_PROGRAM);
@@ -52,15 +52,15 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
         CHECK(has(ended.err, cure));
     };
     refused({"--polcy", "torch"}, "--polcy", "did you mean --policy?");
-    refused({kSample, "--size", "10x10"}, "--size", "1600x900");
-    refused({kSample, "--size", "wide"}, "--size", "1600x900");
-    refused({kSample, "--size", "99999x600"}, "--size", "1600x900");
-    refused({kSample, "--scale", "9"}, "--scale", "0.75 to 3");
-    refused({kSample, "--theme", "blue"}, "--theme", "dark, light");
-    refused({kSample, "--view", "adress-map"}, "--view", "did you mean address-map?");
-    refused({kSample, "--goto", "t=nonsense"}, "--goto", "");
-    refused({kSample, "--find", ">1x"}, "--find", ">=1MiB");
-    refused({kSample, "--memory", "much"}, "--memory", "");
+    refused({kStreams, "--size", "10x10"}, "--size", "1600x900");
+    refused({kStreams, "--size", "wide"}, "--size", "1600x900");
+    refused({kStreams, "--size", "99999x600"}, "--size", "1600x900");
+    refused({kStreams, "--scale", "9"}, "--scale", "0.75 to 3");
+    refused({kStreams, "--theme", "blue"}, "--theme", "dark, light");
+    refused({kStreams, "--view", "adress-map"}, "--view", "did you mean address-map?");
+    refused({kStreams, "--goto", "t=nonsense"}, "--goto", "");
+    refused({kStreams, "--find", ">1x"}, "--find", ">=1MiB");
+    refused({kStreams, "--memory", "much"}, "--memory", "");
     refused({"--png", "out.png"}, "--png", "FILE");
     refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");
 }
@@ -70,17 +70,17 @@ TEST_CASE("what cannot be read, or shown, is said before anything is written") {
     const Ended missing = view({"/nowhere/a.tmk", "--png", picture});
     CHECK(missing.code == 3);
     CHECK(has(missing.err, "/nowhere/a.tmk"));
-    const Ended policy = view({kSample, "-p", "torhc", "--png", picture});
+    const Ended policy = view({kStreams, "-p", "torhc", "--png", picture});
     CHECK(policy.code == 2);
     CHECK(has(policy.err, "torch"));
     CHECK_FALSE(std::filesystem::exists(picture));
-    const Ended folder = view({kSample, "--png", "/nowhere/a.png"});
+    const Ended folder = view({kStreams, "--png", "/nowhere/a.png"});
     CHECK(folder.code == 3);
     CHECK(has(folder.err, "/nowhere/a.png"));
 }
 
 TEST_CASE("without a display the error tells of pictures") {
-    const Ended ended = view({kSample}, {{"DISPLAY", ":424242"}, {"WAYLAND_DISPLAY", ""}});
+    const Ended ended = view({kStreams}, {{"DISPLAY", ":424242"}, {"WAYLAND_DISPLAY", ""}});
     INFO(ended.err);
     CHECK(ended.code == 5);
     CHECK(has(ended.err, "--png"));
@@ -90,7 +90,7 @@ TEST_CASE("a picture has the size that was asked for and the same pixels every t
     const std::string one = temporary("one.png");
     const std::string two = temporary("two.png");
     for (const std::string& path : {one, two}) {
-        const Ended ended = view({kSample, "--png", path, "--size", "900x600", "--theme", "light",
+        const Ended ended = view({kStreams, "--png", path, "--size", "900x600", "--theme", "light",
                                   "--scale", "1", "--goto", "peak"});
         INFO(ended.err);
         REQUIRE(ended.code == 0);

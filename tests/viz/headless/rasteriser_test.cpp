@@ -33,7 +33,7 @@ ImDrawVert vertex(float x, float y, Colour colour, float u = 0, float v = 0) {
 }
 
 // Draw data made by hand.
-struct Scene {
+struct HandDrawn {
     ImDrawList list{nullptr};
     std::array<ImDrawList*, 1> lists{&list};
 
@@ -127,7 +127,7 @@ void require_as_naive(const Picture& drawn, const std::array<ImVec2, 3>& corners
 TEST_CASE("a triangle has the pixels whose middles it covers, in either direction") {
     const std::string found = support::counterexample(support::effort(200), [] {
         const std::array<ImVec2, 3> corners = {random_point(), random_point(), random_point()};
-        Scene scene;
+        HandDrawn scene;
         scene.command();
         scene.triangle(vertex(corners[0].x, corners[0].y, kInk),
                        vertex(corners[1].x, corners[1].y, kInk),
@@ -147,14 +147,14 @@ TEST_CASE("triangles that share edges draw every pixel once") {
         const float y = static_cast<float>(*rc::gen::inRange(9, 88)) / 4;
         const Colour half = (kInk & 0xffffffU) | 0x80000000U;
         const std::array<ImVec2, 4> square = {ImVec2{2, 2}, {22, 2}, {22, 22}, {2, 22}};
-        Scene scene;
+        HandDrawn scene;
         scene.command();
         for (std::size_t i = 0; i < 4; ++i)
             scene.triangle(vertex(x, y, half), vertex(square[i].x, square[i].y, half),
                            vertex(square[(i + 1) % 4].x, square[(i + 1) % 4].y, half));
         Picture picture = blank();
         scene.draw(picture);
-        Scene once;
+        HandDrawn once;
         once.command();
         once.rectangle(2, 2, 22, 22, half);
         Picture expected = blank();
@@ -169,13 +169,13 @@ TEST_CASE("a rectangle has the pixels of its two triangles") {
     const std::string found = support::counterexample(support::effort(200), [] {
         const ImVec2 a = random_point();
         const ImVec2 c = random_point();
-        Scene scene;
+        HandDrawn scene;
         scene.command();
         scene.rectangle(std::min(a.x, c.x), std::min(a.y, c.y), std::max(a.x, c.x),
                         std::max(a.y, c.y), kInk);
         Picture picture = blank();
         scene.draw(picture);
-        Scene halves;
+        HandDrawn halves;
         halves.command();
         halves.triangle(vertex(a.x, a.y, kInk), vertex(c.x, a.y, kInk), vertex(c.x, c.y, kInk));
         halves.triangle(vertex(c.x, c.y, kInk), vertex(a.x, c.y, kInk), vertex(a.x, a.y, kInk));
@@ -188,7 +188,7 @@ TEST_CASE("a rectangle has the pixels of its two triangles") {
 }
 
 TEST_CASE("nothing is drawn outside of a command's clip") {
-    Scene scene;
+    HandDrawn scene;
     scene.command({5, 6, 9, 8});
     scene.rectangle(0, 0, kSide, kSide, kInk);
     scene.triangle(vertex(-10, -10, kInk), vertex(60, -10, kInk), vertex(-10, 60, kInk));
@@ -205,7 +205,7 @@ TEST_CASE("nothing is drawn outside of a command's clip") {
 
 TEST_CASE("what is transparent is mixed in, and what is mixed stays opaque") {
     const auto alpha = GENERATE(0U, 1U, 64U, 128U, 200U, 254U, 255U);
-    Scene scene;
+    HandDrawn scene;
     scene.command();
     scene.rectangle(0, 0, 4, 4, (kInk & 0xffffffU) | alpha << 24);
     Picture picture = blank();
@@ -221,7 +221,7 @@ TEST_CASE("what is transparent is mixed in, and what is mixed stays opaque") {
 }
 
 TEST_CASE("colours run evenly over a triangle") {
-    Scene scene;
+    HandDrawn scene;
     scene.command({0, 0, 256, 4});
     scene.triangle(vertex(0, 0, rgb(0x000000)), vertex(256, 0, rgb(0xff0000)),
                    vertex(0, 8, rgb(0x000000)));
@@ -241,7 +241,7 @@ TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
         const float width = static_cast<float>(*rc::gen::inRange(1, 80)) / 4;
         const float height = static_cast<float>(*rc::gen::inRange(1, 80)) / 4;
         constexpr Colour kWhite = 0xffffffffU;
-        Scene scene;
+        HandDrawn scene;
         scene.command({0, 0, kSide, kSide}, &texture);
         scene.quad({vertex(left, top, kWhite, 0, 0), vertex(left + width, top, kWhite, 1, 0),
                     vertex(left + width, top + height, kWhite, 1, 1),
@@ -271,7 +271,7 @@ TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
 TEST_CASE("letters are copied with their alpha in the text's colour") {
     const std::array<std::uint8_t, 4> letters = {0, 255, 128, 64};
     const Texture texture{2, 2, letters.data(), nullptr};
-    Scene scene;
+    HandDrawn scene;
     scene.command({0, 0, kSide, kSide}, &texture);
     scene.quad({vertex(3, 3, kInk, 0, 0), vertex(5, 3, kInk, 1, 0), vertex(5, 5, kInk, 1, 1),
                 vertex(3, 5, kInk, 0, 1)});
@@ -285,7 +285,7 @@ TEST_CASE("letters are copied with their alpha in the text's colour") {
 }
 
 TEST_CASE("a command's vertices begin at its offset") {
-    Scene scene;
+    HandDrawn scene;
     scene.command();
     scene.rectangle(0, 0, 2, 2, rgb(0x00ff00));
     scene.command();  // its first index is 0 again
@@ -300,7 +300,7 @@ TEST_CASE("a command's vertices begin at its offset") {
 TEST_CASE("what is no number, far away or not there is not drawn, or cut off") {
     constexpr float kFar = 1e30F;
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    Scene scene;
+    HandDrawn scene;
     scene.command();
     scene.triangle(vertex(nan, 0, kInk), vertex(5, 0, kInk), vertex(0, 5, kInk));
     scene.rectangle(0, nan, 5, 5, kInk);
@@ -309,7 +309,7 @@ TEST_CASE("what is no number, far away or not there is not drawn, or cut off") {
     scene.draw(picture);
     CHECK(picture.pixels == blank().pixels);
 
-    Scene far;
+    HandDrawn far;
     far.command();
     far.rectangle(-kFar, 4, kFar, kFar, kInk);
     far.triangle(vertex(-kFar, -kFar, kInk), vertex(kFar, -kFar, kInk), vertex(0, 2, kInk));

@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-struct Scene {
+struct ViewScene {
     const char* name;
     const char* trace;  // under traces/samples/torch, or generate:...
     std::vector<std::string> views;
@@ -23,17 +23,17 @@ struct Scene {
 };
 
 const std::array kScenes = {
-    Scene{"overview", "gpt2_var.pickle.xz", {"overview"}, "", {"torch", "vpmm"}},
-    Scene{"timeline", "gpt2_var.pickle.xz", {"timeline"}, "peak"},
-    Scene{"address-map", "multistream.pickle.xz", {"address-map"}, "peak", {}, false},
-    Scene{"memory-now", "gpt2_var.pickle.xz", {"memory-now"}, "peak"},
-    Scene{"compare", "gpt2_var.pickle.xz", {"compare"}, "", {"torch", "vpmm"}},
-    Scene{"no-stacks", "generate:training", {"stacks"}, "peak"},
-    Scene{"events", "graphs.pickle.xz", {"timeline", "events"}, "peak", {}, false},
-    Scene{"blocks", "generate:training", {"address-map", "blocks"}, "peak"},
-    Scene{"leaks", "graphs.pickle.xz", {"timeline", "leaks"}},
-    Scene{"findings", "gpt2_var.pickle.xz", {"timeline", "findings"}, "peak", {}, false},
-    Scene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
+    ViewScene{"overview", "gpt2_var.pickle.xz", {"overview"}, "", {"torch", "vpmm"}},
+    ViewScene{"timeline", "gpt2_var.pickle.xz", {"timeline"}, "peak"},
+    ViewScene{"address-map", "multistream.pickle.xz", {"address-map"}, "peak", {}, false},
+    ViewScene{"memory-now", "gpt2_var.pickle.xz", {"memory-now"}, "peak"},
+    ViewScene{"compare", "gpt2_var.pickle.xz", {"compare"}, "", {"torch", "vpmm"}},
+    ViewScene{"no-stacks", "generate:training", {"stacks"}, "peak"},
+    ViewScene{"events", "graphs.pickle.xz", {"timeline", "events"}, "peak", {}, false},
+    ViewScene{"blocks", "generate:training", {"address-map", "blocks"}, "peak"},
+    ViewScene{"leaks", "graphs.pickle.xz", {"timeline", "leaks"}},
+    ViewScene{"findings", "gpt2_var.pickle.xz", {"timeline", "findings"}, "peak", {}, false},
+    ViewScene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
 };
 
 std::string path_of(const std::string& trace) {
@@ -42,7 +42,7 @@ std::string path_of(const std::string& trace) {
                : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + trace;
 }
 
-Picture drawn(const Scene& scene) {
+Picture drawn(const ViewScene& scene) {
     Session session;
     Loader loader(session);
     LoadRequest request;
@@ -69,7 +69,7 @@ Picture drawn(const Scene& scene) {
 }  // namespace
 
 TEST_CASE("views look as they did") {
-    for (const Scene& scene : kScenes)
+    for (const ViewScene& scene : kScenes)
         check_golden(scene.name, drawn(scene));
 }
 

@@ -206,12 +206,12 @@ TEST_CASE("what is no place is told with what would be", "[viz][place]") {
 namespace {
 
 // Events 0..5 at 0, 10, .. 50 ns: a segment, then two blocks.
-struct Opened {
+struct OpenedRun {
     Session session;
     Camera camera;
     Selection selection;
 
-    Opened() {
+    OpenedRun() {
         SmallHistory history;
         history.segment(0x1000, 0x1000)
             .allocate(1, 512, {.address = 0x1000})
@@ -235,7 +235,7 @@ struct Opened {
 }  // namespace
 
 TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
-    Opened opened;
+    OpenedRun opened;
     const History& history = opened.history();
 
     REQUIRE(opened.go("peak"));
@@ -255,7 +255,7 @@ TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
 }
 
 TEST_CASE("going to a stretch of events changes the axis, and going back as well", "[viz][place]") {
-    Opened opened;
+    OpenedRun opened;
     opened.selection.cursor = opened.history().position(AxisUnit::time, 2);
     REQUIRE(opened.go("event=1..4"));
     CHECK(opened.camera.unit() == AxisUnit::events);
@@ -267,7 +267,7 @@ TEST_CASE("going to a stretch of events changes the axis, and going back as well
 }
 
 TEST_CASE("events are stepped through one by one, to either end", "[viz][navigation]") {
-    Opened opened;
+    OpenedRun opened;
     const auto events = static_cast<EventIndex>(opened.history().counts().events);
     opened.selection.cursor = 0;
     for (EventIndex event = 1; event < events; ++event) {
@@ -282,7 +282,7 @@ TEST_CASE("events are stepped through one by one, to either end", "[viz][navigat
 
 TEST_CASE("stops are findings, marks of the run and the user's, in their order",
           "[viz][navigation]") {
-    Opened opened;
+    OpenedRun opened;
     opened.session.runs[0].findings.push_back({Finding::Weight::note, "look", "", 2, 1});
     toggle_mark(opened.selection, 45, 1);
     opened.selection.cursor = 0;

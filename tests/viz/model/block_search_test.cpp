@@ -30,8 +30,8 @@ SmallHistory eight_blocks() {
     return history;
 }
 
-struct Opened {
-    explicit Opened(std::shared_ptr<const History> history) {
+struct SearchedRun {
+    explicit SearchedRun(std::shared_ptr<const History> history) {
         ViewedRun run;
         run.history = std::move(history);
         run.state.phase = LoadState::Phase::ready;
@@ -115,7 +115,7 @@ TEST_CASE("a filter in words means the same filter", "[viz][search]") {
 }
 
 TEST_CASE("steps go from hit to hit and round the ends", "[viz][search]") {
-    Opened opened(eight_blocks().build());
+    SearchedRun opened(eight_blocks().build());
     opened.find("ODD");
     REQUIRE(opened.search.hits() != nullptr);
     CHECK(opened.search.hits()->count() == 3);
@@ -143,7 +143,7 @@ TEST_CASE("steps go from hit to hit and round the ends", "[viz][search]") {
 }
 
 TEST_CASE("a step begins at the window's edge where there is no cursor", "[viz][search]") {
-    Opened opened(eight_blocks().build());
+    SearchedRun opened(eight_blocks().build());
     opened.find("odd");
     opened.camera.show({300, 400});
     CHECK(opened.step(true) == 6);
@@ -154,7 +154,7 @@ TEST_CASE("a step begins at the window's edge where there is no cursor", "[viz][
 }
 
 TEST_CASE("steps can be undone, also those within the window", "[viz][search]") {
-    Opened opened(eight_blocks().build());
+    SearchedRun opened(eight_blocks().build());
     opened.find("odd");
     opened.selection.cursor = 100;
     opened.selection.block = 1;
@@ -183,7 +183,7 @@ TEST_CASE("steps can be undone, also those within the window", "[viz][search]") 
 }
 
 TEST_CASE("a step moves the window only to what is outside of it", "[viz][search]") {
-    Opened opened(eight_blocks().build());
+    SearchedRun opened(eight_blocks().build());
     opened.find("odd");
     opened.camera.show({150, 250});
     opened.step(true);
@@ -196,7 +196,7 @@ TEST_CASE("a step moves the window only to what is outside of it", "[viz][search
 }
 
 TEST_CASE("what is found is told in words and ticks", "[viz][search]") {
-    Opened opened(eight_blocks().build());
+    SearchedRun opened(eight_blocks().build());
     CHECK(opened.search.text({}).empty());
     CHECK(opened.step(true) == kNoBlock);
     opened.find("odd");
@@ -222,7 +222,7 @@ TEST_CASE("few among many are not rounded to none", "[viz][search]") {
     SmallHistory many;
     for (std::uint64_t i = 0; i < 3000; ++i)
         many.allocate(i, i == 1 ? 1024 : 512);
-    Opened opened(many.build());
+    SearchedRun opened(many.build());
     opened.find("=1KiB");
     CHECK(opened.search.text({}) == "1 of 3,000 blocks, < 0.1 %");
 }

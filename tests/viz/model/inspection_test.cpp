@@ -10,6 +10,7 @@
 #include "replay/timeline/memory_spans.h"
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "tests/viz/model/history_question.h"
 #include "viz/model/block_story.h"
 #include "viz/model/findings.h"
 #include "viz/model/leaks.h"
@@ -21,8 +22,6 @@ namespace {
 using support::counterexample;
 using support::effort;
 using support::SmallHistory;
-
-const Cancelled kGoOn = false;
 
 std::string fact(const BlockStory& story, std::string_view label) {
     for (const auto& [name, value] : story.facts)

@@ -7,6 +7,7 @@
 
 #include "core/base/random.h"
 #include "tests/support/small_history.h"
+#include "tests/viz/model/history_question.h"
 #include "viz/model/bar_lines.h"
 
 using namespace tidemark;
@@ -14,8 +15,6 @@ using namespace tidemark::viz;
 using support::SmallHistory;
 
 namespace {
-
-const Cancelled kGoOn = false;
 
 // Blocks and segments in a few KiB of addresses, so that each byte can be looked at.
 std::shared_ptr<const History> tiny_history(std::uint64_t seed) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "tests/viz/model/history_question.h"
 
 namespace tidemark::viz {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 using support::counterexample;
 using support::effort;
 using support::SmallHistory;
-
-const Cancelled kGoOn = false;
 
 // By stack, as signed bytes.
 std::map<std::uint32_t, std::int64_t> plain_sums(const History& history,
@@ -52,11 +51,6 @@ TotalsQuestion some_question(const History& history) {
     if (*rc::gen::arbitrary<bool>())
         question.span.first = kNever;
     return question;
-}
-
-std::shared_ptr<const History> some_history() {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    return support::random_history(seed, *rc::gen::inRange<std::size_t>(1, 400));
 }
 
 TEST_CASE("totals by stack are the plain sums over blocks", "[viz][stacks]") {
@@ -125,7 +119,7 @@ TEST_CASE("an icicle's bars share their row without overlap", "[viz][stacks]") {
 }
 
 // main -> forward -> {conv 3 KiB, linear 1 KiB}, main -> step 4 KiB.
-SmallHistory small_program() {
+SmallHistory forward_and_step() {
     SmallHistory history;
     history.allocate(1, 3072, {.stack = {"conv", "forward", "main"}})
         .allocate(2, 1024, {.stack = {"linear", "forward", "main"}})
@@ -138,7 +132,7 @@ std::string name(const History& history, const StackTotals& totals, std::uint32_
 }
 
 TEST_CASE("an icicle begins where stacks part and merges what is narrow", "[viz][stacks]") {
-    const auto history = small_program().build();
+    const auto history = forward_and_step().build();
     const StackTotals totals = stack_totals(*history, {.event = 2}, kGoOn);
     CHECK(totals.bytes() == 8192);
     CHECK(totals.blocks() == 3);
@@ -176,7 +170,7 @@ TEST_CASE("what ends in a frame takes no room below it", "[viz][stacks]") {
 }
 
 TEST_CASE("blocks without a stack have a place in the tree", "[viz][stacks]") {
-    SmallHistory small = small_program();
+    SmallHistory small = forward_and_step();
     const auto history = small.allocate(4, 512).build();
     const StackTotals totals = stack_totals(*history, {.event = 3}, kGoOn);
     CHECK(totals.unknown == 512);

@@ -8,6 +8,7 @@
 
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "tests/viz/model/history_question.h"
 #include "viz/model/block_search.h"
 #include "viz/model/block_table.h"
 #include "viz/model/event_table.h"
@@ -19,13 +20,6 @@ namespace {
 using support::counterexample;
 using support::effort;
 using support::SmallHistory;
-
-const Cancelled kGoOn = false;
-
-std::shared_ptr<const History> some_history() {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    return support::random_history(seed, *rc::gen::inRange<std::size_t>(1, 400));
-}
 
 // Three blocks of a program with tags and stacks.
 SmallHistory small_program() {

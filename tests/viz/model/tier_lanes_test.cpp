@@ -6,17 +6,17 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/property.h"
+#include "tests/support/spaces.h"
 #include "viz/model/timeline_columns.h"
 
 using namespace tidemark;
 using namespace tidemark::viz;
+using support::kDisk;
+using support::kGpu;
+using support::kGpu1;
+using support::kHost;
 
 namespace {
-
-constexpr SpaceId kGpu{Tier::gpu, 0};
-constexpr SpaceId kSecond{Tier::gpu, 1};
-constexpr SpaceId kHost{Tier::host, 0};
-constexpr SpaceId kDisk{Tier::disk, 0};
 
 std::shared_ptr<const TierLanes> lanes_of(const TierRun& run) {
     const Cancelled go_on{false};
@@ -26,11 +26,11 @@ std::shared_ptr<const TierLanes> lanes_of(const TierRun& run) {
 // Levels and spans at random: spans of a lane don't overlap.
 TierRun random_run() {
     TierRun run;
-    run.spaces = {{kGpu, 1000, 0}, {kSecond, 1000, 0}, {kHost, 5000, 0}, {kDisk, 9000, 0}};
+    run.spaces = {{kGpu, 1000, 0}, {kGpu1, 1000, 0}, {kHost, 5000, 0}, {kDisk, 9000, 0}};
     run.links = {{kGpu, kHost, 0, 0, 0},
                  {kHost, kGpu, 0, 0, 0},
                  {kHost, kDisk, 0, 0, 0},
-                 {kGpu, kSecond, 0, 0, 0}};
+                 {kGpu, kGpu1, 0, 0, 0}};
     Nanoseconds time = 0;
     const int levels = *rc::gen::inRange(0, 400);
     for (int i = 0; i < levels; ++i) {

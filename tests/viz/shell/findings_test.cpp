@@ -11,10 +11,10 @@ using support::SmallHistory;
 namespace {
 
 // Two runs of ten blocks, with a finding each, at other events.
-struct Opened {
+struct TwoRuns {
     Session session;
 
-    Opened() {
+    TwoRuns() {
         for (EventIndex event : {3U, 7U}) {
             SmallHistory history;
             for (std::uint64_t i = 0; i < 10; ++i)
@@ -36,7 +36,7 @@ struct Opened {
 }  // namespace
 
 TEST_CASE("N goes to the findings of the run that is shown", "[viz][shell][findings]") {
-    Opened opened;
+    TwoRuns opened;
     Screen screen(opened.session);
     screen.press({"n"});
     CHECK(screen.shell.selection().cursor == opened.at(3));
@@ -47,7 +47,7 @@ TEST_CASE("N goes to the findings of the run that is shown", "[viz][shell][findi
 }
 
 TEST_CASE("advise is asked by a button where it was not asked", "[viz][shell][findings]") {
-    Opened opened;
+    TwoRuns opened;
     int asked = 0;
     ShellHost host;
     host.advise = [&] { ++asked; };

@@ -15,19 +15,17 @@ using support::SmallHistory;
 
 namespace {
 
-constexpr Bytes kMiB = Bytes{1} << 20U;
-
 // A hundred blocks a microsecond apart; every tenth is a gradient, of twice the size.
-struct Opened {
+struct HundredBlocks {
     Session session;
 
-    Opened() {
+    HundredBlocks() {
         SmallHistory history;
-        history.segment(0x100000, 200 * kMiB);
+        history.segment(0x100000, 200_MiB);
         for (std::uint64_t i = 0; i < 100; ++i)
             history.at(static_cast<Nanoseconds>(1000 * (i + 1)))
-                .allocate(i, i % 10 == 0 ? 2 * kMiB : kMiB,
-                          {.address = 0x100000 + i * 2 * kMiB,
+                .allocate(i, i % 10 == 0 ? 2_MiB : 1_MiB,
+                          {.address = 0x100000 + i * 2_MiB,
                            .tag = i % 10 == 0 ? "grad" : "weights",
                            .stack = {"conv2d", "main"}});
         ViewedRun run;
@@ -69,7 +67,7 @@ void find(Screen& screen, std::string_view words) {
 }  // namespace
 
 TEST_CASE("what is typed is found, and how much of it is told", "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     CHECK(screen.shell.state().found.empty());
     for (const std::string_view key : {"f", "Ctrl-F", "/"}) {
@@ -83,7 +81,7 @@ TEST_CASE("what is typed is found, and how much of it is told", "[viz][shell][se
         CHECK_FALSE(screen.io().WantTextInput);
     }
     find(screen, ">=2MiB stream=0");
-    CHECK(screen.shell.selection().filter.least == 2 * kMiB);
+    CHECK(screen.shell.selection().filter.least == 2_MiB);
     CHECK(screen.shell.selection().filter.stream == StreamId{0});
     CHECK(screen.shell.state().found == "10 of 100 blocks, 10 %");
     screen.press({"Esc"});
@@ -92,7 +90,7 @@ TEST_CASE("what is typed is found, and how much of it is told", "[viz][shell][se
 
 TEST_CASE("Enter steps from hit to hit: cursor and block go along, the window stays",
           "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     const Window all = screen.shell.camera().window();
     find(screen, "grad");
@@ -114,7 +112,7 @@ TEST_CASE("Enter steps from hit to hit: cursor and block go along, the window st
 }
 
 TEST_CASE("Enter at once steps as soon as something is found", "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     screen.press({"f"});
     screen.type("grad");
@@ -125,7 +123,7 @@ TEST_CASE("Enter at once steps as soon as something is found", "[viz][shell][sea
 }
 
 TEST_CASE("steps go round the ends and say so; they can be taken back", "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     find(screen, "grad");
     screen.press({"Enter"});
@@ -144,7 +142,7 @@ TEST_CASE("steps go round the ends and say so; they can be taken back", "[viz][s
 }
 
 TEST_CASE("what is outside of the window comes into it", "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     screen.shell.camera().show({0, 15'000});
     screen.shell.camera().show_addresses({0, 0.1});
@@ -164,7 +162,7 @@ TEST_CASE("what is outside of the window comes into it", "[viz][shell][search]")
 }
 
 TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     screen.press({"F3"});
     CHECK(screen.shell.state().message.find("Nothing is searched for") != std::string::npos);
@@ -190,7 +188,7 @@ TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
 
 TEST_CASE("what the command line or a view searches for stands in the line",
           "[viz][shell][search]") {
-    Opened opened;
+    HundredBlocks opened;
     Screen screen(opened.session);
     REQUIRE(screen.shell.find("grad >1MiB"));
     await(screen);

@@ -17,24 +17,23 @@ using support::SmallHistory;
 
 namespace {
 
-constexpr Bytes kMiB = Bytes{1} << 20U;
-
 // A thousand events a microsecond apart, the most allocated in their middle.
 std::shared_ptr<const History> hill() {
     SmallHistory history;
-    history.segment(0x100000, 1000 * kMiB);
+    history.segment(0x100000, 1000_MiB);
     Nanoseconds time = 0;
     for (std::uint64_t i = 0; i < 500; ++i)
-        history.at(time += 1000).allocate(i, kMiB, {.address = 0x100000 + i * kMiB, .tag = "hill"});
+        history.at(time += 1000)
+            .allocate(i, 1_MiB, {.address = 0x100000 + i * 1_MiB, .tag = "hill"});
     for (std::uint64_t i = 500; i > 0; --i)
         history.at(time += 1000).free(i - 1);
     return history.build();
 }
 
-struct Opened {
+struct Hills {
     Session session;
 
-    explicit Opened(std::size_t runs = 1) {
+    explicit Hills(std::size_t runs = 1) {
         for (std::size_t i = 0; i < runs; ++i) {
             ViewedRun run;
             run.label = "run " + std::to_string(i);
@@ -117,7 +116,7 @@ TEST_CASE("loading can be cancelled; an error stands where the views would", "[v
 }
 
 TEST_CASE("a history is shown as a timeline over an address map", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     CHECK(screen.shell.state().page == "views");
     CHECK(screen.shell.state().main == std::vector<std::string>{"timeline", "address-map"});
@@ -129,7 +128,7 @@ TEST_CASE("a history is shown as a timeline over an address map", "[viz][shell]"
 }
 
 TEST_CASE("digits and tabs bring up each view, beneath with Shift or Ctrl", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const std::vector<std::string> views = main_views();
     for (std::size_t i = 0; i < views.size() && i < 9; ++i) {
@@ -148,7 +147,7 @@ TEST_CASE("digits and tabs bring up each view, beneath with Shift or Ctrl", "[vi
 }
 
 TEST_CASE("Tab walks through the tables and back", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const std::string first = screen.shell.state().table;
     std::set<std::string> met{first};
@@ -168,7 +167,7 @@ TEST_CASE("Tab walks through the tables and back", "[viz][shell]") {
 }
 
 TEST_CASE("the wheel zooms about the pointer, 60 notches in and out again", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     screen.press({"e"});
     screen.move(kPlot.x, kPlot.y);
@@ -189,7 +188,7 @@ TEST_CASE("the wheel zooms about the pointer, 60 notches in and out again", "[vi
 }
 
 TEST_CASE("dragging pans, Shift-dragging measures, a click puts the cursor", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     screen.press({"e"});
     screen.shell.camera().show({400'000, 600'000});
@@ -218,7 +217,7 @@ TEST_CASE("dragging pans, Shift-dragging measures, a click puts the cursor", "[v
 }
 
 TEST_CASE("keys move the camera and it finds its way back", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const Window all = screen.shell.camera().window();
     screen.press({"w", "w"});
@@ -242,7 +241,7 @@ TEST_CASE("keys move the camera and it finds its way back", "[viz][shell]") {
 }
 
 TEST_CASE("held keys move for as long as they are held", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Offscreen offscreen({1600, 900, 1, FontChoice::built_in});
     Shell shell(opened.session);
     ShellInput held;
@@ -261,7 +260,7 @@ TEST_CASE("held keys move for as long as they are held", "[viz][shell]") {
 
 TEST_CASE("the cursor goes to the peak, steps through events, and changes its axis",
           "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const History& history = *opened.session.runs[0].history;
     const EventIndex peak = fullest_event(history);
@@ -285,7 +284,7 @@ TEST_CASE("the cursor goes to the peak, steps through events, and changes its ax
 }
 
 TEST_CASE("the prompt goes to places and says what isn't one", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     screen.press({"Shift-G"});
     CHECK(screen.shell.state().popup == "go");
@@ -305,7 +304,7 @@ TEST_CASE("the prompt goes to places and says what isn't one", "[viz][shell]") {
 }
 
 TEST_CASE("F finds: what is typed filters, letters do nothing else, Esc clears", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const bool dark = screen.shell.state().dark;
     screen.press({"f"});
@@ -321,7 +320,7 @@ TEST_CASE("F finds: what is typed filters, letters do nothing else, Esc clears",
 
 TEST_CASE("copying gives the state as text, and the place as a line that leads back",
           "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     screen.press({"g", "Ctrl-C"});
     CHECK(screen.clipboard.find("allocated") != std::string::npos);
@@ -330,7 +329,7 @@ TEST_CASE("copying gives the state as text, and the place as a line that leads b
     const std::string place = screen.clipboard;
     const Window window = screen.shell.camera().window();
 
-    Opened again;
+    Hills again;
     Screen other(again.session);
     REQUIRE(other.shell.go(place));
     CHECK(other.shell.camera().window() == window);
@@ -338,7 +337,7 @@ TEST_CASE("copying gives the state as text, and the place as a line that leads b
 }
 
 TEST_CASE("edges can be dragged, and parts keep a size", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     Screen screen(opened.session);
     const std::string side = screen.shell.state().side;
     CHECK_FALSE(side.empty());
@@ -374,7 +373,7 @@ TEST_CASE("a place that was asked for before it is known is gone to when it is",
 }
 
 TEST_CASE("key sheet and menu come and go, and the menu does what keys do", "[viz][shell]") {
-    Opened opened(2);
+    Hills opened(2);
     int pictures = 0;
     ShellHost host;
     host.save_picture = [&] { ++pictures; };
@@ -407,7 +406,7 @@ TEST_CASE("key sheet and menu come and go, and the menu does what keys do", "[vi
 }
 
 TEST_CASE("every view can be drawn for every kind of run", "[viz][shell]") {
-    Opened opened;
+    Hills opened;
     ViewedRun tiers;
     tiers.label = "over tiers";
     tiers.tiers = std::make_shared<TierRun>();

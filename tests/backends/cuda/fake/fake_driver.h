@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "backends/cuda/driver.h"
 #include "core/base/check.h"
 #include "tests/backends/cuda/fake/fake_control.h"
@@ -43,7 +45,7 @@ class FakeDriver {
 
 inline std::uint32_t word_at(const FakeDriver& fake, cuda::CUdeviceptr address) {
     std::uint32_t word = 0;
-    TM_CHECK(fake.control.peek(address, &word, sizeof word));
+    REQUIRE(fake.control.peek(address, &word, sizeof word));
     return word;
 }
 
