@@ -168,10 +168,8 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
               run_trials(trace, setups, {.threads = threads, .progress = {}}));
     for (std::size_t i = 0; i < results.size(); ++i)
         advice.others[i].result = std::move(results[i]);
-    std::stable_sort(advice.others.begin(), advice.others.end(),
-                     [](const OtherPolicy& a, const OtherPolicy& b) {
-                         return a.result.peak.reserved < b.result.peak.reserved;
-                     });
+    const auto peak = [](const OtherPolicy& other) { return other.result.peak.reserved; };
+    std::ranges::stable_sort(advice.others, {}, peak);
     return {};
 }
 

@@ -55,13 +55,14 @@ struct Figure {
 };
 
 // One line of a breakdown: what `role` ("place", "stream", "pool", "blocker", "remedy") with that
-// name has to do with it.
+// name has to do with it. A remedy's name is its kind (replay/analysis/out_of_memory.h).
 struct Part {
     std::string_view role;
     std::string name;
     Bytes bytes = 0;
-    std::uint64_t count = 0;  // of blocks, or of events for a remedy
-    std::string note = {};    // what else is known: "record_stream"
+    std::uint64_t count = 0;  // of blocks; of what is out of memory in all with a remedy
+    std::string note = {};    // what else is known: "record_stream"; a remedy's settings or place
+    bool helps = false;       // a remedy: a replay with it grants the request
 };
 
 struct Finding {

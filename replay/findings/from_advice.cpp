@@ -59,6 +59,8 @@ class AdviceRules {
         const TrialResult& result = advice_.search.before.result;
         if (result.refusals() == 0)
             return;
+        if (!advice_.out_of_memory.cases.empty())
+            return tell_cases();
         if (!result.first_refusal) {
             add(Kind::out_of_memory, Severity::problem, {{"count", result.refusals()}});
             return;
@@ -75,6 +77,35 @@ class AdviceRules {
         finding.event = first.event;
         if (info_.duration > 0)
             finding.time = first.what.time;
+    }
+
+    // One by one, with who is in the way and what a replay shows to help.
+    void tell_cases() {
+        const OutOfMemoryReport& report = advice_.out_of_memory;
+        for (std::size_t i = 0; i < report.cases.size(); ++i) {
+            const OutOfMemoryCase& found = report.cases[i];
+            Finding& finding = add(Kind::out_of_memory, Severity::problem,
+                                   {{"number", i + 1},
+                                    {"count", report.count},
+                                    {"requested_bytes", found.refusal.what.size},
+                                    {"reserved_bytes", found.refusal.usage.reserved},
+                                    {"free_bytes", found.gaps.free},
+                                    {"gaps", found.gaps.count},
+                                    {"largest_free_bytes", found.gaps.largest}});
+            finding.event = found.refusal.event;
+            if (info_.duration > 0)
+                finding.time = found.refusal.what.time;
+            for (const Pin& pin : found.pins)
+                if (pin.free > 0)
+                    finding.parts.push_back({"blocker", pin.place, pin.free, pin.blocks});
+            for (const Remedy& remedy : found.remedies)
+                finding.parts.push_back({"remedy", std::string(to_text(remedy.kind)), remedy.bytes,
+                                         remedy.out_of_memory, remedy.what, remedy.helps});
+        }
+        if (report.count > report.cases.size())
+            add(Kind::out_of_memory, Severity::problem,
+                {{"further", report.count - report.cases.size()}})
+                .event = report.cases.back().refusal.event;
     }
 
     void tell_setting() {

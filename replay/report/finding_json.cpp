@@ -20,7 +20,8 @@ Json findings_json(std::span<const findings::Finding> list) {
                              {"name", part.name},
                              {"bytes", part.bytes},
                              {"count", part.count},
-                             {"note", part.note}});
+                             {"note", part.note},
+                             {"helps", part.role == "remedy" ? Json(part.helps) : Json()}});
         array.push_back({{"kind", to_text(finding.kind)},
                          {"severity", to_text(finding.severity)},
                          {"title", said.title},

@@ -9,6 +9,7 @@
 #include "core/base/shares.h"
 #include "core/base/text.h"
 #include "replay/analysis/advise_settings.h"
+#include "replay/report/out_of_memory_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
@@ -37,16 +38,33 @@ std::string share(const Finding& finding, std::string_view part, std::string_vie
 }
 
 // "By place\n  3.00 MiB in 12 blocks  train.py:99", a line each; "" if there are none.
+std::string remedy_line(const Part& part) {
+    Remedy remedy{
+        .what = part.note, .bytes = part.bytes, .helps = part.helps, .out_of_memory = part.count};
+    for (const RemedyKind kind : {RemedyKind::setting, RemedyKind::empty_cache,
+                                  RemedyKind::move_blocks, RemedyKind::more_memory})
+        if (part.name == to_text(kind))
+            remedy.kind = kind;
+    return report::remedy_text(remedy);
+}
+
 std::string parts_text(const Finding& finding) {
     std::string text;
+    for (const bool helps : {true, false})
+        for (const Part& part : finding.parts)
+            if (part.role == "remedy" && part.helps == helps)
+                text += "\n" + remedy_line(part);
     for (const Part& part : finding.parts) {
+        if (part.role == "remedy")
+            continue;
+        if (part.role == "blocker") {
+            text += fmt::format("\nPinned: {} by {} of {}", format_bytes(part.bytes),
+                                format_counted(part.count, "block"), one_line(part.name, 100));
+            continue;
+        }
         const bool says_role = part.role == "stream" || part.role == "pool";  // the name does
         text += fmt::format("\n{}{}{}: ", says_role ? "" : part.role, says_role ? "" : " ",
                             part.name.empty() ? "(not recorded)" : one_line(part.name, 100));
-        if (part.role == "remedy") {
-            text += part.note;
-            continue;
-        }
         text += format_bytes(part.bytes);
         if (part.count > 0)
             text += " in " + format_counted(part.count,
@@ -81,7 +99,8 @@ FindingText out_of_memory(const Finding& finding) {
             "\nThe free memory is in pieces, or kept for other streams and sizes: in "
             "one piece it would have been enough.";
     if (finding.figure("count") > 1)
-        text.detail += fmt::format("\n{} requests in all.", count(finding, "count"));
+        text.detail +=
+            fmt::format("\nOut of memory {} in all.", format_times(finding.figure("count")));
     text.detail += parts_text(finding);
     return text;
 }

@@ -60,7 +60,7 @@ std::string free_text(const OutOfMemoryCase& found) {
     return text;
 }
 
-std::string remedy_text(const Remedy& remedy) {
+std::string what_text(const Remedy& remedy) {
     switch (remedy.kind) {
         case RemedyKind::setting:
             return one_line(remedy.what);
@@ -81,17 +81,20 @@ std::string remedies_text(const OutOfMemoryCase& found) {
         for (const Remedy& remedy : found.remedies) {
             if (remedy.helps != helps)
                 continue;
-            text += fmt::format("    {}: {} ({} in all)\n", remedy_text(remedy),
-                                helps ? "granted" : "still out of memory",
-                                remedy.out_of_memory == 0
-                                    ? "no out of memory"
-                                    : "out of memory " + format_times(remedy.out_of_memory));
+            text += fmt::format("    {}\n", remedy_text(remedy));
         }
     }
     return text;
 }
 
 }  // namespace
+
+std::string remedy_text(const Remedy& remedy) {
+    return fmt::format(
+        "{}: {} ({} in all)", what_text(remedy), remedy.helps ? "granted" : "still out of memory",
+        remedy.out_of_memory == 0 ? "no out of memory"
+                                  : "out of memory " + format_times(remedy.out_of_memory));
+}
 
 std::string place_text(const EventPlace& place) {
     if (!place.inside.empty())

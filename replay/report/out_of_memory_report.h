@@ -15,6 +15,9 @@ std::string place_text(const EventPlace& place);
 
 Json place_json(const EventPlace& place);
 
+// "torch:expandable_segments=true: granted (no out of memory in all)".
+std::string remedy_text(const Remedy& remedy);
+
 // Lines for a person; "" if nothing ran out of memory. `limit` says under which limit.
 std::string out_of_memory_text(const OutOfMemoryReport& report, const std::string& limit);
 

@@ -304,12 +304,12 @@ class GdsfModel final : public Model {
 
 // The same random life for the policy and its model; how many left.
 int compare(const std::string& spec, Model& model, std::uint64_t seed) {
-    constexpr std::uint32_t kIds = 30;
+    constexpr std::uint32_t kBuffers = 30;
     Random random(seed);
     ResidentStore store(spec, kCapacity);
     int left = 0;
     for (int step = 0; step < 3000; ++step) {
-        const auto id = static_cast<Id>(random.below(kIds));
+        const auto id = static_cast<Id>(random.below(kBuffers));
         const bool dirty = random.below(2) == 0;
         if (!store.alive(id)) {
             const Bytes size = 1 + random.below(150);
