@@ -179,11 +179,22 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
         TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
         setups.push_back({.policy = std::move(policy), .profile = &profile});
     }
-    TM_ASSIGN(const std::vector<SampledPeaks> peaks,
-              sample_peaks(trace, setups,
-                           {.runs = report.question.spread, .threads = report.question.threads}));
+    const FitQuestion& question = report.question;
+    const SpreadOptions options{.runs = question.spread, .threads = question.threads};
+    TM_ASSIGN(const std::vector<SampledPeaks> peaks, sample_peaks(trace, setups, options));
     for (std::size_t i = 0; i < peaks.size(); ++i)
         report.rows[i].peak_spread = spread_of(peaks[i]);
+    if (peaks.empty() || !report.asked())
+        return {};
+    for (TrialSetup& setup : setups) {
+        setup.memory = question.memory;
+        setup.overhead = question.memory > 0 ? question.overhead : 0;
+        setup.limit = question.limit.value_or(0);
+    }
+    TM_ASSIGN(const auto asked, sample_runs(trace, setups, options));
+    for (std::size_t i = 0; i < asked.size(); ++i)
+        report.rows[i].granted_runs = static_cast<unsigned>(
+            std::ranges::count(asked[i], std::uint64_t{0}, &SampledRun::out_of_memory));
     return {};
 }
 
@@ -194,11 +205,11 @@ void note_spread(FitReport& report) {
     std::string text =
         fmt::format("from run to run {} peaks at {} ({} replays, each as another run might go)",
                     row.policy, range_text(*row.peak_spread), row.peak_spread->runs);
-    const FitQuestion& question = report.question;
-    const Bytes room =
-        question.memory > 0 ? question.memory - question.overhead : question.limit.value_or(0);
-    if (room > 0 && row.survives && row.peak_spread->p95 > room)
-        text += ": in some runs it would fill the memory, release what it has cached and try again";
+    if (row.granted_runs)
+        text += fmt::format("; under what was asked nothing is out of memory in {} of them",
+                            *row.granted_runs == row.peak_spread->runs
+                                ? std::string("all")
+                                : format_count(*row.granted_runs));
     report.notes.push_back(std::move(text));
 }
 

@@ -77,6 +77,8 @@ struct FitRow {
     TrialResult asked;                           // under what was asked
     TrialResult unlimited;                       // with all the memory that it wants
     std::optional<PeakSpread> peak_spread = {};  // of the latter, where it differs from run to run
+    // Of as many replays under what was asked those in which nothing is out of memory.
+    std::optional<unsigned> granted_runs = {};
 
     // The smallest card, overhead included, and the smallest limit on which nothing is refused, and
     // those on which nothing is that the recorded program was granted; so it is on every larger

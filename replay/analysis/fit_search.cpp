@@ -98,6 +98,14 @@ Result<void> FitSearch::answer(FitRow& row) {
     return {};
 }
 
+// Below what lives at once nothing is enough. What waits for the device doesn't count: where memory
+// is short it is waited for. What each of d devices needs lies between a d-th of the sum and the
+// sum, and blocks are the larger for what isn't split off them where there is room.
+Bytes FitSearch::least_of(const FitRow& row) const {
+    const Bytes lives = std::min(row.unlimited.peak_requested, row.unlimited.peak.allocated / 2);
+    return lives / std::max<Bytes>(trace_.info().devices.size(), 1);
+}
+
 Result<FitSearch::Sizes> FitSearch::find_smallest(FitRow& row, Goal goal) {
     Sizes sizes;
     TM_ASSIGN(sizes.memory, find_smallest_memory(row, goal));
@@ -106,8 +114,6 @@ Result<FitSearch::Sizes> FitSearch::find_smallest(FitRow& row, Goal goal) {
 }
 
 Result<Bytes> FitSearch::find_smallest_memory(FitRow& row, Goal goal) {
-    // What each of d devices needs lies between a d-th of the sum and the sum.
-    const Bytes devices = std::max<Bytes>(trace_.info().devices.size(), 1);
     const auto survives = [&](Bytes size) -> Result<bool> {
         TM_ASSIGN(const TrialResult result, replay(size + overhead_, 0, goal));
         const bool enough = meets(result, goal);
@@ -115,9 +121,7 @@ Result<Bytes> FitSearch::find_smallest_memory(FitRow& row, Goal goal) {
             row.at_smallest = costs_of(result);
         return enough;
     };
-    TM_ASSIGN(
-        const Bytes found,
-        smallest({row.unlimited.peak_requested / devices, row.unlimited.peak.reserved}, survives));
+    TM_ASSIGN(const Bytes found, smallest({least_of(row), row.unlimited.peak.reserved}, survives));
     return found == 0 ? 0 : found + overhead_;
 }
 
@@ -134,7 +138,7 @@ Result<Bytes> FitSearch::find_smallest_limit(const FitRow& row, Goal goal, Bytes
         return meets(result, goal);
     };
     TM_ASSIGN(const bool enough, survives(guess));
-    Bytes least = row.unlimited.peak_requested / std::max<Bytes>(trace_.info().devices.size(), 1);
+    Bytes least = least_of(row);
     if (!enough)
         return smallest({guess + 1, row.unlimited.peak.reserved}, survives);
     Bytes most = guess;  // survives; go down in growing steps until one dies

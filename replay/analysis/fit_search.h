@@ -32,6 +32,7 @@ class FitSearch {
     Result<TrialResult> replay(Bytes memory, Bytes limit, std::optional<Goal> goal);
     static bool meets(const TrialResult& result, Goal goal);
     Result<void> answer(FitRow& row);
+    Bytes least_of(const FitRow& row) const;
     Result<Sizes> find_smallest(FitRow& row, Goal goal);
     Result<Bytes> find_smallest_memory(FitRow& row, Goal goal);
     Result<Bytes> find_smallest_limit(const FitRow& row, Goal goal, Bytes memory);

@@ -50,9 +50,9 @@ unsigned usual_spread_runs(std::uint64_t events) {
     return static_cast<unsigned>(std::clamp(runs, kFewestRuns, kMostRuns));
 }
 
-Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
-                                               std::span<const TrialSetup> setups,
-                                               const SpreadOptions& options) {
+Result<std::vector<std::vector<SampledRun>>> sample_runs(const Trace& trace,
+                                                         std::span<const TrialSetup> setups,
+                                                         const SpreadOptions& options) {
     const unsigned runs = options.runs.value_or(usual_spread_runs(trace.info().event_count));
     if (runs == 0 || setups.empty())
         return {};
@@ -69,9 +69,20 @@ Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
     }
     TM_ASSIGN(const std::vector<TrialResult> results,
               run_trials(trace, trials, {.threads = options.threads, .progress = {}}));
-    std::vector<SampledPeaks> peaks(setups.size());
+    std::vector<std::vector<SampledRun>> sampled(setups.size());
     for (std::size_t i = 0; i < results.size(); ++i)
-        peaks[i / runs].push_back(results[i].peak.reserved);
+        sampled[i / runs].push_back({results[i].peak.reserved, results[i].refusals()});
+    return sampled;
+}
+
+Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
+                                               std::span<const TrialSetup> setups,
+                                               const SpreadOptions& options) {
+    TM_ASSIGN(const auto sampled, sample_runs(trace, setups, options));
+    std::vector<SampledPeaks> peaks(sampled.size());
+    for (std::size_t i = 0; i < sampled.size(); ++i)
+        for (const SampledRun& run : sampled[i])
+            peaks[i].push_back(run.peak_reserved);
     return peaks;
 }
 

@@ -48,6 +48,17 @@ struct SpreadOptions {
     unsigned threads = 0;               // 0 = one for each core
 };
 
+struct SampledRun {
+    Bytes peak_reserved = 0;
+    std::uint64_t out_of_memory = 0;
+};
+
+// For each of `setups` its sampled replays; empty if the trace has no spread or none is wanted.
+// O(setups * runs * events). Errors: those of run_trial.
+Result<std::vector<std::vector<SampledRun>>> sample_runs(const Trace& trace,
+                                                         std::span<const TrialSetup> setups,
+                                                         const SpreadOptions& options = {});
+
 // For each of `setups` the peaks of its sampled replays; empty if the trace has no spread or none
 // is wanted. O(setups * runs * events). Errors: those of run_trial.
 Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/stopwatch.h"
@@ -23,7 +24,8 @@ constexpr bool asks(EventKind kind) {
 
 // What the engine remembers of an allocation while it lives.
 struct Live {
-    enum class State : std::uint8_t { none, granted, refused };
+    // `finished`: the allocator has it back, though its recorded wait for the device isn't over.
+    enum class State : std::uint8_t { none, granted, refused, finished };
 
     Allocation allocation;
     Bytes requested = 0;
@@ -57,6 +59,9 @@ class Replay {
     void begin_wait(const EventBatch& batch, std::size_t i);
     void end_waits(const EventBatch& batch, std::size_t i);
     bool end_all_waits(const EventBatch& batch, std::size_t i);
+    bool waits(std::uint32_t slot) const;
+    void note_retired(std::uint32_t slot);
+    bool end_recorded_waits(const EventBatch& batch, std::size_t i);
     void end_wait(std::size_t wait, const EventBatch& batch, std::size_t i);
     Nanoseconds spent() const;
 
@@ -72,7 +77,9 @@ class Replay {
     std::span<Observer* const> observers_;
     const ReplayLimits& limits_;
     std::vector<Live> live_;
-    std::unordered_map<std::size_t, Live> waits_;        // with ReplayLimits::completions
+    std::unordered_map<std::size_t, Live> waits_;  // with ReplayLimits::completions
+    std::vector<std::uint32_t> retired_;           // without: slots that may still wait
+    std::size_t retired_looked_at_ = 64;
     std::unordered_map<std::uint64_t, EventId> events_;  // (device, the trace's number) -> ours
     ReplaySummary summary_;
     Bytes requested_ = 0;
@@ -148,9 +155,37 @@ void Replay::end_waits(const EventBatch& batch, std::size_t i) {
         end_wait(wait, batch, i);
 }
 
+bool Replay::waits(std::uint32_t slot) const {
+    return live_[slot].state == Live::State::granted && live_[slot].allocation.retired;
+}
+
+// Its wait ends at the recorded event, unless somebody has to wait for the device before.
+void Replay::note_retired(std::uint32_t slot) {
+    if (retired_.size() >= retired_looked_at_) {
+        std::erase_if(retired_, [this](std::uint32_t each) { return !waits(each); });
+        retired_looked_at_ = 2 * std::max<std::size_t>(retired_.size(), 32);
+    }
+    retired_.push_back(slot);
+}
+
+bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i) {
+    bool any = false;
+    for (const std::uint32_t slot : std::exchange(retired_, {})) {
+        if (!waits(slot))
+            continue;
+        Live& live = live_[slot];
+        lane_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
+        live.state = Live::State::finished;
+        any = true;
+    }
+    return any;
+}
+
 // False if there were none.
 bool Replay::end_all_waits(const EventBatch& batch, std::size_t i) {
-    if (limits_.completions == nullptr || waits_.empty())
+    if (limits_.completions == nullptr)
+        return end_recorded_waits(batch, i);
+    if (waits_.empty())
         return false;
     for (const std::size_t wait : limits_.completions->end_all())
         end_wait(wait, batch, i);
@@ -298,6 +333,8 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
                 ++summary_.retired;
                 if (limits_.completions != nullptr)
                     begin_wait(batch, i);
+                else
+                    note_retired(batch.slot[i]);
             }
             return true;
         case EventKind::record_use:
@@ -310,7 +347,8 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             order(batch, i, lane);
             return true;
         case EventKind::trim:
-            end_all_waits(batch, i);
+            if (limits_.completions != nullptr)
+                end_all_waits(batch, i);
             trim(batch, i, lane);
             return true;
         case EventKind::pool_begin:

@@ -40,12 +40,13 @@ struct ReplaySummary {
     std::uint64_t refused = 0;         // allocate events that ended in out of memory
     std::uint64_t refused_again = 0;   // out_of_memory events: refused when recorded, and here
     std::uint64_t probes_granted = 0;  // and those that would be granted here
-    std::uint64_t retired = 0;         // frees that waited for the device, as long as when recorded
-    std::uint64_t skipped = 0;         // frees and uses of what was refused or never allocated
-    std::uint64_t live_at_end = 0;     // allocations that the trace never freed
-    Nanoseconds elapsed = 0;           // wall time of the loop: engine + allocator + device
-    Nanoseconds elapsed_total = 0;     // with decoding and observers
-    Nanoseconds makespan = 0;          // virtual
+    // Frees that waited for the device: as long as when recorded, or until a request had to.
+    std::uint64_t retired = 0;
+    std::uint64_t skipped = 0;      // frees and uses of what was refused or never allocated
+    std::uint64_t live_at_end = 0;  // allocations that the trace never freed
+    Nanoseconds elapsed = 0;        // wall time of the loop: engine + allocator + device
+    Nanoseconds elapsed_total = 0;  // with decoding and observers
+    Nanoseconds makespan = 0;       // virtual
 };
 
 struct ReplayLimits {

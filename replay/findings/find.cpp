@@ -28,7 +28,8 @@ void drop_told_by_advice(std::vector<Finding>& shown, std::vector<Finding>& advi
     };
     const bool refused = has(shown, Kind::out_of_memory);
     std::erase_if(advised, [refused](const Finding& each) {
-        return refused && each.kind == Kind::out_of_memory && each.parts.empty();
+        return refused && each.kind == Kind::out_of_memory && each.parts.empty() &&
+               each.figure("further") == 0;
     });
     std::erase_if(shown, [&](const Finding& each) { return has(advised, each.kind); });
 }

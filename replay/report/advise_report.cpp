@@ -60,8 +60,10 @@ std::string head(const std::string& name, const TraceInfo& info, const Advice& a
 std::string stands_out(const TraceInfo& info, const Advice& advice) {
     std::vector<findings::Finding> found =
         findings::find({.info = &info, .advice = &advice, .runs = {}});
-    std::erase_if(found, [](const findings::Finding& each) {
-        return each.kind == findings::Kind::remark || each.kind == findings::Kind::setting;
+    const bool begins_with_them = advice.out_of_memory.count > 0;
+    std::erase_if(found, [begins_with_them](const findings::Finding& each) {
+        return each.kind == findings::Kind::remark || each.kind == findings::Kind::setting ||
+               (begins_with_them && each.kind == findings::Kind::out_of_memory);
     });
     const std::string text = findings_text(found, true);
     return text.empty() ? text : "\nWhat stands out\n" + text;

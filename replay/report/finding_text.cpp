@@ -98,7 +98,7 @@ FindingText out_of_memory(const Finding& finding) {
         text.detail +=
             "\nThe free memory is in pieces, or kept for other streams and sizes: in "
             "one piece it would have been enough.";
-    if (finding.figure("count") > 1)
+    if (finding.figure("count") > 1 && finding.figure("number") == 1)
         text.detail +=
             fmt::format("\nOut of memory {} in all.", format_times(finding.figure("count")));
     text.detail += parts_text(finding);

@@ -39,11 +39,20 @@ std::string conditions(const FitReport& report) {
     return "how much memory it needs";
 }
 
+// Not all runs go the same way.
+bool differs_from_run_to_run(const FitRow& row) {
+    return row.granted_runs && *row.granted_runs != (row.survives ? row.peak_spread->runs : 0);
+}
+
+std::string granted_text(const FitRow& row) {
+    return fmt::format("in {} of {} runs", format_count(*row.granted_runs),
+                       format_count(row.peak_spread->runs));
+}
+
 // The third answer is for a recorded run that ran out of memory itself.
 std::string survival(const FitRow& row) {
-    if (row.survives)
-        return "yes";
-    return row.no_worse ? "as recorded" : "no";
+    const std::string answer = row.survives ? "yes" : row.no_worse ? "as recorded" : "no";
+    return differs_from_run_to_run(row) ? fmt::format("{}, {}", answer, granted_text(row)) : answer;
 }
 
 Table table_of(const FitReport& report) {
@@ -128,6 +137,10 @@ std::string answer_text(const FitReport& report) {
                                                         "granted here",
                                                         format_times(row.out_of_memory))
                                           : "runs out of memory");
+    if (differs_from_run_to_run(row))
+        text += fmt::format(
+            "That is of the recorded run. As other runs might go, nothing is out of memory {}.\n",
+            granted_text(row));
     if (row.died_at)
         text += fmt::format("{} {}", row.no_worse ? "First" : "It dies", death_text(*row.died_at));
     const bool has_probes = report.recorded_refusals > 0;
@@ -191,6 +204,7 @@ Json row_of(const FitRow& row) {
             {"peak_allocated_bytes", row.asked.peak.allocated},
             {"peak", usage_of(row.unlimited.peak)},
             {"peak_reserved_spread", spread_of(row.peak_spread)},
+            {"granted_runs", row.granted_runs ? Json(*row.granted_runs) : Json()},
             {"peak_requested_bytes", row.unlimited.peak_requested},
             {"peak_event", row.unlimited.peak_event},
             {"costs", costs_of(row.costs)},

@@ -215,7 +215,7 @@ TEST_CASE("a retired allocation stays charged until it is let go", "[tiers][rese
 }
 
 TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
-    class AvailableListener final : public CapacityListener {
+    class FreedCounter final : public CapacityListener {
       public:
         void capacity_freed(SpaceId) override { ++heard; }
 
@@ -225,7 +225,7 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     SimDevice device{{.capacity = 64_MiB}};
     const auto inner = support::make_policy("torch", device);
     MemorySpace space({.capacity = 64_MiB});
-    AvailableListener listener;
+    FreedCounter listener;
     space.set_capacity_listener(&listener);
     listener.heard = 0;
     MemoryReservation reservation = std::move(*space.try_reserve(30_MiB));

@@ -113,6 +113,25 @@ TEST_CASE("the engine skips the lives of refused requests and counts them", "[en
     CHECK(torch.recorder.requested[2] == 600_MiB);
 }
 
+TEST_CASE("a request waits for the device before it is out of memory", "[engine]") {
+    TraceBuilder trace;
+    trace.allocate(0, 600_MiB).end(EventKind::retire, 0).allocate(1, 600_MiB);
+    trace.end(EventKind::finish, 0).free(1).allocate(0, 600_MiB).free(0);
+    Fixture torch("torch");
+
+    const ReplaySummary summary = torch.run(trace);
+
+    CHECK(summary.refused == 0);
+    CHECK(summary.skipped == 0);
+    CHECK(summary.live_at_end == 0);
+    CHECK(torch.allocators[0]->stats().retries == 1);
+    CHECK(torch.allocators[0]->usage().active == 0);
+    CHECK(torch.recorder.usages[2].allocated == 600_MiB);
+    // What the program requested doesn't depend on the policy.
+    CHECK(torch.recorder.requested ==
+          std::vector<Bytes>{600_MiB, 600_MiB, 1200_MiB, 600_MiB, 0, 600_MiB, 0});
+}
+
 TEST_CASE("the engine stops at the first refusal when asked to", "[engine]") {
     TraceBuilder trace;
     trace.allocate(0, 600_MiB).allocate(1, 600_MiB).free(1).free(0);

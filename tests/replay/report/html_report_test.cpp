@@ -13,6 +13,7 @@
 #include "replay/report/html_markup.h"
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "tests/support/text.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
@@ -58,13 +59,6 @@ ReportInput report_of(const Trace& trace, const std::vector<std::string>& polici
         input.runs.push_back({0, policy + name, std::move(*run)});
     }
     return input;
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        ++found;
-    return found;
 }
 
 // What page/decode.js does.

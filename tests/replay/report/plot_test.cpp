@@ -5,7 +5,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/text.h"
+
 using namespace tidemark;
+using support::count;
 
 namespace {
 
@@ -16,13 +19,6 @@ Plot small_plot() {
     plot.shapes.push_back({.points = {{0, 0}, {99, 99}}, .colour = "#445566", .width = 2});
     plot.texts.push_back({5, 20, "a<b> & \"c\" \x01 \xff"});
     return plot;
-}
-
-std::size_t count(const std::string& text, std::string_view word) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-        ++found;
-    return found;
 }
 
 }  // namespace
