@@ -154,6 +154,13 @@ Result<void> place_deaths(const Trace& trace, FitReport& report) {
     return {};
 }
 
+std::string device_words(std::span<const Bytes> peaks) {
+    std::string text;
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+        text += fmt::format("{} {} on device {}", i == 0 ? "" : ",", format_bytes(peaks[i]), i);
+    return text;
+}
+
 void add_notes(const TraceInfo& info, FitReport& report) {
     if (report.recorded_refusals > 0)
         report.notes.push_back(fmt::format(
@@ -169,7 +176,9 @@ void add_notes(const TraceInfo& info, FitReport& report) {
             "the recording is cut off: what came later is not known; sizes are lower bounds");
     if (info.devices.size() > 1)
         report.notes.push_back(fmt::format(
-            "sizes are those of each of {} devices; peaks are their sums", info.devices.size()));
+            "sizes are those of each of {} devices; peaks are their sums, of {} by itself{}",
+            info.devices.size(), report.rows[report.answer].policy,
+            device_words(report.rows[report.answer].unlimited.device_peaks)));
 }
 
 // How far the rows' peaks differ from run to run, and whether the answer's might not fit then.

@@ -12,7 +12,6 @@ namespace {
 
 constexpr unsigned kTopOfGrowth = 10;
 constexpr unsigned kTopOfAdvice = 5;
-constexpr unsigned kAdviseUsual = ~0U;  // --spread was not given
 
 class Advise final : public Command {
   public:
@@ -37,7 +36,7 @@ class Advise final : public Command {
         arguments.count({"--spread", "N",
                          "replays of each setting for the range of its peaks, with several streams "
                          "(default: by length; 0 = no range)"},
-                        spread_);
+                        options_.spread);
         arguments.report(json_);
         input_.declare(arguments);
     }
@@ -75,8 +74,6 @@ class Advise final : public Command {
         AdviseOptions options = options_;
         options.top = top_ > 0 ? top_ : kTopOfAdvice;
         options.budget = budget_;
-        if (spread_ != kAdviseUsual)
-            options.spread = spread_;
         Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done, total);
@@ -111,7 +108,6 @@ class Advise final : public Command {
     AdviseOptions options_;
     unsigned budget_ = 0;
     unsigned top_ = 0;
-    unsigned spread_ = kAdviseUsual;
     bool json_ = false;
     TraceInput input_;
 };

@@ -9,8 +9,6 @@
 namespace tidemark::commands {
 namespace {
 
-constexpr unsigned kFitUsual = ~0U;  // --spread was not given
-
 class Fit final : public Command {
   public:
     void declare(Arguments& arguments) override {
@@ -26,7 +24,7 @@ class Fit final : public Command {
         arguments.count({"--spread", "N",
                          "replays of each setting for the range of its peaks, with several streams "
                          "(default: by length; 0 = no range)"},
-                        spread_);
+                        question_.spread);
         arguments.flag({"--exit-code", "",
                         "exit with 1 if the answer is no: the recorded settings die, or, with "
                         "--policy, every one named"},
@@ -46,8 +44,6 @@ class Fit final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         const std::string name = trace_name(path_);
         Progress progress(context.terminal(), "fitting " + name);
-        if (spread_ != kFitUsual)
-            question_.spread = spread_;
         const std::uint64_t events = trace->info().event_count;
         question_.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done * events, total * events);
@@ -80,7 +76,6 @@ class Fit final : public Command {
     std::string path_;
     MemoryOptions memory_;
     FitQuestion question_;
-    unsigned spread_ = kFitUsual;
     bool exit_code_ = false;
     bool markdown_ = false;
     bool json_ = false;

@@ -5,6 +5,8 @@
 
 #include "core/base/text.h"
 #include "replay/analysis/advise.h"
+#include "replay/analysis/ranks.h"
+#include "replay/analysis/spread.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
@@ -34,6 +36,10 @@ class Report final : public Command {
         arguments.text({"--title", "TEXT", "over the page (default: the traces' names)"}, title_);
         arguments.flag({"--no-advise", "", "leave out what advise finds, which takes longest"},
                        no_advise_);
+        arguments.count({"--spread", "N",
+                         "with several streams: replay each run N times as others might go, for "
+                         "the range of peaks (default: as many as take a second; 0 = none)"},
+                        spread_.runs);
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -57,6 +63,7 @@ class Report final : public Command {
         if (!no_advise_)
             for (std::size_t i = 0; i < traces.size(); ++i)
                 TM_TRY(add_advice(context, report, i));
+        TM_ASSIGN(report.ranks, find_ranks(report));
         return write(context, report);
     }
 
@@ -77,6 +84,24 @@ class Report final : public Command {
             return fail(ErrorCode::bad_option, "says where the page goes", "--output",
                         "-o report.html; or --text to read it here");
         return allow_report(output_, json_);
+    }
+
+    // What each needed in its first run, if the traces are ranks.
+    static Result<std::optional<RankReport>> find_ranks(const ReportInput& report) {
+        std::vector<NamedTrace> named;
+        std::vector<RankRow> rows;
+        for (std::size_t i = 0; i < report.traces.size(); ++i) {
+            const auto first = std::ranges::find(report.runs, i, &ReportedRun::trace);
+            const Run& run = first->recorded.run;
+            named.push_back({report.traces[i].name, report.traces[i].trace});
+            rows.push_back({.name = report.traces[i].name,
+                            .peak_requested = run.measurement("peak_requested_bytes").whole,
+                            .peak_reserved = run.measurement("peak_reserved_bytes").whole});
+        }
+        if (!are_ranks(named))
+            return std::optional<RankReport>();
+        TM_ASSIGN(RankReport found, compare_ranks(named, std::move(rows)));
+        return std::optional(std::move(found));
     }
 
     static std::string names(const ReportInput& report) {
@@ -111,6 +136,7 @@ class Report final : public Command {
                 record_history(trace, scenario(paths_[index], policy), options);
             if (!run)
                 return tl::make_unexpected(in_trace(std::move(run).error(), paths_[index]));
+            TM_TRY(spread_runs(trace, {&run->run, 1}, spread_));
             std::string label = policy.empty() ? run->run.scenario.policy : policy;
             if (report.traces.size() > 1)
                 label = name + ", " + label;
@@ -180,6 +206,7 @@ class Report final : public Command {
     MemoryOptions memory_;
     std::string profile_;
     std::string title_;
+    SpreadOptions spread_;
     bool no_advise_ = false;
     bool text_ = false;
     bool json_ = false;

@@ -22,6 +22,7 @@ Json tried_of(const Tried& tried) {
             {"export", export_line(conf)},
             {"peak_reserved_bytes", result.peak.reserved},
             {"peak_reserved_spread", report::spread_of(tried.peak_spread)},
+            {"devices", report::device_peaks_of(result.device_peaks)},
             {"peak_allocated_bytes", result.peak.allocated},
             {"peak_active_bytes", result.peak.active},
             {"retries", result.stats.retries},

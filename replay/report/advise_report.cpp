@@ -223,6 +223,15 @@ std::string survival(const Advice& advice) {
                        format_times(before), format_times(best));
 }
 
+// What each of several devices reserves, at its own peak; "" for one.
+std::string devices_text(std::string_view which, const std::vector<Bytes>& peaks) {
+    std::string text;
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+        text +=
+            fmt::format("{}{} on device {}", text.empty() ? "" : ", ", format_bytes(peaks[i]), i);
+    return text.empty() ? text : fmt::format("  {}, each at its own peak: {}\n", which, text);
+}
+
 std::string settings_text(const Advice& advice) {
     const SearchResult& search = advice.search;
     std::string text = "\nWhat to do\n";
@@ -268,7 +277,11 @@ std::string settings_text(const Advice& advice) {
         add_row(table, "or", other, search.before);
     if (search.dear)
         add_row(table, "too dear", *search.dear, search.before);
-    return text + table.bare("  ");
+    text += table.bare("  ");
+    text += devices_text("now", search.before.result.device_peaks);
+    if (search.improves)
+        text += devices_text("with it", search.best.result.device_peaks);
+    return text;
 }
 
 std::string bounds_text(const Advice& advice) {

@@ -207,6 +207,7 @@ Json row_of(const FitRow& row) {
             {"granted_runs", row.granted_runs ? Json(*row.granted_runs) : Json()},
             {"peak_requested_bytes", row.unlimited.peak_requested},
             {"peak_event", row.unlimited.peak_event},
+            {"devices", device_peaks_of(row.unlimited.device_peaks)},
             {"costs", costs_of(row.costs)},
             {"costs_at_smallest", costs_of(row.at_smallest)},
             {"died_at", death_of(row.died_at)},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "replay/analysis/advise.h"
+#include "replay/analysis/ranks.h"
 #include "replay/report/model.h"
 #include "replay/scenario/record_history.h"
 #include "traces/model/trace.h"
@@ -33,8 +34,9 @@ struct ReportedRun {
 // Runs of the same trace stand together; the first of each is what the others are compared with.
 struct ReportInput {
     std::string title;
-    std::vector<ReportedTrace> traces;  // at least one
-    std::vector<ReportedRun> runs;      // at least one
+    std::vector<ReportedTrace> traces;     // at least one
+    std::vector<ReportedRun> runs;         // at least one
+    std::optional<RankReport> ranks = {};  // where the traces are ranks of one program
     Provenance provenance;
 };
 

@@ -43,6 +43,13 @@ Json usage_of(const Usage& usage) {
             {"mapped_bytes", usage.mapped}};
 }
 
+Json device_peaks_of(std::span<const Bytes> reserved) {
+    Json list = Json::array();
+    for (const Bytes bytes : reserved)
+        list.push_back({{"peak_reserved_bytes", bytes}});
+    return list;
+}
+
 Json pairs(std::span<const std::pair<std::string, std::string>> values) {
     Json object = Json::object();
     for (const auto& [key, value] : values)

@@ -33,6 +33,9 @@ Json usage_of(const Usage& usage);
 Json spread_of(const std::optional<PeakSpread>& spread);
 
 // An object of the pairs, in their order.
+// A list of objects, one for each of several devices; empty for one.
+Json device_peaks_of(std::span<const Bytes> reserved);
+
 Json pairs(std::span<const std::pair<std::string, std::string>> values);
 
 // What `info` prints of a trace, without provenance.

@@ -5,21 +5,13 @@
 
 #include "core/base/text.h"
 #include "replay/report/json.h"
+#include "replay/report/out_of_memory_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
 namespace {
 
 using report::Json;
-
-std::string place_words(const EventPlace& place) {
-    const std::vector<PlaceRange>& ranges = place.inside.empty() ? place.after : place.inside;
-    std::string text;
-    for (const PlaceRange& range : ranges)
-        text += fmt::format("{}{} #{}", text.empty() ? "" : " > ", printable(range.name),
-                            format_count(range.number));
-    return text.empty() ? text : (place.inside.empty() ? ", after " : ", in ") + text;
-}
 
 std::string known_bytes(Bytes bytes) {
     return bytes == 0 ? "not known" : format_bytes(bytes);
@@ -28,13 +20,6 @@ std::string known_bytes(Bytes bytes) {
 std::string request_words(const std::string& name, Bytes bytes) {
     return bytes == 0 ? fmt::format("{} has ended", printable(name))
                       : fmt::format("{} requests {}", printable(name), format_bytes(bytes));
-}
-
-Json ranges_json(const std::vector<PlaceRange>& ranges) {
-    Json list = Json::array();
-    for (const PlaceRange& range : ranges)
-        list.push_back({{"name", range.name}, {"number", range.number}});
-    return list;
 }
 
 }  // namespace
@@ -52,12 +37,12 @@ std::string ranks_sentence(const RankReport& report) {
     const RankDivergence& where = *report.divergence;
     return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {}, {}",
                               format_count(where.index + 1), format_count(where.event),
-                              place_words(where.place),
+                              report::place_text(where.place),
                               request_words(report.rows[where.rank].name, where.bytes),
                               request_words(report.rows.front().name, where.first_bytes));
 }
 
-std::string ranks_text(const RankReport& report, Emphasis emphasis) {
+Table ranks_table(const RankReport& report) {
     Table table({{"rank", Align::left}, {"allocations"}, {"requested, peak"}, {"reserved, peak"}});
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const RankRow& row = report.rows[i];
@@ -66,7 +51,11 @@ std::string ranks_text(const RankReport& report, Emphasis emphasis) {
                    {format_bytes(row.peak_requested)},
                    {known_bytes(row.peak_reserved)}});
     }
-    return table.ruled(emphasis) + "\n" + ranks_sentence(report) + "\n";
+    return table;
+}
+
+std::string ranks_text(const RankReport& report, Emphasis emphasis) {
+    return ranks_table(report).ruled(emphasis) + "\n" + ranks_sentence(report) + "\n";
 }
 
 namespace report {
@@ -82,15 +71,17 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
              {"peak_requested_bytes", row.peak_requested},
              {"peak_reserved_bytes", row.peak_reserved == 0 ? Json() : Json(row.peak_reserved)}});
     Json diverge;
-    if (const auto& where = ranks->divergence)
+    if (const auto& where = ranks->divergence) {
+        const Json place = place_json(where->place);
         diverge = {{"trace", ranks->rows[where->rank].name},
                    {"from", ranks->rows.front().name},
                    {"allocation", where->index},
                    {"event", where->event},
                    {"bytes", where->bytes},
                    {"from_bytes", where->first_bytes},
-                   {"inside", ranges_json(where->place.inside)},
-                   {"after", ranges_json(where->place.after)}};
+                   {"inside", place["inside"]},
+                   {"after", place["after"]}};
+    }
     return {{"rows", std::move(rows)},
             {"sets_limit", ranks->rows[ranks->largest()].name},
             {"diverge", std::move(diverge)}};

@@ -17,7 +17,10 @@ namespace tidemark {
 // "rank1/a.pickle sets the limit: it reserves 8.3 GiB at its peak. ..." in one line.
 std::string ranks_sentence(const RankReport& report);
 
-// A row a rank, and the sentence.
+// A row a rank.
+Table ranks_table(const RankReport& report);
+
+// The same, and the sentence.
 std::string ranks_text(const RankReport& report, Emphasis emphasis);
 
 namespace report {

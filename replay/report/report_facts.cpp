@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/spread_text.h"
 #include "replay/metrics/devices.h"
 #include "replay/report/finding_text.h"
+#include "replay/report/ranks_report.h"
 #include "replay/report/text.h"
 
 namespace tidemark::report {
@@ -130,6 +132,8 @@ std::string answer(const ReportInput& input) {
         if (!found.empty() && found.front().severity != findings::Severity::note)
             text += fmt::format(" Look first at: {}.", finding_text(found.front()).title);
     }
+    if (input.ranks)
+        text += fmt::format(" {}.", ranks_sentence(*input.ranks));
     return text;
 }
 
@@ -148,6 +152,11 @@ std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
         list.push_back(
             {"By device", std::move(each), "peak reserved of each; the other figures are sums"});
     }
+    if (const auto& spread = run.recorded.run.peak_spread)
+        list.push_back({"From run to run", range_text(*spread),
+                        fmt::format("peak reserved, in nine of ten of {}, each as another run "
+                                    "might go",
+                                    format_counted(spread->runs, "replay"))});
     list.push_back({"Requested", format_bytes(asked), "by the program, at its own peak"});
     list.push_back({"Not requested", format_bytes(peak - std::min(peak, asked)),
                     format_percent(share_of(peak - std::min(peak, asked), peak)) + " of the peak"});

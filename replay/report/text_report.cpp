@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "replay/report/finding_text.h"
 #include "replay/report/html_report.h"
+#include "replay/report/ranks_report.h"
 #include "replay/report/report_facts.h"
 #include "replay/report/table.h"
 #include "replay/report/text.h"
@@ -70,6 +71,8 @@ std::string finding_lines(const ReportInput& input, std::size_t trace) {
 
 std::string text_report(const ReportInput& input) {
     std::string text = printable(input.title) + "\n\n" + printable(answer(input)) + "\n";
+    if (input.ranks)
+        text += "\n" + ranks_table(*input.ranks).bare("  ");
     for (std::size_t i = 0; i < input.traces.size(); ++i)
         text += finding_lines(input, i);
     for (const ReportedRun& run : input.runs)

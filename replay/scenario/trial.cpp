@@ -151,6 +151,27 @@ class FlushMeter {
     Nanoseconds total_ = 0;
 };
 
+// What each of several devices reserves at most; of one, the sum says it.
+class LanePeaks {
+  public:
+    explicit LanePeaks(std::span<const Lane> lanes)
+        : lanes_(lanes), peaks_(lanes.size() > 1 ? lanes.size() : 0) {}
+
+    bool several() const { return !peaks_.empty(); }
+
+    // Looks at what the last event did.
+    void look() {
+        for (std::size_t i = 0; i < peaks_.size(); ++i)
+            peaks_[i] = std::max(peaks_[i], lanes_[i].allocator->usage().reserved);
+    }
+
+    std::vector<Bytes> take() { return std::move(peaks_); }
+
+  private:
+    std::span<const Lane> lanes_;
+    std::vector<Bytes> peaks_;
+};
+
 void tell_lanes(TrialResult& result, std::span<const Lane> lanes) {
     for (const Lane& lane : lanes) {
         const DeviceCounters& counters = lane.device->counters();
@@ -171,8 +192,10 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,
                         .progress = {}};
-    if (setup.time_flushes || setup.trim_before)
+    LanePeaks devices(machine.lanes());
+    if (devices.several() || setup.time_flushes || setup.trim_before)
         limits.before_event = [&](std::uint64_t event) {
+            devices.look();
             if (setup.time_flushes)
                 meter.look();
             if (event == setup.trim_before)
@@ -193,6 +216,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     if (setup.time_flushes)
         meter.look();
     result.flush_time = meter.total();
+    devices.look();
+    result.device_peaks = devices.take();
     result.refused = summary.refused;
     result.refused_again = summary.refused_again;
     result.probes_granted = summary.probes_granted;

@@ -61,6 +61,7 @@ struct TrialResult {
     Usage peak;                    // of each field by itself: not of one moment
     Bytes peak_requested = 0;      // what the program had asked for: no policy can do with less
     std::uint64_t peak_event = 0;  // the first at which `peak.reserved` was reached
+    std::vector<Bytes> device_peaks = {};  // reserved on each of several devices, at its own peak
     AllocatorStats stats;
     std::uint64_t device_calls = 0;
     Nanoseconds driver_time = 0;           // in those calls, waiting excluded

@@ -109,7 +109,11 @@ void Arguments::limit(const Argument& argument, std::optional<Bytes>& target) {
 }
 
 void Arguments::count(const Argument& argument, unsigned& target) {
-    pend(argument).count = &target;
+    pend(argument).count = [&target](unsigned count) { target = count; };
+}
+
+void Arguments::count(const Argument& argument, std::optional<unsigned>& target) {
+    pend(argument).count = [&target](unsigned count) { target = count; };
 }
 
 void Arguments::real(const Argument& argument, double& target) {
@@ -154,13 +158,13 @@ Result<void> Arguments::finish() const {
             TM_ASSIGN(*pending->limit, size_of(*pending));
         } else if (pending->real != nullptr) {
             TM_ASSIGN(*pending->real, parse_real(pending->text).map_error(at(*pending)));
-        } else if (pending->count != nullptr) {
+        } else if (pending->count) {
             TM_ASSIGN(const std::uint64_t count,
                       parse_count(pending->text).map_error(at(*pending)));
             if (count > std::numeric_limits<unsigned>::max())
                 return fail(ErrorCode::bad_option, fmt::format("{} is too many", count),
                             pending->name);
-            *pending->count = static_cast<unsigned>(count);
+            pending->count(static_cast<unsigned>(count));
         } else {
             const auto& choices = pending->choices;
             if (std::find(choices.begin(), choices.end(), pending->text) == choices.end())

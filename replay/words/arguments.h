@@ -6,6 +6,7 @@
 // what a bare letter was taken for is told on standard error.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ class Arguments {
     // A size, or "none" for 0; left as it is where it isn't given.
     void limit(const Argument& argument, std::optional<Bytes>& target);
     void count(const Argument& argument, unsigned& target);
+    void count(const Argument& argument, std::optional<unsigned>& target);  // none: not given
     void real(const Argument& argument, double& target);
     void choice(const Argument& argument, std::span<const std::string_view> choices,
                 std::string& target);
@@ -97,7 +99,7 @@ class Arguments {
         std::string text;
         Bytes* bytes = nullptr;
         std::optional<Bytes>* limit = nullptr;
-        unsigned* count = nullptr;
+        std::function<void(unsigned)> count = {};
         double* real = nullptr;
         std::string* choice = nullptr;
         std::vector<std::string_view> choices;
