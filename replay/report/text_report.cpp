@@ -72,7 +72,7 @@ std::string finding_lines(const ReportInput& input, std::size_t trace) {
 std::string text_report(const ReportInput& input) {
     std::string text = printable(input.title) + "\n\n" + printable(answer(input)) + "\n";
     if (input.ranks)
-        text += "\n" + ranks_table(*input.ranks).bare("  ");
+        text += "\n" + ranks_table(*input.ranks).ruled(Emphasis::none);
     for (std::size_t i = 0; i < input.traces.size(); ++i)
         text += finding_lines(input, i);
     for (const ReportedRun& run : input.runs)
