@@ -19,21 +19,33 @@ std::size_t power_of(Bytes size) {
 
 }  // namespace
 
-DriverPlacement::DriverPlacement(Range span, Bytes largest_page)
-    : span_(span), largest_page_(largest_page) {
+DriverPlacement::DriverPlacement(Range span, Bytes largest_page, LateHole late)
+    : span_(span), largest_page_(largest_page), late_(late) {
+    TM_CHECK(late.size % kUnit == 0);
     TM_CHECK(is_power_of_two(largest_page) && largest_page >= kChunk &&
              largest_page <= kLargestPage);
     TM_CHECK(to_integer(span.begin) % kLargestPage == 0 && span.size % kLargestPage == 0);
     rooms_.reset(1);
     add_gap(span);
     for (const Bytes hole : kFirstHoles) {
-        const std::optional<Chunks::iterator> chunk = open_chunk(kChunk - hole);
+        const Bytes held = align_up(late_.size, kChunk) + kChunk - hole;
+        const std::optional<Chunks::iterator> chunk = open_chunk(held);
         TM_CHECK(chunk.has_value());
-        carve(*chunk, kChunk - hole);
+        late_at_ = carve(*chunk, held);
     }
 }
 
+void DriverPlacement::give_late() {
+    const auto chunk = chunks_.find(late_at_);
+    TM_CHECK(chunk != chunks_.end());
+    chunk->second.taken -= late_.size;
+    add_hole(chunk, {late_at_, late_.size});
+    tell_room(chunk);
+}
+
 std::optional<Address> DriverPlacement::take(Bytes size) {
+    if (late_.size > 0 && taken_ <= late_.after && taken_++ == late_.after)
+        give_late();
     const Bytes footprint = align_up(size, kUnit);
     std::optional<Chunks::iterator> chunk;
     if (const std::optional<std::size_t> age = rooms_.youngest_with(footprint))

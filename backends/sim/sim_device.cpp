@@ -57,7 +57,7 @@ SimDevice::SimDevice(const SimConfig& config)
       host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),
       host_free_(config_.host_capacity),
       virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity),
-      driver_(placeable(plain_), profile_->largest_page),
+      driver_(placeable(plain_), profile_->largest_page, config_.late_hole),
       graph_memory_(space(plain_, 3, strip(plain_) / 2, GraphMemory::kUnit)) {}
 
 SimDevice::SimDevice(const SimDevice& other)

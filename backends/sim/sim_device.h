@@ -58,6 +58,7 @@ struct SimConfig {
     bool backed = false;                   // memory holds bytes
     Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
     Placement placement = Placement::slots;
+    LateHole late_hole = {};    // with Placement::driver
     bool await_events = false;  // complete() waits instead of finding that work is pending
     std::uint16_t peers = 0;  // other devices that can be given access: Location{device, 1} and on
     bool auto_free = false;   // a launch first gives back what the last one left in graph memory

@@ -2,7 +2,8 @@
 //
 // Such a program reserves more or less depending on when the device finishes, which no run repeats.
 // So a setting is replayed many times, each time as another run of the recorded program might go
-// (replay/record/completion_sampler.h says how), and the result is a range. The same seeds are used
+// (replay/record/completion_sampler.h says how), with memory where it might lie then (LateHole of
+// backends/sim/driver_placement.h), and the result is a range. The same seeds are used
 // for every setting: differences between settings are taken run by run.
 //
 // A trace in which no free waits has no spread: replays of it are exact, and nothing here costs

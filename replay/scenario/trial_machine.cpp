@@ -2,9 +2,11 @@
 #include "replay/scenario/trial_machine.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
+#include "core/base/random.h"
 #include "core/base/text.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
@@ -14,6 +16,17 @@ namespace {
 
 Bytes granularity_of(const TrialSetup& setup) {
     return setup.profile != nullptr ? setup.profile->granularity : SimConfig{}.granularity;
+}
+
+// Another run of the program loads its kernels at another moment, or none that are big.
+LateHole late_hole(const TrialSetup& setup) {
+    if (setup.completions == nullptr)
+        return {};
+    Random random(~setup.seed);
+    constexpr std::uint64_t kSeenAfter = 16;
+    constexpr std::array<Bytes, 4> kSeen{0, 0, 414_MiB, 446_MiB};
+    const Bytes size = kSeen[random.below(kSeen.size())];
+    return {.after = random.below(kSeenAfter), .size = size};
 }
 
 // The recorded run, if `setup` asks for no other; else null.
@@ -47,7 +60,8 @@ Result<TrialMachine::Place> TrialMachine::simulated(const TrialSetup& setup, Byt
                      .held = held,
                      .granularity = granularity,
                      .profile = setup.profile,
-                     .placement = placement_for(spec)};
+                     .placement = placement_for(spec),
+                     .late_hole = late_hole(setup)};
     if (limit > 0 && !spec.keeps_limit())
         config.capacity = std::min(config.capacity, held + limit);
     if (held >= config.capacity || config.capacity > SimDevice::kLargestCapacity)

@@ -102,6 +102,22 @@ TEST_CASE("the context leaves a hole of 24 MiB and, in a younger chunk, one of 2
     CHECK(to_integer(small + 2_MiB) % DriverPlacement::kChunk == 0);
 }
 
+TEST_CASE("what a context gives back late is filled from then on, its youngest chunk first") {
+    DriverPlacement memory(kSpan, DriverPlacement::kLargestPage, {.after = 3, .size = 414_MiB});
+    std::vector<Address> taken;
+    for (int i = 0; i < 8; ++i)
+        taken.push_back(*memory.take(30_MiB));
+    // Three chunks below the context's, then the hole, upwards.
+    CHECK(taken[2] < taken[1]);
+    CHECK(taken[1] < taken[0]);
+    CHECK(taken[3] > taken[0]);
+    for (std::size_t i = 4; i < taken.size(); ++i)
+        CHECK(taken[i] == taken[i - 1] + 30_MiB);
+    for (const Address address : taken)
+        CHECK(memory.give(address) == 30_MiB);
+    CHECK(memory.take(414_MiB) == taken[3]);
+}
+
 TEST_CASE("chunks are taken downwards and filled upwards, the youngest first") {
     DriverPlacement memory = without_first_holes();
     const Address a = taken(memory, 40_MiB);
