@@ -36,12 +36,16 @@ STATS = ["reserved_bytes.all.peak", "allocated_bytes.all.peak", "active_bytes.al
 CHOSEN = ["expandable_segments", "max_split_size", "roundup_power2_divisions"]
 
 
-def child(torch, name, conf, seed, snapshot):
-    """One run, in a process of its own: what it reserved, or the error that ended it."""
+def child(torch, name, conf, seed, snapshot, limit=0):
+    """One run, in a process of its own: what it reserved, or the error that ended it. `limit`: on
+    what it may reserve, in bytes; 0 = none."""
     os.environ["PYTORCH_ALLOC_CONF"] = os.environ["PYTORCH_CUDA_ALLOC_CONF"] = conf
     if conf:
         torch._C._accelerator_setAllocatorSettings(conf)
     torch.cuda.init()
+    if limit:
+        total = torch.cuda.get_device_properties(0).total_memory
+        torch.cuda.set_per_process_memory_fraction(limit / total)
     if snapshot:
         torch.cuda.memory._record_memory_history("all", context=None, max_entries=10_000_000)
     torch.manual_seed(seed)

@@ -2,6 +2,7 @@
 #include "tests/fuzz/answer_all.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -127,6 +128,13 @@ void report_on(const Trace& trace) {
 }
 
 }  // namespace
+
+bool is_quick(std::span<const std::byte> bytes) {
+    constexpr std::size_t kLongest = 32'768;  // so many can't make a trace of minutes
+    constexpr std::array kCompressed{0x1f, 0x28, 0xfd, 0x42};  // gzip, zstd, xz, bzip2
+    return !bytes.empty() && bytes.size() <= kLongest &&
+           std::ranges::find(kCompressed, std::to_integer<int>(bytes[0])) == kCompressed.end();
+}
 
 bool answer(const std::string& path, const ReadOptions& options, Commands commands) {
     Result<std::unique_ptr<Trace>> read = open_trace(path, options);

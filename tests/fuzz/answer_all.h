@@ -2,12 +2,18 @@
 // terminal, a parser or a person can't take. Fuzz targets and the corpus of extremes share this.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "traces/model/trace.h"
 
 namespace tidemark::fuzz {
+
+// Whether the bytes are few and no compressed file, in which few bytes may stand for many events:
+// the decoders have a target of their own.
+bool is_quick(std::span<const std::byte> bytes);
 
 // Which commands: `few` reads and replays once (info, report), `all` goes on with replay, compare,
 // verify and, where the program is no larger than a machine, advise and fit.

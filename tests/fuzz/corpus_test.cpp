@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/fuzz/answer_all.h"
+#include "tests/fuzz/draw_all.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/extremes.h"
 #include "tests/support/file_in_memory.h"
@@ -30,7 +31,7 @@ std::vector<std::filesystem::path> corpus_of(std::string_view target) {
 
 // Takes what any of the others takes, and then a hundred times as long.
 bool is_whole_program(const fuzz::Target& target) {
-    return target.name == "answers";
+    return target.name == "answers" || target.name == "pictures";
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -96,6 +97,9 @@ TEST_CASE("what is extreme but legitimate has an answer", "[fuzz][extremes]") {
         options.lenient = extreme.damaged;
         const auto commands = extreme.large ? fuzz::Commands::few : fuzz::Commands::all;
         CHECK(fuzz::answer(file.path(), options, commands));
+#ifdef TIDEMARK_VIZ
+        CHECK(fuzz::draw_all(file.path(), options.lenient));
+#endif
     }
 }
 
