@@ -239,6 +239,49 @@ TEST_CASE("a cut begins inside, with what lived then", "[cli][cut]") {
     CHECK(support::tidemark({"cut", kSample, "--from", "soon", "-o", part}).code == 2);
 }
 
+TEST_CASE("what is cut out of a recording is a recording: every decision is explained",
+          "[cli][cut]") {
+    const Folder folder;
+    const std::string part = folder / "part.tmk";
+    for (const std::string sample : {"torch/churn", "streams/fsdp", "torch-edges/two-devices"}) {
+        INFO(sample);
+        const std::string whole = support::project_file("traces/samples/" + sample + ".pickle.xz");
+        const json info = json::parse(support::tidemark_json({"info", whole}));
+        const auto events = info.at("events").get<std::uint64_t>();
+        REQUIRE(support::tidemark({"cut", whole, "--from", "#" + std::to_string(events / 3), "--to",
+                                   "#" + std::to_string(2 * events / 3), "-o", part})
+                    .code == 0);
+        const json verified = json::parse(support::tidemark_json({"verify", part}));
+        CHECK(verified.at("mismatches") == 0);
+        CHECK(verified.at("decisions") > 50);
+    }
+}
+
+TEST_CASE("a Chrome trace tells what was out of memory, and devices apart", "[cli][chrome]") {
+    const Folder folder;
+    const std::string file = folder / "trace.json";
+    std::map<std::string, int> seen;
+    for (const std::string sample : {"torch/churn", "torch-edges/two-devices"}) {
+        REQUIRE(support::tidemark({"export",
+                                   support::project_file("traces/samples/" + sample + ".pickle.xz"),
+                                   "-p", "torch", "-o", file})
+                    .code == 0);
+        const json trace = json::parse(support::read_file(file));
+        for (const json& entry : trace.at("traceEvents")) {
+            if (entry.value("ts", 0.0) < 0)
+                FAIL("a negative time");
+            if (entry.at("ph") == "i")
+                ++seen[entry.at("name")];
+            if (entry.at("ph") == "M")
+                ++seen[entry.at("args").at("name")];
+        }
+    }
+    CHECK(seen["out of memory (torch)"] == 5);
+    CHECK(seen["empty_cache"] > 0);
+    CHECK(seen["device 0"] == 2);
+    CHECK(seen["device 1"] == 1);
+}
+
 TEST_CASE("cuts by steps and by the name of a range", "[cli][cut]") {
     const Folder folder;
     std::string lines = R"({"type":"header","version":1,"unit":"us"})";
