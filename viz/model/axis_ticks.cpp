@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -160,10 +161,16 @@ std::string time_label(Position value, Position largest, Position step) {
 // Multiples of `step` within the window.
 std::vector<Position> multiples(const Window& window, Position step) {
     std::vector<Position> positions;
+    // A run may end where positions do.
+    const auto further = [step](Position at) {
+        return at > std::numeric_limits<Position>::max() - step
+                   ? std::numeric_limits<Position>::max()
+                   : at + step;
+    };
     Position at = window.begin / step * step;
     if (at < window.begin)
-        at += step;
-    for (; at < window.end; at += step)
+        at = further(at);
+    for (; at < window.end; at = further(at))
         positions.push_back(at);
     return positions;
 }
