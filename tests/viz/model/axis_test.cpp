@@ -1,4 +1,5 @@
 // Ticks of axes, and places as text.
+#include <limits>
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -28,6 +29,17 @@ using Labels = std::vector<std::string>;
 constexpr Position kSecond = 1'000'000'000;
 
 }  // namespace
+
+TEST_CASE("an axis may end where positions do", "[viz][axis]") {
+    constexpr Position kLast = std::numeric_limits<Position>::max();
+    for (const Position begin : {Position{0}, kLast - 1, kLast - 100, kLast / 2}) {
+        for (const AxisUnit unit : {AxisUnit::time, AxisUnit::events}) {
+            const AxisTicks axis = time_ticks(unit, {begin, kLast}, 10);
+            CHECK(axis.ticks.size() <= 12);
+            CHECK(axis.fine.size() <= 120);
+        }
+    }
+}
 
 TEST_CASE("ticks stand within the window, evenly, with labels that differ", "[viz][axis]") {
     CHECK(support::counterexample(support::effort(100), [] {
