@@ -36,14 +36,6 @@ tl::unexpected<Error> no_place(std::string what, std::string hint = std::string(
     return fail(ErrorCode::bad_option, std::move(what), "--goto", std::move(hint));
 }
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
-    return text;
-}
-
 // "12.5" times `unit`, exactly; nullopt if it is no number, too fine or too large.
 std::optional<Position> scaled(std::string_view digits, std::uint64_t unit) {
     const std::size_t point = std::min(digits.find('.'), digits.size());
