@@ -68,59 +68,59 @@ struct AccessRules<AccessKind::move> {
 };
 
 template <AccessKind kKind, KeepsBuffer Keep>
-class Access {
+class BufferAccess {
     using Rules = AccessRules<kKind>;
 
     static constexpr bool kShared = kKind == AccessKind::read || kKind == AccessKind::pin;
 
   public:
-    Access() = default;  // to nothing
+    BufferAccess() = default;  // to nothing
 
     // Waits. Null gives an access to nothing, here and below.
-    static Access wait(Keep keep) requires(kKind != AccessKind::move) {
+    static BufferAccess wait(Keep keep) requires(kKind != AccessKind::move) {
         if (keep)
             (void)Rules::begin(keep->lock(), kForever);
         return adopt(std::move(keep));
     }
 
     // Waits, but not longer than `patience`.
-    static std::optional<Access> wait_for(Keep keep,
-                                          Nanoseconds patience) requires(kKind !=
-                                                                         AccessKind::move) {
+    static std::optional<BufferAccess> wait_for(Keep keep,
+                                                Nanoseconds patience) requires(kKind !=
+                                                                               AccessKind::move) {
         if (keep && !Rules::begin(keep->lock(), patience))
             return std::nullopt;
         return adopt(std::move(keep));
     }
 
     // Never waits.
-    static std::optional<Access> attempt(Keep keep) {
+    static std::optional<BufferAccess> attempt(Keep keep) {
         if (keep && !Rules::attempt(keep->lock()))
             return std::nullopt;
         return adopt(std::move(keep));
     }
 
     // The caller has such an access already: it becomes this value's.
-    static Access adopt(Keep keep) {
-        Access access;
+    static BufferAccess adopt(Keep keep) {
+        BufferAccess access;
         access.keep_ = std::move(keep);
         return access;
     }
 
     // An access of its own; there are copies of reads and pins only.
-    Access(const Access& other) requires kShared : keep_(other.keep_) {
+    BufferAccess(const BufferAccess& other) requires kShared : keep_(other.keep_) {
         if (keep_)
             Rules::share(keep_->lock());
     }
 
-    Access(Access&& other) noexcept : keep_(std::exchange(other.keep_, Keep{})) {}
+    BufferAccess(BufferAccess&& other) noexcept : keep_(std::exchange(other.keep_, Keep{})) {}
 
     // Takes the new one before it ends the one that it had: assigning to itself changes nothing.
-    Access& operator=(Access other) noexcept {
+    BufferAccess& operator=(BufferAccess other) noexcept {
         std::swap(keep_, other.keep_);
         return *this;
     }
 
-    ~Access() { end(); }
+    ~BufferAccess() { end(); }
 
     explicit operator bool() const { return static_cast<bool>(keep_); }
 
@@ -138,39 +138,39 @@ class Access {
     // From reading to writing, nobody having written in between; leaves this access to nothing.
     // Without a result it is as it was: another reader waits for the same, or time ran out. Not of
     // nothing.
-    std::optional<Access<AccessKind::write, Keep>> upgrade(
+    std::optional<BufferAccess<AccessKind::write, Keep>> upgrade(
         Nanoseconds patience = kForever) requires(kKind == AccessKind::read) {
         if (keep_->lock().upgrade_for(patience) != Upgrade::done)
             return std::nullopt;
-        return Access<AccessKind::write, Keep>::adopt(hand_over());
+        return BufferAccess<AccessKind::write, Keep>::adopt(hand_over());
     }
 
     // The same, only if nobody else reads.
-    std::optional<Access<AccessKind::write, Keep>> try_upgrade() requires(kKind ==
-                                                                          AccessKind::read) {
+    std::optional<BufferAccess<AccessKind::write, Keep>> try_upgrade() requires(kKind ==
+                                                                                AccessKind::read) {
         if (!keep_->lock().try_upgrade())
             return std::nullopt;
-        return Access<AccessKind::write, Keep>::adopt(hand_over());
+        return BufferAccess<AccessKind::write, Keep>::adopt(hand_over());
     }
 
     // From writing to reading, likewise. Never waits.
-    Access<AccessKind::read, Keep> downgrade() requires(kKind == AccessKind::write) {
+    BufferAccess<AccessKind::read, Keep> downgrade() requires(kKind == AccessKind::write) {
         if (keep_)
             keep_->lock().downgrade();
-        return Access<AccessKind::read, Keep>::adopt(hand_over());
+        return BufferAccess<AccessKind::read, Keep>::adopt(hand_over());
     }
 
     // What was moved for somebody becomes theirs before all that wait. Never waits.
-    Access<AccessKind::read, Keep> end_as_read() requires(kKind == AccessKind::move) {
+    BufferAccess<AccessKind::read, Keep> end_as_read() requires(kKind == AccessKind::move) {
         if (keep_)
             keep_->lock().end_move_as_read();
-        return Access<AccessKind::read, Keep>::adopt(hand_over());
+        return BufferAccess<AccessKind::read, Keep>::adopt(hand_over());
     }
 
-    Access<AccessKind::write, Keep> end_as_write() requires(kKind == AccessKind::move) {
+    BufferAccess<AccessKind::write, Keep> end_as_write() requires(kKind == AccessKind::move) {
         if (keep_)
             keep_->lock().end_move_as_write();
-        return Access<AccessKind::write, Keep>::adopt(hand_over());
+        return BufferAccess<AccessKind::write, Keep>::adopt(hand_over());
     }
 
   private:
@@ -181,18 +181,18 @@ class Access {
 
 // One of any number of readers.
 template <KeepsBuffer Keep>
-using ReadAccess = Access<AccessKind::read, Keep>;
+using ReadAccess = BufferAccess<AccessKind::read, Keep>;
 
 // The only writer.
 template <KeepsBuffer Keep>
-using WriteAccess = Access<AccessKind::write, Keep>;
+using WriteAccess = BufferAccess<AccessKind::write, Keep>;
 
 // One of any number of wishes that the buffer stays where it is.
 template <KeepsBuffer Keep>
-using Pin = Access<AccessKind::pin, Keep>;
+using Pin = BufferAccess<AccessKind::pin, Keep>;
 
 // The only mover.
 template <KeepsBuffer Keep>
-using MoveClaim = Access<AccessKind::move, Keep>;
+using MoveClaim = BufferAccess<AccessKind::move, Keep>;
 
 }  // namespace tidemark
