@@ -40,8 +40,8 @@ TEST_CASE("a plot as SVG has each shape and no text that is markup", "[report][p
 TEST_CASE("a plot as PNG is known as ours", "[report][plot]") {
     const Result<std::string> png = plot_png(small_plot());
     if (!png) {
-        CHECK(png.error().code == ErrorCode::unsupported);
-        WARN("no Cairo here: " << png.error().what);
+        CHECK(png.error().what.find("libcairo") != std::string::npos);
+        WARN(png.error().what);
         return;
     }
     CHECK(png->starts_with("\x89PNG"));
