@@ -58,10 +58,10 @@ class Replay {
     Live* granted(const EventBatch& batch, std::size_t i);
     void begin_wait(const EventBatch& batch, std::size_t i);
     void end_waits(const EventBatch& batch, std::size_t i);
-    bool end_all_waits(const EventBatch& batch, std::size_t i);
+    bool end_all_waits(const EventBatch& batch, std::size_t i, const Lane& lane);
     bool waits(std::uint32_t slot) const;
     void note_retired(std::uint32_t slot);
-    bool end_recorded_waits(const EventBatch& batch, std::size_t i);
+    bool end_recorded_waits(const EventBatch& batch, std::size_t i, const Lane& lane);
     void end_wait(std::size_t wait, const EventBatch& batch, std::size_t i);
     Nanoseconds spent() const;
 
@@ -168,12 +168,17 @@ void Replay::note_retired(std::uint32_t slot) {
     retired_.push_back(slot);
 }
 
-bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i) {
+// Those of one device: a request there waits for no other.
+bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i, const Lane& lane) {
     bool any = false;
     for (const std::uint32_t slot : std::exchange(retired_, {})) {
         if (!waits(slot))
             continue;
         Live& live = live_[slot];
+        if (&lanes_[live.lane] != &lane) {
+            retired_.push_back(slot);
+            continue;
+        }
         lane_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
         live.state = Live::State::finished;
         any = true;
@@ -182,9 +187,9 @@ bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i) {
 }
 
 // False if there were none.
-bool Replay::end_all_waits(const EventBatch& batch, std::size_t i) {
+bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const Lane& lane) {
     if (limits_.completions == nullptr)
-        return end_recorded_waits(batch, i);
+        return end_recorded_waits(batch, i, lane);
     if (waits_.empty())
         return false;
     for (const std::size_t wait : limits_.completions->end_all())
@@ -200,7 +205,7 @@ inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch
                           .stream = batch.stream[i],
                           .pool = PoolId{batch.aux[i]}};
     auto allocation = lane.allocator->allocate(request);
-    if (!allocation && end_all_waits(batch, i)) [[unlikely]]
+    if (!allocation && end_all_waits(batch, i, lane)) [[unlikely]]
         return lane.allocator->allocate(request);
     return allocation;
 }
@@ -348,7 +353,7 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             return true;
         case EventKind::trim:
             if (limits_.completions != nullptr)
-                end_all_waits(batch, i);
+                end_all_waits(batch, i, lane);
             trim(batch, i, lane);
             return true;
         case EventKind::pool_begin:

@@ -132,6 +132,23 @@ TEST_CASE("a request waits for the device before it is out of memory", "[engine]
           std::vector<Bytes>{600_MiB, 600_MiB, 1200_MiB, 600_MiB, 0, 600_MiB, 0});
 }
 
+TEST_CASE("a request waits for no other device than its own", "[engine]") {
+    TraceBuilder trace;
+    trace.add({.size = 600_MiB, .slot = 0, .device = 1});
+    trace.add({.slot = 0, .device = 1, .kind = EventKind::retire});
+    trace.add({.size = 600_MiB, .slot = 1, .device = 0});
+    trace.add({.size = 600_MiB, .slot = 2, .device = 0});
+    trace.add({.slot = 0, .device = 1, .kind = EventKind::finish});
+    Fixture torch("torch", 1_GiB, 2);
+
+    const ReplaySummary summary = torch.run(trace);
+
+    CHECK(summary.refused == 1);
+    CHECK(summary.skipped == 0);
+    CHECK(torch.recorder.usages[3].active == 1200_MiB);  // device 1's block still waits
+    CHECK(torch.recorder.usages[4].active == 600_MiB);
+}
+
 TEST_CASE("the engine stops at the first refusal when asked to", "[engine]") {
     TraceBuilder trace;
     trace.allocate(0, 600_MiB).allocate(1, 600_MiB).free(1).free(0);
