@@ -183,27 +183,27 @@ void add_notes(const TraceInfo& info, FitReport& report) {
 
 // How far the rows' peaks differ from run to run, and whether the answer's might not fit then.
 Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitReport& report) {
-    std::vector<TrialSetup> setups;
+    const FitQuestion& question = report.question;
+    const std::size_t rows = report.rows.size();
+    std::vector<TrialSetup> setups;  // of each row without a limit; then, if asked, under what was
     for (const FitRow& row : report.rows) {
         TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
-        setups.push_back({.policy = std::move(policy), .profile = &profile});
+        setups.push_back({.policy = std::move(policy), .profile = &profile, .limit = Bytes{0}});
     }
-    const FitQuestion& question = report.question;
-    const SpreadOptions options{.runs = question.spread, .threads = question.threads};
-    TM_ASSIGN(const std::vector<SampledPeaks> peaks, sample_peaks(trace, setups, options));
-    for (std::size_t i = 0; i < peaks.size(); ++i)
-        report.rows[i].peak_spread = spread_of(peaks[i]);
-    if (peaks.empty() || !report.asked())
-        return {};
-    for (TrialSetup& setup : setups) {
+    for (std::size_t i = 0; report.asked() && i < rows; ++i) {
+        TrialSetup& setup = setups.emplace_back(TrialSetup(setups[i]));
         setup.memory = question.memory;
         setup.overhead = question.memory > 0 ? question.overhead : 0;
         setup.limit = question.limit.value_or(0);
     }
-    TM_ASSIGN(const auto asked, sample_runs(trace, setups, options));
-    for (std::size_t i = 0; i < asked.size(); ++i)
-        report.rows[i].granted_runs = static_cast<unsigned>(
-            std::ranges::count(asked[i], std::uint64_t{0}, &SampledRun::out_of_memory));
+    TM_ASSIGN(const auto runs,
+              sample_runs(trace, setups, {.runs = question.spread, .threads = question.threads}));
+    for (std::size_t i = 0; i < std::min(rows, runs.size()); ++i) {
+        report.rows[i].peak_spread = spread_of(peaks_of(runs[i]));
+        if (report.asked())
+            report.rows[i].granted_runs = static_cast<unsigned>(
+                std::ranges::count(runs[rows + i], std::uint64_t{0}, &SampledRun::out_of_memory));
+    }
     return {};
 }
 

@@ -50,6 +50,13 @@ unsigned usual_spread_runs(std::uint64_t events) {
     return static_cast<unsigned>(std::clamp(runs, kFewestRuns, kMostRuns));
 }
 
+SampledPeaks peaks_of(std::span<const SampledRun> runs) {
+    SampledPeaks peaks;
+    for (const SampledRun& run : runs)
+        peaks.push_back(run.peak_reserved);
+    return peaks;
+}
+
 Result<std::vector<std::vector<SampledRun>>> sample_runs(const Trace& trace,
                                                          std::span<const TrialSetup> setups,
                                                          const SpreadOptions& options) {
@@ -81,8 +88,7 @@ Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
     TM_ASSIGN(const auto sampled, sample_runs(trace, setups, options));
     std::vector<SampledPeaks> peaks(sampled.size());
     for (std::size_t i = 0; i < sampled.size(); ++i)
-        for (const SampledRun& run : sampled[i])
-            peaks[i].push_back(run.peak_reserved);
+        peaks[i] = peaks_of(sampled[i]);
     return peaks;
 }
 

@@ -54,6 +54,8 @@ struct SampledRun {
     std::uint64_t out_of_memory = 0;
 };
 
+SampledPeaks peaks_of(std::span<const SampledRun> runs);
+
 // For each of `setups` its sampled replays; empty if the trace has no spread or none is wanted.
 // O(setups * runs * events). Errors: those of run_trial.
 Result<std::vector<std::vector<SampledRun>>> sample_runs(const Trace& trace,

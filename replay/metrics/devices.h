@@ -24,4 +24,10 @@ std::vector<DevicePeaks> device_peaks(std::span<const Measurement> measurements)
 // Whether it is a figure of one of several devices: "device_1_peak_reserved_bytes".
 bool is_of_device(const Measurement& measurement);
 
+namespace metrics {
+
+// The catalogue's entry, for who wants these figures alone.
+MetricInfo devices();
+
+}  // namespace metrics
 }  // namespace tidemark

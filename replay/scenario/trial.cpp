@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/base/check.h"
+#include "replay/metrics/devices.h"
 #include "replay/record/completion_sampler.h"
 #include "replay/scenario/trial_machine.h"
 #include "replay/scenario/workers.h"
@@ -151,26 +152,14 @@ class FlushMeter {
     Nanoseconds total_ = 0;
 };
 
-// What each of several devices reserves at most; of one, the sum says it.
-class LanePeaks {
-  public:
-    explicit LanePeaks(std::span<const Lane> lanes)
-        : lanes_(lanes), peaks_(lanes.size() > 1 ? lanes.size() : 0) {}
-
-    bool several() const { return !peaks_.empty(); }
-
-    // Looks at what the last event did.
-    void look() {
-        for (std::size_t i = 0; i < peaks_.size(); ++i)
-            peaks_[i] = std::max(peaks_[i], lanes_[i].allocator->usage().reserved);
-    }
-
-    std::vector<Bytes> take() { return std::move(peaks_); }
-
-  private:
-    std::span<const Lane> lanes_;
-    std::vector<Bytes> peaks_;
-};
+// What each of several devices reserves at most; empty for one, whose peak is the sum's.
+std::vector<Bytes> reserved_by_device(const Metric& metric, std::span<const Lane> lanes) {
+    std::vector<Bytes> peaks;
+    if (lanes.size() > 1)
+        for (const DevicePeaks& device : device_peaks(metric.results(lanes)))
+            peaks.push_back(device.reserved);
+    return peaks;
+}
 
 void tell_lanes(TrialResult& result, std::span<const Lane> lanes) {
     for (const Lane& lane : lanes) {
@@ -192,10 +181,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,
                         .progress = {}};
-    LanePeaks devices(machine.lanes());
-    if (devices.several() || setup.time_flushes || setup.trim_before)
+    if (setup.time_flushes || setup.trim_before)
         limits.before_event = [&](std::uint64_t event) {
-            devices.look();
             if (setup.time_flushes)
                 meter.look();
             if (event == setup.trim_before)
@@ -204,7 +191,10 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     std::optional<CompletionSampler> completions;
     if (setup.completions != nullptr && setup.completions->uncertain())
         limits.completions = &completions.emplace(*setup.completions, setup.seed);
-    const std::array<Observer*, 1> observers{&peaks};
+    const std::unique_ptr<Metric> devices = metrics::devices().make(info);
+    const std::array<Observer*, 2> both{&peaks, devices.get()};
+    // Of one device the sum says it.
+    const auto observers = std::span(both).first(info.devices.size() > 1 ? 2 : 1);
     std::unique_ptr<TraceCursor> cursor = trace.cursor();
     if (!setup.elsewhere.empty())
         cursor = std::make_unique<ThinnedCursor>(std::move(cursor), setup.elsewhere);
@@ -216,8 +206,7 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     if (setup.time_flushes)
         meter.look();
     result.flush_time = meter.total();
-    devices.look();
-    result.device_peaks = devices.take();
+    result.device_peaks = reserved_by_device(*devices, machine.lanes());
     result.refused = summary.refused;
     result.refused_again = summary.refused_again;
     result.probes_granted = summary.probes_granted;
