@@ -87,7 +87,7 @@ class Replay final : public Command {
         scenario.touch = touch_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
-        TM_TRY(check_dump());
+        TM_TRY(check_ending(dump_, "--dump-state", ".json", ".pickle"));
         TM_TRY(check_plot(plot_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
@@ -127,13 +127,6 @@ class Replay final : public Command {
     }
 
   private:
-    Result<void> check_dump() const {
-        if (dump_.empty() || dump_.ends_with(".json") || dump_.ends_with(".pickle"))
-            return {};
-        return fail(ErrorCode::bad_option, "ends neither in .json nor in .pickle", "--dump-state",
-                    fmt::format("say {}.json or {}.pickle", dump_, dump_));
-    }
-
     Result<ExitCode> run_over_tiers(Context& context) {
         TM_TRY(tiers_.refuse(kReplayForeign));
         TM_TRY(allow_report(timeline_, json_));

@@ -24,11 +24,16 @@ Result<void> write_whole(const std::string& target, std::string_view content) {
     return file->commit();
 }
 
-Result<void> check_plot(const std::string& target) {
-    if (target.empty() || target.ends_with(".svg") || target.ends_with(".png"))
+Result<void> check_ending(const std::string& target, const std::string& option,
+                          std::string_view one, std::string_view other) {
+    if (target.empty() || target.ends_with(one) || target.ends_with(other))
         return {};
-    return fail(ErrorCode::bad_option, "ends neither in .svg nor in .png", "--plot",
-                fmt::format("say {0}.svg or {0}.png", target));
+    return fail(ErrorCode::bad_option, fmt::format("ends neither in {} nor in {}", one, other),
+                option, fmt::format("say {0}{1} or {0}{2}", target, one, other));
+}
+
+Result<void> check_plot(const std::string& target) {
+    return check_ending(target, "--plot", ".svg", ".png");
 }
 
 Result<void> write_plot(const std::string& target, const std::function<Plot()>& draw) {

@@ -21,7 +21,12 @@ void report_written(Context& context, std::span<const WrittenFile> files, bool j
 // Writes a file whole or not at all. Errors: io.
 Result<void> write_whole(const std::string& target, std::string_view content);
 
-// Of --plot FILE, before long files are read. Errors (bad_option): its ending is no .svg or .png.
+// Of a file that an option names, before long files are read: "" or one with either ending. Errors
+// (bad_option): it has another.
+Result<void> check_ending(const std::string& target, const std::string& option,
+                          std::string_view one, std::string_view other);
+
+// The same of --plot: .svg or .png.
 Result<void> check_plot(const std::string& target);
 
 // Draws and writes it; nothing if `target` is "". Errors: io, and those of plot_for.

@@ -10,12 +10,11 @@
 #include <dlfcn.h>
 
 #include "replay/report/plot.h"
+#include "replay/report/png_mark.h"
 #include "replay/report/text.h"
 
 namespace tidemark {
 namespace {
-
-using namespace std::string_view_literals;
 
 constexpr double kMostPixels = 32'000;  // what Cairo takes on a side
 constexpr double kPixelsPerPoint = 2;
@@ -158,13 +157,6 @@ class Page {
     std::unique_ptr<void, void (*)(void*)> context_;
 };
 
-// Behind the header chunk: who wrote it, by which we know our own files.
-void sign(std::string& png) {
-    constexpr std::size_t kHeaderEnd = 33;
-    constexpr auto kSoftware = "\0\0\0\x11tEXtSoftware\0tidemark\x9b\x0b\xd2\x17"sv;
-    png.insert(std::min(kHeaderEnd, png.size()), kSoftware);
-}
-
 }  // namespace
 
 Result<std::string> plot_png(const Plot& plot) {
@@ -175,7 +167,7 @@ Result<std::string> plot_png(const Plot& plot) {
     for (const PlotText& text : plot.texts)
         page.draw(text);
     TM_ASSIGN(std::string png, page.png());
-    sign(png);
+    png.insert(std::min(report::kBehindPngHeader, png.size()), report::kPngMark);
     return png;
 }
 

@@ -11,13 +11,10 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include "replay/report/png_mark.h"
+
 namespace tidemark::viz {
 namespace {
-
-// What the picture was made with, for people and for replay/words/own_file.h: a whole chunk with
-// its length and CRC, since libpng's simple interface writes no texts. It comes after IHDR.
-constexpr std::ptrdiff_t kBehindHeader = 8 + 25;
-constexpr std::string_view kPngMark{"\0\0\0\x11tEXtSoftware\0tidemark\x9b\x0b\xd2\x17", 29};
 
 struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -79,8 +76,9 @@ Result<std::vector<std::byte>> encode_png(const Picture& picture) {
         0)
         return fail(ErrorCode::io, fmt::format("libpng: {}", image->message));
     file.resize(size);
-    const auto mark = std::as_bytes(std::span(kPngMark));
-    file.insert(file.begin() + kBehindHeader, mark.begin(), mark.end());
+    const auto mark = std::as_bytes(std::span(report::kPngMark));
+    file.insert(file.begin() + static_cast<std::ptrdiff_t>(report::kBehindPngHeader), mark.begin(),
+                mark.end());
     return file;
 }
 
