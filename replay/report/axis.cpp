@@ -1,6 +1,7 @@
 // Powers of two.
 #include "replay/report/axis.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -8,11 +9,14 @@
 
 namespace tidemark::report {
 
-Bytes tick_step(double value) {
-    Bytes step = 1;
-    while (static_cast<double>(step) < value && step < (Bytes{1} << 60U))
-        step *= 2;
-    return step;
+ByteAxis byte_axis(Bytes most) {
+    constexpr double kStepsMost = 6;
+    ByteAxis axis;
+    while (static_cast<double>(axis.step) < static_cast<double>(most) / kStepsMost &&
+           axis.step < (Bytes{1} << 60U))
+        axis.step *= 2;
+    axis.top = std::max((most + axis.step - 1) / axis.step * axis.step, axis.step);
+    return axis;
 }
 
 std::string tick_label(Bytes value) {

@@ -7,8 +7,13 @@
 
 namespace tidemark::report {
 
-// The smallest power of two that is not below `value`: sizes are binary, so their ticks are.
-Bytes tick_step(double value);
+struct ByteAxis {
+    Bytes step = 1;  // between ticks: a power of two, as sizes are binary
+    Bytes top = 1;   // the last tick
+};
+
+// From 0 to `most` or a little more, in at most six steps. O(1).
+ByteAxis byte_axis(Bytes most);
 
 // "1.5 GiB": a multiple of a tick's step, without digits that say nothing.
 std::string tick_label(Bytes value);

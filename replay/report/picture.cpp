@@ -16,8 +16,7 @@ namespace tidemark {
 namespace {
 
 constexpr unsigned kNarrowest = 40;
-constexpr unsigned kAxisWidth = 10;  // "1,023 MiB " and the line
-constexpr double kTicksMost = 6;
+constexpr unsigned kAxisWidth = 10;    // "1,023 MiB " and the line
 constexpr unsigned kPictureSteps = 8;  // an eighth of a line is the smallest block character
 
 constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -179,8 +178,7 @@ std::string draw(const Timeline& timeline, const PictureStyle& style) {
         return {};
 
     const std::size_t width = std::max(style.width, kNarrowest) - kAxisWidth - 1;
-    const Bytes step = report::tick_step(static_cast<double>(peak) / kTicksMost);
-    const Bytes top = (peak + step - 1) / step * step;
+    const auto [step, top] = report::byte_axis(peak);
     const std::vector<Column> columns = columns_of(timeline, width);
     const Canvas canvas(columns, style, top);
     const double line_size = static_cast<double>(top) / style.height;

@@ -160,9 +160,10 @@ class Curves {
     }
 
     void draw_grid() {
-        const Bytes step = report::tick_step(static_cast<double>(most_) / 6);
-        top_ = std::max<Bytes>((most_ + step - 1) / step * step, step);
-        for (Bytes tick = 0; tick <= top_; tick += step) {
+        const report::ByteAxis axis = report::byte_axis(most_);
+        top_ = axis.top;
+        for (Bytes i = 0; i <= top_ / axis.step; ++i) {
+            const Bytes tick = i * axis.step;
             const double y = y_of(tick);
             plot_.shapes.push_back(line(kCurveAxis, y, plot_.width - kPlotMargin, y, kGridLine, 1));
             plot_.texts.push_back(

@@ -21,6 +21,7 @@
 #include "replay/report/html_report.h"
 #include "replay/report/json.h"
 #include "replay/report/picture.h"
+#include "replay/report/plot.h"
 #include "replay/report/text.h"
 #include "traces/open.h"
 
@@ -48,6 +49,13 @@ void check_json(const std::string& text) {
     TM_CHECK(nlohmann::json::accept(text));
 }
 
+void check_plot(const Plot& plot) {
+    const std::string svg = plot_svg(plot);
+    TM_CHECK(svg.ends_with("</svg>\n"));
+    for (const char* const odd : {"nan", "inf,", "-inf"})
+        TM_CHECK(svg.find(odd) == std::string::npos);
+}
+
 template <class T>
 bool answered(const Result<T>& result) {
     if (!result)
@@ -69,6 +77,7 @@ void replay_and_compare(const Trace& trace) {
     if (answered(recorded)) {
         check_text(run_text("trace", *recorded, trace.info(), draw(recorded->timeline, {})));
         check_json(run_json(*recorded, trace.info(), kProvenance));
+        check_plot(run_plot("trace", *recorded));
     }
     const NamedTrace named{"trace", &trace};
     const Scenario scenarios[] = {{.policy = "torch"}, {.policy = "best-fit"}};
@@ -78,6 +87,7 @@ void replay_and_compare(const Trace& trace) {
     if (answered(comparison)) {
         check_text(comparison_text(*comparison, Emphasis::none));
         check_json(comparison_json(*comparison, kProvenance));
+        check_plot(comparison_plot(*comparison));
     }
 }
 
