@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -53,6 +54,24 @@ Bytes set_up(int file, PageCache cache) {
         return alignment;
     (void)fcntl(file, F_SETFL, flags);
     return 1;
+}
+
+// How much of the file is in the page cache: advice to drop them is free to be ignored.
+FileResult<Bytes> cached_bytes(int file, Bytes size) {
+    if (size == 0)
+        return 0;
+    void* const memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED)
+        return tl::make_unexpected(FileError{errno});
+    const auto page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> pages((size + page - 1) / page);
+    const auto told = system_call([&] { return mincore(memory, size, pages.data()); });
+    (void)munmap(memory, size);
+    if (!told)
+        return tl::make_unexpected(told.error());
+    const auto present = std::count_if(pages.begin(), pages.end(),
+                                       [](unsigned char bits) { return (bits & 1U) != 0; });
+    return static_cast<Bytes>(present) * page;
 }
 
 struct CloseDirectory {
@@ -138,6 +157,18 @@ FileResult<void> PosixFiles::sync_directory(const std::string& path) {
     (void)::close(*file);
     if (!synced)
         return tl::make_unexpected(synced.error());
+    return {};
+}
+
+FileResult<void> PosixFiles::forget(FileId file) {
+    const int number = posix_fadvise(descriptor(file), 0, 0, POSIX_FADV_DONTNEED);
+    if (number != 0)
+        return tl::make_unexpected(FileError{number});
+    TM_ASSIGN(const Bytes bytes, size(file));
+    TM_ASSIGN(const Bytes cached, cached_bytes(descriptor(file), bytes));
+    // A few may be on their way in or out.
+    if (cached * 100 > bytes)
+        return tl::make_unexpected(FileError{EBUSY});
     return {};
 }
 

@@ -34,6 +34,7 @@ class PosixFiles : public BlockFiles {
     FileResult<void> allocate(FileId file, Bytes size) override;
     FileResult<void> sync(FileId file) override;
     FileResult<void> sync_directory(const std::string& path) override;
+    FileResult<void> forget(FileId file) override;
     FileResult<void> remove(const std::string& path) override;
     FileResult<std::vector<std::string>> list(const std::string& directory) override;
     FileResult<Bytes> free_space(const std::string& directory) override;

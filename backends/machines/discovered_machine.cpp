@@ -133,7 +133,7 @@ void Discovery::link_gpu(const Gpu& gpu, FoundGpu& found) {
     found.to_host = {pci_bandwidth(link), kCopyLatency};
     found.from_host = found.to_host;
     note(what, fmt::format("{}: 85 % of PCI with {:g} GT/s on {} lanes; latency assumed, as of an "
-                           "H200; `tidemark calibrate` measures both",
+                           "H200; --measure measures both",
                            is_told(gpu.card) ? "estimated" : "assumed, the link is not told",
                            link.fastest_speed_gts, link.fastest_lanes));
 }

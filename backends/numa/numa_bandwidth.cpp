@@ -4,24 +4,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <thread>
 
 #include <fmt/format.h>
-#include <sched.h>
 
+#include "backends/numa/node_thread.h"
 #include "core/base/stopwatch.h"
 
 namespace tidemark {
 namespace {
-
-bool bind_this_thread(const NumaNode& node) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned cpu : node.cpus)
-        if (cpu < CPU_SETSIZE)
-            CPU_SET(cpu, &set);
-    return sched_setaffinity(0, sizeof(set), &set) == 0;
-}
 
 // The compiler must not see that nobody reads the copy.
 void copy(std::span<std::byte> target, std::span<const std::byte> source) {
@@ -52,17 +42,12 @@ Result<NumaBandwidth> measure_bandwidth(const NumaHost& host, const BandwidthQue
     if (node == nullptr || node->cpus.empty())
         return fail(ErrorCode::not_found,
                     fmt::format("node {} has no processors", question.cpu_node), "NUMA");
-    TM_ASSIGN(const NumaPages source, host.allocate(question.size, question.memory_node));
+    TM_ASSIGN(const NumaPages source,
+              host.allocate(question.size, question.source_node.value_or(question.memory_node)));
     TM_ASSIGN(const NumaPages target, host.allocate(question.size, question.memory_node));
     NumaBandwidth result;
-    bool bound = false;
-    std::thread worker([&] {
-        bound = bind_this_thread(*node);
-        if (bound)
-            result = copy_until(target.bytes(), source.bytes(), question.budget);
-    });
-    worker.join();
-    if (!bound)
+    if (!run_on_node(*node,
+                     [&] { result = copy_until(target.bytes(), source.bytes(), question.budget); }))
         return fail(ErrorCode::driver,
                     fmt::format("this process may not run on node {}", question.cpu_node), "NUMA");
     result.cpu_node = question.cpu_node;

@@ -1,9 +1,12 @@
 // How fast a processor's node copies memory that lies on its own node or on another.
 //
 // One thread, bound to the processors of a node, copies a buffer to another, both on one memory
-// node, until the time is over; the fastest round counts, since noise only ever adds. Bytes are
-// counted once: each is read once and written once. Takes `budget`, and at most one round more.
+// node or each on its own, until the time is over; the fastest round counts, since noise only ever
+// adds. Bytes are counted once: each is read once and written once. Takes `budget`, and at most one
+// round more.
 #pragma once
+
+#include <optional>
 
 #include "backends/numa/numa_host.h"
 
@@ -14,6 +17,7 @@ struct BandwidthQuestion {
     unsigned memory_node = 0;
     Bytes size = 32_MiB;  // of each buffer: beyond what caches hold
     Nanoseconds budget = 100'000'000;
+    std::optional<unsigned> source_node = {};  // that the source lies on; nothing: memory_node
 };
 
 struct NumaBandwidth {

@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "backends/numa/sys_files.h"
 
@@ -95,6 +97,13 @@ std::optional<BlockDevice> block_device_of(const std::string& folder, const std:
     const bool partition = fs::exists(place / "partition", none);
     const fs::path whole = partition ? place.parent_path() : place;
     return resolve(whole.filename().string(), root);
+}
+
+bool is_in_memory(const std::string& folder) {
+    struct statfs facts {};
+
+    return statfs(folder.c_str(), &facts) == 0 &&
+           (facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC);
 }
 
 }  // namespace tidemark

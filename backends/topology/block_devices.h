@@ -41,4 +41,7 @@ std::vector<BlockDevice> find_block_devices(const std::string& root = "");
 // made of. Nothing if there is none: a network or memory file system, or a container's layers.
 std::optional<BlockDevice> block_device_of(const std::string& folder, const std::string& root = "");
 
+// Whether what `folder` holds lies in memory (tmpfs, ramfs), where there is nothing to spill to.
+bool is_in_memory(const std::string& folder);
+
 }  // namespace tidemark

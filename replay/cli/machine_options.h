@@ -1,6 +1,7 @@
 // MachineOptions: the machine that replay and compare run on, in the words of the command line.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -44,6 +45,18 @@ class MachineOptions {
         memory_.apply(scenario);
         scenario.check = check_;
         return scenario;
+    }
+
+    // The device that a run over tiers is made on; nothing: a simulated machine. Errors
+    // (bad_option): a word that names no device, or a simulated one.
+    Result<std::optional<int>> tier_device() const {
+        if (device_.empty())
+            return std::nullopt;
+        TM_ASSIGN(const DeviceName name, parse_device_name(device_));
+        if (!name.real)
+            return fail(ErrorCode::bad_option, "over tiers, --machine names what to simulate",
+                        "--device", "cuda:0 runs on a real GPU");
+        return name.ordinal;
     }
 
     // Runs on real hardware are made one by one. Of a valid --device only.

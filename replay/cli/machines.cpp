@@ -1,17 +1,40 @@
 // tidemark machines: the machines that memory tiers are replayed on, and this computer as one.
 #include <filesystem>
-#include <fstream>
 
+#include <unistd.h>
+
+#include "backends/disk/disk_files.h"
 #include "backends/machines/discovered_machine.h"
 #include "backends/machines/machine_json.h"
+#include "backends/machines/measured_machine.h"
+#include "backends/topology/block_devices.h"
 #include "backends/topology/visible_devices.h"
 #include "replay/analysis/link_figures.h"
 #include "replay/cli/command.h"
 #include "replay/cli/written_files.h"
 #include "replay/report/machines_report.h"
+#include "replay/scenario/open_device.h"
+#include "replay/words/interrupt.h"
+#include "traces/io/output_file.h"
 
 namespace tidemark::commands {
 namespace {
+
+constexpr Nanoseconds kBudget = 60'000'000'000;
+constexpr Nanoseconds kQuickBudget = 10'000'000'000;
+constexpr unsigned kQuickRuns = 5;
+
+// Where a disk is looked for that nobody named: here, or where temporary files go; "" if neither is
+// a disk that may be written.
+std::string usual_directory() {
+    std::error_code none;
+    for (const std::filesystem::path& path :
+         {std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
+        if (!path.empty() && access(path.c_str(), W_OK) == 0 && !is_in_memory(path))
+            return path;
+    }
+    return {};
+}
 
 class Machines final : public Command {
   public:
@@ -19,12 +42,18 @@ class Machines final : public Command {
         arguments.text({"NAME", "", "a shipped machine, or a file; without it all are listed"},
                        name_);
         arguments.flag({"--discover", "", "this computer"}, discover_);
+        arguments.flag({"--measure", "",
+                        "with --discover: measures links and disks, in place of estimates; about a "
+                        "minute"},
+                       measure_);
+        arguments.flag({"--quick", "", "with --measure: in some 10 s"}, quick_);
         arguments.text(
             {"--gpus", "LIST", "with --discover: which, as in CUDA_VISIBLE_DEVICES: 0,2 or UUIDs"},
             gpus_);
         arguments.list({"--disk", "DIR",
-                        "with --discover: a directory that is spilled to; more "
-                        "than once for several disks"},
+                        "with --discover: a directory that is spilled to; more than once for "
+                        "several disks; with --measure the current one if none is given, or "
+                        "TMPDIR"},
                        directories_);
         arguments.text({"--profile", "FILE",
                         "with --discover: its card's measured links, as "
@@ -39,9 +68,13 @@ class Machines final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(check_words());
+        std::unique_ptr<OutputFile> file;  // one that cannot be written is told before all else
+        if (!target_.empty() && target_ != "-") {
+            TM_ASSIGN(file, OutputFile::create(target_));
+        }
         std::vector<DescribedMachine> machines;
         if (discover_) {
-            TM_ASSIGN(DescribedMachine machine, discovered());
+            TM_ASSIGN(DescribedMachine machine, discovered(context));
             machines.push_back(std::move(machine));
         } else if (!name_.empty()) {
             TM_ASSIGN(DescribedMachine machine, open_described_machine(name_));
@@ -52,8 +85,13 @@ class Machines final : public Command {
                 machines.push_back(std::move(machine));
             }
         }
-        TM_TRY(write(context, machines.front()));
-        if (target_ != "-")
+        if (file) {
+            TM_TRY(file->write(machine_text(machines.front())));
+            TM_TRY(file->commit());
+        }
+        if (target_ == "-")
+            context.print_file(machine_text(machines.front()));
+        else
             print(context, machines);
         return ExitCode::yes;
     }
@@ -68,15 +106,28 @@ class Machines final : public Command {
             return fail(ErrorCode::bad_option,
                         "--gpus, --disk and --profile are about this computer", "machines",
                         "add --discover");
+        if (measure_ && !discover_)
+            return fail(ErrorCode::bad_option, "measures this computer", "--measure",
+                        "add --discover");
+        if (quick_ && !measure_)
+            return fail(ErrorCode::bad_option, "says how long to measure", "--quick",
+                        "add --measure");
+        if (measure_ && !profile_.empty())
+            return fail(ErrorCode::bad_option, "contradicts --measure", "--profile",
+                        "give one of them: both say what the card's links do");
         if (!target_.empty() && !discover_ && name_.empty())
             return fail(ErrorCode::bad_option, "which machine?", "-o",
                         "give a name, or --discover");
         return {};
     }
 
-    Result<DescribedMachine> discovered() const {
+    Result<DescribedMachine> discovered(Context& context) {
         const Topology topology = discover_topology();
         DiscoveryQuestion question{.directories = directories_};
+        if (measure_ && directories_.empty()) {
+            if (std::string usual = usual_directory(); !usual.empty())
+                question.directories.push_back(std::move(usual));
+        }
         if (!target_.empty() && target_ != "-")
             question.name = std::filesystem::path(target_).stem();
         if (!profile_.empty()) {
@@ -88,10 +139,38 @@ class Machines final : public Command {
         if (!gpus_.empty()) {
             TM_ASSIGN(wanted.gpus.ids, chosen_gpus(topology));
         }
+        if (measure_) {
+            TM_TRY(build_machine(wanted, discovered.found));  // wishes are checked before
+            TM_TRY(measure(context, wanted, discovered));
+        }
         TM_ASSIGN(MachineSpec machine, build_machine(wanted, discovered.found));
-        if (directories_.empty())
+        if (discovered.found.disks.empty())
             discovered.notes.emplace_back("disk", "none: --disk DIR adds one");
         return DescribedMachine{std::move(machine), std::move(discovered.notes)};
+    }
+
+    Result<void> measure(Context& context, const WantedMachine& wanted,
+                         DiscoveredMachine& discovered) {
+        TM_ASSIGN(const DiskFiles disk, open_disk_files());
+        const NumaHost host = NumaHost::open();
+        Progress progress(context.terminal(), "measuring this computer");
+        const Interrupt interrupt;
+        MeasureQuestion question{.gpus = wanted.gpus.ids, .host = &host, .files = disk.files.get()};
+        for (const FoundGpu& gpu : discovered.found.gpus) {
+            if (wanted.gpus.ids.empty())
+                question.gpus.push_back(gpu.id);
+        }
+        question.open_gpu = [](std::int32_t ordinal) -> Result<std::unique_ptr<Device>> {
+            TM_ASSIGN(const auto driver, CudaDriver::open());
+            return CudaDevice::open(driver, {.ordinal = ordinal});
+        };
+        question.budget = quick_ ? kQuickBudget : kBudget;
+        if (quick_)
+            question.runs = kQuickRuns;
+        question.stop = Interrupt::requested;
+        question.progress = [&progress](double share) { progress.show_share(share); };
+        TM_ASSIGN(measured_, measure_machine(discovered, question));
+        return {};
     }
 
     Result<MeasuredLinks> measured_links(const Topology& topology) const {
@@ -126,23 +205,9 @@ class Machines final : public Command {
         return ids;
     }
 
-    Result<void> write(Context& context, const DescribedMachine& machine) const {
-        if (target_.empty())
-            return {};
-        const std::string text = machine_text(machine);
-        if (target_ == "-") {
-            context.print(text);
-            return {};
-        }
-        std::ofstream file(target_, std::ios::binary);
-        if (!(file << text).flush())
-            return fail(ErrorCode::io, "cannot be written", target_);
-        return {};
-    }
-
     void print(Context& context, const std::vector<DescribedMachine>& machines) const {
         if (json_)
-            context.print(machines_json(machines, target_, context.provenance()));
+            context.print(machines_json(machines, measured_, target_, context.provenance()));
         else if (discover_ || !name_.empty())
             context.print(machine_report_text(machines.front(), target_));
         else
@@ -154,7 +219,10 @@ class Machines final : public Command {
     std::vector<std::string> directories_;
     std::string profile_;
     std::string target_;
+    std::vector<MeasuredFigure> measured_;
     bool discover_ = false;
+    bool measure_ = false;
+    bool quick_ = false;
     bool json_ = false;
 };
 
@@ -168,7 +236,10 @@ CommandInfo machines_command() {
             "  tidemark machines\n"
             "  tidemark machines h200-node                        its spaces and links\n"
             "  tidemark machines h200-node -o my-node.json        a copy, to be changed\n"
-            "  tidemark machines --discover --disk /scratch -o my-node.json\n",
+            "  tidemark machines --discover --disk /scratch -o my-node.json\n"
+            "  tidemark machines --discover --measure --disk /scratch -o my-node.json\n"
+            "                                                     measured, in about a minute\n"
+            "  tidemark machines --discover --measure --quick     in some 10 s, printed only\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Machines>(); },
         .tables = "machines",
     };

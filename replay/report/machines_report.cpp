@@ -120,6 +120,15 @@ Json machine_of(const DescribedMachine& described) {
     return object;
 }
 
+Json measured_of(const MeasuredFigure& measured) {
+    return {{"what", measured.what},
+            {"figure", measured.name},
+            {"median", measured.figure.median},
+            {"least", measured.figure.least},
+            {"most", measured.figure.most},
+            {"runs", measured.figure.runs}};
+}
+
 }  // namespace
 
 std::string machines_text(std::span<const DescribedMachine> machines) {
@@ -144,12 +153,17 @@ std::string machine_report_text(const DescribedMachine& described, const std::st
     return text;
 }
 
-std::string machines_json(std::span<const DescribedMachine> machines, const std::string& target,
+std::string machines_json(std::span<const DescribedMachine> machines,
+                          std::span<const MeasuredFigure> measured, const std::string& target,
                           const Provenance& provenance) {
     Json list = Json::array();
+    Json figures = Json::array();
+    for (const MeasuredFigure& figure : measured)
+        figures.push_back(measured_of(figure));
     for (const DescribedMachine& described : machines)
         list.push_back(machine_of(described));
     return report::text_of({{"machines", std::move(list)},
+                            {"measured", std::move(figures)},
                             {"target", target.empty() ? Json() : Json(target)},
                             {"provenance", report::provenance_of(provenance)}});
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/machines/machine_json.h"
+#include "backends/machines/measured_machine.h"
 #include "replay/report/model.h"
 
 namespace tidemark {
@@ -16,7 +17,9 @@ std::string machines_text(std::span<const DescribedMachine> machines);
 // One, whole. `target`: the file that it was written to; empty if to none.
 std::string machine_report_text(const DescribedMachine& machine, const std::string& target);
 
-std::string machines_json(std::span<const DescribedMachine> machines, const std::string& target,
+// `measured`: the figures that were measured just now.
+std::string machines_json(std::span<const DescribedMachine> machines,
+                          std::span<const MeasuredFigure> measured, const std::string& target,
                           const Provenance& provenance);
 
 }  // namespace tidemark

@@ -13,6 +13,33 @@ using support::contains;
 using support::Folder;
 using support::kBare;
 using support::Said;
+using support::Surroundings;
+
+namespace {
+
+// Where nothing is measured, so that a test is quick: there is no disk.
+std::string memory_folder() {
+    return std::filesystem::is_directory("/dev/shm") ? "/dev/shm"
+                                                     : std::filesystem::temp_directory_path();
+}
+
+std::vector<std::string> measuring(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"machines", "--discover", "--measure",
+                                   "--quick",  "--disk",     memory_folder()};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+// A GPU so small that copies of all it has take milliseconds.
+Surroundings small_gpu() {
+    Surroundings surroundings = kBare;
+    surroundings.environment[0].second = TIDEMARK_FAKE_CUDA;
+    surroundings.environment.emplace_back("TIDEMARK_FAKE_CUDA_CONFIG", "memory=268435456");
+    std::swap(surroundings.environment[1], surroundings.environment.back());
+    return surroundings;
+}
+
+}  // namespace
 
 TEST_CASE("machines lists those that are shipped", "[cli][machine]") {
     const Said said = support::tidemark({"machines"});
@@ -107,6 +134,49 @@ TEST_CASE("machines refuses words that contradict each other", "[cli][machine]")
     CHECK(contains(refusal({"machines", "--discover", "--disk", "/no/such"}), "no such directory"));
     CHECK(contains(refusal({"machines", "--discover", "--gpus", "0"}), "/no/such/libcuda.so"));
     CHECK(contains(refusal({"machines", "--discover", "--profile", "h200"}), "not here"));
+    CHECK(contains(refusal({"machines", "two-gpu", "--measure"}), "add --discover"));
+    CHECK(contains(refusal({"machines", "--discover", "--quick"}), "add --measure"));
+    CHECK(contains(refusal({"machines", "--discover", "--measure", "--profile", "h200"}),
+                   "contradicts --measure"));
+    CHECK(contains(
+        refusal({"machines", "--discover", "--measure", "--disk", "/", "-o", "/no/such/x.json"}),
+        "cannot be written"));
+}
+
+TEST_CASE("machines measures this computer, and says what it could not", "[cli][machine][cuda]") {
+    const Folder folder;
+    const std::string file = folder / "here.json";
+
+    const Said said = support::tidemark(measuring({"-o", file}), small_gpu());
+
+    INFO(said.err);
+    REQUIRE(said.code == 0);
+    CHECK(said.err.empty());
+    CHECK(contains(said.out, "gpu:0 -> host bytes_per_second: "));
+    CHECK(contains(said.out, "wrote " + file));
+    CHECK(folder.names() == std::vector<std::string>{"here.json"});
+    const json here = json::parse(support::read_file(file));
+    CHECK(here["links"][0]["bytes_per_second"].get<double>() > 1e6);
+    // The fake driver's times are this computer's of the moment: what is made of known ones is
+    // tested in backends/machines, here that each figure says where it is from.
+    for (const char* figure : {"bytes_per_second", "latency"})
+        CHECK_FALSE(
+            here["derived"][std::string("gpu:0 -> host ") + figure].get<std::string>().empty());
+    if (memory_folder() == "/dev/shm")
+        CHECK(contains(here["derived"]["disk:0"], "not measured: /dev/shm"));
+}
+
+TEST_CASE("a GPU that refuses memory keeps its estimate", "[cli][machine][cuda]") {
+    Surroundings surroundings = small_gpu();
+    surroundings.environment[1].second += ",fail=cuMemHostAlloc:1:999:all";
+
+    const Said said = support::tidemark(measuring(), surroundings);
+
+    INFO(said.err);
+    CHECK(said.code == 0);
+    CHECK(contains(said.out, "gpu:0 <-> host: "));
+    CHECK(contains(said.out, "; not measured: "));
+    CHECK(contains(said.out, "cuMemHostAlloc"));
 }
 
 TEST_CASE("the JSON of machines is as documented", "[cli][docs][machine]") {
@@ -116,6 +186,7 @@ TEST_CASE("the JSON of machines is as documented", "[cli][docs][machine]") {
         support::tidemark_json({"machines", "two-gpu", "-o", folder / "x.json"})));
     printed.merge(support::printed_keys(
         support::tidemark_json({"machines", "--discover", "--disk", folder.path()})));
+    printed.merge(support::printed_keys(support::tidemark(measuring({"--json"}), small_gpu()).out));
     const support::Keys described = support::documented_keys("machines");
 
     CHECK_FALSE(described.empty());

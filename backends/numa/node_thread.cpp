@@ -1,0 +1,33 @@
+// A thread of its own: the caller's binding stays as it is.
+#include "backends/numa/node_thread.h"
+
+#include <thread>
+
+#include <sched.h>
+
+namespace tidemark {
+namespace {
+
+bool bind_this_thread(const NumaNode& node) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned cpu : node.cpus)
+        if (cpu < CPU_SETSIZE)
+            CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+}  // namespace
+
+bool run_on_node(const NumaNode& node, const std::function<void()>& work) {
+    bool bound = false;
+    std::thread worker([&] {
+        bound = bind_this_thread(node);
+        if (bound)
+            work();
+    });
+    worker.join();
+    return bound;
+}
+
+}  // namespace tidemark

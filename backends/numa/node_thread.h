@@ -1,0 +1,15 @@
+// Work on a node's own processors: memory that is first touched there lies there, and so does what
+// a driver pins for whoever runs there.
+#pragma once
+
+#include <functional>
+
+#include "backends/numa/numa_nodes.h"
+
+namespace tidemark {
+
+// Runs `work` on a thread that is bound to the processors of `node`, and waits for its end. False:
+// this process may not run there, and nothing was run.
+bool run_on_node(const NumaNode& node, const std::function<void()>& work);
+
+}  // namespace tidemark
