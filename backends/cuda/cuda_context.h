@@ -19,6 +19,11 @@
 
 namespace tidemark {
 
+// An address as the driver takes it.
+inline cuda::CUdeviceptr device_pointer(Address address) {
+    return to_integer(address);
+}
+
 // An argument of a driver call, kept for the text of an error.
 struct CudaArgument {
     enum class Form : std::uint8_t { number, address, output };

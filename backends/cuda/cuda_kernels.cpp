@@ -125,4 +125,25 @@ END:
 }
 )ptx";
 
+const char* const kPacingKernels = R"ptx(
+.version 6.0
+.target sm_50
+.address_size 64
+
+.visible .entry tidemark_pass(.param .u64 slot_parameter, .param .u64 end_parameter)
+{
+    .reg .pred %early;
+    .reg .b64 %slot, %time, %end;
+    ld.param.u64 %slot, [slot_parameter];
+    ld.param.u64 %end, [end_parameter];
+    cvta.to.global.u64 %slot, %slot;
+AGAIN:
+    mov.u64 %time, %globaltimer;
+    setp.lt.u64 %early, %time, %end;
+    @%early bra AGAIN;
+    st.global.u64 [%slot], %time;
+    ret;
+}
+)ptx";
+
 }  // namespace tidemark::cuda

@@ -11,4 +11,11 @@ constexpr const char* kCountMismatches = "tidemark_count_mismatches";
 // The module that holds it: null-terminated text.
 extern const char* const kKernels;
 
+// Goes on until the GPU's clock (nanoseconds) shows `end` (8 bytes) at least, and then writes what
+// it shows to the 64-bit word at `slot` (8 bytes). Parameters: slot, end. One thread.
+constexpr const char* kPassUntil = "tidemark_pass";
+
+// The module that holds that.
+extern const char* const kPacingKernels;
+
 }  // namespace tidemark::cuda

@@ -15,10 +15,6 @@ using cuda::CUresult;
 
 constexpr Bytes kCudaMovementWord = sizeof(std::uint32_t);
 
-CUdeviceptr pointer(Address address) {
-    return to_integer(address);
-}
-
 }  // namespace
 
 void CudaDevice::count_copy(Address target, Address source, Bytes size) {
@@ -35,8 +31,8 @@ DeviceResult<void> CudaDevice::copy(Address target, Address source, Bytes size, 
         return tl::make_unexpected(queue.error());
     if (size == 0)
         return {};
-    const auto done =
-        call.make(driver_->cuMemcpyAsync, pointer(target), pointer(source), size, *queue);
+    const auto done = call.make(driver_->cuMemcpyAsync, device_pointer(target),
+                                device_pointer(source), size, *queue);
     if (done)
         count_copy(target, source, size);
     return done;
@@ -50,7 +46,7 @@ DeviceResult<void> CudaDevice::fill(Address target, std::uint8_t value, Bytes si
         return tl::make_unexpected(queue.error());
     if (size == 0)
         return {};
-    return call.make(driver_->cuMemsetD8Async, pointer(target), value, size, *queue);
+    return call.make(driver_->cuMemsetD8Async, device_pointer(target), value, size, *queue);
 }
 
 DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, StreamId stream) {
@@ -66,8 +62,8 @@ DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, Str
     for (const CopyRange& one : copies) {
         if (one.size == 0)
             continue;
-        const auto done = call.make(driver_->cuMemcpyAsync, pointer(one.target),
-                                    pointer(one.source), one.size, (*queue)->native);
+        const auto done = call.make(driver_->cuMemcpyAsync, device_pointer(one.target),
+                                    device_pointer(one.source), one.size, (*queue)->native);
         if (!done)
             return done;
         count_copy(one.target, one.source, one.size);
@@ -89,8 +85,8 @@ DeviceResult<void> CudaDevice::queue_batch(CudaCall& call, std::span<const CopyR
         for (const CopyRange& one : batch) {
             if (one.size == 0)
                 continue;
-            targets[count] = pointer(one.target);
-            sources[count] = pointer(one.source);
+            targets[count] = device_pointer(one.target);
+            sources[count] = device_pointer(one.source);
             sizes[count] = one.size;
             ++count;
         }
@@ -129,8 +125,8 @@ DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address
                             {CudaCall::argument(ordinal)});
     if (size == 0)
         return {};
-    const auto done = call.make(driver_->cuMemcpyPeerAsync, pointer(target), peer, pointer(source),
-                                context_->native(), size, *queue);
+    const auto done = call.make(driver_->cuMemcpyPeerAsync, device_pointer(target), peer,
+                                device_pointer(source), context_->native(), size, *queue);
     if (done)
         context_->count_copied(0, 0, size);
     return done;
@@ -147,11 +143,11 @@ DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t patte
     const Bytes words = size / kCudaMovementWord;
     DeviceResult<void> done;
     if (words > 0)
-        done = call.make(driver_->cuMemsetD32Async, pointer(target), pattern, words, *queue);
+        done = call.make(driver_->cuMemsetD32Async, device_pointer(target), pattern, words, *queue);
     for (Bytes i = words * kCudaMovementWord; done && i < size; ++i) {
         const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kCudaMovementWord)));
-        done =
-            call.make(driver_->cuMemsetD8Async, pointer(target + i), byte, std::size_t{1}, *queue);
+        done = call.make(driver_->cuMemsetD8Async, device_pointer(target + i), byte, std::size_t{1},
+                         *queue);
     }
     return done;
 }
@@ -168,7 +164,7 @@ DeviceResult<Bytes> CudaDevice::check_pattern(Address target, std::uint32_t patt
         return tl::make_unexpected(queue.error());
     if (size == 0)
         return Bytes{0};
-    return content_->count_mismatches(call, pointer(target), pattern, size, *queue);
+    return content_->count_mismatches(call, device_pointer(target), pattern, size, *queue);
 }
 
 }  // namespace tidemark

@@ -13,10 +13,6 @@ using cuda::CUmemHandle;
 constexpr const char* kNoVirtualMemory = "the device has no virtual memory management";
 constexpr const char* kUnknownHandle = "no such physical memory";
 
-CUdeviceptr pointer(Address address) {
-    return to_integer(address);
-}
-
 }  // namespace
 
 DeviceResult<Range> CudaDevice::reserve(Bytes size) {
@@ -36,7 +32,7 @@ DeviceResult<Range> CudaDevice::reserve(Bytes size) {
 DeviceResult<void> CudaDevice::unreserve(Range range) {
     CudaCall call{*context_, DeviceCall::unreserve};
     relax_while_capturing(call);
-    const auto done = call.make(driver_->cuMemAddressFree, pointer(range.begin), range.size);
+    const auto done = call.make(driver_->cuMemAddressFree, device_pointer(range.begin), range.size);
     if (done)
         holdings_.unreserved(range);
     return done;
@@ -93,7 +89,7 @@ DeviceResult<void> CudaDevice::map_each(Range range, std::span<const PhysicalId>
             CudaCall call{*context_, DeviceCall::map};
             if (const auto handle = physicals_.find(to_integer(physicals[i]))) {
                 relax_while_capturing(call);
-                done = call.make(driver_->cuMemMap, pointer(range.begin + i * size), size,
+                done = call.make(driver_->cuMemMap, device_pointer(range.begin + i * size), size,
                                  std::size_t{0}, *handle, 0ULL);
             } else {
                 done = call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
@@ -113,7 +109,7 @@ DeviceResult<void> CudaDevice::map_each(Range range, std::span<const PhysicalId>
 DeviceResult<void> CudaDevice::unmap(Range range) {
     CudaCall call{*context_, DeviceCall::unmap};
     relax_while_capturing(call);
-    const auto done = call.make(driver_->cuMemUnmap, pointer(range.begin), range.size);
+    const auto done = call.make(driver_->cuMemUnmap, device_pointer(range.begin), range.size);
     if (done)
         holdings_.unmapped(range);
     return done;
@@ -125,7 +121,7 @@ DeviceResult<void> CudaDevice::grant(CudaCall& call, int ordinal, Range range, b
     access.flags = writable ? cuda::CUmemAccess_flags::read_write : cuda::CUmemAccess_flags::read;
     relax_while_capturing(call);
     const cuda::CUmemAccessDesc* wanted = &access;
-    return call.make(driver_->cuMemSetAccess, pointer(range.begin), range.size, wanted,
+    return call.make(driver_->cuMemSetAccess, device_pointer(range.begin), range.size, wanted,
                      std::size_t{1});
 }
 
