@@ -79,7 +79,7 @@ void ChunkedCopy::fail_with(Error error) {
         error_ = std::move(error);
 }
 
-Lane* ChunkedCopy::lane_of(const CopyPlace& place) const {
+CopyLane* ChunkedCopy::lane_of(const CopyPlace& place) const {
     if (const GpuEnd* gpu = std::get_if<GpuEnd>(&place))
         return gpu->lane;
     if (const DiskEnd* disk = std::get_if<DiskEnd>(&place))
@@ -88,7 +88,7 @@ Lane* ChunkedCopy::lane_of(const CopyPlace& place) const {
 }
 
 bool ChunkedCopy::has_credit(const CopyPlace& place) const {
-    const Lane* lane = lane_of(place);
+    const CopyLane* lane = lane_of(place);
     return !lane || lane->in_flight < lane->limit;
 }
 

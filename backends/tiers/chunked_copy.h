@@ -29,7 +29,7 @@
 
 namespace tidemark {
 
-struct Lane {
+struct CopyLane {
     unsigned limit = 4;  // chunks in flight
     unsigned in_flight = 0;
 };
@@ -38,7 +38,7 @@ struct Lane {
 struct GpuEnd {
     Device* device = nullptr;
     StreamId stream = StreamId::default_stream;
-    Lane* lane = nullptr;
+    CopyLane* lane = nullptr;
     Address address = Address::null;
 };
 
@@ -48,7 +48,7 @@ struct HostEnd {
 
 struct DiskEnd {
     DiskStore* store = nullptr;
-    Lane* lane = nullptr;
+    CopyLane* lane = nullptr;
     BufferId id{};
 };
 
@@ -103,7 +103,7 @@ class ChunkedCopy {
     void queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host);
     bool in_flight_over(Chunk& chunk, const CopyPlace& place);
     bool has_credit(const CopyPlace& place) const;
-    Lane* lane_of(const CopyPlace& place) const;
+    CopyLane* lane_of(const CopyPlace& place) const;
     void fail_with(Error error);
     bool finish();
 

@@ -76,6 +76,9 @@ class DeviceTransfers final : public Transfers {
     // again when more is wanted (no device frees while a graph is captured), files by their store.
     Bytes given_up() const { return given_up_.load(); }
 
+    // Copies that have begun and not ended. For the polling thread.
+    std::size_t in_flight() const { return flights_.size(); }
+
     tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
     void free(const Place& place) override;
     Place trim(const Place& place, Bytes size) override;
@@ -90,16 +93,16 @@ class DeviceTransfers final : public Transfers {
   private:
     struct Gpu {
         GpuSpace space;
-        Lane out;
-        Lane in;
+        CopyLane out;
+        CopyLane in;
         std::unique_ptr<std::mutex> allocating;
         std::vector<Range> unfreed = {};  // under that mutex
     };
 
     struct Disk {
         DiskSpace space;
-        Lane reads;
-        Lane writes;
+        CopyLane reads;
+        CopyLane writes;
     };
 
     // What lies behind a place.

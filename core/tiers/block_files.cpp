@@ -1,6 +1,7 @@
 // Words for errno values.
 #include "core/tiers/block_files.h"
 
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -10,6 +11,10 @@ namespace tidemark {
 std::string to_text(FileError error) {
     return fmt::format("{} (errno {})", std::generic_category().message(error.number),
                        error.number);
+}
+
+FileResult<void> BlockFiles::forget(FileId /*file*/) {
+    return tl::make_unexpected(FileError{ENOTSUP});
 }
 
 }  // namespace tidemark

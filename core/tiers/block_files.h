@@ -141,6 +141,10 @@ class BlockFiles {
     virtual FileResult<void> sync(FileId file) = 0;
     virtual FileResult<void> sync_directory(const std::string& path) = 0;
 
+    // Takes a file that was synced out of the page cache, so that reads come from the disk. Errors:
+    // EBUSY: some of it stayed; ENOTSUP: it cannot be told, as of whoever does not say otherwise.
+    virtual FileResult<void> forget(FileId file);
+
     // Removes a name; open files keep their content until they are closed.
     virtual FileResult<void> remove(const std::string& path) = 0;
 

@@ -11,12 +11,8 @@
 // Only competitors are held up: a closed request for one space does not concern those that want
 // another, and one that wants either is still tried on the other.
 //
-// Order can do harm where the one held up has memory that the closing request waits for: neither
-// would ever go on. Such a request is let past by let_pass(); find_deadlock() (wait_graph.h) says
-// whom, and whoever lets holders of memory wait for more asks it when nothing else goes on.
-//
-// No clock, no threads, no addresses: the same calls give the same order everywhere. WaitQueue
-// (wait_queue.h) puts a lock around it, a replay uses it as it is. Thread-safety: none.
+// No clock, no threads, no addresses: the same calls give the same order everywhere.
+// Thread-safety: none; the spill engine has it under the store's lock.
 #pragma once
 
 #include <algorithm>

@@ -30,13 +30,12 @@ struct ForecastScore {
     std::uint64_t silent = 0;
 };
 
-// A use as it happens. The last two are for forecasts that know the future, and for nobody else.
+// A use as it happens. The last one is for forecasts that know the future, and for nobody else.
 struct HappenedUse {
     BufferId buffer{};
     bool reads = false;
     bool writes = false;
-    std::uint32_t place = 0;  // of this use among all uses of the trace
-    std::uint32_t next = 0;   // of the same buffer's next one; 0xffffffff: none
+    std::uint32_t tag = 0;  // which use it is, as its program counts them
 };
 
 class Forecast {
@@ -46,8 +45,9 @@ class Forecast {
     Forecast& operator=(const Forecast&) = delete;
     virtual ~Forecast() = default;
 
-    // What happens, in the program's order. Each O(1), amortised.
-    virtual void allocated(BufferId id, Bytes size, std::uint32_t first_use) = 0;
+    // What happens, in the program's order. `tag`: the buffer's first use, as its program counts
+    // them; for forecasts that know the future. Each O(1), amortised.
+    virtual void allocated(BufferId id, Bytes size, std::uint32_t tag) = 0;
     virtual void used(const HappenedUse& use) = 0;
     virtual void freed(BufferId id) = 0;
     virtual void marked(std::uint64_t name_hash) = 0;  // a step, a module: equal names, equal hash

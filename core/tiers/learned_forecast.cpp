@@ -74,7 +74,7 @@ std::uint32_t LearnedForecast::touch_distance(BufferId id) const {
     return std::min(distance, kFarDistance);
 }
 
-void LearnedForecast::allocated(BufferId id, Bytes size, std::uint32_t /*first_use*/) {
+void LearnedForecast::allocated(BufferId id, Bytes size, std::uint32_t /*tag*/) {
     grow_to(id);
     living_[to_integer(id)] = {static_cast<std::uint32_t>(lives_.size()), kNone};
     lives_.push_back({kNone, kNone, to_integer(id), size});

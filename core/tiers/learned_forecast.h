@@ -28,7 +28,7 @@ class LearnedForecast final : public Forecast {
   public:
     LearnedForecast();
 
-    void allocated(BufferId id, Bytes size, std::uint32_t first_use) override;
+    void allocated(BufferId id, Bytes size, std::uint32_t tag) override;
     void used(const HappenedUse& use) override;
     void freed(BufferId id) override;
     void marked(std::uint64_t name_hash) override;

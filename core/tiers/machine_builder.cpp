@@ -232,19 +232,24 @@ void add_link(MachineSpec& machine, SpaceId source, SpaceId target, const FoundL
         machine.links.push_back({.source = source,
                                  .target = target,
                                  .bytes_per_second = link.bytes_per_second,
+                                 .overhead = link.overhead,
                                  .latency = link.latency,
                                  .bus = bus});
 }
 
 void link_gpu(MachineSpec& machine, const FoundGpu& gpu, const std::vector<HostPlace>& hosts) {
     const SpaceId id{Tier::gpu, gpu.id};
-    const bool shared = hosts.size() > 1;
-    const std::string out = shared ? fmt::format("gpu{}-to-host", gpu.id) : "";
-    const std::string in = shared ? fmt::format("gpu{}-from-host", gpu.id) : "";
+    const bool both = gpu.both > 0;
+    const bool shared = hosts.size() > 1 && !both;
+    const std::string one = both ? fmt::format("gpu{}-host", gpu.id) : "";
+    const std::string out = shared ? fmt::format("gpu{}-to-host", gpu.id) : one;
+    const std::string in = shared ? fmt::format("gpu{}-from-host", gpu.id) : one;
     for (const HostPlace& host : hosts) {
         add_link(machine, id, {Tier::host, host.id}, gpu.to_host, out);
         add_link(machine, {Tier::host, host.id}, id, gpu.from_host, in);
     }
+    if (both)
+        machine.buses.push_back({one, gpu.both});
     if (shared && gpu.to_host.bytes_per_second > 0)
         machine.buses.push_back({out, gpu.to_host.bytes_per_second});
     if (shared && gpu.from_host.bytes_per_second > 0)
@@ -259,7 +264,9 @@ void link_disk(MachineSpec& machine, std::size_t number, const FoundDisk& disk,
         add_link(machine, {Tier::host, host.id}, id, disk.write, bus);
         add_link(machine, id, {Tier::host, host.id}, disk.read, bus);
     }
-    const double both = std::max(disk.write.bytes_per_second, disk.read.bytes_per_second);
+    const double both = disk.both > 0
+                            ? disk.both
+                            : std::max(disk.write.bytes_per_second, disk.read.bytes_per_second);
     if (both > 0)
         machine.buses.push_back({bus, both});
 }
@@ -276,6 +283,11 @@ void add_links(const WantedHosts& wanted, const std::vector<FoundGpu>& gpus,
     for (const FoundPeer& peer : found.peers) {
         if (find_id(gpus, peer.source) != nullptr && find_id(gpus, peer.target) != nullptr)
             add_link(machine, {Tier::gpu, peer.source}, {Tier::gpu, peer.target}, peer.link);
+    }
+    for (const FoundPeer& pair : found.node_links) {
+        if (wanted.spaces == WantedHosts::Spaces::per_node && pair.source != pair.target &&
+            find_id(hosts, pair.source) != nullptr && find_id(hosts, pair.target) != nullptr)
+            add_link(machine, {Tier::host, pair.source}, {Tier::host, pair.target}, pair.link);
     }
     for (std::size_t i = 0; i < found.disks.size(); ++i)
         link_disk(machine, i, found.disks[i], hosts);

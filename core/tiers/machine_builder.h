@@ -23,6 +23,7 @@ namespace tidemark {
 struct FoundLink {
     double bytes_per_second = 0;
     Nanoseconds latency = 0;
+    Nanoseconds overhead = 0;
 };
 
 struct FoundGpu {
@@ -31,9 +32,11 @@ struct FoundGpu {
     std::int32_t node = -1;  // that it is nearest to; -1: not told, the first node is taken
     FoundLink to_host = {};
     FoundLink from_host = {};
+    double both =
+        0;  // bytes per second of both directions at once; 0: each gets what it gets alone
 };
 
-// Between two GPUs, one direction.
+// Between two GPUs, or two nodes, one direction.
 struct FoundPeer {
     std::int32_t source = 0;
     std::int32_t target = 0;
@@ -50,6 +53,7 @@ struct FoundDisk {
     std::vector<std::string> directories = {};
     FoundLink write = {};
     FoundLink read = {};
+    double both = 0;  // bytes per second of both at once; 0: not known
 };
 
 // A computer, as far as its memory goes.
@@ -58,6 +62,7 @@ struct FoundMachine {
     std::vector<FoundGpu> gpus = {};
     std::vector<FoundPeer> peers = {};
     std::vector<FoundNode> nodes = {};  // at least one
+    std::vector<FoundPeer> node_links = {};
     std::vector<FoundDisk> disks = {};  // in order of their numbers, from 0
 };
 
@@ -112,9 +117,10 @@ struct WantedMachine {
 
 // The machine that is wanted, out of what was found; it passes MachineSpec::validate. Links lead
 // between every chosen GPU and every host space (per_gpu: its own), the host spaces and the disks,
-// and the GPUs that are peers. Ways that several links share are buses: what a GPU is plugged in
-// with, each direction, and a disk's reads and writes together, which get what the faster of the
-// two does alone.
+// the GPUs that are peers, and host spaces that are linked nodes (per_node). Ways that several
+// links share are buses: what a GPU is plugged in with (each direction, or both together if it is
+// known what they get), and a disk's reads and writes together, which get what the faster of the
+// two does alone if nothing else is known.
 // Errors: bad_option, whose `where` is the member of WantedMachine ("gpus.capacity"); bad_input:
 // what was found contradicts itself.
 Result<MachineSpec> build_machine(const WantedMachine& wanted, const FoundMachine& found);

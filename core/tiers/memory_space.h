@@ -9,8 +9,8 @@
 //     unused = the sum over reservations of max(0, size - used by it),
 //
 // and everything is 0 again when the last reservation and the last charge are gone. Nothing here
-// waits: a refusal is an answer. Waiting is the wait queue's (wait_queue.h), which hears of freed
-// capacity through the CapacityListener.
+// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h); others hear of
+// freed capacity through the CapacityListener.
 //
 // Sizes are rounded up to the space's granularity here and nowhere else; a size may be 0.
 //

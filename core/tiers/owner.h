@@ -1,6 +1,5 @@
 // OwnerId: on whose account memory is held and waited for: a stream, a thread, a task of the
-// program. The program names its owners; deadlock detection (wait_graph.h) is as good as those
-// names.
+// program. The program names its owners; reports say them.
 #pragma once
 
 #include <cstdint>

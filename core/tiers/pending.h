@@ -6,6 +6,7 @@
 // Thread-safe: one thread gives, any number of copies of the Pending may look and wait.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,13 @@ class Pending {
     void wait() const {
         std::unique_lock lock(state_->mutex);
         state_->arrived.wait(lock, [&] { return state_->value.has_value(); });
+    }
+
+    // The same, but no longer than `patience`. False: it isn't there. It may still come: whoever
+    // wants it no more drops this.
+    bool wait_for(std::chrono::nanoseconds patience) const {
+        std::unique_lock lock(state_->mutex);
+        return state_->arrived.wait_for(lock, patience, [&] { return state_->value.has_value(); });
     }
 
     // Waits, and moves it out. To be called once, of all copies.

@@ -1,4 +1,4 @@
-// Who gets access to a buffer when: first come, first served, per buffer.
+// Who gets a buffer when: first come, first served, per buffer.
 #include <algorithm>
 #include <utility>
 
@@ -21,28 +21,63 @@ RequestId SpillEngine::access(BufferRef ref, const AccessSpec& spec) {
                           to_text(spec.space), "a space of the machine where it isn't encoded"}});
     } else {
         unbar();
-        SpillCounters& counters = spaces_[space].counters;
-        ++(buffer->copy_in(space) ? counters.hits : counters.misses);
-        buffer->waiting.push_back({request, space, spec});
-        ++waiting_accesses_;
-        serve(to_integer(ref.id));
+        count_wish(to_integer(ref.id), space, spec.mode);
+        const std::uint32_t group = new_group(request, spec);
+        groups_[group].uses.push_back({{ref, spec.mode, 0}, false});
+        enter(group);
     }
     return request;
+}
+
+Place SpillEngine::place(BufferRef ref, SpaceId space) const {
+    const SpillBuffer* buffer = find(ref);
+    const BufferCopy* copy = buffer ? buffer->copy_in(position(space)) : nullptr;
+    TM_CHECK(copy);
+    return copy->place;
+}
+
+std::vector<UsePoint> SpillEngine::points_before(BufferRef ref, const AccessSpec& spec) const {
+    std::vector<UsePoint> points;
+    if (const SpillBuffer* buffer = find(ref))
+        for (const UsePoint& use : buffer->uses)
+            if (use.space == spec.space && use.stream != spec.stream &&
+                (use.wrote || writes(spec.mode)))
+                points.push_back(use);
+    return points;
+}
+
+void SpillEngine::hold(BufferCopy& copy) {
+    if (copy.users++ != 0)
+        return;
+    SpillSpace& space = spaces_[copy.space];
+    const ReservationId payer = copy.charge.origin;
+    copy.held = payer == ReservationId{} || !space.memory->find(payer);
+    space.held += copy.held ? copy.charge.size : 0;
+}
+
+void SpillEngine::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
+    SpillBuffer& buffer = buffers_[id];
+    BufferCopy* copy = buffer.copy_in(space);
+    TM_CHECK(copy && copy->users > 0);
+    if (--copy->users == 0 && copy->held)
+        spaces_[space].held -= copy->charge.size;
+    if (mode == AccessMode::read) {
+        TM_CHECK(buffer.hold.readers > 0);
+        --buffer.hold.readers;
+    } else if (mode == AccessMode::pin) {
+        TM_CHECK(buffer.hold.pins > 0);
+        --buffer.hold.pins;
+    } else {
+        TM_CHECK(buffer.hold.writing);
+        buffer.hold.writing = false;
+    }
 }
 
 void SpillEngine::release(BufferRef ref, SpaceId space, AccessMode mode,
                           std::optional<UsePoint> point) {
     SpillBuffer* buffer = find(ref);
     TM_CHECK(buffer);
-    BufferCopy* copy = buffer->copy_in(position(space));
-    TM_CHECK(copy && copy->users > 0);
-    --copy->users;
-    if (mode == AccessMode::read)
-        buffer->lock.end_read();
-    else if (mode == AccessMode::pin)
-        buffer->lock.end_pin();
-    else
-        buffer->lock.end_write();
+    let_go(to_integer(ref.id), position(space), mode);
     if (point) {
         // A write's stream waited for everything before it; a stream's later point covers its
         // earlier ones.
@@ -55,128 +90,123 @@ void SpillEngine::release(BufferRef ref, SpaceId space, AccessMode mode,
         });
         buffer->uses.push_back(*point);
     }
-    changed_ = true;
+    if (!anybody_waits())
+        return;
+    changed_ = stirred_ = let_go_ = true;
     serve(to_integer(ref.id));
 }
 
 void SpillEngine::serve(std::uint32_t id) {
+    if (buffers_[id].doomed || closing_)
+        return;  // whoever waits is being refused
     while (!buffers_[id].waiting.empty() && serve_first(id)) {
     }
 }
 
-// Whether the first one has been answered.
+// Whether the first one has been dealt with.
 bool SpillEngine::serve_first(std::uint32_t id) {
-    const WaitingAccess access = buffers_[id].waiting.front();
-    const bool writes =
-        access.spec.mode == AccessMode::write || access.spec.mode == AccessMode::overwrite;
-    return writes ? serve_writer(id, access) : serve_reader(id, access);
+    const WaitingUse waiting = buffers_[id].waiting.front();
+    return writes(groups_[waiting.group].uses[waiting.use].wish.mode) ? serve_writer(id, waiting)
+                                                                      : serve_reader(id, waiting);
 }
 
-bool SpillEngine::serve_reader(std::uint32_t id, const WaitingAccess& access) {
+bool SpillEngine::serve_reader(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = buffers_[id];
-    if (!buffer.copy_in(access.space)) {
-        if (buffer.lock.state().writing())
+    const std::size_t space = groups_[waiting.group].space;
+    const AccessMode mode = groups_[waiting.group].uses[waiting.use].wish.mode;
+    if (!buffer.copy_in(space)) {
+        if (buffer.hold.writing)
             return false;
-        return fetch_for(id, access);
+        return fetch_for(id, waiting);
     }
-    if (access.spec.mode == AccessMode::read && !buffer.lock.try_read())
+    if (mode == AccessMode::read && !buffer.hold.try_read())
         return false;
-    if (access.spec.mode == AccessMode::pin)
-        TM_CHECK(buffer.lock.try_pin());  // the engine moves as a reader
+    if (mode == AccessMode::pin && !buffer.try_pin())
+        return false;
     // A copy that is used here needn't leave. One that has not begun needn't be made.
-    if (buffer.move && buffer.move->source == access.space && buffer.move->evict) {
-        buffer.move->evict = false;
+    if (buffer.move && buffer.move->source == space && buffer.move->evict) {
+        stay(*buffer.move);
         if (buffer.move->stage == MoveStage::lining)
             (void)cancel_move(id);
     }
-    grant(id, access.space, access);
+    grant(id, waiting);
     return true;
 }
 
-bool SpillEngine::serve_writer(std::uint32_t id, const WaitingAccess& access) {
+bool SpillEngine::used_elsewhere(const SpillBuffer& buffer, std::size_t space) const {
+    return std::any_of(buffer.copies.begin(), buffer.copies.end(), [&](const BufferCopy& copy) {
+        return copy.space != space && copy.users != 0;
+    });
+}
+
+bool SpillEngine::serve_writer(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = buffers_[id];
-    if (buffer.move && buffer.move->target == access.space && !buffer.move->cancelled)
+    const std::size_t space = groups_[waiting.group].space;
+    const AccessMode mode = groups_[waiting.group].uses[waiting.use].wish.mode;
+    if (buffer.move && buffer.move->target == space && !buffer.move->cancelled)
         return false;
     if (buffer.move && !cancel_move(id))
         return false;  // served again at its end
-    const bool used_elsewhere = std::any_of(
-        buffer.copies.begin(), buffer.copies.end(),
-        [&](const BufferCopy& copy) { return copy.space != access.space && copy.users != 0; });
-    if (!buffer.copy_in(access.space)) {
-        if (buffer.lock.state().writing() ||
-            (access.spec.mode == AccessMode::overwrite && used_elsewhere))
+    if (!buffer.copy_in(space)) {
+        if (buffer.hold.writing || (mode == AccessMode::overwrite &&
+                                    (buffer.hold.readers != 0 || used_elsewhere(buffer, space))))
             return false;
-        return fetch_for(id, access);
+        return fetch_for(id, waiting);
     }
-    if (used_elsewhere || !buffer.lock.try_write())
+    if (used_elsewhere(buffer, space) || !buffer.hold.try_write())
         return false;
-    grant(id, access.space, access);
+    grant(id, waiting);
     return true;
 }
 
-// Answers the first one; the lock is taken.
-void SpillEngine::grant(std::uint32_t id, std::size_t space, const WaitingAccess& access) {
+// The first one has its buffer.
+void SpillEngine::grant(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = buffers_[id];
-    const AccessMode mode = access.spec.mode;
-    const bool writes = mode == AccessMode::write || mode == AccessMode::overwrite;
-    SpillAnswer answer;
-    answer.request = access.request;
-    answer.buffer = ref_of(id);
-    answer.mode = mode;
-    answer.place = buffer.copy_in(space)->place;
-    for (const UsePoint& use : buffer.uses)
-        if (use.space == answer.place.space && use.stream != access.spec.stream &&
-            (use.wrote || writes))
-            answer.after.push_back(use);
+    AccessGroup& group = groups_[waiting.group];
+    AccessGroup::Use& use = group.uses[waiting.use];
     buffer.waiting.erase(buffer.waiting.begin());
     --waiting_accesses_;
-    if (mode != AccessMode::prefetch)
-        ++buffer.copy_in(space)->users;
-    for (std::size_t i = buffer.copies.size(); writes && i-- > 0;)
-        if (buffer.copies[i].space != space)
-            drop_copy(id, buffer.copies[i].space, Departure::evicted, RequestId::none);
-    if (mode != AccessMode::prefetch)
-        touch(id, space);
-    work_.answers.push_back(std::move(answer));
+    if (use.wish.mode != AccessMode::prefetch)
+        hold(*buffer.copy_in(group.space));
+    use.granted = true;
     changed_ = true;
+    if (--group.missing == 0)
+        complete(waiting.group);
 }
 
-// Has the buffer brought to where the first access wants it. True: that was refused.
-bool SpillEngine::fetch_for(std::uint32_t id, const WaitingAccess& access) {
+// Has the buffer brought to where the first access wants it. True: that was dealt with otherwise.
+bool SpillEngine::fetch_for(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = buffers_[id];
+    const AccessGroup& group = groups_[waiting.group];
+    const std::size_t space = group.space;
     if (buffer.move) {
-        if (buffer.move->target == access.space) {
-            buffer.move->polite = buffer.move->polite && !access.spec.make_room;
+        if (buffer.move->target == space) {
+            buffer.move->polite = buffer.move->polite && !group.spec.make_room;
             return false;
         }
         if (!cancel_move(id))
             return false;  // served again at its end
     }
-    const bool copies = access.spec.mode != AccessMode::overwrite;
+    const bool overwrites = group.uses[waiting.use].wish.mode == AccessMode::overwrite;
+    const bool copies = !overwrites && !buffer.blank;
     BufferMove move;
     move.kind = MoveKind::fetch;
-    move.target = access.space;
-    move.source = copies ? best_source(buffer, access.space) : kNoSpace;
-    move.polite = !access.spec.make_room;
-    move.patient = access.spec.patient;
-    move.reservation = access.spec.reservation;
-    move.writing = !copies;
+    move.target = space;
+    move.source = copies ? best_source(buffer, space) : kNoSpace;
+    move.polite = !group.spec.make_room;
+    move.reservation = group.spec.reservation;
+    const bool own = move.reservation == ReservationId{} && buffer.home == space;
+    if (own && spaces_[space].memory->find(buffer.reservation))
+        move.reservation = buffer.reservation;
+    move.writing = overwrites;
     if (copies && move.source == kNoSpace) {
         fail_first(id, {StoreFault::unsupported,
                         {ErrorCode::unsupported, "no link from where the buffer is",
-                         to_text(access.spec.space), ""}});
+                         to_text(group.spec.space), ""}});
         return true;
     }
     begin_move(id, std::move(move));
     return false;
-}
-
-void SpillEngine::fail_first(std::uint32_t id, StoreError error) {
-    SpillBuffer& buffer = buffers_[id];
-    refuse(buffer.waiting.front().request, std::move(error));
-    buffer.waiting.erase(buffer.waiting.begin());
-    --waiting_accesses_;
-    changed_ = true;
 }
 
 }  // namespace tidemark

@@ -22,7 +22,8 @@ void SpillEngine::check() const {
         ++living;
         waiting += buffer.waiting.size();
         // Bytes are somewhere, unless they have yet to begin.
-        TM_CHECK(!buffer.copies.empty() || (buffer.move && buffer.move->kind == MoveKind::create));
+        TM_CHECK(!buffer.copies.empty() || buffer.blank ||
+                 (buffer.move && buffer.move->kind == MoveKind::create));
         std::uint32_t users = 0;
         for (std::size_t i = 0; i < buffer.copies.size(); ++i) {
             const BufferCopy& copy = buffer.copies[i];
@@ -35,26 +36,40 @@ void SpillEngine::check() const {
             charged[copy.space] += copy.charge.size;
             users += copy.users;
         }
-        const LockWord lock = buffer.lock.state();
         const bool moved_as_reader =
             buffer.move && !buffer.move->writing && buffer.move->source != kNoSpace;
-        TM_CHECK(lock.readers() + lock.pins() + (lock.writing() ? 1 : 0) ==
+        TM_CHECK(buffer.hold.readers + buffer.hold.pins + (buffer.hold.writing ? 1 : 0) ==
                  users + (moved_as_reader || (buffer.move && buffer.move->writing) ? 1 : 0));
-        TM_CHECK(!lock.writing() || buffer.copies.size() == 1 || buffer.move);
         if (buffer.gone_from != kNoSpace)
             ++gone[buffer.gone_from];
         if (!buffer.move)
             continue;
         ++moving;
-        TM_CHECK(std::count(moving_.begin(), moving_.end(), id) == 1);
+        TM_CHECK(moving_[buffer.move->place_among] == id);
         TM_CHECK(buffer.move->source == kNoSpace || buffer.copy_in(buffer.move->source));
         charged[buffer.move->target] += buffer.move->charge.size;
     }
-    for (const auto& [id, departure] : departures_)
+    std::vector<Bytes> leaving(spaces_.size());
+    std::vector<Bytes> lined(spaces_.size());
+    for (const PlaceDeparture& departure : departures_) {
+        if (!departure.living)
+            continue;
         charged[departure.space] += departure.charge.size;
+        leaving[departure.space] += departure.credit;
+    }
+    for (const std::uint32_t id : moving_) {
+        const BufferMove& move = *buffers_[id].move;
+        if (move.evict)
+            leaving[move.source] += move.credit;
+        if (move.stage == MoveStage::lining)
+            lined[move.target] += move.size;
+    }
     TM_CHECK(living == living_ && moving == moving_.size() && waiting == waiting_accesses_);
     for (std::size_t i = 0; i < spaces_.size(); ++i) {
         TM_CHECK(spares[i] == spaces_[i].spares.size() && gone[i] == spaces_[i].gone.size());
+        TM_CHECK(leaving[i] == spaces_[i].leaving && lined[i] == spaces_[i].lined);
+        TM_CHECK(spaces_[i].unclaimed <= spaces_[i].leaving);
+        TM_CHECK(charged[i] == spaces_[i].charged);
         TM_CHECK(charged[i] <= spaces_[i].memory->counters().allocated);
     }
 }

@@ -36,55 +36,86 @@ std::string FreeReport::text() const {
 
 namespace {
 
-// What victims of `source` may be copied to: slower spaces with a link there, by tier, then the
-// fastest link.
-std::vector<std::size_t> slower_spaces(const MachineSpec& machine, std::size_t source) {
-    const SpaceId from = machine.spaces[source].id;
-    std::vector<std::size_t> slower;
-    for (std::size_t i = 0; i < machine.spaces.size(); ++i)
-        if (machine.spaces[i].id.tier > from.tier && machine.link(from, machine.spaces[i].id))
-            slower.push_back(i);
-    std::stable_sort(slower.begin(), slower.end(), [&](std::size_t a, std::size_t b) {
-        const SpaceId first = machine.spaces[a].id;
-        const SpaceId second = machine.spaces[b].id;
-        if (first.tier != second.tier)
-            return first.tier < second.tier;
-        return machine.link(from, first)->bytes_per_second >
-               machine.link(from, second)->bytes_per_second;
-    });
-    return slower;
+// Smaller buffers than this part of a GPU stay as long as others can leave: a copy of theirs takes
+// its time and makes no room to speak of.
+constexpr Bytes kSmallPart = 16384;
+
+double rate_of(const LinkSpec* link) {
+    return link ? link->bytes_per_second / 1e9 : 0;
 }
 
-double ns_per_byte(const LinkSpec* link) {
-    return link ? 1e9 / link->bytes_per_second : 0;
+// Bytes/ns from each space to each: of the link, or, where there is none, of the best two by way of
+// a host; 0: there is no way.
+std::vector<double> rates_of(const MachineSpec& machine) {
+    const std::size_t count = machine.spaces.size();
+    std::vector<double> rates(count * count);
+    const auto direct = [&](std::size_t from, std::size_t to) {
+        return rate_of(machine.link(machine.spaces[from].id, machine.spaces[to].id));
+    };
+    for (std::size_t from = 0; from < count; ++from)
+        for (std::size_t to = 0; to < count; ++to) {
+            double best = direct(from, to);
+            for (std::size_t by = 0; by < count && direct(from, to) == 0; ++by)
+                if (by != from && by != to && machine.spaces[by].id.tier == Tier::host)
+                    best = std::max(best, std::min(direct(from, by), direct(by, to)));
+            rates[from * count + to] = from == to ? 0 : best;
+        }
+    return rates;
 }
 
 }  // namespace
 
+// What victims of `source` may be copied to is by tier, then by the fastest way.
 SpillEngine::SpillEngine(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
                          SpillOptions options)
-    : machine_(machine), options_(std::move(options)), spaces_(spaces.size()) {
+    : machine_(machine),
+      options_(std::move(options)),
+      spaces_(spaces.size()),
+      rates_(rates_of(machine)) {
     TM_CHECK(spaces.size() == machine.spaces.size() && spaces.size() <= kMaskedSpaces);
+    if (!options_.victims.policy)
+        options_.victims = *parse_victim_policy("lru");
     for (std::size_t i = 0; i < spaces.size(); ++i) {
         TM_CHECK(spaces[i]->id() == machine.spaces[i].id);
         SpillSpace& space = spaces_[i];
+        const SpaceSpec& spec = machine.spaces[i];
         space.memory = spaces[i];
-        space.slower = slower_spaces(machine, i);
         space.residents = std::make_unique<SpaceResidents>(*this, i);
+        space.background = spec.thresholds().spill_start < spec.capacity;
+        space.small = spec.id.tier == Tier::gpu ? spec.capacity / kSmallPart : 0;
+        for (std::size_t other = 0; other < spaces.size(); ++other)
+            if (machine.spaces[other].id.tier > spec.id.tier && rate(i, other) > 0)
+                space.slower.push_back(other);
+        std::stable_sort(space.slower.begin(), space.slower.end(),
+                         [&](std::size_t a, std::size_t b) {
+                             const Tier first = machine.spaces[a].id.tier;
+                             const Tier second = machine.spaces[b].id.tier;
+                             return first != second ? first < second : rate(i, a) > rate(i, b);
+                         });
         if (space.slower.empty())
             continue;
-        const SpaceId below = machine.spaces[space.slower.front()].id;
-        const VictimContext context{
-            .residents = space.residents.get(),
-            .capacity = machine.spaces[i].capacity,
-            .out_ns_per_byte = ns_per_byte(machine.link(machine.spaces[i].id, below)),
-            .in_ns_per_byte = ns_per_byte(machine.link(below, machine.spaces[i].id))};
+        space.out_rate = rate(i, space.slower.front());
+        space.in_rate = rate(space.slower.front(), i);
+        const auto ns_per_byte = [](double rate) { return rate > 0 ? 1 / rate : 0; };
+        const VictimContext context{.residents = space.residents.get(),
+                                    .capacity = spec.capacity,
+                                    .out_ns_per_byte = ns_per_byte(space.out_rate),
+                                    .in_ns_per_byte = ns_per_byte(space.in_rate)};
         space.policy = options_.victims.policy->make(context, options_.victims.options);
     }
 }
 
 SpillEngine::~SpillEngine() {
-    TM_CHECK(living_ == 0 && moving_.empty() && departures_.empty());
+    TM_CHECK(living_ == 0 && moving_.empty() && departing() == 0);
+}
+
+double SpillEngine::rate(std::size_t source, std::size_t target) const {
+    return rates_[source * spaces_.size() + target];
+}
+
+bool SpillEngine::anybody_waits() const {
+    return !moving_.empty() || waiting_accesses_ != 0 || !frees_.empty() || !parked_.empty() ||
+           !reservations_.empty();
 }
 
 // The table.
@@ -122,7 +153,13 @@ std::uint32_t SpillEngine::new_buffer(const BufferSpec& spec) {
     ++buffer.generation;
     buffer.living = true;
     buffer.doomed = false;
+    buffer.ended = false;
     buffer.barred = false;
+    buffer.blank = spec.blank;
+    buffer.ahead = false;
+    buffer.touched = 0;
+    buffer.home = position(spec.space);
+    buffer.reservation = spec.reservation;
     buffer.may_spill = spec.may_spill;
     buffer.hint = spec.hint;
     buffer.size = spec.size;
@@ -132,12 +169,26 @@ std::uint32_t SpillEngine::new_buffer(const BufferSpec& spec) {
     buffer.creation = RequestId::none;
     buffer.evicted_from = 0;
     ++living_;
+    spaces_[buffer.home].live += spec.size;
+    if (options_.forecast)
+        options_.forecast->allocated(BufferId{id}, spec.size, spec.tag);
     return id;
+}
+
+// The program is done with it, though a copy may have yet to end.
+void SpillEngine::end_life(std::uint32_t id) {
+    SpillBuffer& buffer = buffers_[id];
+    if (std::exchange(buffer.ended, true))
+        return;
+    if (options_.forecast)
+        options_.forecast->freed(BufferId{id});
+    spaces_[buffer.home].live -= buffer.size;
 }
 
 void SpillEngine::end_buffer(std::uint32_t id) {
     SpillBuffer& buffer = buffers_[id];
     TM_CHECK(!buffer.move && buffer.waiting.empty());
+    end_life(id);
     while (!buffer.copies.empty())
         drop_copy(id, buffer.copies.back().space, Departure::freed, RequestId::none);
     for (std::size_t i = 0; i < spaces_.size(); ++i)
@@ -183,6 +234,7 @@ RequestId SpillEngine::create(const BufferSpec& spec) {
     }
     unbar();
     const std::uint32_t id = new_buffer(spec);
+    moved_on_ = options_.prefetch;
     buffers_[id].creation = request;
     BufferMove move;
     move.kind = MoveKind::create;
@@ -194,10 +246,20 @@ RequestId SpillEngine::create(const BufferSpec& spec) {
     return request;
 }
 
+BufferRef SpillEngine::found(const BufferSpec& spec) {
+    TM_CHECK(position(spec.space) != kNoSpace && spec.size != 0 && !closing_);
+    const std::uint32_t id = new_buffer(spec);
+    buffers_[id].blank = true;
+    return ref_of(id);
+}
+
 BufferRef SpillEngine::adopt(const BufferSpec& spec, const Place& place) {
     const std::size_t space = position(place.space);
     TM_CHECK(space != kNoSpace && spec.size != 0 && !closing_);
-    const std::uint32_t id = new_buffer(spec);
+    BufferSpec there = spec;
+    there.space = place.space;
+    there.blank = false;
+    const std::uint32_t id = new_buffer(there);
     BufferCopy copy;
     copy.space = space;
     copy.place = place;
@@ -216,9 +278,11 @@ Outcome<void> SpillEngine::destroy(BufferRef ref) {
             return tl::make_unexpected(StoreError{
                 StoreFault::in_use,
                 {ErrorCode::bad_input, "the buffer is in use", to_text(copy.place.space), ""}});
+    buffer->doomed = true;
+    let_go_ = let_go_ || !parked_.empty();
     while (!buffer->waiting.empty())
         fail_first(to_integer(ref.id), {StoreFault::not_found, {}});
-    buffer->doomed = true;
+    end_life(to_integer(ref.id));
     if (!buffer->move || cancel_move(to_integer(ref.id)))
         end_buffer(to_integer(ref.id));
     return {};
@@ -252,11 +316,25 @@ bool SpillEngine::set_may_spill(BufferRef ref, bool may_spill) {
     if (!buffer)
         return false;
     buffer->may_spill = may_spill;
+    let_go_ = true;
     const bool spilling = buffer->move && buffer->move->kind == MoveKind::spill;
     if (!may_spill && spilling)
-        buffer->move->evict = false;
+        stay(*buffer->move);
     changed_ = true;
     return true;
+}
+
+bool SpillEngine::evict(BufferRef ref, SpaceId id) {
+    const std::size_t space = position(id);
+    if (!find(ref) || space == kNoSpace || closing_ || !may_leave(space, to_integer(ref.id)))
+        return false;
+    leave(to_integer(ref.id), space, RequestId::none);
+    return true;
+}
+
+void SpillEngine::mark(std::uint64_t name_hash) {
+    if (options_.forecast)
+        options_.forecast->marked(name_hash);
 }
 
 void SpillEngine::unbar() {
@@ -268,14 +346,18 @@ void SpillEngine::unbar() {
 // Deciding.
 
 void SpillEngine::schedule(bool stirred) {
-    if (stirred) {
-        for (SpillSpace& space : spaces_) {
-            space.line.insert(space.line.begin(), space.parked.begin(), space.parked.end());
-            space.parked.clear();
-        }
-    }
+    stirred_ = stirred_ || stirred;
+    if (stirred && !parked_.empty())
+        look_outside();
+    bool looked = !(options_.prefetch && (moved_on_ || room_came_)) || closing_;
     do {
+        if (std::exchange(stirred_, false))
+            line_up_parked();
+        if (std::exchange(let_go_, false))
+            tries_left_ = parked_.size();
+        enter_parked();
         changed_ = false;
+        serve_reservations();
         for (std::size_t i = 0; i < spaces_.size(); ++i) {
             serve_frees(i);
             serve_line(i);
@@ -284,11 +366,17 @@ void SpillEngine::schedule(bool stirred) {
                 upgrade(i);
             }
         }
-    } while (changed_);
+        for (std::size_t i = 0; !changed_ && !looked && i < spaces_.size(); ++i)
+            if (spaces_[i].memory->id().tier == Tier::gpu)
+                look_ahead(i);
+        looked = looked || changed_;
+    } while (changed_ || stirred_ || let_go_);
+    moved_on_ = room_came_ = false;
 }
 
-SpillWork SpillEngine::take_work() {
-    return std::exchange(work_, {});
+void SpillEngine::take_work(SpillWork& done) {
+    done.clear();
+    std::swap(work_, done);
 }
 
 std::vector<SpillAnswer> SpillEngine::take_answers() {
@@ -318,6 +406,58 @@ void SpillEngine::shut_down() {
         work_.answers.push_back(std::move(answer));
     }
     frees_.clear();
+    while (!parked_.empty())
+        fail_group(parked_.front(), {StoreFault::shut_down, {}});
+    while (!reservations_.empty())
+        refuse_reservation(0, {StoreFault::shut_down, {}});
+}
+
+// Whether others than this engine gave memory of the spaces back: a reservation's end, say.
+void SpillEngine::look_outside() {
+    for (SpillSpace& space : spaces_) {
+        const Bytes used = space.memory->used();
+        const Bytes outside = used - std::min(used, space.charged);
+        let_go_ = let_go_ || outside < space.outside;
+        space.outside = outside;
+    }
+}
+
+bool SpillEngine::give_up_one() {
+    if (!parked_.empty()) {
+        // With everybody else out of its way it may fit.
+        trying_ = parked_.front();
+        parked_.erase(parked_.begin());
+        groups_[trying_].parked = false;
+        groups_[trying_].spec.patient = false;
+        enter(trying_);
+        return true;
+    }
+    if (!reservations_.empty()) {
+        std::optional<RequestId> first;
+        reserving_.for_each([&](RequestId request, const WaitStanding&) {
+            if (!first)
+                first = request;
+        });
+        const auto waiting = std::find_if(reservations_.begin(), reservations_.end(),
+                                          [&](const auto& one) { return one.request == *first; });
+        refuse_reservation(static_cast<std::size_t>(waiting - reservations_.begin()),
+                           {StoreFault::no_room,
+                            {ErrorCode::no_space, "nobody gives back what it waits for",
+                             to_text(waiting->wish.spaces.front()), ""}});
+        return true;
+    }
+    for (SpillSpace& space : spaces_) {
+        while (!space.parked.empty()) {
+            const LineEntry first = space.parked.front();
+            space.parked.pop_front();
+            const SpillBuffer& buffer = buffers_[first.buffer];
+            if (!buffer.living || !buffer.move || buffer.move->serial != first.serial)
+                continue;
+            no_room_for(first.buffer, *space.memory);
+            return true;
+        }
+    }
+    return false;
 }
 
 void SpillEngine::end_all() {
@@ -329,33 +469,38 @@ void SpillEngine::end_all() {
 
 std::vector<WaitingDeparture> SpillEngine::waiting_departures() const {
     std::vector<WaitingDeparture> waiting;
-    for (const auto& [id, departure] : departures_)
-        if (departure.waiting)
-            waiting.push_back({id, departure.after});
+    for (const std::uint64_t id : waiting_departures_)
+        waiting.push_back({id, departures_[id].after});
     return waiting;
 }
 
 void SpillEngine::passed(std::uint64_t id) {
-    PlaceDeparture& departure = departures_.at(id);
+    PlaceDeparture& departure = departures_[id];
     departure.waiting = false;
-    work_.leaving.push_back({id, departure.place, departure.charge});
+    std::erase(waiting_departures_, id);
+    let_leave(departure);
 }
 
 void SpillEngine::left(std::uint64_t id, Bytes freed) {
-    const auto found = departures_.find(id);
-    TM_CHECK(found != departures_.end());
-    const PlaceDeparture& departure = found->second;
-    for (FreeRequest& request : frees_)
-        if (request.request == departure.claim)
-            request.report.freed += freed;
+    PlaceDeparture& departure = departures_[id];
+    TM_CHECK(departure.living && !departure.waiting);
+    note_left(departure.space, departure.claim, departure.credit);
+    spaces_[departure.space].charged -= departure.charge.size;
+    if (departure.claim != RequestId::none)
+        for (FreeRequest& request : frees_)
+            if (request.request == departure.claim)
+                request.report.freed += freed;
     for (const std::uint32_t mover : moving_) {
         BufferMove& move = *buffers_[mover].move;
         const bool owed = departure.place && move.stage == MoveStage::lining;
         if (owed && move.target == departure.space)
             move.owed -= std::min(move.owed, freed);
     }
-    departures_.erase(found);
+    departure.living = false;
+    free_departures_.push_back(id);
+    room_came_ = room_came_ || spaces_[departure.space].ahead.short_of_room;
     changed_ = true;
+    stirred_ = stirred_ || anybody_waits();
 }
 
 // Figures.
@@ -365,7 +510,7 @@ const SpillCounters& SpillEngine::counters(SpaceId space) const {
 }
 
 bool SpillEngine::idle() const {
-    return moving_.empty() && departures_.empty() && frees_.empty() && waiting_accesses_ == 0;
+    return departing() == 0 && !anybody_waits();
 }
 
 std::size_t SpillEngine::in_flight() const {
@@ -378,8 +523,14 @@ std::vector<SpaceId> SpillEngine::where(BufferRef ref) const {
     std::vector<SpaceId> spaces;
     if (const SpillBuffer* buffer = find(ref))
         for (const BufferCopy& copy : buffer->copies)
-            spaces.push_back(machine_.spaces[copy.space].id);
+            if (!copy.hollow)
+                spaces.push_back(machine_.spaces[copy.space].id);
     return spaces;
+}
+
+bool SpillEngine::resident(BufferRef ref, SpaceId space) const {
+    const SpillBuffer* buffer = find(ref);
+    return buffer && buffer->copy_in(position(space));
 }
 
 Bytes SpillEngine::reclaimable(BufferRef ref, SpaceId space) const {

@@ -7,16 +7,15 @@
 
 namespace tidemark {
 
-// The valid copy with the fastest link to `target`; kNoSpace: there is no link.
+// The valid copy with the fastest way to `target`; kNoSpace: there is none.
 std::size_t SpillEngine::best_source(const SpillBuffer& buffer, std::size_t target) const {
     std::size_t best = kNoSpace;
     double best_rate = 0;
     for (const BufferCopy& copy : buffer.copies) {
-        const LinkSpec* link =
-            machine_.link(machine_.spaces[copy.space].id, machine_.spaces[target].id);
-        if (link && link->bytes_per_second > best_rate) {
+        const double rate_there = copy.hollow ? 0 : rate(copy.space, target);
+        if (rate_there > best_rate) {
             best = copy.space;
-            best_rate = link->bytes_per_second;
+            best_rate = rate_there;
         }
     }
     return best;
@@ -41,10 +40,19 @@ void SpillEngine::begin_move(std::uint32_t id, BufferMove move) {
     SpillBuffer& buffer = buffers_[id];
     TM_CHECK(!buffer.move);
     if (move.writing)
-        TM_CHECK(buffer.lock.try_write());
+        TM_CHECK(buffer.hold.try_write());
     else if (move.source != kNoSpace)
-        TM_CHECK(buffer.lock.try_read());
+        TM_CHECK(buffer.hold.try_read());
     size_up(buffer, move);
+    if (move.source != kNoSpace) {
+        spaces_[move.source].out_queued += buffer.size;
+        spaces_[move.target].in_queued += buffer.size;
+    }
+    if (move.evict) {
+        move.credit = credit(*buffer.copy_in(move.source));
+        note_leaving(move.source, move.claim, move.credit);
+    }
+    move.place_among = moving_.size();
     buffer.move = std::move(move);
     moving_.push_back(id);
     line_up(id, false);
@@ -54,26 +62,42 @@ void SpillEngine::line_up(std::uint32_t id, bool first) {
     BufferMove& move = *buffers_[id].move;
     move.stage = MoveStage::lining;
     move.serial = ++serials_;
-    std::deque<LineEntry>& line = spaces_[move.target].line;
+    SpillSpace& target = spaces_[move.target];
+    target.lined += move.size;
     if (first)
-        line.push_front({id, move.serial});
+        target.line.push_front({id, move.serial});
     else
-        line.push_back({id, move.serial});
+        target.line.push_back({id, move.serial});
     changed_ = true;
 }
 
-// The move is over: the lock is let go, and nothing is left of it but what it returns.
+// The move is over: the buffer is let go, and nothing is left of it but what it returns.
 BufferMove SpillEngine::end_move(std::uint32_t id) {
     SpillBuffer& buffer = buffers_[id];
+    stay(*buffer.move);
     BufferMove move = std::move(*buffer.move);
     buffer.move.reset();
-    std::erase(moving_, id);
+    moving_[move.place_among] = moving_.back();
+    buffers_[moving_.back()].move_place(move.place_among);
+    moving_.pop_back();
+    if (move.stage == MoveStage::lining)
+        spaces_[move.target].lined -= move.size;
+    if (move.source != kNoSpace) {
+        spaces_[move.source].out_queued -= buffer.size;
+        spaces_[move.target].in_queued -= buffer.size;
+    }
     if (move.writing)
-        buffer.lock.end_write();
+        buffer.hold.writing = false;
     else if (move.source != kNoSpace)
-        buffer.lock.end_read();
+        --buffer.hold.readers;
     changed_ = true;
     return move;
+}
+
+// What was to leave its source doesn't any more.
+void SpillEngine::stay(BufferMove& move) {
+    if (std::exchange(move.evict, false))
+        note_left(move.source, move.claim, move.credit);
 }
 
 void SpillEngine::after_move(std::uint32_t id) {
@@ -102,7 +126,6 @@ void SpillEngine::give_up_target(BufferMove& move) {
     if (!move.charge)
         return;
     PlaceDeparture departure;
-    departure.id = ++serials_;
     departure.space = move.target;
     departure.charge = std::exchange(move.charge, {});
     departure.credit = departure.charge.size;
@@ -147,6 +170,7 @@ void SpillEngine::placed(BufferRef ref, tl::expected<Place, PlaceRefusal> place)
     order.source = source->place;
     order.target = move.place;
     order.size = source->stored;
+    order.buffer = ref.id;
     order.recoding = move.recoding;
     if (move.recoding != Recoding::none)
         order.representation = buffer.representation;
@@ -170,6 +194,7 @@ std::pair<Charge, Place> SpillEngine::filled(BufferRef ref) const {
 
 void SpillEngine::set_filled(BufferRef ref, const Charge& charge, const Place& place) {
     BufferMove& move = *buffers_[to_integer(ref.id)].move;
+    spaces_[move.target].charged -= move.charge.size - charge.size;
     move.charge = charge;
     move.place = place;
     changed_ = true;
@@ -193,7 +218,9 @@ void SpillEngine::copied(BufferRef ref, CopyDone done) {
 
 // The target's place holds the bytes: it is a copy from now on.
 void SpillEngine::fill(std::uint32_t id, Bytes stored) {
-    const BufferMove move = end_move(id);
+    const bool evict = buffers_[id].move->evict;
+    BufferMove move = end_move(id);
+    move.evict = evict;
     SpillBuffer& buffer = buffers_[id];
     BufferCopy copy;
     copy.space = move.target;
@@ -214,6 +241,10 @@ void SpillEngine::fill(std::uint32_t id, Bytes stored) {
         filled_by_fetch(id, move);
     }
     after_move(id);
+    // The writer that it was made for may be gone.
+    const BufferCopy* made = buffers_[id].copy_in(move.target);
+    if (made && made->hollow && made->users == 0)
+        drop_copy(id, move.target, Departure::evicted, RequestId::none);
 }
 
 void SpillEngine::filled_by_spill(std::uint32_t id, const BufferMove& move) {
@@ -224,8 +255,14 @@ void SpillEngine::filled_by_spill(std::uint32_t id, const BufferMove& move) {
     // Whoever came to use it meanwhile keeps it; then the new copy is a spare.
     if (!move.evict || buffer.copy_in(move.source)->users != 0)
         return;
+    asking_ = move.asking;
     drop_copy(id, move.source, Departure::evicted, move.claim);
+    asking_ = {};
     note_gone(id, move.source);
+    if (options_.forecast) {
+        std::uint64_t& earliest = spaces_[move.source].ahead.earliest_evicted;
+        earliest = std::min(earliest, options_.forecast->next_use(BufferId{id}));
+    }
 }
 
 void SpillEngine::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
@@ -233,9 +270,14 @@ void SpillEngine::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     if (buffer.gone_from == move.target)
         forget_gone(id);
     if (move.writing) {
-        // The new place is the only one that counts: the writer fills it.
+        // What it was made for fills it; until then the bytes are elsewhere.
+        buffer.copy_in(move.target)->hollow = buffer.copies.size() > 1;
+        return;
+    }
+    if (move.source == kNoSpace) {
+        // A blank buffer moves by being there; whoever has it elsewhere keeps it.
         for (std::size_t i = buffer.copies.size(); i-- > 0;)
-            if (buffer.copies[i].space != move.target)
+            if (buffer.copies[i].space != move.target && buffer.copies[i].users == 0)
                 drop_copy(id, buffer.copies[i].space, Departure::evicted, RequestId::none);
         return;
     }
@@ -244,6 +286,11 @@ void SpillEngine::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     counters.copied_in += buffer.size;
     if (move.kind == MoveKind::upgrade)
         counters.upgraded += buffer.size;
+    if (move.ahead)
+        counters.prefetched += buffer.size;
+    else if (options_.forecast && machine_.spaces[move.target].id.tier == Tier::gpu)
+        spaces_[move.target].ahead.fetched.push_back(id);
+    buffer.ahead = move.ahead && buffer.waiting.empty();
     const BufferCopy* source = buffer.copy_in(move.source);
     // Of two tiers the slower copy stays as a spare, whichever way the bytes went.
     const bool spare = machine_.spaces[move.source].id.tier != machine_.spaces[move.target].id.tier;
@@ -256,7 +303,13 @@ bool SpillEngine::try_next_target(std::uint32_t id) {
     BufferMove& move = *buffers_[id].move;
     if (move.others.empty())
         return false;
+    const Bytes size = buffers_[id].size;
+    const bool copies = move.source != kNoSpace;
+    if (move.stage == MoveStage::lining)
+        spaces_[move.target].lined -= move.size;
+    spaces_[move.target].in_queued -= copies ? size : 0;
     move.target = move.others.front();
+    spaces_[move.target].in_queued += copies ? size : 0;
     move.others.erase(move.others.begin());
     move.reservation = {};
     move.refusals = 0;
@@ -289,8 +342,12 @@ void SpillEngine::fail_move(std::uint32_t id, StoreError error) {
         }
     } else if (move.kind == MoveKind::upgrade) {
         forget_gone(id);  // or it would be tried again at once
-    } else if (!buffer.waiting.empty() && buffer.waiting.front().space == move.target) {
-        fail_first(id, std::move(error));
+    } else if (!buffer.waiting.empty() &&
+               groups_[buffer.waiting.front().group].space == move.target) {
+        if (failed)
+            fail_first(id, std::move(error));
+        else
+            no_room_for_first(id, std::move(error));
     }
     after_move(id);
 }

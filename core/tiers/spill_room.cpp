@@ -9,45 +9,53 @@
 
 namespace tidemark {
 
-// What is leaving `space`: for `claim`, or for anybody.
-Bytes SpillEngine::pledged(std::size_t space, std::optional<RequestId> claim) const {
-    Bytes bytes = 0;
-    for (const auto& [id, departure] : departures_)
-        if (departure.space == space && (!claim || departure.claim == *claim))
-            bytes += departure.credit;
-    for (const std::uint32_t id : moving_) {
-        const BufferMove& move = *buffers_[id].move;
-        if (move.source == space && move.evict && !move.cancelled &&
-            (!claim || move.claim == *claim))
-            bytes += credit(*buffers_[id].copy_in(space));
-    }
-    return bytes;
+// What could be allocated in `space` when all that leaves has left and all that lines up has come.
+Bytes SpillEngine::spare(std::size_t index) const {
+    const SpillSpace& space = spaces_[index];
+    const Bytes available = space.memory->available() + space.leaving;
+    return available - std::min(available, space.lined);
 }
 
 // The next to leave: a spare, or the policy's victim.
-std::optional<std::uint32_t> SpillEngine::pick(std::size_t space) {
+std::optional<std::uint32_t> SpillEngine::pick(std::size_t space, bool lenient) {
     for (const auto& [stamp, id] : spaces_[space].spares) {
-        const BufferCopy* copy = buffers_[id].copy_in(space);
-        if (copy->users == 0 && !buffers_[id].move && credit(*copy) > 0)
+        const SpillBuffer& buffer = buffers_[id];
+        const BufferCopy* copy = buffer.copy_in(space);
+        if (copy->users == 0 && !buffer.move && !buffer.hold.writing && credit(*copy) > 0)
             return id;
     }
     if (!spaces_[space].policy)
         return std::nullopt;
+    lenient_ = lenient;
     const std::optional<BufferId> victim = spaces_[space].policy->victim();
-    if (!victim)
-        return std::nullopt;
-    TM_CHECK(may_leave(space, to_integer(*victim)));
-    return to_integer(*victim);
+    if (victim)
+        TM_CHECK(may_leave(space, to_integer(*victim)));
+    lenient_ = false;
+    return victim ? std::optional(to_integer(*victim)) : std::nullopt;
 }
 
-// Has the buffer leave `space`: dropped if its bytes are elsewhere, else copied first.
+// One that should stay as long as others can leave, if no other can.
+std::optional<std::uint32_t> SpillEngine::pick_any(std::size_t space) {
+    const std::optional<std::uint32_t> victim = pick(space, false);
+    return victim ? victim : pick(space, true);
+}
+
+// Has the buffer leave `space`: dropped if its bytes are elsewhere or don't matter, else copied
+// first.
 void SpillEngine::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     SpillBuffer& buffer = buffers_[id];
     const BufferCopy* copy = buffer.copy_in(space);
-    if (buffer.copies.size() > 1) {
-        const bool resident = copy->resident;
-        spaces_[space].counters.dropped_clean += copy->stored;
-        drop_copy(id, space, Departure::evicted, claim);
+    const bool resident = copy->resident;
+    SpillSpace& here = spaces_[space];
+    here.counters.evictions += resident ? 1 : 0;
+    if (resident && options_.forecast && !buffer.blank) {
+        here.ahead.evicted.push_back(id);
+        here.ahead.earliest_evicted =
+            std::min(here.ahead.earliest_evicted, options_.forecast->next_use(BufferId{id}));
+    }
+    if (buffer.copies.size() > 1 || buffer.blank) {
+        here.counters.dropped_clean += copy->stored;
+        drop_copy(id, space, Departure::evicted, claim, resident);
         if (resident)
             note_gone(id, space);
         return;
@@ -55,24 +63,25 @@ void SpillEngine::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     BufferMove move;
     move.kind = MoveKind::spill;
     move.source = space;
-    move.target = spaces_[space].slower.front();
-    move.others.assign(spaces_[space].slower.begin() + 1, spaces_[space].slower.end());
+    move.target = here.slower.front();
+    move.others.assign(here.slower.begin() + 1, here.slower.end());
     move.evict = true;
     move.claim = claim;
+    move.asking = asking_;
     begin_move(id, std::move(move));
 }
 
 // Has victims leave until what is leaving and nobody's yet is `need`. False: nothing is leaving.
-bool SpillEngine::make_room(std::size_t space, Bytes need) {
-    Bytes leaving = pledged(space, RequestId::none);
-    while (leaving < need) {
-        const std::optional<std::uint32_t> victim = pick(space);
+bool SpillEngine::make_room(std::size_t space, Bytes need, ReservationId asking) {
+    asking_ = asking;
+    while (spaces_[space].unclaimed < need) {
+        const std::optional<std::uint32_t> victim = pick_any(space);
         if (!victim)
             break;
-        leaving += credit(*buffers_[*victim].copy_in(space));
         leave(*victim, space, RequestId::none);
     }
-    return leaving > 0;
+    asking_ = {};
+    return spaces_[space].unclaimed > 0;
 }
 
 void SpillEngine::serve_line(std::size_t space) {
@@ -91,6 +100,8 @@ bool SpillEngine::serve_head(std::size_t space) {
         return true;
     }
     BufferMove& move = *buffer.move;
+    if (here.reserving && move.reservation == ReservationId{} && !closing_)
+        return false;  // what leaves is for a reservation
     Bytes need = move.owed;
     const bool too_much =
         move.polite && here.memory->used() + move.size > here.memory->thresholds().spill_start;
@@ -98,7 +109,9 @@ bool SpillEngine::serve_head(std::size_t space) {
         auto charge = here.memory->charge(move.size, move.reservation);
         if (charge) {
             here.line.pop_front();
+            here.lined -= move.size;
             move.charge = *charge;
+            here.charged += charge->size;
             move.stage = MoveStage::making;
             work_.making.push_back({ref_of(head.buffer), here.memory->id(), move.size});
             changed_ = true;
@@ -108,7 +121,10 @@ bool SpillEngine::serve_head(std::size_t space) {
                    ? charge.error().missing
                    : 0;  // nothing that could leave would help
     }
-    if (need != 0 && !move.polite && !closing_ && make_room(space, need))
+    // Room for those behind it too, so that the link has no pause.
+    const Bytes behind =
+        std::min(here.lined - std::min(here.lined, move.size), options_.background_in_flight);
+    if (need != 0 && !move.polite && !closing_ && make_room(space, need + behind, move.reservation))
         return false;
     here.line.pop_front();
     changed_ = true;
@@ -167,39 +183,37 @@ void SpillEngine::serve_frees(std::size_t space) {
 // What is leaving for nobody in particular leaves for this request.
 void SpillEngine::claim_unclaimed(FreeRequest& request, Bytes need) {
     Bytes claimed = 0;
-    for (auto& [id, departure] : departures_) {
-        if (claimed >= need || departure.space != request.space ||
-            departure.claim != RequestId::none)
-            continue;
-        departure.claim = request.request;
-        claimed += departure.credit;
-    }
+    const auto claim = [&](std::size_t space, RequestId& claimed_by, Bytes credit) {
+        note_left(space, claimed_by, credit);
+        claimed_by = request.request;
+        note_leaving(space, claimed_by, credit);
+        claimed += credit;
+    };
+    for (PlaceDeparture& departure : departures_)
+        if (claimed < need && departure.living && departure.space == request.space &&
+            departure.claim == RequestId::none)
+            claim(departure.space, departure.claim, departure.credit);
     for (const std::uint32_t id : moving_) {
         BufferMove& move = *buffers_[id].move;
         if (claimed >= need || move.source != request.space || !move.evict || move.cancelled ||
             move.claim != RequestId::none)
             continue;
-        move.claim = request.request;
-        claimed += credit(*buffers_[id].copy_in(request.space));
+        claim(move.source, move.claim, move.credit);
     }
 }
 
 // Whether it has been answered.
 bool SpillEngine::serve_free(FreeRequest& request) {
     FreeReport& report = request.report;
-    Bytes leaving = pledged(request.space, request.request);
-    if (report.freed < report.asked && report.freed + leaving < report.asked) {
-        claim_unclaimed(request, report.asked - report.freed - leaving);
-        leaving = pledged(request.space, request.request);
-    }
-    while (report.freed + leaving < report.asked) {
-        const std::optional<std::uint32_t> victim = pick(request.space);
+    if (report.freed < report.asked && report.freed + request.leaving < report.asked)
+        claim_unclaimed(request, report.asked - report.freed - request.leaving);
+    while (report.freed + request.leaving < report.asked) {
+        const std::optional<std::uint32_t> victim = pick_any(request.space);
         if (!victim)
             break;
-        leaving += credit(*buffers_[*victim].copy_in(request.space));
         leave(*victim, request.space, request.request);
     }
-    if (report.freed < report.asked && leaving > 0)
+    if (report.freed < report.asked && request.leaving > 0)
         return false;
     report.end = report.freed >= report.asked ? FreeEnd::enough : FreeEnd::nothing_left;
     if (report.end == FreeEnd::nothing_left)
@@ -234,6 +248,8 @@ void SpillEngine::explain(FreeReport& report, std::size_t space) const {
 
 void SpillEngine::spill_in_background(std::size_t index) {
     SpillSpace& space = spaces_[index];
+    if (!space.background)
+        return;
     const Thresholds& thresholds = space.memory->thresholds();
     const Bytes used = space.memory->used();
     if (!space.spilling && used > thresholds.spill_start) {
@@ -246,12 +262,11 @@ void SpillEngine::spill_in_background(std::size_t index) {
         space.spilling = false;
         return;
     }
-    Bytes leaving = pledged(index, std::nullopt);
-    while (used > thresholds.spill_stop + leaving && leaving < options_.background_in_flight) {
-        const std::optional<std::uint32_t> victim = pick(index);
+    while (used > thresholds.spill_stop + space.leaving &&
+           space.leaving < options_.background_in_flight) {
+        const std::optional<std::uint32_t> victim = pick(index, false);
         if (!victim)
             return;
-        leaving += credit(*buffers_[*victim].copy_in(index));
         leave(*victim, index, RequestId::none);
     }
 }
@@ -276,7 +291,7 @@ void SpillEngine::upgrade(std::size_t index) {
         if (coming >= options_.background_in_flight ||
             space.memory->used() + buffer.size > space.memory->thresholds().spill_stop)
             return;
-        if (buffer.move || !buffer.waiting.empty() || buffer.lock.state().writing())
+        if (buffer.move || !buffer.waiting.empty() || buffer.hold.writing)
             continue;
         BufferMove move;
         move.kind = MoveKind::upgrade;

@@ -53,6 +53,9 @@ struct BufferSpec {
     std::int32_t hint = 0;                // see BufferFacts::hint
     bool may_spill = true;                // false: stays where it is (memory of captured graphs)
     bool patient = false;                 // waits for room rather than being refused
+    // Nothing worth keeping is in it before its first write: until then it leaves for free.
+    bool blank = false;
+    std::uint32_t tag = 0;  // for forecasts that know the future: its first use
     // How it is kept in `stored_from` and slower tiers; null: as it is.
     std::shared_ptr<const Representation> representation = {};
     Tier stored_from = Tier::host;
@@ -66,6 +69,10 @@ enum class AccessMode : std::uint8_t {
     prefetch,   // brought there and let go at once
 };
 
+inline bool writes(AccessMode mode) {
+    return mode == AccessMode::write || mode == AccessMode::overwrite;
+}
+
 struct AccessSpec {
     SpaceId space = {};
     AccessMode mode = AccessMode::read;
@@ -73,6 +80,23 @@ struct AccessSpec {
     ReservationId reservation = {};              // of that space: pays for the place there
     bool patient = false;   // waits for room until others let go, rather than being refused
     bool make_room = true;  // false: only if there is room, below the start of spilling
+};
+
+// One buffer of several that are accessed together.
+struct UseWish {
+    BufferRef buffer;
+    AccessMode mode = AccessMode::read;  // not prefetch
+    std::uint32_t tag = 0;               // for forecasts that know the future: which use this is
+};
+
+// A reservation that is wanted, of any one of some spaces.
+struct ReservationWish {
+    std::vector<SpaceId> spaces;  // the first that has it, in this order
+    Bytes size = 0;
+    bool up_to = false;         // as much of it as others have not reserved, rather than all
+    bool patient = false;       // waits, in fair order, rather than being refused
+    std::int32_t priority = 0;  // higher goes first
+    OwnerId owner = OwnerId::nobody;
 };
 
 enum class FreeEnd : std::uint8_t {
@@ -103,13 +127,19 @@ struct FreeReport {
 
 // What the store has done so far, for one space.
 struct SpillCounters {
-    Bytes copied_out = 0;       // to slower tiers
-    Bytes copied_in = 0;        // from them
-    Bytes dropped_clean = 0;    // left without a copy
-    Bytes upgraded = 0;         // of copied_in, without anybody asking for it
-    std::uint64_t spills = 0;   // copies out that were done
-    std::uint64_t fetches = 0;  // copies in that were done
-    std::uint64_t failed = 0;   // copies to or from here that failed
+    Bytes copied_out = 0;         // to slower tiers
+    Bytes copied_in = 0;          // from them
+    Bytes dropped_clean = 0;      // left without a copy
+    Bytes upgraded = 0;           // of copied_in, because there was room again
+    Bytes prefetched = 0;         // of copied_in, before it was asked for by what a forecast said
+    Bytes wasted = 0;             // of that, left again unused
+    Bytes used = 0;               // of buffers accessed, every access counted
+    Bytes hit = 0;                // of these, what was there, or had nothing to bring
+    Bytes late = 0;               // what was on its way already
+    std::uint64_t evictions = 0;  // buffers that left to make room
+    std::uint64_t spills = 0;     // copies out that were done
+    std::uint64_t fetches = 0;    // copies in that were done
+    std::uint64_t failed = 0;     // copies to or from here that failed
     std::uint64_t cancelled = 0;
     std::uint64_t hits = 0;  // accesses that found the buffer here
     std::uint64_t misses = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "core/base/check.h"
@@ -46,12 +47,24 @@ void Access::release() {
 
 // The store.
 
+namespace {
+
+// What serves two uses of one buffer.
+AccessMode both(AccessMode first, AccessMode second) {
+    if (first == second || second == AccessMode::pin)
+        return first;
+    return first == AccessMode::pin ? second : AccessMode::write;
+}
+
+}  // namespace
+
 TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
                          Transfers& transfers, StoreOptions options)
     : machine_(machine),
       transfers_(transfers),
       options_(std::move(options)),
-      engine_(machine, spaces, options_.spill) {
+      engine_(machine, spaces, options_.spill),
+      hands_(engine_, transfers, mutex_) {
     for (const SpaceSpec& space : machine.spaces)
         spillers_.push_back(std::make_unique<SpaceSpiller>(*this, space.id));
 }
@@ -92,7 +105,39 @@ Outcome<void> TieredStore::destroy(BufferRef buffer) {
 Pending<Outcome<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec& spec) {
     TM_CHECK(spec.mode != AccessMode::prefetch);
     std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.access(buffer, spec), Acquired{{}, spec.stream});
+    auto pending = ask(engine_.access(buffer, spec), Acquired{{}, {buffer, spec.mode, 0}, spec});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+Pending<Outcome<std::vector<Access>>> TieredStore::acquire_all(std::span<const UseWish> uses,
+                                                               const AccessSpec& spec) {
+    AcquiredAll asked{{}, {}, spec};
+    for (const UseWish& use : uses) {
+        TM_CHECK(use.mode != AccessMode::prefetch);
+        const auto same = std::find_if(asked.uses.begin(), asked.uses.end(),
+                                       [&](const auto& one) { return one.buffer == use.buffer; });
+        if (same == asked.uses.end())
+            asked.uses.push_back(use);
+        else
+            same->mode = both(same->mode, use.mode);
+    }
+    std::unique_lock lock(mutex_);
+    const std::optional<RequestId> request = engine_.access_all(asked.uses, spec);
+    auto pending = asked.promise.pending();
+    if (request)
+        asked_.emplace(static_cast<std::uint64_t>(*request), std::move(asked));
+    lock.unlock();
+    if (!request)
+        asked.promise.answer(hand_out(asked.uses, spec, std::nullopt));
+    after_call();
+    return pending;
+}
+
+Pending<Outcome<MemoryReservation>> TieredStore::reserve(const ReservationWish& wish) {
+    std::unique_lock lock(mutex_);
+    auto pending = ask(engine_.reserve(wish), Reserved{});
     lock.unlock();
     after_call();
     return pending;
@@ -150,9 +195,22 @@ bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
     return living;
 }
 
+bool TieredStore::evict(BufferRef buffer, SpaceId space) {
+    std::unique_lock lock(mutex_);
+    const bool leaves = engine_.evict(buffer, space);
+    lock.unlock();
+    after_call();
+    return leaves;
+}
+
+void TieredStore::mark(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    engine_.mark(std::hash<std::string_view>{}(name));
+}
+
 void TieredStore::end_access(Access& access) {
     const SpaceId space = access.place_.space;
-    const bool wrote = access.mode_ == AccessMode::write || access.mode_ == AccessMode::overwrite;
+    const bool wrote = writes(access.mode_);
     std::optional<UsePoint> point;
     if (space.tier == Tier::gpu && access.mode_ != AccessMode::pin) {
         // A device that can't say when its work is done is lost, and its work with it.
@@ -171,7 +229,7 @@ void TieredStore::after_call() {
     std::unique_lock lock(mutex_);
     std::vector<SpillAnswer> answers = engine_.take_answers();
     lock.unlock();
-    deliver(std::move(answers));
+    deliver(answers);
     if (has_worker_.load()) {
         const std::lock_guard resting(rest_);
         awake_ = true;
@@ -183,7 +241,7 @@ void TieredStore::after_call() {
 
 // Answers.
 
-void TieredStore::deliver(std::vector<SpillAnswer> answers) {
+void TieredStore::deliver(std::vector<SpillAnswer>& answers) {
     for (SpillAnswer& answer : answers) {
         std::unique_lock lock(mutex_);
         auto node = asked_.extract(static_cast<std::uint64_t>(answer.request));
@@ -195,38 +253,76 @@ void TieredStore::deliver(std::vector<SpillAnswer> answers) {
                                         ? Outcome<BufferRef>(tl::make_unexpected(*answer.refusal))
                                         : Outcome<BufferRef>(answer.buffer));
         } else if (Prefetched* prefetched = std::get_if<Prefetched>(&asked)) {
+            if (!answer.refusal)
+                settle(*answer.group, true);
             prefetched->promise.answer(answer.refusal
                                            ? Outcome<void>(tl::make_unexpected(*answer.refusal))
                                            : Outcome<void>());
         } else if (Freed* freed = std::get_if<Freed>(&asked)) {
             freed->promise.answer(std::move(answer.freed));
-        } else {
-            deliver_access(std::move(std::get<Acquired>(asked)), std::move(answer));
+        } else if (Reserved* reserved = std::get_if<Reserved>(&asked)) {
+            if (answer.refusal)
+                reserved->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                reserved->promise.answer(std::move(answer.reservation));
+        } else if (AcquiredAll* all = std::get_if<AcquiredAll>(&asked)) {
+            if (answer.refusal)
+                all->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                all->promise.answer(hand_out(all->uses, all->spec, answer.group));
+        } else if (Acquired* one = std::get_if<Acquired>(&asked)) {
+            if (answer.refusal)
+                one->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                one->promise.answer(
+                    hand_out({&one->use, 1}, one->spec, answer.group).map([](auto accesses) {
+                        return std::move(accesses.front());
+                    }));
         }
     }
 }
 
-void TieredStore::deliver_access(Acquired asked, SpillAnswer answer) {
-    if (answer.refusal) {
-        asked.promise.answer(tl::make_unexpected(std::move(*answer.refusal)));
-        return;
-    }
-    Access access;
-    access.store_ = this;
-    access.buffer_ = answer.buffer;
-    access.mode_ = answer.mode;
-    access.stream_ = asked.stream;
-    access.place_ = answer.place;
-    if (!answer.after.empty()) {
-        Result<void> ordered = transfers_.order(answer.place.space, asked.stream, answer.after);
-        if (!ordered) {
-            access.release();
-            asked.promise.answer(
-                tl::make_unexpected(StoreError{StoreFault::failed, std::move(ordered).error()}));
-            return;
+// What was granted is the program's, or it can't have it.
+void TieredStore::settle(std::uint32_t group, bool taken) {
+    std::unique_lock lock(mutex_);
+    if (taken)
+        engine_.take_up(group);
+    else
+        engine_.turn_down(group);
+}
+
+// Accesses to what was granted; it stays where it is, so that its places are those of this moment.
+// `group`: to be taken up, unless the stream can't be told to wait for others' work.
+Outcome<std::vector<Access>> TieredStore::hand_out(std::span<const UseWish> uses,
+                                                   const AccessSpec& spec,
+                                                   std::optional<std::uint32_t> group) {
+    std::vector<Place> places;
+    std::vector<UsePoint> after;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const UseWish& use : uses) {
+            AccessSpec one = spec;
+            one.mode = use.mode;
+            places.push_back(engine_.place(use.buffer, spec.space));
+            const std::vector<UsePoint> points = engine_.points_before(use.buffer, one);
+            after.insert(after.end(), points.begin(), points.end());
         }
     }
-    asked.promise.answer(std::move(access));
+    const Result<void> ordered =
+        after.empty() ? Result<void>() : transfers_.order(spec.space, spec.stream, after);
+    if (group)
+        settle(*group, ordered.has_value());
+    std::vector<Access> accesses(ordered || !group ? uses.size() : 0);
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+        accesses[i].store_ = this;
+        accesses[i].buffer_ = uses[i].buffer;
+        accesses[i].mode_ = uses[i].mode;
+        accesses[i].stream_ = spec.stream;
+        accesses[i].place_ = places[i];
+    }
+    if (!ordered)
+        return tl::make_unexpected(StoreError{StoreFault::failed, ordered.error()});
+    return accesses;
 }
 
 // Driving.
@@ -236,19 +332,11 @@ bool TieredStore::pump() {
     if (pumping_.exchange(true, std::memory_order_acquire))
         return false;
     bool progress = false;
-    for (bool first = true;; first = false) {
-        Events events = look();
-        const bool happened = !events.ended.empty() || !events.passed.empty();
-        apply(std::move(events));
-        std::unique_lock lock(mutex_);
-        engine_.schedule(first);
-        SpillWork work = engine_.take_work();
-        lock.unlock();
-        if (!happened && work.empty())
-            break;
-        carry_out(std::move(work));
+    const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
+    for (bool first = true; hands_.turn(
+             first, [](const SpillWork&) {}, give);
+         first = false)
         progress = true;
-    }
     pumping_.store(false, std::memory_order_release);
     if (progress && !has_worker_.load()) {
         const std::lock_guard resting(rest_);
@@ -256,88 +344,6 @@ bool TieredStore::pump() {
         stirred_.notify_all();
     }
     return progress;
-}
-
-TieredStore::Events TieredStore::look() {
-    Events events;
-    transfers_.poll(events.ended);
-    std::unique_lock lock(mutex_);
-    const std::vector<WaitingDeparture> departures = engine_.waiting_departures();
-    lock.unlock();
-    for (const WaitingDeparture& departure : departures) {
-        const bool passed =
-            std::all_of(departure.after.begin(), departure.after.end(),
-                        [&](const UsePoint& point) { return transfers_.passed(point); });
-        if (passed)
-            events.passed.push_back(departure.departure);
-    }
-    return events;
-}
-
-void TieredStore::apply(Events events) {
-    for (CopyDone& done : events.ended)
-        take_in(std::move(done));
-    const std::lock_guard lock(mutex_);
-    for (const std::uint64_t departure : events.passed)
-        engine_.passed(departure);
-}
-
-void TieredStore::take_in(CopyDone done) {
-    const auto found = copies_.find(to_integer(done.copy));
-    TM_CHECK(found != copies_.end());
-    const BufferRef buffer = found->second;
-    copies_.erase(found);
-    std::unique_lock lock(mutex_);
-    auto [charge, place] = engine_.filled(buffer);
-    if (done.end == CopyEnd::done && done.stored < place.size) {
-        // Its representation is smaller than what was set aside. Giving back may wake others:
-        // without the lock.
-        lock.unlock();
-        place = transfers_.trim(place, done.stored);
-        const auto smaller = charge.space->recharge(charge, place.size);
-        TM_CHECK(smaller);
-        lock.lock();
-        engine_.set_filled(buffer, charge, place);
-    }
-    engine_.copied(buffer, std::move(done));
-}
-
-void TieredStore::carry_out(SpillWork work) {
-    for (const CopyId copy : work.cancelling)
-        transfers_.cancel(copy);
-    give_back(work.leaving);
-    make_places(work.making);
-    start_copies(work.starting);
-    deliver(std::move(work.answers));
-}
-
-void TieredStore::make_places(std::span<const SpillWork::Making> making) {
-    for (const SpillWork::Making& wanted : making) {
-        auto place = transfers_.allocate(wanted.space, wanted.size);
-        const std::lock_guard lock(mutex_);
-        engine_.placed(wanted.buffer, std::move(place));
-    }
-}
-
-void TieredStore::start_copies(std::span<SpillWork::Starting> starting) {
-    for (SpillWork::Starting& wanted : starting) {
-        const CopyId copy = transfers_.start(std::move(wanted.order));
-        copies_.emplace(to_integer(copy), wanted.buffer);
-        const std::lock_guard lock(mutex_);
-        engine_.started(wanted.buffer, copy);
-    }
-}
-
-void TieredStore::give_back(std::span<SpillWork::Leaving> leaving) {
-    for (SpillWork::Leaving& departure : leaving) {
-        if (departure.place)
-            transfers_.free(*departure.place);
-        const Bytes freed = releasable(departure.charge);
-        if (departure.charge)
-            departure.charge.space->uncharge(departure.charge);
-        const std::lock_guard lock(mutex_);
-        engine_.left(departure.departure, freed);
-    }
 }
 
 void TieredStore::pause() {

@@ -19,7 +19,7 @@
 //
 // Thread-safety: all functions, but the destructor. Lock order: queue > store > space > inside; no
 // lock is held while memory is made or freed, copies are begun or answers are given. Capacity is
-// given back to MemorySpaces without locks, so that their listeners may wake a WaitQueue.
+// given back to MemorySpaces without locks, so that their listeners may call the store.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <variant>
@@ -37,6 +38,7 @@
 #include "core/tiers/oom_policy.h"
 #include "core/tiers/pending.h"
 #include "core/tiers/spill_engine.h"
+#include "core/tiers/spill_hands.h"
 #include "core/tiers/tiered_buffer.h"
 #include "core/tiers/transfer.h"
 
@@ -115,6 +117,16 @@ class TieredStore {
     // released. First come, first served per buffer. Refused with any StoreFault.
     Pending<Outcome<Access>> acquire(BufferRef buffer, const AccessSpec& spec);
 
+    // Several at once, each with its mode, in the space of `spec`: all are granted together, in the
+    // order of `uses` (a buffer that is there twice once, by its stronger mode). While it waits for
+    // room it holds none of them, so that two requests never wait for each other.
+    Pending<Outcome<std::vector<Access>>> acquire_all(std::span<const UseWish> uses,
+                                                      const AccessSpec& spec);
+
+    // Sets memory aside, in the first of the wish's spaces that has it; room is made out of what
+    // nobody has reserved. Patient: waits in fair order.
+    Pending<Outcome<MemoryReservation>> reserve(const ReservationWish& wish);
+
     // Brings it there without keeping it. By default only into room that there is (below the start
     // of spilling), else refused with no_room. To a slower space: writes it back, so that leaving
     // the faster one will be free (SpillOptions::keep_clean).
@@ -131,6 +143,14 @@ class TieredStore {
     bool set_hint(BufferRef buffer, std::int32_t hint);
     bool set_next_use(BufferRef buffer, std::uint64_t operation);
     bool set_may_spill(BufferRef buffer, bool may_spill);
+
+    // Has the buffer leave `space` for a slower one, as if room were needed. False: it may not, or
+    // is not there.
+    bool evict(BufferRef buffer, SpaceId space);
+
+    // The program begins something that has a name (a step, a layer): what learns from its past
+    // knows it again.
+    void mark(std::string_view name);
 
     // Drives everything on as far as it goes without waiting. False: nothing was to be done, or
     // another thread is at it.
@@ -188,7 +208,18 @@ class TieredStore {
 
     struct Acquired {
         Promise<Outcome<Access>> promise;
-        StreamId stream;
+        UseWish use;
+        AccessSpec spec;
+    };
+
+    struct AcquiredAll {
+        Promise<Outcome<std::vector<Access>>> promise;
+        std::vector<UseWish> uses;
+        AccessSpec spec;
+    };
+
+    struct Reserved {
+        Promise<Outcome<MemoryReservation>> promise;
     };
 
     struct Prefetched {
@@ -199,27 +230,16 @@ class TieredStore {
         Promise<FreeReport> promise;
     };
 
-    using Asked = std::variant<Created, Acquired, Prefetched, Freed>;
-
-    // What poll() and the streams have said since the last look.
-    struct Events {
-        std::vector<CopyDone> ended;
-        std::vector<std::uint64_t> passed;
-    };
+    using Asked = std::variant<Created, Acquired, AcquiredAll, Reserved, Prefetched, Freed>;
 
     template <class Kind>
     auto ask(RequestId request, Kind kind);
     void end_access(Access& access);
     void after_call();
-    void deliver(std::vector<SpillAnswer> answers);
-    void deliver_access(Acquired asked, SpillAnswer answer);
-    Events look();
-    void apply(Events events);
-    void take_in(CopyDone done);
-    void carry_out(SpillWork work);
-    void make_places(std::span<const SpillWork::Making> making);
-    void start_copies(std::span<SpillWork::Starting> starting);
-    void give_back(std::span<SpillWork::Leaving> leaving);
+    void deliver(std::vector<SpillAnswer>& answers);
+    Outcome<std::vector<Access>> hand_out(std::span<const UseWish> uses, const AccessSpec& spec,
+                                          std::optional<std::uint32_t> group);
+    void settle(std::uint32_t group, bool taken);
     void work();
     void pause();
     bool settled() const;
@@ -233,8 +253,8 @@ class TieredStore {
     SpillEngine engine_;
     std::unordered_map<std::uint64_t, Asked> asked_;
 
-    std::atomic<bool> pumping_ = false;                    // one thread drives
-    std::unordered_map<std::uint64_t, BufferRef> copies_;  // in flight; of the pumping thread
+    std::atomic<bool> pumping_ = false;  // one thread drives
+    SpillHands<std::mutex> hands_;       // of the pumping thread
 
     std::mutex rest_;  // of the worker, and of those who wait while somebody else pumps
     std::condition_variable stirred_;

@@ -22,6 +22,7 @@
 #include "core/base/result.h"
 #include "core/base/units.h"
 #include "core/tiers/machine.h"
+#include "core/tiers/victim_policy.h"
 
 namespace tidemark {
 
@@ -85,6 +86,7 @@ struct CopyOrder {
     Place source;
     Place target;
     Bytes size = 0;                    // of the source's bytes
+    BufferId buffer{};                 // whose, for reports
     std::vector<UsePoint> after = {};  // work on the source that has to be done before
     Recoding recoding = Recoding::none;
     std::shared_ptr<const Representation> representation = {};  // if there is a recoding

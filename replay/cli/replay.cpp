@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/machines/machine_json.h"
+#include "replay/analysis/device_tiers.h"
 #include "replay/analysis/out_of_memory.h"
 #include "replay/analysis/spread.h"
 #include "replay/cli/machine_options.h"
@@ -26,11 +27,10 @@ constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", 
 constexpr unsigned kWidestPicture = 120;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 12> kReplayForeign{{
+constexpr std::array<ForeignOption, 11> kReplayForeign{{
     {"--policy", "over tiers, --spill names the victim policy"},
     {"--memory", "over tiers, --gpu-memory is the size"},
     {"--limit", "over tiers, --gpu-memory is the size"},
-    {"--device", "over tiers, --machine names what to simulate"},
     {"--profile", "over tiers, costs are those of the links of --machine"},
     {"--decisions", "over tiers, --timeline FILE says what happened"},
     {"--dump-state", "over tiers, --timeline FILE says what happened"},
@@ -132,6 +132,7 @@ class Replay final : public Command {
         TM_TRY(allow_report(timeline_, json_));
         TM_ASSIGN(const TierScenario scenario, tier_scenario());
         TM_ASSIGN(const MachineSpec machine, tiers_.machine());
+        TM_ASSIGN(const std::optional<int> device, machine_.tier_device());
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
@@ -139,6 +140,11 @@ class Replay final : public Command {
             progress.show_events(done, program.steps.size());
         };
         TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, tell));
+        std::optional<TierRun> predicted;
+        if (device) {
+            predicted = std::move(run);
+            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *device, tell));
+        }
         progress.clear();
         run.machine_hash = machine_hash(machine);
         if (!timeline_.empty()) {
@@ -147,8 +153,12 @@ class Replay final : public Command {
             TM_TRY(file->commit());
         }
         if (timeline_ != "-")
-            context.print(json_ ? tier_run_json(run, program, context.provenance())
-                                : tier_run_text(trace_name(path_), run, program, trace->info()));
+            context.print(json_ ? tier_run_json(run, program, context.provenance(),
+                                                predicted ? &*predicted : nullptr)
+                                : tier_run_text(trace_name(path_), run, program, trace->info()) +
+                                      (predicted ? tier_prediction_text(run, *predicted) : ""));
+        if (run.wrong_bytes > 0)
+            return ExitCode::no;
         return run.out_of_memory > 0 ? ExitCode::out_of_memory : ExitCode::yes;
     }
 
@@ -207,6 +217,7 @@ CommandInfo replay_command() {
             "  tidemark replay oom.pickle --until-fail --dump-state then.pickle   what was held\n"
             "  tidemark replay run.tmk --profile my-card.json             see calibrate\n"
             "  tidemark replay uses.jsonl --gpu-memory 60% --spill s3fifo  what spilling costs\n"
+            "  tidemark replay uses.jsonl --gpu-memory 60% --device cuda:0  the same for real\n"
             "  tidemark replay q.tmk --machine my-node.json --over-reservation increase --json\n"
             "  tidemark replay q.tmk --gpu-memory 8GiB --timeline spans.jsonl  for a viewer\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Replay>(); },

@@ -19,8 +19,8 @@ constexpr std::array kPrefetches{Prefetch::automatic, Prefetch::none, Prefetch::
                                  Prefetch::oracle};
 constexpr std::array kReservations{ReservationMode::wait, ReservationMode::up_to,
                                    ReservationMode::ignore};
-constexpr std::array kOverReservations{OverReservation::ignore, OverReservation::fail,
-                                       OverReservation::increase};
+constexpr std::array kOverReservations{OverReservationMode::ignore, OverReservationMode::fail,
+                                       OverReservationMode::increase};
 
 constexpr std::array<std::string_view, 10> kNames{
     "--machine",     "--gpu-memory",       "--host-memory", "--spill",      "--prefetch",

@@ -88,6 +88,8 @@ Json run_object(const TierRun& run) {
                    {"forecast_right", run.forecast.right},
                    {"forecast_wrong", run.forecast.wrong},
                    {"forecast_silent", run.forecast.silent},
+                   {"device", run.device.empty() ? Json() : Json(run.device)},
+                   {"wrong_bytes", run.wrong_bytes},
                    {"links", links_of(run)},
                    {"spaces", spaces_of(run)},
                    {"warnings", run.warnings}});
@@ -137,8 +139,14 @@ Json total_of(const TierTotal& total, const TierComparison& comparison) {
 }  // namespace
 
 std::string tier_run_json(const TierRun& run, const TierProgram& program,
-                          const Provenance& provenance) {
+                          const Provenance& provenance, const TierRun* predicted) {
     Json object = run_object(run);
+    const auto told = [&](auto figure) { return predicted ? Json(figure(*predicted)) : Json(); };
+    object["predicted_slowdown"] = told([](const TierRun& one) { return one.slowdown(); });
+    object["predicted_makespan_ns"] = told([](const TierRun& one) { return one.makespan; });
+    object["predicted_spilled_bytes"] = told([](const TierRun& one) { return one.spilled_bytes; });
+    object["predicted_fetched_bytes"] = told([](const TierRun& one) { return one.fetched_bytes; });
+    object["predicted_moved_bytes"] = told([](const TierRun& one) { return moved_bytes(one); });
     object["program_peak_bytes"] = program.peak_bytes;
     object["provenance"] = provenance_of(provenance);
     object["provenance"]["trace_hash"] = hash_text(run.trace_hash);

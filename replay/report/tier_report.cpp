@@ -206,6 +206,25 @@ std::string tier_run_text(const std::string& name, const TierRun& run, const Tie
     return notes.empty() ? text : fmt::format("{}\n{}", text, notes);
 }
 
+std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
+    const auto off = [](double real, double told) {
+        return told == 0 ? std::string() : fmt::format("  {:+.1f} %", 100 * (real / told - 1));
+    };
+    const Bytes moved = run.spilled_bytes + run.fetched_bytes;
+    const Bytes told = predicted.spilled_bytes + predicted.fetched_bytes;
+    std::string text = fmt::format("\nOn {}, and as predicted for {}\n", printable(run.device),
+                                   printable(predicted.machine_name));
+    text += fmt::format("  slowdown     {:.3f}, predicted {:.3f}{}\n", run.slowdown(),
+                        predicted.slowdown(), off(run.slowdown(), predicted.slowdown()));
+    text +=
+        fmt::format("  bytes moved  {}, predicted {}{}\n", format_bytes(moved), format_bytes(told),
+                    off(static_cast<double>(moved), static_cast<double>(told)));
+    return text + fmt::format("  content      {}\n",
+                              run.wrong_bytes == 0
+                                  ? "every byte that was compared is right"
+                                  : format_bytes(run.wrong_bytes) + " of wrong content");
+}
+
 std::string victims_text(std::span<const VictimPolicyInfo> policies) {
     Table table({{"", Align::left}, {"", Align::left}});
     for (const VictimPolicyInfo& policy : policies) {
@@ -262,13 +281,13 @@ std::string_view to_text(ReservationMode mode) {
     return "wait";
 }
 
-std::string_view to_text(OverReservation policy) {
+std::string_view to_text(OverReservationMode policy) {
     switch (policy) {
-        case OverReservation::ignore:
+        case OverReservationMode::ignore:
             return "ignore";
-        case OverReservation::fail:
+        case OverReservationMode::fail:
             return "fail";
-        case OverReservation::increase:
+        case OverReservationMode::increase:
             return "increase";
     }
     return "ignore";

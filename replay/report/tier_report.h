@@ -19,7 +19,10 @@ namespace tidemark {
 std::string tier_run_text(const std::string& name, const TierRun& run, const TierProgram& program,
                           const TraceInfo& info);
 std::string tier_run_json(const TierRun& run, const TierProgram& program,
-                          const Provenance& provenance);
+                          const Provenance& provenance, const TierRun* predicted = nullptr);
+
+// What a run on a device was predicted to be, and how far that was off.
+std::string tier_prediction_text(const TierRun& run, const TierRun& predicted);
 
 // `compare` over tiers: a table for each trace, one over several, and what it means.
 std::string tier_comparison_text(const TierComparison& comparison, Emphasis emphasis);
@@ -33,6 +36,6 @@ std::string victims_json(std::span<const VictimPolicyInfo> policies, const Prove
 // Names as the command line takes them.
 std::string_view to_text(Prefetch prefetch);
 std::string_view to_text(ReservationMode mode);
-std::string_view to_text(OverReservation policy);
+std::string_view to_text(OverReservationMode policy);
 
 }  // namespace tidemark

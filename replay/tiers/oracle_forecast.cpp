@@ -7,6 +7,7 @@ namespace tidemark {
 
 OracleForecast::OracleForecast(const TierProgram& program)
     : program_(program),
+      played_by_(program.buffers),
       next_(program.buffers, kNoUse),
       ends_(program.uses.size(), kNoUse),
       last_(program.buffers, kNoUse) {
@@ -36,15 +37,20 @@ OracleForecast::OracleForecast(const TierProgram& program)
         live_.push_back(bytes);
 }
 
-void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t first_use) {
-    next_[to_integer(id)] = first_use;
+void OracleForecast::allocated(BufferId id, Bytes /*size*/, std::uint32_t tag) {
+    const std::size_t needed = to_integer(id) + std::size_t{1};
+    next_.resize(std::max(next_.size(), needed), kNoUse);
+    last_.resize(std::max(last_.size(), needed), kNoUse);
+    next_[to_integer(id)] = tag;
     last_[to_integer(id)] = kNoUse;
+    if (tag != kNoUse)
+        played_by_[to_integer(program_.uses[tag].buffer)] = id;
 }
 
 void OracleForecast::used(const HappenedUse& use) {
-    next_[to_integer(use.buffer)] = use.next;
-    last_[to_integer(use.buffer)] = use.place;
-    now_ = std::max<std::uint64_t>(now_, use.place + std::uint64_t{1});
+    next_[to_integer(use.buffer)] = program_.uses[use.tag].next;
+    last_[to_integer(use.buffer)] = use.tag;
+    now_ = std::max<std::uint64_t>(now_, use.tag + std::uint64_t{1});
 }
 
 void OracleForecast::freed(BufferId id) {
@@ -70,10 +76,11 @@ ExpectedUse OracleForecast::expected(std::uint64_t position) const {
     const TierUse& use = program_.uses[position - 1];
     answer.kind = ExpectedUse::Kind::other;
     // Numbers of buffers are used again: this use is of the one that lives now if it is its next.
-    if (next_[to_integer(use.buffer)] != position - 1)
+    const BufferId buffer = played_by_[to_integer(use.buffer)];
+    if (to_integer(buffer) >= next_.size() || next_[to_integer(buffer)] != position - 1)
         return answer;
     answer.kind = ExpectedUse::Kind::use;
-    answer.buffer = use.buffer;
+    answer.buffer = buffer;
     answer.reads = use.reads;
     return answer;
 }

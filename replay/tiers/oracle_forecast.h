@@ -17,7 +17,7 @@ class OracleForecast final : public Forecast {
     // `program` must outlive it. O(steps).
     explicit OracleForecast(const TierProgram& program);
 
-    void allocated(BufferId id, Bytes size, std::uint32_t first_use) override;
+    void allocated(BufferId id, Bytes size, std::uint32_t tag) override;
     void used(const HappenedUse& use) override;
     void freed(BufferId id) override;
 
@@ -35,6 +35,7 @@ class OracleForecast final : public Forecast {
   private:
     const TierProgram& program_;
     LiveRecord live_;                  // after each use, by the recorded order
+    std::vector<BufferId> played_by_;  // by the program's number of a buffer: the one that lives
     std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
     std::vector<std::uint32_t> ends_;  // by use, if it is the last: uses before the free
     std::vector<std::uint32_t> last_;  // by buffer: its latest use

@@ -1,151 +1,68 @@
-// TierPlayer: one replay over tiers at work: the streams as actors on the virtual clock, and what
-// they wait for. tier_replay.cpp has the order of steps, tier_player_steps.cpp what a step does to
-// memory, tier_player_tasks.cpp reservations.
+// TierPlayer: a program played over tiers: its streams as actors, which take their steps at the
+// recorded distances, ask a SpillEngine for what they need and wait for its answers. What carries
+// copies out and what time it is are the stage's: the links of a simulated machine, or a real one.
+//
+// Whose next step comes first takes it; what must wait, for room, for content, for a reservation,
+// pushes its stream and whatever waits for that. tier_player.cpp has the order of steps,
+// tier_player_steps.cpp what a step asks for, tier_player_answers.cpp what comes of it.
 //
 // Not thread-safe; plays once.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <queue>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "core/tiers/fair_order.h"
-#include "replay/tiers/look_ahead.h"
+#include "core/tiers/spill_hands.h"
 #include "replay/tiers/step_order.h"
-#include "replay/tiers/tier_memory.h"
 #include "replay/tiers/tier_run.h"
+#include "replay/tiers/tier_stage.h"
+#include "replay/tiers/tier_timeline.h"
 
 namespace tidemark {
 
 class TierPlayer {
   public:
-    TierPlayer(const TierProgram& program, const TierStand& stand, bool look_ahead, TierRun& run);
+    // All must outlive it; `machine` has the scenario's sizes.
+    TierPlayer(const TierProgram& program, const MachineSpec& machine, SpillOptions options,
+               TierStage& stage, TierTimeline& timeline, TierRun& run);
+    ~TierPlayer();
 
+    // Fills the run but for what describes its inputs.
     void play(const TierProgress& progress);
 
   private:
     static constexpr std::uint32_t kNoStep = 0xffffffffU;
     static constexpr Nanoseconds kNotReached = -1;
 
+    // What a stream waits for.
+    enum class Wait : std::uint8_t { nothing, step, point, memory, reservation };
+
+    struct Held {
+        std::uint32_t task = 0;
+        std::uint32_t number = 0;
+        MemoryReservation reservation;
+    };
+
     struct Actor {
         Nanoseconds clock = 0;
         std::uint32_t step = kNoStep;    // the next one
-        std::uint32_t kernel = kNoStep;  // the one that runs, whose buffers are pinned
+        std::uint32_t kernel = kNoStep;  // the one that runs, whose buffers it has
+        bool holds = false;              // false: it runs without, for want of room
         Nanoseconds kernel_begin = 0;
-        std::uint32_t reservation = TierMemory::kNoTask;  // that its allocations are charged to
-        bool blocked = false;                             // for a reservation, or a point
-        bool postponed = false;                           // its step has begun and comes again
-        std::uint64_t crowded_at = 0;  // steps taken, and one, when its kernel had to wait
+        std::uint32_t held = kNoStep;  // number of the reservation that its allocations are paid by
+        Wait wait = Wait::nothing;
+        bool begun = false;  // its step was reached, and comes again
     };
 
-    struct Reservation {
-        std::uint32_t task = 0;
-        std::uint32_t number = 0;
-        std::uint32_t stream = 0;
+    struct Buffer {
+        BufferRef ref;
+        bool alive = false;
     };
-
-    // What a kernel used, and what of it was there in time, or on its way.
-    struct UsedBytes {
-        Bytes used = 0;
-        Bytes hit = 0;
-        Bytes late = 0;
-    };
-
-    static SpaceId home_of(std::uint32_t device) {
-        return {Tier::gpu, static_cast<std::int32_t>(device)};
-    }
-
-    // Lists for each step the next one of its stream.
-    void plan_streams();
-
-    // Whose next step comes first by its planned time, then by the recorded order.
-    void schedule(std::uint32_t stream);
-
-    void advance(std::uint32_t stream);
-
-    bool next_actor();
-
-    // Whether another stream must take a step first, which then wakes this one.
-    bool parks(Actor& actor);
-
-    // Its step has been taken: whoever waits for that looks again.
-    void taken(const Actor& actor);
-
-    // When the last of those who can go on does.
-    Nanoseconds latest_turn() const;
-
-    // The stream reaches its next step: what it ran until now is over.
-    void begin(Actor& actor, const TierStep& step);
-
-    void end_kernel(Actor& actor, std::uint32_t stream);
-
-    void take(Actor& actor, const TierStep& step);
-
-    void record(Actor& actor, const TierStep& step);
-
-    // The point comes earlier in the recorded order, but its stream may have been held up.
-    void wait(Actor& actor, const TierStep& step);
-
-    // Comes again when the streams that have steps before this one have taken them.
-    void synchronize(Actor& actor);
-
-    void refuse(std::string what);
-
-    void allocate(Actor& actor, const TierStep& step);
-
-    // By the over-reservation policy. Grows the reservation if it says so.
-    bool may_exceed(const Actor& actor, const TierStep& step);
-
-    void stall(Actor& actor, Nanoseconds until, Nanoseconds& cause, SpanKind kind);
-
-    void free(Actor& actor, const TierStep& step);
-
-    bool uses(std::uint32_t kernel, BufferId id) const;
-
-    void kernel(Actor& actor, const TierStep& step);
-
-    // Whether a kernel that doesn't fit should wait for others, which may give room back that they
-    // hold on to by kernels that run and by reservations. Not if nothing has happened since it last
-    // did.
-    bool others_may_help(Actor& actor);
-
-    void execute(const TierStep& step);
-
-    // Sees to it that one buffer of a kernel is there. False: no room for it.
-    bool gather(const TierUse& use, Nanoseconds planned, Arrival& latest, UsedBytes& seen);
-
-    void touch(const TierUse& use, std::uint32_t place, Nanoseconds now);
-
-    void look_ahead(const Actor& actor, std::uint32_t device);
-
-    // Hysteresis: begins above one threshold and goes on to the other.
-    void spill_ahead(const Actor& actor, std::uint32_t device);
-
-    void reserve(Actor& actor, const TierStep& step);
-
-    // Tries to serve a stream that waits. Gives the spaces that it took memory from.
-    SpaceMask serve(std::uint32_t stream, SpaceMask open, Nanoseconds now);
-
-    void granted_to(Actor& actor, const Reservation& made, Nanoseconds waited);
-
-    // Somebody gave memory back at `now`: whoever waits and fits goes on.
-    void serve_waiting(Nanoseconds now);
-
-    std::vector<std::uint32_t> waiting_streams() const;
-
-    // Everybody waits for a reservation and nobody is left to give one back: the first goes on
-    // without.
-    void break_deadlock();
-
-    void release(Actor& actor, const TierStep& step);
-
-    // The program's own wish: what it moves down leaves first from then on, what it moves up stays.
-    void move(Actor& actor, const TierStep& step);
-
-    void finish();
 
     struct Turn {
         Nanoseconds when = 0;
@@ -157,31 +74,80 @@ class TierPlayer {
         }
     };
 
+    static SpaceId home_of(std::uint32_t device) {
+        return {Tier::gpu, static_cast<std::int32_t>(device)};
+    }
+
+    // The order of steps.
+    void plan_streams();
+    void schedule(std::uint32_t stream);
+    void advance(std::uint32_t stream);
+    void step_done(std::uint32_t stream);
+    bool parks(std::uint32_t stream);
+    void park(std::uint32_t stream, std::uint32_t behind);
+    void decide(bool stirred);
+    bool wake_somebody();
+    void begin(std::uint32_t stream);
+    void take(std::uint32_t stream);
+    void drain();
+    void finish();
+
+    // Steps. They end at once, or when an answer comes.
+    void allocate(std::uint32_t stream, const TierStep& step);
+    void free(std::uint32_t stream, const TierStep& step);
+    void kernel(std::uint32_t stream, const TierStep& step);
+    void record(std::uint32_t stream, const TierStep& step);
+    void wait(std::uint32_t stream, const TierStep& step);
+    void synchronize(std::uint32_t stream);
+    void reserve(std::uint32_t stream, const TierStep& step);
+    void release(std::uint32_t stream, const TierStep& step);
+    void move(const TierStep& step);
+    void end_kernel(std::uint32_t stream);
+    bool uses(std::uint32_t kernel, std::uint32_t buffer) const;
+    AccessSpec access_to(std::uint32_t stream, const TierStep& step) const;
+    BufferSpec spec_of(std::uint32_t stream, const TierStep& step) const;
+    void wait_for(std::uint32_t stream, RequestId request, Wait wait);
+
+    // Answers.
+    void answered(SpillAnswer& answer);
+    void allocated(std::uint32_t stream, const SpillAnswer& answer);
+    void gathered(std::uint32_t stream, const SpillAnswer* refusal);
+    void reserved(std::uint32_t stream, SpillAnswer& answer);
+    void run_kernel(std::uint32_t stream, const TierStep& step);
+    void stall(std::uint32_t stream, Nanoseconds until, Nanoseconds& cause, SpanKind kind);
+    void refuse(std::string what);
+    void observe(const SpillWork& work);
+    void note_levels();
+
     const TierProgram& program_;
-    TierStand stand_;
+    const MachineSpec& machine_;
+    TierStage& stage_;
+    TierTimeline& timeline_;
     TierRun& run_;
     const TierScenario& scenario_;
-    TierMemory memory_;
-    std::vector<LookAhead> ahead_;  // by device; none: on demand only
-    Thresholds thresholds_;
+    std::vector<std::unique_ptr<MemorySpace>> spaces_;
+    SpillEngine engine_;
+    NoMutex mutex_;
+    SpillHands<NoMutex> hands_;
+
     std::vector<Actor> streams_;
+    std::vector<Buffer> buffers_;      // by the program's number
+    std::vector<Nanoseconds> placed_;  // by BufferId: when its last place was made
     StepOrder order_;
     std::vector<std::uint32_t> next_step_;
     std::vector<bool> taken_;                             // by step; with several streams
     std::multimap<std::uint32_t, std::uint32_t> parked_;  // step, stream that waits for it
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
-    std::uint32_t current_ = 0;
-    Nanoseconds turn_ = 0;  // when the current stream's turn came
-    std::uint64_t taken_count_ = 0;
-    std::vector<Nanoseconds> points_;                       // when each was reached
-    std::multimap<std::uint32_t, std::uint32_t> awaiting_;  // point, stream
-    std::vector<Bytes> live_;                               // by device
-    FairOrder<std::uint32_t> waiting_;
-    std::unordered_map<std::uint32_t, Reservation> pending_;  // of waiting streams
-    std::vector<Reservation> held_;
+    std::vector<Nanoseconds> points_;                         // when each was reached
+    std::multimap<std::uint32_t, std::uint32_t> awaiting_;    // point, stream
+    std::unordered_map<std::uint64_t, std::uint32_t> asked_;  // request, stream
+    std::vector<Held> held_;
     std::vector<Nanoseconds> waits_;
+    std::vector<UseWish> wishes_;
+    std::vector<StagedUse> staged_;
     std::uint32_t reservations_made_ = 0;
-    std::uint64_t operations_ = 0;
+    std::uint64_t steps_done_ = 0;
+    bool finished_ = false;
 };
 
 }  // namespace tidemark

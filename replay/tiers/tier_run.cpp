@@ -8,7 +8,8 @@
 
 #include "core/tiers/learned_forecast.h"
 #include "replay/tiers/oracle_forecast.h"
-#include "replay/tiers/tier_replay.h"
+#include "replay/tiers/tier_player.h"
+#include "replay/tiers/virtual_stage.h"
 
 namespace tidemark {
 namespace {
@@ -31,12 +32,37 @@ Nanoseconds unlimited_makespan(const TierProgram& program) {
     return *std::max_element(clocks.begin(), clocks.end());
 }
 
-// The machine with the scenario's sizes and thresholds.
-Result<MachineSpec> sized(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario) {
+std::shared_ptr<Forecast> make_forecast(const TierProgram& program, Foresight foresight) {
+    if (foresight == Foresight::oracle)
+        return std::make_shared<OracleForecast>(program);
+    if (foresight == Foresight::learned)
+        return std::make_shared<LearnedForecast>();
+    return nullptr;
+}
+
+// One forecast serves the victim policy and the prefetching; the better-informed wish wins.
+Foresight foresight_of(Prefetch prefetch, Foresight policy) {
+    if (prefetch == Prefetch::oracle || policy == Foresight::oracle)
+        return Foresight::oracle;
+    return prefetch == Prefetch::learned ? Foresight::learned : policy;
+}
+
+}  // namespace
+
+double TierRun::slowdown() const {
+    return unlimited <= 0 ? 1.0 : static_cast<double>(makespan) / static_cast<double>(unlimited);
+}
+
+double TierRun::hit_ratio() const {
+    return used_bytes == 0 ? 1.0 : static_cast<double>(hit_bytes) / static_cast<double>(used_bytes);
+}
+
+Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec& machine,
+                                  const TierScenario& scenario) {
     MachineSpec made = machine;
     for (SpaceSpec& space : made.spaces) {
         if (space.id.tier == Tier::gpu) {
+            space.granularity = 1;  // sizes count as recorded
             if (scenario.gpu_memory > 0)
                 space.capacity = scenario.gpu_memory;
             else if (scenario.gpu_fraction > 0)
@@ -61,48 +87,22 @@ Result<MachineSpec> sized(const TierProgram& program, const MachineSpec& machine
     return made;
 }
 
-std::unique_ptr<Forecast> make_forecast(const TierProgram& program, Foresight foresight) {
-    if (foresight == Foresight::oracle)
-        return std::make_unique<OracleForecast>(program);
-    if (foresight == Foresight::learned)
-        return std::make_unique<LearnedForecast>();
-    return nullptr;
-}
-
-// One forecast serves the victim policy and the prefetching; the better-informed wish wins.
-Foresight foresight_of(Prefetch prefetch, Foresight policy) {
-    if (prefetch == Prefetch::oracle || policy == Foresight::oracle)
-        return Foresight::oracle;
-    return prefetch == Prefetch::learned ? Foresight::learned : policy;
-}
-
-}  // namespace
-
-double TierRun::slowdown() const {
-    return unlimited <= 0 ? 1.0 : static_cast<double>(makespan) / static_cast<double>(unlimited);
-}
-
-double TierRun::hit_ratio() const {
-    return used_bytes == 0 ? 1.0 : static_cast<double>(hit_bytes) / static_cast<double>(used_bytes);
-}
-
-Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress,
-                          TierExecutor* executor) {
+Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const TierProgram& program,
+                             const MachineSpec& sized, const TierScenario& scenario,
+                             const TierProgress& progress) {
     TM_ASSIGN(const VictimSpec victims, parse_victim_policy(scenario.spill));
-    TM_ASSIGN(const MachineSpec sized_machine, sized(program, machine, scenario));
     TierRun run;
     run.scenario = scenario;
     run.scenario.spill = victims.text();
-    run.scenario.gpu_memory = sized_machine.space({Tier::gpu, 0})->capacity;
-    run.scenario.spill_start = sized_machine.space({Tier::gpu, 0})->spill_start;
-    run.scenario.spill_stop = sized_machine.space({Tier::gpu, 0})->spill_stop;
+    run.scenario.gpu_memory = sized.space({Tier::gpu, 0})->capacity;
+    run.scenario.spill_start = sized.space({Tier::gpu, 0})->spill_start;
+    run.scenario.spill_stop = sized.space({Tier::gpu, 0})->spill_stop;
     if (scenario.prefetch == Prefetch::automatic)
         run.scenario.prefetch =
             victims.policy->foresight == Foresight::learned ? Prefetch::learned : Prefetch::none;
     run.policy = victims.policy->name;
     run.policy_options.assign(victims.options.all().begin(), victims.options.all().end());
-    run.machine_name = machine.name;
+    run.machine_name = sized.name;
     run.trace_hash = program.trace_hash;
     run.events = program.events;
     run.needed_bytes = program.largest_kernel;
@@ -110,20 +110,28 @@ Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine
         run.warnings.push_back(program.assumption);
     run.unlimited = unlimited_makespan(program);
 
-    TierLinks links(sized_machine);
-    TierTimeline timeline(scenario.timeline);
+    SpillOptions options;
+    options.victims = victims;
+    options.keep_clean = scenario.keep_copies;
     const Foresight foresight = foresight_of(run.scenario.prefetch, victims.policy->foresight);
-    const std::unique_ptr<Forecast> forecast = make_forecast(program, foresight);
-    const bool guesses = foresight == Foresight::learned;
-    const TierStand stand{sized_machine,  links,   timeline, victims,
-                          forecast.get(), guesses, executor};
-    replay_tiers(program, stand, run.scenario.prefetch != Prefetch::none, run, progress);
-    for (std::size_t link = 0; link < links.size(); ++link)
-        run.links.push_back({links.spec(link).source, links.spec(link).target, links.bytes(link),
-                             links.copies(link), links.busy(link)});
+    options.forecast = make_forecast(program, foresight);
+    options.guesses = foresight == Foresight::learned;
+    options.prefetch = options.forecast && run.scenario.prefetch != Prefetch::none;
+    TierPlayer(program, sized, options, stage, timeline, run).play(progress);
+    TM_ASSIGN(const StageEnd end, stage.finish());
+    run.makespan = std::max(run.makespan, end.makespan);
+    run.wrong_bytes = end.wrong_bytes;
     run.timeline = timeline.take();
     run.levels = timeline.take_levels();
     return run;
+}
+
+Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
+                          const TierScenario& scenario, const TierProgress& progress) {
+    TM_ASSIGN(const MachineSpec sized, sized_machine(program, machine, scenario));
+    TierTimeline timeline(scenario.timeline);
+    VirtualStage stage(sized, timeline);
+    return run_tiers_on(stage, timeline, program, sized, scenario, progress);
 }
 
 }  // namespace tidemark

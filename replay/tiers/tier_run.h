@@ -14,10 +14,12 @@
 #include "core/tiers/forecast.h"
 #include "core/tiers/machine.h"
 #include "core/tiers/victim_policy.h"
-#include "replay/tiers/tier_executor.h"
 #include "replay/tiers/tier_program.h"
 
 namespace tidemark {
+
+class TierStage;
+class TierTimeline;
 
 // What brings buffers back before they are used, and writes copies ahead of need.
 enum class Prefetch : std::uint8_t {
@@ -35,7 +37,7 @@ enum class ReservationMode : std::uint8_t {
 };
 
 // What happens when a task allocates more than it reserved.
-enum class OverReservation : std::uint8_t {
+enum class OverReservationMode : std::uint8_t {
     ignore,    // the excess is taken from what is free
     fail,      // out of memory
     increase,  // the reservation grows, or else out of memory
@@ -52,7 +54,7 @@ struct TierScenario {
     double spill_start = 0;  // begin to spill in the background; 0: as the machine says
     double spill_stop = 0;
     ReservationMode reservation = ReservationMode::wait;
-    OverReservation over_reservation = OverReservation::ignore;
+    OverReservationMode over_reservation = OverReservationMode::ignore;
     bool keep_copies = true;  // what was brought back stays valid below until it is written
     bool timeline = false;    // fill TierRun::timeline and TierRun::levels
 };
@@ -131,7 +133,7 @@ struct TierRun {
     std::uint64_t events = 0;  // of the trace
     std::uint64_t kernels = 0;
     Nanoseconds elapsed = 0;    // wall time of the replay loop
-    Nanoseconds makespan = 0;   // virtual
+    Nanoseconds makespan = 0;   // virtual; on a device by its clock
     Nanoseconds unlimited = 0;  // the makespan with unlimited GPU memory
     TierStalls stalls;          // summed over streams
 
@@ -149,6 +151,8 @@ struct TierRun {
     std::vector<std::string> refusals;  // the first few, in words
     std::uint64_t deadlocks = 0;
 
+    std::uint64_t wrong_bytes = 0;      // of content that a real run compared
+    std::string device;                 // that it ran on; empty: a simulated machine
     std::vector<TierLinkUse> links;     // in the machine's order
     std::vector<TierSpacePeak> spaces;  // likewise
     ReservationWaits reservations;
@@ -170,9 +174,17 @@ using TierProgress = std::function<void(std::uint64_t steps_done)>;
 // Replays `program` on `machine`. Thread-safe. Deterministic: the same inputs give the same run but
 // for `elapsed`. O(steps log buffers). Errors (bad_option): an unknown policy or option, a machine
 // without a GPU or without the program's devices, thresholds out of order.
-// `executor`, if not null, is told to do for real what is decided.
 Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress = {},
-                          TierExecutor* executor = nullptr);
+                          const TierScenario& scenario, const TierProgress& progress = {});
+
+// The machine with the scenario's sizes and thresholds, for the program. Errors as above.
+Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec& machine,
+                                  const TierScenario& scenario);
+
+// The same on a stage of that machine, `sized`, by the same decisions of the same engine; times are
+// the stage's. Errors: the stage's, too.
+Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const TierProgram& program,
+                             const MachineSpec& sized, const TierScenario& scenario,
+                             const TierProgress& progress = {});
 
 }  // namespace tidemark

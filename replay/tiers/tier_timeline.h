@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/tiers/space_account.h"
 #include "replay/tiers/tier_run.h"
 
 namespace tidemark {
@@ -26,11 +25,16 @@ class TierTimeline {
     // doesn't go back between them.
     void decide_at(Nanoseconds time) { now_ = std::max(now_, time); }
 
-    // The account of a space has changed.
-    void level(std::size_t space, const SpaceAccount& account) {
-        if (wanted_)
-            levels_.push_back({now_, account.used(), account.reserved_unused(),
-                               static_cast<std::uint32_t>(space)});
+    bool wanted() const { return wanted_; }
+
+    // What a space holds now.
+    void level(std::size_t space, Bytes used, Bytes reserved) {
+        last_.resize(std::max(last_.size(), space + 1));
+        TierLevel& last = last_[space];
+        if (last.used == used && last.reserved == reserved)
+            return;
+        last = {now_, used, reserved, static_cast<std::uint32_t>(space)};
+        levels_.push_back(last);
     }
 
     std::vector<TierSpan> take() { return std::move(spans_); }
@@ -42,6 +46,7 @@ class TierTimeline {
     Nanoseconds now_ = 0;
     std::vector<TierSpan> spans_;
     std::vector<TierLevel> levels_;
+    std::vector<TierLevel> last_;  // by space
 };
 
 }  // namespace tidemark

@@ -263,3 +263,32 @@ TEST_CASE("decisions that cannot be written are an error", "[cli]") {
     CHECK(said.code == 3);
     CHECK(contains(said.err, "/nowhere/at/all.txt"));
 }
+
+TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][cuda][tiers]") {
+    const std::string trace =
+        "generate:training:events=600,layers=4,hidden=128,batch=1,sequence=128,vocabulary=1024";
+    const json run =
+        json_of({"replay", trace, "--gpu-memory", "60%", "--spill", "lru", "--device", "cuda:0"},
+                fake("memory=1073741824"));
+    CHECK(run.at("device").is_string());
+    CHECK(run.at("wrong_bytes") == 0);
+    CHECK(run.at("out_of_memory") == 0);
+    CHECK(run.at("spilled_bytes") > 0);
+    CHECK(run.at("predicted_moved_bytes") > 0);
+    CHECK(run.at("predicted_slowdown") >= 1);
+
+    const Said text = support::tidemark(
+        {"replay", trace, "--gpu-memory", "60%", "--device", "cuda:0"}, fake("memory=1073741824"));
+    CHECK(text.code == 0);
+    CHECK(contains(text.out, "predicted"));
+    CHECK(contains(text.out, "every byte that was compared is right"));
+
+    const Said small = support::tidemark(
+        {"replay", trace, "--gpu-memory", "2GiB", "--device", "cuda:0"}, fake("memory=1073741824"));
+    CHECK(small.code == 3);
+    CHECK(contains(small.err, "make --gpu-memory smaller"));
+    const Said simulated =
+        support::tidemark({"replay", trace, "--gpu-memory", "60%", "--device", "sim:h200"});
+    CHECK(simulated.code == 2);
+    CHECK(contains(simulated.err, "--machine names what to simulate"));
+}

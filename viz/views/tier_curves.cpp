@@ -20,7 +20,7 @@ constexpr TierLook kTiers[] = {
     {Tier::disk, "on disks", CurveLook::line},
 };
 
-Colour colour_of(const Theme& theme, Tier tier) {
+Colour curve_colour(const Theme& theme, Tier tier) {
     return tier == Tier::gpu ? theme.allocated : tier == Tier::host ? theme.host : theme.disk;
 }
 
@@ -69,7 +69,7 @@ class TierCurves final : public Curves {
             if (has(tier.tier))
                 entries.push_back({std::string(tier.name),
                                    format_bytes(lanes_->held(tier.tier).at(at)),
-                                   colour_of(frame.canvas.theme(), tier.tier), tier.look,
+                                   curve_colour(frame.canvas.theme(), tier.tier), tier.look,
                                    static_cast<std::size_t>(tier.tier), is_shown(tier.tier)});
         return entries;
     }
@@ -83,7 +83,7 @@ class TierCurves final : public Curves {
             const auto& columns = columns_[static_cast<std::size_t>(tier.tier)];
             if (!is_shown(tier.tier) || !has(tier.tier))
                 continue;
-            const Colour colour = colour_of(theme, tier.tier);
+            const Colour colour = curve_colour(theme, tier.tier);
             if (tier.look == CurveLook::area)
                 draw_level_area(canvas, scale, columns, colour, mix(theme.plot, colour, 0.5));
             else
@@ -98,7 +98,7 @@ class TierCurves final : public Curves {
         card.head(position_words(frame, area, position));
         for (const TierLook& tier : kTiers)
             if (has(tier.tier))
-                card.row(colour_of(theme, tier.tier), std::string(tier.name),
+                card.row(curve_colour(theme, tier.tier), std::string(tier.name),
                          format_bytes(lanes_->held(tier.tier).at(position)));
         card.row(0, "GPU capacity", format_bytes(capacity()));
     }

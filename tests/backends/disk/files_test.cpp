@@ -92,6 +92,26 @@ TEST_CASE("real files are created once, written, read and removed (A-T29)", "[di
     }
 }
 
+TEST_CASE("a file that is forgotten is out of the page cache, or that is told", "[disk]") {
+    const auto files = open_engine("buffered");
+    const DiskFolder folder;
+    const auto file = files->open(folder.path() + "/file", FileAccess::create);
+    REQUIRE(file);
+    REQUIRE(files->forget(file->id));  // nothing to be forgotten
+    REQUIRE(files->allocate(file->id, 512 * kFileBlock));
+    const PageMemory memory(512 * kFileBlock);
+    const std::array whole{memory.piece(0, 512 * kFileBlock)};
+    const auto queue = files->make_queue(1);
+    CHECK(move(*queue, BlockTransfer::Kind::write, file->id, 0, whole).moved == 512 * kFileBlock);
+    REQUIRE(files->sync(file->id));
+
+    const auto forgotten = files->forget(file->id);
+
+    if (!forgotten)  // a file system in memory: it has the file nowhere else
+        CHECK(forgotten.error().number == EBUSY);
+    REQUIRE(files->close(file->id));
+}
+
 TEST_CASE("many transfers in flight each complete once", "[disk]") {
     for (const std::string_view engine : all_engines()) {
         const auto files = open_engine(engine);

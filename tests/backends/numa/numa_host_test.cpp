@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "backends/numa/node_thread.h"
 #include "backends/numa/numa_bandwidth.h"
 #include "tests/support/fake_root.h"
 
@@ -215,6 +216,34 @@ TEST_CASE("bandwidth is measured in bounded time on this computer", "[numa][host
     CHECK(measured->rounds >= 1);
     CHECK(measured->bytes_per_second > 1e6);
     CHECK(measured->cpu_node == node.id);
+}
+
+TEST_CASE("a copy between nodes takes its ends from both", "[numa]") {
+    const TwoNodes machine;
+    const NumaHost host = machine.host();
+    const BandwidthQuestion question{
+        .cpu_node = 0, .memory_node = 1, .size = 1_MiB, .budget = 1, .source_node = 0};
+
+    const Result<NumaBandwidth> measured = measure_bandwidth(host, question);
+
+    REQUIRE(measured);
+    CHECK(kernel.node == 1);  // the target came last
+    CHECK(measured->memory_node == 1);
+    kernel.refuse_bind = EPERM;
+    CHECK_FALSE(measure_bandwidth(host, question));
+}
+
+TEST_CASE("work on a node runs on its processors, or not at all", "[numa][host]") {
+    const NumaHost host = NumaHost::open();
+    const NumaNode& here = host.nodes().nodes.front();
+    unsigned runs = 0;
+    const bool ran = run_on_node(here, [&runs] { ++runs; });
+    CHECK(runs == (ran ? 1U : 0U));
+
+    NumaNode nowhere = here;
+    nowhere.cpus.clear();
+    CHECK_FALSE(run_on_node(nowhere, [&runs] { runs = 100; }));
+    CHECK(runs < 100);
 }
 
 TEST_CASE("a node without processors copies nothing", "[numa]") {

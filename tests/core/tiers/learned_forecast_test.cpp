@@ -15,10 +15,10 @@ constexpr Bytes kSize = 100;
 void play_round(LearnedForecast& forecast, std::uint32_t layers, Bytes size = kSize) {
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
         forecast.allocated(BufferId{layer}, size, 0);
-        forecast.used({BufferId{layer}, false, true, 0, 0});
+        forecast.used({BufferId{layer}, false, true});
     }
     for (std::uint32_t layer = layers; layer-- > 0;) {
-        forecast.used({BufferId{layer}, true, false, 0, 0});
+        forecast.used({BufferId{layer}, true, false});
         forecast.freed(BufferId{layer});
     }
 }
@@ -41,7 +41,7 @@ TEST_CASE("after some rounds each next use is foreseen exactly", "[tiers][foreca
 
     for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
         forecast.allocated(BufferId{layer}, kSize, 0);
-        forecast.used({BufferId{layer}, false, true, 0, 0});
+        forecast.used({BufferId{layer}, false, true});
     }
     // The buffer of a layer is read after those of all later layers.
     std::uint32_t right = 0;
@@ -60,9 +60,9 @@ TEST_CASE("what is not used again is foreseen to end", "[tiers][forecast]") {
         play_round(forecast, 30);
     for (std::uint32_t layer = 0; layer < 30; ++layer) {
         forecast.allocated(BufferId{layer}, kSize, 0);
-        forecast.used({BufferId{layer}, false, true, 0, 0});
+        forecast.used({BufferId{layer}, false, true});
     }
-    forecast.used({BufferId{29}, true, false, 0, 0});
+    forecast.used({BufferId{29}, true, false});
     CHECK(forecast.next_use(BufferId{29}) == kNeverUsed);
     CHECK(forecast.end_of(BufferId{29}) == forecast.now() + 1);
 }
@@ -73,7 +73,7 @@ TEST_CASE("a peak to come is foreseen, larger where everything is larger", "[tie
         play_round(forecast, 50);
     for (std::uint32_t layer = 0; layer < 25; ++layer) {
         forecast.allocated(BufferId{layer}, 2 * kSize, 0);
-        forecast.used({BufferId{layer}, false, true, 0, 0});
+        forecast.used({BufferId{layer}, false, true});
     }
     const Bytes growth = forecast.growth_until(forecast.now() + 1000);
     CHECK(growth > 25 * kSize);  // as last time it would be so many bytes more: now nearly twice
@@ -86,7 +86,7 @@ TEST_CASE("a different program silences it, and it is found wrong", "[tiers][for
         play_round(forecast, 30);
     const std::uint64_t wrong = forecast.score().wrong;
     for (std::uint32_t i = 0; i < 40; ++i)
-        forecast.used({BufferId{50 + i % 7}, true, i % 3 == 0, 0, 0});
+        forecast.used({BufferId{50 + i % 7}, true, i % 3 == 0});
     CHECK(forecast.score().wrong > wrong);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("one operation more or less does not lose the place", "[tiers][forecas
             forecast.allocated(BufferId{100}, kSize, 0);  // a workspace, this time
             forecast.freed(BufferId{100});
         }
-        forecast.used({BufferId{layer}, false, true, 0, 0});
+        forecast.used({BufferId{layer}, false, true});
     }
     const ForecastScore after = forecast.score();
     CHECK(after.wrong - before.wrong <= 4);

@@ -1,8 +1,6 @@
 // Linearizability: what threads see of one space is what they would see if their calls had come one
 // after another, each at a moment between its begin and its end. Short random histories are
 // searched for such an order (Wing and Gong, JPDC 17, 1993); the rules are SpaceAccount's.
-// Histories of threads that wait in the queue are held against the protocol that wait_model.h has
-// proved.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -17,9 +15,7 @@
 #include "core/base/random.h"
 #include "core/tiers/memory_space.h"
 #include "core/tiers/space_account.h"
-#include "core/tiers/wait_queue.h"
 #include "tests/core/tiers/small_machine.h"
-#include "tests/core/tiers/wait_model.h"
 
 namespace {
 
@@ -275,137 +271,6 @@ TEST_CASE("The search tells histories that no order explains", "[tiers][linear]"
     CHECK(linear({{Kind::reserve, 6, 0, 1, 0, 1},
                   {Kind::release, 0, 0, 1, 2, 5},
                   {Kind::look, 0, 1, 6, 3, 4}}));
-}
-
-// Threads that take from two spaces, wait for that and give back, on the real queue.
-struct Waiting {
-    static constexpr std::size_t kActors = 3;
-
-    model::Scenario scenario;
-    std::vector<std::vector<model::Seen>> seen;
-
-    explicit Waiting(Random& random) {
-        scenario.free = {3, 2};
-        scenario.bypass_limit = static_cast<std::uint32_t>(random.below(3));
-        for (std::size_t who = 0; who < kActors; ++who) {
-            const bool tries = random.below(4) == 0;
-            const int size = 1 + static_cast<int>(random.below(3));
-            scenario.actors.push_back({{{.kind = model::Step::Kind::take,
-                                         .size = size,
-                                         .spaces = size == 3 ? 1 : 1 + random.below(3),
-                                         .priority = static_cast<int>(random.below(2)),
-                                         .gives_up = tries},
-                                        {.kind = model::Step::Kind::give}}});
-        }
-        seen.assign(kActors, std::vector<model::Seen>(2));
-    }
-};
-
-class WaitingRound {
-  public:
-    WaitingRound(Waiting& waiting, std::atomic<std::uint64_t>& clock)
-        : waiting_(waiting),
-          clock_(clock),
-          queue_({.bypass_limit = waiting.scenario.bypass_limit}),
-          free_(waiting.scenario.free) {}
-
-    void play(std::size_t who, Random& random) {
-        const model::Step& step = waiting_.scenario.actors[who].program[0];
-        model::Seen& take = waiting_.seen[who][0];
-        model::Seen& give = waiting_.seen[who][1];
-        WaitRequest request{.spaces = step.spaces, .priority = step.priority};
-        if (step.gives_up)
-            request.timeout = std::chrono::nanoseconds(0);
-        take.begin = clock_.fetch_add(1);
-        queue_.wait(request, [&](SpaceMask open) { return attempt(step, open, take); });
-        take.end = clock_.fetch_add(1);
-        if (random.below(2) == 0)
-            std::this_thread::yield();
-        give.begin = clock_.fetch_add(1);
-        {
-            const std::lock_guard lock(mutex_);
-            if (take.space >= 0)
-                free_[static_cast<std::size_t>(take.space)] += step.size;
-        }
-        if (random.below(2) == 0)
-            std::this_thread::yield();
-        queue_.notify();
-        give.end = clock_.fetch_add(1);
-    }
-
-  private:
-    SpaceMask attempt(const model::Step& step, SpaceMask open, model::Seen& take) {
-        const std::lock_guard lock(mutex_);
-        for (std::size_t space = 0; space < free_.size(); ++space) {
-            if ((open & space_bit(space)) == 0 || step.size > free_[space])
-                continue;
-            free_[space] -= step.size;
-            take.space = static_cast<int>(space);
-            return space_bit(space);
-        }
-        return 0;
-    }
-
-    Waiting& waiting_;
-    std::atomic<std::uint64_t>& clock_;
-    WaitQueue queue_;
-    std::mutex mutex_;
-    std::vector<int> free_;
-};
-
-std::vector<Waiting> play_waiting(std::size_t rounds, std::uint64_t seed) {
-    Random random(seed);
-    std::atomic<std::uint64_t> clock = 0;
-    std::vector<Waiting> played;
-    std::vector<std::unique_ptr<WaitingRound>> tables;
-    played.reserve(rounds);
-    for (std::size_t round = 0; round < rounds; ++round) {
-        played.emplace_back(random);
-        tables.push_back(std::make_unique<WaitingRound>(played.back(), clock));
-    }
-    std::atomic<std::size_t> arrived = 0;
-    std::vector<std::thread> threads;
-    for (std::size_t who = 0; who < Waiting::kActors; ++who)
-        threads.emplace_back([&, who] {
-            Random own(seed + 1 + who);
-            for (std::size_t round = 0; round < rounds; ++round) {
-                ++arrived;
-                while (arrived < (round + 1) * Waiting::kActors)
-                    std::this_thread::yield();
-                tables[round]->play(who, own);
-            }
-        });
-    for (std::thread& thread : threads)
-        thread.join();
-    return played;
-}
-
-void check_waiting(std::size_t rounds) {
-    for (const Waiting& waiting : play_waiting(rounds, 11))
-        REQUIRE(model::explains(waiting.scenario, waiting.seen));
-}
-
-TEST_CASE("Histories of threads that wait are the explored protocol's", "[tiers][linear]") {
-    check_waiting(200);
-}
-
-TEST_CASE("Histories of threads that wait are the explored protocol's, for long",
-          "[tiers][linear][.long]") {
-    check_waiting(50'000);
-}
-
-TEST_CASE("What the protocol cannot have done is told", "[tiers][linear]") {
-    const model::Step take{.kind = model::Step::Kind::take, .size = 1};
-    const model::Step give{.kind = model::Step::Kind::give};
-    // One waits for what the other gives back.
-    const model::Scenario scenario{{{{take, give}}, {{give}, false, {1}}}, {0}};
-    CHECK(model::explains(scenario, {{{0, 5, 0}, {6, 7}}, {{1, 4}}}));
-    CHECK(!model::explains(scenario, {{{0, 2, 0}, {6, 7}}, {{3, 4}}}));
-    CHECK(!model::explains(scenario, {{{0, 5, -1}, {6, 7}}, {{1, 4}}}));
-    // With room for one, two cannot have it at once.
-    const model::Scenario both{{{{take, give}}, {{take, give}}}, {1}};
-    CHECK(model::explains(both, {{{0, 2, 0}, {4, 6}}, {{1, 5, 0}, {7, 8}}}));
-    CHECK(!model::explains(both, {{{0, 2, 0}, {4, 6}}, {{1, 3, 0}, {5, 7}}}));
 }
 
 }  // namespace

@@ -61,6 +61,51 @@ std::string refused(const WantedMachine& wanted, const FoundMachine& found = big
 
 }  // namespace
 
+TEST_CASE("What was measured of links at once makes their bus", "[tiers][machine][builder]") {
+    FoundMachine found = small_computer();
+    found.gpus[0].to_host.overhead = 700;
+    CHECK(must_build({}, found).buses.empty());
+    found.gpus[0].both = 40e9;
+    found.disks = {{.capacity = 1_GiB, .write = {5e9, 1}, .read = {7e9, 1}, .both = 9e9}};
+
+    const MachineSpec machine = must_build({}, found);
+
+    REQUIRE(machine.links.size() == 4);
+    CHECK(machine.links[0].overhead == 700);
+    CHECK(machine.links[0].bus == "gpu0-host");
+    CHECK(machine.links[1].overhead == 0);
+    CHECK(machine.links[1].bus == "gpu0-host");
+    REQUIRE(machine.buses.size() == 2);
+    CHECK(machine.buses[0].bytes_per_second == 40e9);
+    CHECK(machine.buses[1].bytes_per_second == 9e9);
+
+    // With several nodes the links to all of them are on it.
+    FoundMachine big = big_computer();
+    big.gpus.resize(3);
+    big.gpus[0].both = 40e9;
+    const MachineSpec several = must_build({}, big);
+    CHECK(several.link({Tier::gpu, 0}, {Tier::host, 1})->bus == "gpu0-host");
+    CHECK(several.link({Tier::host, 0}, {Tier::gpu, 0})->bus == "gpu0-host");
+    CHECK(several.link({Tier::gpu, 1}, {Tier::host, 1})->bus == "gpu1-to-host");
+}
+
+TEST_CASE("Nodes that are linked are spaces that are", "[tiers][machine][builder]") {
+    FoundMachine found = big_computer();
+    found.node_links = {{0, 1, {20e9}}, {1, 0, {18e9}}, {0, 5, {1e9}}, {1, 1, {1e9}}};
+
+    const MachineSpec machine = must_build({}, found);
+    REQUIRE(machine.link({Tier::host, 0}, {Tier::host, 1}) != nullptr);
+    CHECK(machine.link({Tier::host, 0}, {Tier::host, 1})->bytes_per_second == 20e9);
+    CHECK(machine.link({Tier::host, 1}, {Tier::host, 0})->bytes_per_second == 18e9);
+
+    WantedMachine wanted;
+    wanted.gpus.ids = {0};  // whose node alone is a space
+    CHECK(must_build(wanted, found).spaces.size() == 3);
+    wanted = {};
+    wanted.hosts.spaces = WantedHosts::Spaces::per_gpu;  // spaces are no nodes
+    CHECK(must_build(wanted, found).link({Tier::host, 0}, {Tier::host, 1}) == nullptr);
+}
+
 TEST_CASE("Without wishes a machine has all GPUs, their nodes and the disks",
           "[tiers][machine][builder]") {
     const MachineSpec machine = must_build({}, big_computer());

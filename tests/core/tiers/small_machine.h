@@ -1,11 +1,8 @@
 // Small machines for tests of spaces and requests.
 #pragma once
 
-#include <memory>
-#include <utility>
-#include <vector>
-
-#include "core/tiers/space_set.h"
+#include "core/tiers/fair_order.h"
+#include "core/tiers/machine.h"
 
 namespace tidemark {
 
@@ -25,11 +22,6 @@ inline SpaceSpec small_space(SpaceId id, Bytes capacity, double limit = 1) {
 
 inline LinkSpec small_link(SpaceId source, SpaceId target, double bytes_per_second) {
     return {source, target, bytes_per_second, 0, 0, {}};
-}
-
-inline std::unique_ptr<SpaceSet> make_spaces(std::vector<SpaceSpec> spaces,
-                                             WaitOptions options = {}) {
-    return SpaceSet::make(MachineSpec{"small", std::move(spaces), {}, {}}, options).value();
 }
 
 }  // namespace tidemark

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "core/tiers/learned_forecast.h"
 #include "tests/support/tiered_fixture.h"
 
 namespace tidemark {
@@ -88,6 +89,10 @@ class RandomProgram {
             frees_.push_back(fixture_.store->free_bytes(any_space(), random_.below(800)));
         else if (dice < 63)
             advise();
+        else if (dice < 65)
+            ask_all();
+        else if (dice < 66)
+            reserve();
         else if (dice < 70)
             fixture_.store->pump();
         else if (dice < 76)
@@ -106,6 +111,7 @@ class RandomProgram {
             spec.otherwise.push_back(any_space());
         spec.hint = static_cast<std::int32_t>(random_.below(3)) - 1;
         spec.may_spill = random_.below(20) != 0;
+        spec.blank = random_.below(3) == 0;
         const bool flat = random_.below(4) == 0;
         if (flat) {
             spec.space = kGpu;
@@ -126,6 +132,38 @@ class RandomProgram {
         spec.stream = StreamId{static_cast<std::uint32_t>(random_.below(3))};
         spec.patient = random_.below(8) == 0;
         asked_.emplace_back(buffer, fixture_.store->acquire(ref(buffer), spec));
+    }
+
+    // Some buffers at once.
+    void ask_all() {
+        std::vector<UseWish> uses;
+        const std::uint64_t count = 1 + random_.below(4);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const BufferRef buffer = ref(any());
+            const AccessMode modes[] = {AccessMode::read, AccessMode::write, AccessMode::overwrite,
+                                        AccessMode::pin};
+            const bool twice = std::any_of(
+                uses.begin(), uses.end(), [&](const UseWish& use) { return use.buffer == buffer; });
+            if (!twice)
+                uses.push_back({buffer, modes[random_.below(4)], 0});
+        }
+        AccessSpec spec;
+        spec.space = any_space();
+        spec.stream = StreamId{static_cast<std::uint32_t>(random_.below(3))};
+        spec.patient = random_.below(3) == 0;
+        auto pending = fixture_.store->acquire_all(uses, spec);
+        groups_.emplace_back(std::move(uses), std::move(pending));
+    }
+
+    void reserve() {
+        if (!reservations_.empty() && random_.below(2) == 0)
+            return reservations_.pop_back();
+        ReservationWish wish;
+        wish.spaces = {any_space(), any_space()};
+        wish.size = random_.below(400);
+        wish.up_to = random_.below(4) == 0;
+        wish.patient = random_.below(3) == 0;
+        reserving_.push_back(fixture_.store->reserve(wish));
     }
 
     void destroy() {
@@ -175,6 +213,24 @@ class RandomProgram {
                 known_[key(*made)] = {.content = 0, .flat = entry.first};
         });
         take_ready(asked_, [&](auto& entry) { use(entry.first, entry.second.take()); });
+        take_ready(groups_, [&](auto& entry) {
+            Outcome<std::vector<Access>> accesses = entry.second.take();
+            if (!accesses) {
+                ++refused_;
+                return;
+            }
+            REQUIRE(accesses->size() == entry.first.size());
+            for (std::size_t i = 0; i < accesses->size(); ++i)
+                use(key(entry.first[i].buffer), std::move((*accesses)[i]));
+        });
+        std::erase_if(reserving_, [&](auto& pending) {
+            if (!pending.ready())
+                return false;
+            Outcome<MemoryReservation> made = pending.take();
+            if (made)
+                reservations_.push_back(std::move(*made));
+            return true;
+        });
         std::erase_if(prefetches_, [](auto& pending) { return pending.ready(); });
         std::erase_if(frees_, [](auto& pending) {
             if (!pending.ready())
@@ -214,6 +270,16 @@ class RandomProgram {
         }
     }
 
+    bool waited_for(Key buffer) const {
+        return std::any_of(asked_.begin(), asked_.end(),
+                           [&](const auto& asked) { return asked.first == buffer; }) ||
+               std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+                   return std::any_of(
+                       group.first.begin(), group.first.end(),
+                       [&](const UseWish& use) { return key(use.buffer) == buffer; });
+               });
+    }
+
     // Lets everything end, then reads every buffer.
     void finish() {
         for (const auto& [buffer, known] : known_)
@@ -225,10 +291,7 @@ class RandomProgram {
         while (!known_.empty()) {
             // Those that wait for room get it when others have ended.
             const auto next = std::find_if(known_.begin(), known_.end(), [&](const auto& entry) {
-                return std::none_of(
-                           asked_.begin(), asked_.end(),
-                           [&](const auto& asked) { return asked.first == entry.first; }) &&
-                       read_and_end(entry.first, entry.second);
+                return !waited_for(entry.first) && read_and_end(entry.first, entry.second);
             });
             REQUIRE(next != known_.end());
             known_.erase(next);
@@ -236,6 +299,8 @@ class RandomProgram {
         }
         REQUIRE(asked_.empty());
         REQUIRE(creations_.empty());
+        REQUIRE(groups_.empty());
+        REQUIRE(reserving_.empty());
         REQUIRE(prefetches_.empty());
         fixture_.store->close();
         for (const auto& space : fixture_.spaces) {
@@ -247,7 +312,8 @@ class RandomProgram {
     // Until nothing more happens without anybody letting go.
     void let_go() {
         const auto unanswered = [&] {
-            return asked_.size() + creations_.size() + frees_.size() + prefetches_.size();
+            return asked_.size() + creations_.size() + frees_.size() + prefetches_.size() +
+                   groups_.size() + reserving_.size();
         };
         for (std::size_t before = unanswered() + 1; before != unanswered() || !held_.empty();) {
             before = unanswered();
@@ -255,6 +321,7 @@ class RandomProgram {
             collect();
             while (!held_.empty())
                 release();
+            reservations_.clear();
         }
         fixture_.calm();
     }
@@ -262,9 +329,9 @@ class RandomProgram {
     // False: it can't be read while others take the room.
     bool read_and_end(Key buffer, const Known& known) {
         AccessSpec spec;
-        const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
-        spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
         if (known.defined) {
+            const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
+            spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
             const Outcome<Access> access =
                 fixture_.settle(fixture_.store->acquire(ref(buffer), spec));
             if (!access) {
@@ -287,6 +354,9 @@ class RandomProgram {
     std::vector<Pending<Outcome<void>>> prefetches_;
     std::vector<Pending<FreeReport>> frees_;
     std::vector<std::pair<Key, Access>> held_;
+    std::vector<std::pair<std::vector<UseWish>, Pending<Outcome<std::vector<Access>>>>> groups_;
+    std::vector<Pending<Outcome<MemoryReservation>>> reserving_;
+    std::vector<MemoryReservation> reservations_;
     std::uint64_t granted_ = 0;
     std::uint64_t refused_ = 0;
 };
@@ -297,6 +367,7 @@ struct Setting {
     bool keep_clean;
     bool upgrade;
     bool pump_in_calls;
+    bool prefetch = false;  // by what is learned
 };
 
 const Setting kSettings[] = {
@@ -307,6 +378,8 @@ const Setting kSettings[] = {
     {"hint", {.gpu1 = 600, .spill_start = 0.9, .spill_stop = 0.6}, true, true, false},
     {"gdsf", {.host = 400, .disk = 2000, .gpu1 = 500}, false, true, false},
     {"sieve", {.host = 900, .gpu1 = 700, .peers = false}, true, false, true},
+    {"learned", {}, true, false, true, true},
+    {"lru", {.gpu = 600, .host = 600, .disk = 3000}, true, false, false, true},
 };
 
 // Runs `operations` in programs of a few thousand.
@@ -322,6 +395,10 @@ void run_programs(std::uint64_t operations, bool faults) {
         options.spill.upgrade = setting.upgrade;
         options.spill.background_in_flight = 400;
         options.pump_in_calls = setting.pump_in_calls;
+        if (setting.prefetch) {
+            options.spill.forecast = std::make_shared<LearnedForecast>();
+            options.spill.prefetch = true;
+        }
         INFO("seed " << seed << ", " << setting.policy);
         RandomProgram program(seed, setting.policy, setting.sizes, options);
         program.run(each, faults);

@@ -1,8 +1,10 @@
-// Levels of a replay over tiers: what each space holds after each decision, against a naive model
-// that hears every decision and adds up what is resident.
+// Levels of a replay over tiers: what each space holds after each decision, against a sum of the
+// places that its stage was asked for.
 #include <algorithm>
 #include <map>
 
+#include "replay/tiers/tier_timeline.h"
+#include "replay/tiers/virtual_stage.h"
 #include "tests/replay/tiers/programs.h"
 #include "tests/support/property.h"
 
@@ -14,76 +16,79 @@ using support::TierTrace;
 
 namespace {
 
-// Keeps a set of resident buffers on the GPU and on the host, and the sum after each change.
-class Sums final : public TierExecutor {
+// What a space held last at each moment.
+using Holdings = std::map<Nanoseconds, Bytes>;
+
+// A virtual stage that adds up its places.
+class SummingStage final : public TierStage, private Transfers {
   public:
-    std::vector<Bytes> gpu;
-    std::vector<Bytes> host;
+    SummingStage(const MachineSpec& machine, TierTimeline& timeline) : inner_(machine, timeline) {}
 
-    void begin_life(BufferId id, Bytes size) override { sizes_[id] = size; }
+    std::map<SpaceId, Holdings> held;
 
-    void end_life(BufferId id) override { leave(gpu_, id, gpu); }
+    Transfers& transfers() override { return *this; }
 
-    void reached(std::uint32_t, Nanoseconds) override {}
+    Nanoseconds now() override { return inner_.now(); }
 
-    void copy_out(BufferId id, CopyNumber) override {
-        come(host_, id, host);
-        leave(gpu_, id, gpu);
-    }
+    bool wait_until(Nanoseconds when) override { return inner_.wait_until(when); }
 
-    void copy_in(BufferId id, CopyNumber) override { come(gpu_, id, gpu); }
-
-    void forget(BufferId id) override { leave(host_, id, host); }
-
-    // An allocation's room: told when it has been made.
-    void wait_room(std::uint32_t, CopyNumber) override { come(gpu_, newest(), gpu); }
-
-    void wait_content(std::uint32_t, BufferId) override {}
-
-    void kernel(std::uint32_t, std::span<const TierUse>) override {}
+    std::vector<TierLinkUse> links() const override { return inner_.links(); }
 
   private:
-    using Set = std::map<BufferId, Bytes>;
-
-    BufferId newest() const {
-        for (const auto& [id, size] : sizes_)
-            if (gpu_.count(id) == 0 && host_.count(id) == 0)
-                return id;
-        FAIL("an allocation of nothing");
-        return {};
+    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override {
+        held[space][now()] = sums_[space] += size;
+        return inner_.transfers().allocate(space, size);
     }
 
-    void come(Set& where, BufferId id, std::vector<Bytes>& sums) {
-        where[id] = sizes_.at(id);
-        sums.push_back(sum(where));
+    void free(const Place& place) override {
+        held[place.space][now()] = sums_[place.space] -= place.size;
+        inner_.transfers().free(place);
     }
 
-    void leave(Set& where, BufferId id, std::vector<Bytes>& sums) {
-        const bool there = where.erase(id) > 0;
-        if (there)
-            sums.push_back(sum(where));
-        if (gpu_.count(id) == 0 && host_.count(id) == 0)
-            sizes_.erase(id);
+    Place trim(const Place& place, Bytes size) override {
+        return inner_.transfers().trim(place, size);
     }
 
-    static Bytes sum(const Set& set) {
-        Bytes bytes = 0;
-        for (const auto& [id, size] : set)
-            bytes += size;
-        return bytes;
+    std::vector<Range> pieces(const Place& place) const override {
+        return const_cast<VirtualStage&>(inner_).transfers().pieces(place);
     }
 
-    std::map<BufferId, Bytes> sizes_;
-    Set gpu_;
-    Set host_;
+    Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override {
+        return inner_.transfers().record(space, stream, wrote);
+    }
+
+    Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override {
+        return inner_.transfers().order(space, stream, points);
+    }
+
+    bool passed(const UsePoint& point) override { return inner_.transfers().passed(point); }
+
+    CopyId start(CopyOrder order) override { return inner_.transfers().start(std::move(order)); }
+
+    void cancel(CopyId copy) override { inner_.transfers().cancel(copy); }
+
+    void poll(std::vector<CopyDone>& ended) override { inner_.transfers().poll(ended); }
+
+    VirtualStage inner_;
+    std::map<SpaceId, Bytes> sums_;
 };
 
-std::vector<Bytes> used_of(const TierRun& run, std::uint32_t space) {
-    std::vector<Bytes> used;
+Holdings levels_of(const TierRun& run, std::uint32_t space) {
+    Holdings levels;
     for (const TierLevel& level : run.levels)
         if (level.space == space)
-            used.push_back(level.used);
-    return used;
+            levels[level.time] = level.used;
+    return levels;
+}
+
+// What was held up to the program's end, without moments at which nothing changed.
+Holdings changes(const Holdings& held, Nanoseconds end) {
+    Holdings changed;
+    Bytes before = 0;
+    for (const auto& [time, bytes] : held)
+        if (time <= end && std::exchange(before, bytes) != bytes)
+            changed[time] = bytes;
+    return changed;
 }
 
 // One stream; each buffer is written as soon as it is there, then used and freed at random.
@@ -119,17 +124,22 @@ TierProgram random_program() {
 }  // namespace
 
 TEST_CASE("after each decision a level is the sum of what is resident", "[tiers][levels]") {
-    CHECK(support::counterexample(support::effort(200), [] {
-              const TierProgram program = random_program();
-              TierScenario scenario;
-              scenario.timeline = true;
-              scenario.keep_copies = false;  // what comes back is nowhere else
-              Sums sums;
-              const auto run = run_tiers(program, small_machine(100), scenario, {}, &sums);
-              RC_ASSERT(run.has_value());
-              RC_ASSERT(used_of(*run, 0) == sums.gpu);
-              RC_ASSERT(used_of(*run, 1) == sums.host);
-          }).empty());
+    CHECK(
+        support::counterexample(support::effort(200), [] {
+            const TierProgram program = random_program();
+            TierScenario scenario;
+            scenario.timeline = true;
+            const MachineSpec machine = small_machine(100);
+            TierTimeline timeline(true);
+            SummingStage stage(machine, timeline);
+            const auto run = run_tiers_on(stage, timeline, program, machine, scenario);
+            RC_ASSERT(run.has_value());
+            // What the player gives back when it has ended is no part of the run.
+            const Nanoseconds end = run->makespan - 1;
+            RC_ASSERT(changes(levels_of(*run, 0), end) == changes(stage.held[{Tier::gpu, 0}], end));
+            RC_ASSERT(changes(levels_of(*run, 1), end) ==
+                      changes(stage.held[{Tier::host, 0}], end));
+        }).empty());
 }
 
 TEST_CASE("levels stay within capacity, reach the told peak, and never go back in time",

@@ -148,7 +148,8 @@ TEST_CASE("a reservation takes the place of what is merely resident", "[tiers][r
     trace.reserve(20, 2, 50, 1).allocate(30, 1, 50, 1).use(40, 1, kWrites, 2, 1).release(50, 2, 1);
     const TierRun run = run_on(trace.program(), small_machine(100));
 
-    CHECK(run.reservations.waited == 0);
+    CHECK(run.reservations.waited == 1);  // until its copy has left
+    CHECK(run.stalls.reservation == 80);
     CHECK(run.spilled_bytes == 80);
 }
 
@@ -171,11 +172,11 @@ TEST_CASE("over-reservation policies", "[tiers][run]") {
     const TierProgram program = trace.free(30, 0, 0).release(40, 1, 0).program();
     TierScenario scenario;
 
-    scenario.over_reservation = OverReservation::ignore;
+    scenario.over_reservation = OverReservationMode::ignore;
     CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 0);
-    scenario.over_reservation = OverReservation::increase;
+    scenario.over_reservation = OverReservationMode::increase;
     CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 0);
-    scenario.over_reservation = OverReservation::fail;
+    scenario.over_reservation = OverReservationMode::fail;
     CHECK(run_on(program, small_machine(100), scenario).out_of_memory == 1);
 }
 

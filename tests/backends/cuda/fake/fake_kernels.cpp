@@ -2,6 +2,7 @@
 #include "tests/backends/cuda/fake/fake_kernels.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "backends/cuda/cuda_kernels.h"
@@ -48,6 +49,21 @@ std::function<Code()> count_mismatches(void** parameters, int device) {
     };
 }
 
+// Time that was to pass has passed: nobody waits for it here.
+std::function<Code()> pass_until(void** parameters, int device) {
+    const auto slot = parameter<std::uint64_t>(parameters, 0);
+    const auto end = parameter<std::uint64_t>(parameters, 1);
+    return [=] {
+        if (!reachable(slot, sizeof end, true, device))
+            return Code::illegal_address;
+        const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+            std::chrono::steady_clock::now().time_since_epoch());
+        const std::uint64_t time = std::max(end, static_cast<std::uint64_t>(now.count()));
+        std::memcpy(reinterpret_cast<void*>(slot), &time, sizeof time);
+        return Code::success;
+    };
+}
+
 std::function<Code()> write_word(void** parameters, int device) {
     const auto address = parameter<std::uint64_t>(parameters, 0);
     const auto value = parameter<std::uint32_t>(parameters, 1);
@@ -64,6 +80,8 @@ std::function<Code()> write_word(void** parameters, int device) {
 std::function<Code()> kernel_work(std::string_view name, void** parameters, int device) {
     if (name == cuda::kCountMismatches)
         return count_mismatches(parameters, device);
+    if (name == cuda::kPassUntil)
+        return pass_until(parameters, device);
     if (name == "tidemark_test_write")
         return write_word(parameters, device);
     return {};

@@ -9,7 +9,7 @@
 namespace tidemark::fake {
 
 // The work of a kernel of that name with these parameters on a device; empty if it isn't known.
-// Known are tidemark_count_mismatches (backends/cuda/cuda_kernels.h) and tidemark_test_write
+// Known are those of backends/cuda/cuda_kernels.h and tidemark_test_write
 // (address: 8 bytes, value: 4 bytes), which writes the value there.
 std::function<Code()> kernel_work(std::string_view name, void** parameters, int device);
 

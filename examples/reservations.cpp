@@ -1,0 +1,90 @@
+// Memory by reservation: tasks that share a GPU set memory aside before they begin, and whatever
+// they allocate on their stream is charged to that, by any allocator. On a simulated GPU.
+//
+// Shown: reservations of a space; streams lent out; an allocator that charges what is bound to a
+// stream; a task that needs more than it reserved; a program's own answer to out of memory; and
+// where a request could go, by strategy.
+#include <cstdio>
+
+#include "backends/sim/sim_device.h"
+#include "core/allocator/spec.h"
+#include "core/base/text.h"
+#include "core/tiers/candidates.h"
+#include "core/tiers/reserved_allocator.h"
+#include "core/tiers/stream_pool.h"
+
+using namespace tidemark;
+
+namespace {
+
+constexpr SpaceId kGpu{Tier::gpu, 0};
+
+void show(const char* when, const MemorySpace& space) {
+    std::printf("%-34s %s\n", when, space.text().c_str());
+}
+
+// Allocates `count` pieces of `size` on the stream, and frees them. How many it got.
+int task(Allocator& allocator, StreamId stream, int count, Bytes size) {
+    std::vector<Allocation> pieces;
+    for (int i = 0; i < count; ++i)
+        if (const auto piece = allocator.allocate({.size = size, .alignment = 512, .stream = stream}))
+            pieces.push_back(*piece);
+    for (const Allocation& piece : pieces)
+        allocator.deallocate(piece, stream);
+    return static_cast<int>(pieces.size());
+}
+
+Result<bool> example() {
+    SimConfig config;
+    config.capacity = 1_GiB;
+    SimDevice device(config);
+    TM_ASSIGN(const PolicySpec policy, parse_policy("best-fit"));
+    TM_ASSIGN(const std::unique_ptr<Allocator> memory, policy.make(device));
+
+    SpaceSpec spec;
+    spec.id = kGpu;
+    spec.capacity = 512_MiB;
+    spec.reservation_limit = 0.9;
+    MemorySpace space(spec);
+    space.set_over_reservation(increase_reservation());
+    int told = 0;
+    space.set_oom_policy(oom_callback([&](const OomFacts&) {
+        ++told;
+        return OomAnswer::give_up;
+    }));
+    ReservationBindings bindings(space);
+    ReservedAllocator allocator(*memory, bindings);
+    TM_ASSIGN(const std::unique_ptr<StreamPool> streams, StreamPool::make(StreamId{1}, 2));
+    show("nothing is reserved", space);
+
+    const auto stream = streams->acquire(StreamPool::WhenBusy::block);
+    auto reservation = space.try_reserve(200_MiB);
+    if (!stream || !reservation)
+        return fail(ErrorCode::no_space, "there should have been room");
+    const bool bound =
+        bindings.bind(stream_key(stream->stream()), std::move(*reservation)).has_value();
+    show("a task has 200 MiB", space);
+    const int inside = task(allocator, stream->stream(), 4, 50_MiB);
+    const int beyond = task(allocator, stream->stream(), 6, 50_MiB);
+    show("it took 300 MiB, and it grew", space);
+    const int refused = 20 - task(allocator, stream->stream(), 20, 50_MiB);
+    bindings.unbind(stream_key(stream->stream()));
+    show("it has ended", space);
+
+    const MachineSpec machine{"one GPU", {spec}, {}, {}};
+    TM_ASSIGN(const std::vector<SpaceId> anywhere, candidates(any_in(Tier::gpu), machine));
+    const bool right = bound && inside == 4 && beyond == 6 && refused > 0 && told == refused &&
+                       anywhere.size() == 1 && space.counters().used == 0;
+    std::printf("%d requests were refused, and the program was asked each time: %s\n", refused,
+                right ? "as expected" : "NOT as expected");
+    return right;
+}
+
+}  // namespace
+
+int main() {
+    const Result<bool> outcome = example();
+    if (!outcome)
+        std::fprintf(stderr, "%s\n", to_text(outcome.error()).c_str());
+    return outcome && *outcome ? 0 : 1;
+}
