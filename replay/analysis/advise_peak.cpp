@@ -21,7 +21,7 @@ struct Places {
     std::uint64_t growth = kNotInTrace;
 };
 
-class Finder final : public Observer {
+class PeakFinder final : public Observer {
   public:
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         for (std::size_t i = 0; i < events.count; ++i) {
@@ -260,7 +260,7 @@ Result<PeakPicture> look(const Trace& trace, const TrialSetup& setup, const Plac
 
 Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
-    Finder finder;
+    PeakFinder finder;
     std::vector<Observer*> observers{&finder};
     if (also != nullptr)
         observers.push_back(also);

@@ -21,7 +21,7 @@ constexpr Bytes kSmallest = 512;      // the least that PyTorch splits off
 constexpr Bytes kUnsplitMax = 1_MiB;  // and what it does not, in the pool of large blocks
 
 // Whatever lives when the window begins.
-struct Live {
+struct CutLive {
     TraceEvent request;
     std::vector<StreamId> users;  // named by record_use
     Bytes block = 0;              // its size; 0 if it lies in no memory that the trace tells of
@@ -107,7 +107,7 @@ class Cutter {
     CutEvents events_;
     torch::Rounding rounding_;
     EventBuffer out_;
-    std::vector<Live> live_;
+    std::vector<CutLive> live_;
     std::vector<Runs> runs_;  // by device
     std::vector<std::map<std::uint64_t, std::uint64_t>>
         ends_;                        // of live blocks, by device, address
@@ -152,7 +152,7 @@ void Cutter::end_block(const TraceEvent& request) {
 }
 
 void Cutter::remember_about_slot(const TraceEvent& event) {
-    Live& live = live_[event.slot];
+    CutLive& live = live_[event.slot];
     switch (event.kind) {
         case EventKind::allocate:
             end_block(live.request);
@@ -231,7 +231,7 @@ Result<void> Cutter::write(TraceEvent event) {
 }
 
 Result<void> Cutter::write_live(std::uint32_t slot) {
-    const Live& live = live_[slot];
+    const CutLive& live = live_[slot];
     TraceEvent event = live.request;
     event.time = 0;
     event.flags = static_cast<std::uint8_t>(event.flags | kPreamble);

@@ -63,9 +63,9 @@ EventPlace describe(const TraceEvent& event, const Ranges& ranges, const TraceIn
     return place;
 }
 
-class Search {
+class PlaceSearch {
   public:
-    Search(const TraceInfo& info, std::span<const std::uint64_t> events)
+    PlaceSearch(const TraceInfo& info, std::span<const std::uint64_t> events)
         : info_(info), events_(events), order_(events.size()), devices_(1) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         std::stable_sort(order_.begin(), order_.end(),
@@ -107,7 +107,7 @@ class Search {
 }  // namespace
 
 Result<EventPlaces> find_places(const Trace& trace, std::span<const std::uint64_t> events) {
-    Search search(trace.info(), events);
+    PlaceSearch search(trace.info(), events);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     std::uint64_t index = 0;
     for (;;) {

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kReplaysExpected = 18;
 
 // One policy of the report, before its replays.
-struct Candidate {
+struct FitCandidate {
     PolicySpec policy;
     bool recorded = false;
 };
@@ -82,9 +82,9 @@ Result<void> check(const FitQuestion& question) {
 }
 
 // The recorded settings, if they are known, and what has been named; each once.
-Result<std::vector<Candidate>> candidates(const TraceInfo& info, const FitQuestion& question,
-                                          std::vector<std::string>& notes) {
-    std::vector<Candidate> chosen;
+Result<std::vector<FitCandidate>> candidates(const TraceInfo& info, const FitQuestion& question,
+                                             std::vector<std::string>& notes) {
+    std::vector<FitCandidate> chosen;
     if (const Result<RecordedPolicy> recorded = recorded_policy(info)) {
         TM_ASSIGN(PolicySpec spec, parse_policy(recorded->text));
         chosen.push_back({std::move(spec), true});
@@ -100,7 +100,7 @@ Result<std::vector<Candidate>> candidates(const TraceInfo& info, const FitQuesti
         TM_ASSIGN(PolicySpec spec, parse_policy(text));
         const bool known = std::any_of(
             chosen.begin(), chosen.end(),
-            [&spec](const Candidate& other) { return other.policy.text() == spec.text(); });
+            [&spec](const FitCandidate& other) { return other.policy.text() == spec.text(); });
         if (!known)
             chosen.push_back({std::move(spec), false});
     }
@@ -109,7 +109,7 @@ Result<std::vector<Candidate>> candidates(const TraceInfo& info, const FitQuesti
 
 Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& question,
                                    const CostProfile& profile,
-                                   const std::vector<Candidate>& chosen) {
+                                   const std::vector<FitCandidate>& chosen) {
     std::vector<std::optional<Result<FitRow>>> found(chosen.size());
     Counter counter(question, chosen.size());
     run_jobs(chosen.size(), question.threads, [&](std::size_t i) {
@@ -260,7 +260,7 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& asked) {
     TM_TRY(check(question));
     report.question = question;
     report.question.progress = {};
-    TM_ASSIGN(const std::vector<Candidate> chosen,
+    TM_ASSIGN(const std::vector<FitCandidate> chosen,
               candidates(trace.info(), question, report.notes));
     TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
     report.profile_hash = profile.hash();

@@ -44,9 +44,9 @@ struct Signature {
     bool too_often = false;
 };
 
-class Finder {
+class StepFinder {
   public:
-    explicit Finder(const TraceInfo& info)
+    explicit StepFinder(const TraceInfo& info)
         : info_(info), by_stack_(info.stacks.size() > 1), sizes_(info.slot_count) {}
 
     void add(const EventBatch& batch) {
@@ -216,7 +216,7 @@ std::string range_family(std::string_view name) {
 }
 
 Result<ProgramSteps> find_steps(const Trace& trace) {
-    Finder finder(trace.info());
+    StepFinder finder(trace.info());
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     for (;;) {
         TM_ASSIGN(const EventBatch batch, cursor->next());

@@ -9,9 +9,9 @@ namespace tidemark {
 namespace {
 
 // The allocations of a trace, one after the other.
-class Requests {
+class RequestSequence {
   public:
-    explicit Requests(const Trace& trace)
+    explicit RequestSequence(const Trace& trace)
         : cursor_(trace.cursor()), preamble_(trace.info().preamble_count) {}
 
     // The next one; false at the end.
@@ -48,7 +48,7 @@ class Requests {
 };
 
 Result<std::uint64_t> count(const Trace& trace) {
-    Requests requests(trace);
+    RequestSequence requests(trace);
     for (std::uint64_t found = 0;; ++found) {
         TM_ASSIGN(const bool more, requests.next());
         if (!more)
@@ -59,8 +59,8 @@ Result<std::uint64_t> count(const Trace& trace) {
 // Where `other` first differs from `first`, within the first `most` allocations.
 Result<std::optional<RankDivergence>> divergence(const Trace& first, const Trace& other,
                                                  std::uint64_t most) {
-    Requests a(first);
-    Requests b(other);
+    RequestSequence a(first);
+    RequestSequence b(other);
     for (std::uint64_t index = 0; index < most; ++index) {
         TM_ASSIGN(const bool more_a, a.next());
         TM_ASSIGN(const bool more_b, b.next());

@@ -14,7 +14,7 @@ constexpr std::size_t kTraceSummaryKinds = 256;
 constexpr std::size_t kBins = 65;  // zeros, then one for each power of two
 
 // What is remembered of a live allocation.
-struct Live {
+struct LiveBlock {
     Bytes size = 0;
     std::uint64_t event = 0;  // counting the program's alone
     Nanoseconds time = 0;
@@ -109,7 +109,7 @@ class Summary {
     void add_truth(const TraceEvent& event);
     void take_ranges();
 
-    Live* find(std::uint32_t slot) {
+    LiveBlock* find(std::uint32_t slot) {
         if (slot < live_.size() && live_[slot].live)
             return &live_[slot];
         ++result_.unmatched;
@@ -128,7 +128,7 @@ class Summary {
     const TraceInfo& info_;
     TraceSummary result_;
     std::array<std::uint64_t, kTraceSummaryKinds> kinds_{};
-    std::vector<Live> live_;  // by slot
+    std::vector<LiveBlock> live_;  // by slot
     std::vector<StreamSummary> streams_;
     std::vector<PoolSummary> pools_;
     std::vector<Level> pool_requested_;
@@ -199,7 +199,7 @@ void Summary::allocate(const TraceEvent& event) {
 
 // The end of a lifetime as the program sees it.
 void Summary::let_go(const TraceEvent& event) {
-    Live* const live = find(event.slot);
+    LiveBlock* const live = find(event.slot);
     if (live == nullptr || live->let_go)
         return;
     live->let_go = true;
@@ -216,7 +216,7 @@ void Summary::finish(const TraceEvent& event) {
     let_go(event);
     if (event.slot >= live_.size() || !live_[event.slot].live)
         return;
-    Live& live = live_[event.slot];
+    LiveBlock& live = live_[event.slot];
     live.live = false;
     requested_.lower(live.size);
     count_.lower(1);
@@ -279,7 +279,7 @@ TraceSummary Summary::take() {
         result_.devices[i].requested = device_requested_[i].peak;
         result_.devices[i].recorded_reserved = device_reserved_[i].peak;
     }
-    for (const Live& live : live_) {
+    for (const LiveBlock& live : live_) {
         result_.never_freed += live.live ? 1U : 0U;
         result_.never_freed_bytes = plus(result_.never_freed_bytes, live.live ? live.size : 0);
     }

@@ -23,7 +23,7 @@ Bytes peak(const Run& run) {
     return figure(run, "peak_reserved_bytes");
 }
 
-std::uint64_t refusals(const Run& run) {
+std::uint64_t times_refused(const Run& run) {
     return figure(run, "out_of_memory");
 }
 
@@ -43,19 +43,19 @@ const Row& baseline_of(std::span<const Row> rows) {
 }
 
 // What the choice between rows, and between totals, looks at.
-struct Candidate {
+struct Contender {
     bool refused = false;
     double memory = 0;
     Price price;
 };
 
-Candidate candidate(const ComparisonRow& row) {
-    return {refusals(row.run) > 0,
+Contender candidate(const ComparisonRow& row) {
+    return {times_refused(row.run) > 0,
             static_cast<double>(peak(row.run)),
             {device_time(row.run), static_cast<Nanoseconds>(figure(row.run, "makespan_ns"))}};
 }
 
-Candidate candidate(const ComparisonTotal& total) {
+Contender candidate(const ComparisonTotal& total) {
     return {total.traces_refused > 0,
             total.overhead_ratio,
             {total.driver_time + total.stall_time, total.makespan}};
@@ -65,11 +65,11 @@ template <class Row>
 const Row* choose(std::span<const Row> rows, bool timed) {
     if (candidate(rows.front()).refused)
         return nullptr;
-    const Candidate baseline = candidate(baseline_of(rows));
+    const Contender baseline = candidate(baseline_of(rows));
     if (baseline.refused)
         return &rows.front();  // to run at all is worth any price
     for (const Row& row : rows) {
-        const Candidate other = candidate(row);
+        const Contender other = candidate(row);
         if (other.refused || other.memory >= baseline.memory)
             break;
         if (affordable(other.price, baseline.price, timed))
@@ -104,10 +104,10 @@ std::string price_clause(const ComparisonRow& lowest, const ComparisonRow& chose
 std::string refused_clause(std::span<const ComparisonRow> rows, const ComparisonRow* except) {
     std::string list;
     for (const ComparisonRow& row : rows) {
-        if (refusals(row.run) == 0 || &row == except)
+        if (times_refused(row.run) == 0 || &row == except)
             continue;
         list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", row.label,
-                            format_times(refusals(row.run)));
+                            format_times(times_refused(row.run)));
     }
     return list.empty() ? list : "; out of memory: " + list;
 }
@@ -122,9 +122,9 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
         best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);
     std::string text = rows.size() == 1
                            ? fmt::format("{} ran out of memory {}", rows.front().label,
-                                         format_times(refusals(best)))
+                                         format_times(times_refused(best)))
                            : fmt::format("every policy ran out of memory, {} least ({})",
-                                         rows.front().label, format_times(refusals(best)));
+                                         rows.front().label, format_times(times_refused(best)));
     if (memory > 0 && floor > memory)
         return text + fmt::format(
                           "; the program requested {} at once, more than the {} there are:"
@@ -185,9 +185,9 @@ std::string verdict(std::span<const ComparisonRow> rows, bool timed) {
     if (chosen == nullptr)
         return all_refused(rows);
     const ComparisonRow& baseline = baseline_of(rows);
-    if (refusals(baseline.run) > 0)
+    if (times_refused(baseline.run) > 0)
         return fmt::format("{} ran out of memory {}; {} did not, and peaked at {}", baseline.label,
-                           format_times(refusals(baseline.run)), chosen->label,
+                           format_times(times_refused(baseline.run)), chosen->label,
                            format_bytes(peak(chosen->run))) +
                floor_clause(chosen->run) + refused_clause(rows, &baseline);
     return against_baseline(rows, *chosen, baseline) + floor_clause(chosen->run) +

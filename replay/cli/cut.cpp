@@ -20,7 +20,7 @@ struct Unit {
     double nanoseconds;
 };
 
-constexpr std::array<Unit, 4> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 
 // "#1000" is an event, "1.5s", "300ms" a time since the trace's first event.
 Result<CutPlace> parse_place(std::string_view text, const char* option) {
@@ -32,7 +32,7 @@ Result<CutPlace> parse_place(std::string_view text, const char* option) {
         TM_ASSIGN(const std::uint64_t event, parse_count(text.substr(1)).map_error(at));
         return CutPlace{.event = event};
     }
-    for (const Unit& unit : kUnits) {
+    for (const Unit& unit : kTimeUnits) {
         if (!text.ends_with(unit.name))
             continue;
         TM_ASSIGN(const double count,

@@ -17,13 +17,13 @@ namespace {
 
 // "90m", "12h", "7d": a number of a unit.
 Result<Nanoseconds> parse_age(std::string_view text) {
-    constexpr std::string_view kUnits = "smhd";
+    constexpr std::string_view kAgeUnits = "smhd";
     constexpr std::array<std::uint64_t, 4> kSeconds{1, 60, 3600, 86'400};
     constexpr std::uint64_t kMostSeconds = 100 * 365 * kSeconds[3];
     std::uint64_t count = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
     const auto unit = static_cast<std::size_t>(end - text.data()) + 1 == text.size()
-                          ? kUnits.find(*end)
+                          ? kAgeUnits.find(*end)
                           : std::string_view::npos;
     if (code != std::errc() || unit == std::string_view::npos ||
         count > kMostSeconds / kSeconds.at(unit))

@@ -32,9 +32,9 @@ bool captures_graphs(const TraceInfo& info) {
     });
 }
 
-class Builder {
+class LaneBuilder {
   public:
-    explicit Builder(const TraceInfo& info)
+    explicit LaneBuilder(const TraceInfo& info)
         : lanes_(info.devices.size()), pending_(lanes_.size()), ranks_(stream_ranks(info)) {
         for (std::size_t i = 0; i < lanes_.size(); ++i) {
             lanes_[i].device = static_cast<std::uint16_t>(i);
@@ -181,7 +181,7 @@ void find_bases(RecordedLane& lane) {
     }
 }
 
-std::vector<RecordedLane> Builder::take() {
+std::vector<RecordedLane> LaneBuilder::take() {
     for (RecordedLane& lane : lanes_) {
         order_seeds(lane);
         find_bases(lane);
@@ -202,7 +202,7 @@ Bytes max_split_of(const PolicySpec& policy) {
 }
 
 Result<std::vector<RecordedLane>> record_lanes(const Trace& trace) {
-    Builder builder(trace.info());
+    LaneBuilder builder(trace.info());
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     std::uint64_t index = 0;
     while (true) {

@@ -32,7 +32,7 @@ std::string difference(Bytes before, Bytes after) {
     return after > before ? "+" + format_bytes(after - before) : "-" + format_bytes(before - after);
 }
 
-std::string place_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+std::string moment_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
     std::string text = fmt::format("event {}", format_count(moment.event));
     if (info.duration > 0)
         text += fmt::format(", {}", format_duration(moment.time));
@@ -76,9 +76,9 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
         return "\nNothing was allocated.\n";
     std::string text =
         fmt::format("\nWhere it went: {} reserved at the peak\n  first at {}\n",
-                    format_bytes(use.reserved), place_text(info, picture, picture.reserved));
+                    format_bytes(use.reserved), moment_text(info, picture, picture.reserved));
     if (picture.fullest.event != picture.reserved.event)
-        text += fmt::format("  fullest at {}:\n", place_text(info, picture, picture.fullest));
+        text += fmt::format("  fullest at {}:\n", moment_text(info, picture, picture.fullest));
     Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
     const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
         table.add({{std::string(label)},
@@ -95,7 +95,7 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
     if (picture.allocated.event != picture.fullest.event)
         text += fmt::format("  allocated memory peaked at {} ({})\n",
                             format_bytes(picture.allocated.usage.allocated),
-                            place_text(info, picture, picture.allocated));
+                            moment_text(info, picture, picture.allocated));
     return text;
 }
 
@@ -150,7 +150,7 @@ std::string gaps_text(const TraceInfo& info, const Advice& advice) {
     const Gaps& gaps = advice.gaps;
     std::string text = fmt::format(
         "  {} were requested ({}) when {} lay free", format_bytes(gaps.asked),
-        place_text(info, advice.picture, advice.picture.growth), format_bytes(gaps.free));
+        moment_text(info, advice.picture, advice.picture.growth), format_bytes(gaps.free));
     if (gaps.count == 0)
         text += ", none of it for such a request";
     else

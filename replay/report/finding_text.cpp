@@ -15,25 +15,24 @@
 namespace tidemark {
 namespace {
 
-using findings::Finding;
 using findings::Kind;
 using findings::Part;
 using findings::Severity;
 
-std::string bytes(const Finding& finding, std::string_view name) {
+std::string bytes(const findings::Finding& finding, std::string_view name) {
     return format_bytes(finding.figure(name));
 }
 
-std::string count(const Finding& finding, std::string_view name) {
+std::string count(const findings::Finding& finding, std::string_view name) {
     return format_count(finding.figure(name));
 }
 
-bool has(const Finding& finding, std::string_view name) {
+bool has(const findings::Finding& finding, std::string_view name) {
     return std::ranges::any_of(finding.figures,
                                [name](const auto& each) { return each.name == name; });
 }
 
-std::string share(const Finding& finding, std::string_view part, std::string_view whole) {
+std::string share(const findings::Finding& finding, std::string_view part, std::string_view whole) {
     return format_share(finding.figure(part), finding.figure(whole));
 }
 
@@ -48,7 +47,7 @@ std::string remedy_line(const Part& part) {
     return report::remedy_text(remedy);
 }
 
-std::string parts_text(const Finding& finding) {
+std::string parts_text(const findings::Finding& finding) {
     std::string text;
     for (const bool helps : {true, false})
         for (const Part& part : finding.parts)
@@ -75,7 +74,7 @@ std::string parts_text(const Finding& finding) {
     return text;
 }
 
-FindingText out_of_memory(const Finding& finding) {
+FindingText out_of_memory(const findings::Finding& finding) {
     if (has(finding, "further"))
         return {fmt::format("Out of memory {} more", format_times(finding.figure("further"))),
                 "The last of them is where this leads to."};
@@ -105,7 +104,7 @@ FindingText out_of_memory(const Finding& finding) {
     return text;
 }
 
-FindingText setting(const Finding& finding) {
+FindingText setting(const findings::Finding& finding) {
     const Bytes now = finding.figure("reserved_bytes");
     const Bytes then = finding.figure("new_reserved_bytes");
     const std::uint64_t refused = finding.figure("out_of_memory");
@@ -139,7 +138,7 @@ FindingText setting(const Finding& finding) {
     return text;
 }
 
-FindingText growth_while_free(const Finding& finding) {
+FindingText growth_while_free(const findings::Finding& finding) {
     FindingText text{fmt::format("Reserved memory grew to its peak while {} lay free",
                                  bytes(finding, "free_bytes"))};
     text.detail = fmt::format("{} were requested at {}.", bytes(finding, "requested_bytes"),
@@ -157,7 +156,7 @@ FindingText growth_while_free(const Finding& finding) {
     return text;
 }
 
-FindingText pinned(const Finding& finding) {
+FindingText pinned(const findings::Finding& finding) {
     const std::string_view unit = has(finding, "pages") ? "page" : "segment";
     FindingText text{bytes(finding, "free_bytes") + " held up by small or long-lived blocks"};
     if (!finding.place.empty())
@@ -185,18 +184,18 @@ FindingText pinned(const Finding& finding) {
 }
 
 // "at the ends of 30 steps (step N)".
-std::string over_steps(const Finding& finding) {
+std::string over_steps(const findings::Finding& finding) {
     return fmt::format("{} ({})", format_counted(finding.figure("steps"), "step"),
                        finding.message.empty() ? "found in what is allocated again and again"
                                                : one_line(finding.message, 60));
 }
 
-std::string place_or(const Finding& finding, std::string_view otherwise) {
+std::string place_or(const findings::Finding& finding, std::string_view otherwise) {
     return finding.place.empty() ? std::string(otherwise) : one_line(finding.place, 100);
 }
 
 // "At this rate the 79.2 GiB are full after 1,234 more steps, in about 3.20 h."
-std::string end_of_memory(const Finding& finding) {
+std::string end_of_memory(const findings::Finding& finding) {
     if (!has(finding, "steps_left"))
         return {};
     std::string text =
@@ -208,7 +207,7 @@ std::string end_of_memory(const Finding& finding) {
     return text + ".";
 }
 
-FindingText step_growth(const Finding& finding) {
+FindingText step_growth(const findings::Finding& finding) {
     const std::string slope = bytes(finding, "bytes_per_step");
     if (finding.kind == Kind::cache_growth)
         return {fmt::format("{} grew at first, then stayed at {}", place_or(finding, "What lives"),
@@ -244,7 +243,7 @@ FindingText step_growth(const Finding& finding) {
     return text;
 }
 
-FindingText does_not_fit(const Finding& finding) {
+FindingText does_not_fit(const findings::Finding& finding) {
     FindingText text{fmt::format("No setting can help: {} are live at once, {} are there",
                                  bytes(finding, "requested_bytes"),
                                  bytes(finding, "memory_bytes"))};
@@ -259,7 +258,7 @@ FindingText does_not_fit(const Finding& finding) {
     return text;
 }
 
-FindingText other_streams(const Finding& finding) {
+FindingText other_streams(const findings::Finding& finding) {
     const Bytes streams = finding.figure("other_streams_bytes");
     const Bytes pools = finding.figure("other_pools_bytes");
     FindingText text;
@@ -276,7 +275,7 @@ FindingText other_streams(const Finding& finding) {
     return text;
 }
 
-FindingText idle(const Finding& finding) {
+FindingText idle(const findings::Finding& finding) {
     return {fmt::format("{} of reserved memory lie free for {} of the run",
                         bytes(finding, "free_bytes"), share(finding, "parts", "parts_in_all")),
             fmt::format("From {} on. It is cached for later requests of this program; others "
@@ -284,7 +283,7 @@ FindingText idle(const Finding& finding) {
                         finding_place(finding))};
 }
 
-FindingText in_use(const Finding& finding) {
+FindingText in_use(const findings::Finding& finding) {
     FindingText text{fmt::format("{} reserved at the peak, {} of it in use",
                                  bytes(finding, "reserved_bytes"),
                                  share(finding, "requested_bytes", "reserved_bytes"))};
@@ -301,7 +300,7 @@ FindingText in_use(const Finding& finding) {
 }
 
 // "12.3 % of the reserved peak is fragmentation".
-FindingText waste(const Finding& finding, std::string_view figure, std::string_view what,
+FindingText waste(const findings::Finding& finding, std::string_view figure, std::string_view what,
                   std::string_view why) {
     const std::string_view whole =
         has(finding, "reserved_bytes") ? "reserved_bytes" : "active_bytes";
@@ -311,7 +310,7 @@ FindingText waste(const Finding& finding, std::string_view figure, std::string_v
                         why, parts_text(finding))};
 }
 
-FindingText of_memory(const Finding& finding) {
+FindingText of_memory(const findings::Finding& finding) {
     if (finding.kind == Kind::beyond_memory)
         return {"More is allocated than the devices have",
                 fmt::format("{} at {}, of {} that there is. The recording misses frees, or the "
@@ -324,7 +323,7 @@ FindingText of_memory(const Finding& finding) {
                         finding_place(finding))};
 }
 
-FindingText wording(const Finding& finding) {
+FindingText wording(const findings::Finding& finding) {
     switch (finding.kind) {
         case Kind::out_of_memory:
             return out_of_memory(finding);
@@ -385,7 +384,7 @@ FindingText wording(const Finding& finding) {
 
 }  // namespace
 
-std::string finding_place(const Finding& finding) {
+std::string finding_place(const findings::Finding& finding) {
     if (finding.event == kNotInTrace)
         return {};
     std::string text = fmt::format("event {}", format_count(finding.event));
@@ -396,7 +395,7 @@ std::string finding_place(const Finding& finding) {
     return text;
 }
 
-FindingText finding_text(const Finding& finding) {
+FindingText finding_text(const findings::Finding& finding) {
     FindingText text = wording(finding);
     if (text.detail.starts_with('\n'))
         text.detail.erase(0, 1);
@@ -405,9 +404,9 @@ FindingText finding_text(const Finding& finding) {
     return text;
 }
 
-std::string findings_text(std::span<const Finding> list, bool brief) {
+std::string findings_text(std::span<const findings::Finding> list, bool brief) {
     std::string text;
-    for (const Finding& finding : list) {
+    for (const findings::Finding& finding : list) {
         if (brief && finding.severity == Severity::note)
             continue;
         const FindingText said = finding_text(finding);

@@ -15,7 +15,7 @@ constexpr Bytes kLargestPage = 20_MiB;
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26U;
 
 // Of a range that isn't empty.
-std::uint64_t last_byte(Address address, Bytes size) {
+std::uint64_t last_byte_of(Address address, Bytes size) {
     const std::uint64_t begin = to_integer(address);
     return begin + std::min(size - 1, std::numeric_limits<std::uint64_t>::max() - begin);
 }
@@ -72,7 +72,7 @@ bool ReleaseUnits::learn(const Segment& segment) {
     Space& there = space(segment.device);
     const std::uint64_t begin = to_integer(segment.begin);
     if (segment.kind == SegmentKind::reservation)
-        return add_zone(there, {.begin = begin, .last = last_byte(segment.begin, segment.size)});
+        return add_zone(there, {.begin = begin, .last = last_byte_of(segment.begin, segment.size)});
     Zone* const zone = zone_at(there, begin);
     if (zone == nullptr)
         return true;
@@ -150,7 +150,7 @@ void ReleaseUnits::count(std::uint16_t device, const BlockLife& block, bool take
         return;
     Space& there = space(device);
     const std::uint64_t first = to_integer(block.address);
-    const std::uint64_t last = last_byte(block.address, block.size);
+    const std::uint64_t last = last_byte_of(block.address, block.size);
     if (auto* const found = whole_at(there, first); found != nullptr) {
         auto& [begin, whole] = *found;
         if (whole.born <= block.born) {

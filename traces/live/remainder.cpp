@@ -35,7 +35,7 @@ class Descriptor {
     int file_;
 };
 
-tl::unexpected<Error> refused(std::string_view what, const std::string& path) {
+tl::unexpected<Error> not_kept(std::string_view what, const std::string& path) {
     return fail(ErrorCode::io, std::string(what) + ": " + std::generic_category().message(errno),
                 path);
 }
@@ -95,7 +95,7 @@ Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
     const Descriptor file(end.path, O_WRONLY | O_CLOEXEC);
     if (file.get() < 0 || ::ftruncate(file.get(), static_cast<off_t>(end.offset)) != 0 ||
         ::lseek(file.get(), 0, SEEK_END) < 0)
-        return refused("cannot be written", end.path);
+        return not_kept("cannot be written", end.path);
     const auto put = [&](const void* data, std::size_t size) {
         return ::write(file.get(), data, size) == static_cast<ssize_t>(size);
     };
@@ -107,7 +107,7 @@ Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
                     .next_sequence = left.empty() ? rest.next_sequence : left.front().sequence};
         seal(chunk, piece);
         if (!put(&chunk, sizeof chunk) || !put(piece.data(), piece.size_bytes()))
-            return refused("cannot be written", end.path);
+            return not_kept("cannot be written", end.path);
     }
     return {};
 }
@@ -200,7 +200,7 @@ Result<Remainder> recover(const LiveProgram& program) {
         TM_TRY(write_remainder(end, rest));
     }
     if (::unlink(program.path.c_str()) != 0)
-        return refused("cannot be removed", program.path);
+        return not_kept("cannot be removed", program.path);
     return rest;
 }
 
@@ -210,13 +210,13 @@ Result<std::vector<std::byte>> read_whole_file(const std::string& path) {
     struct stat status {};
 
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
-        return refused("cannot be opened", path);
+        return not_kept("cannot be opened", path);
     std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
     std::size_t done = 0;
     while (done < bytes.size()) {
         const ssize_t count = ::read(file.get(), bytes.data() + done, bytes.size() - done);
         if (count < 0 && errno != EINTR)
-            return refused("cannot be read", path);
+            return not_kept("cannot be read", path);
         if (count == 0)
             break;
         done += count < 0 ? 0 : static_cast<std::size_t>(count);

@@ -16,7 +16,7 @@ std::string reason(int code) {
     return std::generic_category().message(code);
 }
 
-tl::unexpected<Error> refused(std::string_view what, const std::string& path) {
+tl::unexpected<Error> not_shared(std::string_view what, const std::string& path) {
     return fail(ErrorCode::io, std::string(what) + ": " + reason(errno), path,
                 "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
 }
@@ -28,19 +28,19 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
     std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
     shared->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (shared->file_ < 0)
-        return refused("cannot be created", path);
+        return not_shared("cannot be created", path);
     shared->size_ = ring_offset(header, header.rings);
     const auto first = static_cast<off_t>(sizeof(Header) + sizeof(Counters));
     if (::ftruncate(shared->file_, static_cast<off_t>(shared->size_)) != 0 ||
         ::posix_fallocate(shared->file_, 0, first) != 0) {
         ::unlink(path.c_str());
-        return refused("there is no room for it", path);
+        return not_shared("there is no room for it", path);
     }
     void* data =
         ::mmap(nullptr, shared->size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared->file_, 0);
     if (data == MAP_FAILED) {
         ::unlink(path.c_str());
-        return refused("cannot be mapped", path);
+        return not_shared("cannot be mapped", path);
     }
     shared->data_ = static_cast<std::byte*>(data);
     new (shared->data_ + sizeof(Header)) Counters;
@@ -84,7 +84,7 @@ bool SharedFile::prepare(std::uint32_t ring) const {
 
 Result<void> SharedFile::remove() {
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-        return refused("cannot be removed", path_);
+        return not_shared("cannot be removed", path_);
     return {};
 }
 

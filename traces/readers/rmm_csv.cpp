@@ -142,7 +142,7 @@ bool is_old_header(std::string_view line) {
 enum class Action : std::uint8_t { allocate, failure, free, unknown };
 
 // One row, understood.
-struct Record {
+struct LogEntry {
     Action action = Action::unknown;
     Nanoseconds time_of_day = 0;
     std::uint64_t pointer = 0;
@@ -177,10 +177,10 @@ class RmmCsv {
 
   private:
     Result<void> read_header();
-    bool parse(std::string_view line, Record& record);
+    bool parse(std::string_view line, LogEntry& record);
     bool parse_time(Nanoseconds& time);
     std::string explain(std::string_view line);
-    Result<void> apply(const Record& record);
+    Result<void> apply(const LogEntry& record);
     Result<void> allocate(TraceEvent event, std::uint64_t pointer);
     Result<void> free(TraceEvent event, std::uint64_t pointer);
     Result<Nanoseconds> elapsed(Nanoseconds time_of_day);
@@ -258,7 +258,7 @@ Result<TraceInfo> RmmCsv::read() {
         TM_ASSIGN(const bool more, lines_.next(line));
         if (!more)
             break;
-        Record record;
+        LogEntry record;
         if (parse(line, record) && (lines_.terminated() || !source_.cut_off())) [[likely]] {
             TM_TRY(apply(record));
         } else if (!lines_.terminated()) {
@@ -278,7 +278,7 @@ Result<TraceInfo> RmmCsv::read() {
 }
 
 // False if the row is not what the header promises; explain() says why.
-bool RmmCsv::parse(std::string_view line, Record& record) {
+bool RmmCsv::parse(std::string_view line, LogEntry& record) {
     if (split(line, row_) != column_count_)
         return false;
     record.action = parse_action(row_[columns_[kAction]]);
@@ -310,7 +310,7 @@ std::string RmmCsv::explain(std::string_view line) {
     const std::size_t count = split(line, row_);
     if (count != column_count_)
         return fmt::format("a row of {} columns where the header has {}", count, column_count_);
-    Record record;
+    LogEntry record;
     const auto quoted = [this](Column column) { return printable(row_[columns_[column]]); };
     if (!parse_time(record.time_of_day))
         return fmt::format("'{}' is not a time, expected HH:MM:SS.microseconds", quoted(kTime));
@@ -323,7 +323,7 @@ std::string RmmCsv::explain(std::string_view line) {
     return fmt::format("an allocation of {} bytes at a null pointer", record.size);
 }
 
-Result<void> RmmCsv::apply(const Record& record) {
+Result<void> RmmCsv::apply(const LogEntry& record) {
     TraceEvent event;
     TM_ASSIGN(event.time, elapsed(record.time_of_day));
     event.stream = stream_of(record.stream);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBlockSearchStep = RankedBits::kStride;
 
 // Whether `history` has grown so much that a search for rows is worth doing again.
-bool has_outgrown(const History& history, std::size_t known) {
+bool blocks_outgrew(const History& history, std::size_t known) {
     const std::size_t blocks = history.counts().blocks;
     return blocks > known && (history.complete() || blocks - known > known / 8 + kBlockSearchStep);
 }
@@ -27,7 +27,7 @@ void BlockSearch::update(const std::shared_ptr<const History>& history, const Fi
     if (job_.take())
         adopt();
     const bool same = history == history_ && filter == filter_;
-    if (same && (hits_ == nullptr || job_.running() || !has_outgrown(*history, hits_->size())))
+    if (same && (hits_ == nullptr || job_.running() || !blocks_outgrew(*history, hits_->size())))
         return;
     job_.cancel();
     next_hits_.reset();

@@ -35,7 +35,7 @@ void find_rows(const History& history, const Filter& filter, RankedBits& rows,
     }
 }
 
-bool has_outgrown(const History& history, std::size_t known) {
+bool events_outgrew(const History& history, std::size_t known) {
     const std::size_t events = history.counts().events;
     return events > known && (history.complete() || events - known > known / 8 + kEventTableStep);
 }
@@ -45,7 +45,7 @@ bool has_outgrown(const History& history, std::size_t known) {
 void EventTable::ask(const std::shared_ptr<const History>& history, const Filter& filter) {
     job_.take();
     const bool same = history == history_ && filter == filter_;
-    if (same && (bits_ == nullptr || job_.running() || !has_outgrown(*history, bits_->size())))
+    if (same && (bits_ == nullptr || job_.running() || !events_outgrew(*history, bits_->size())))
         return;
     job_.cancel();
     history_ = history;

@@ -62,7 +62,7 @@ void popup_window(ShellParts& parts, const char* name, const Box& box, float sca
         parts.popup = Popup::none;
 }
 
-float row_height(const Canvas& canvas) {
+float menu_row_height(const Canvas& canvas) {
     return canvas.line_height() + canvas.px(6);
 }
 
@@ -104,7 +104,7 @@ std::vector<MenuGroup> menu_groups(const ShellParts& parts, const Canvas& canvas
 
 void draw_menu_group(ShellParts& parts, Canvas& canvas, Box column, const MenuGroup& group) {
     const Theme& theme = canvas.theme();
-    const float row = row_height(canvas);
+    const float row = menu_row_height(canvas);
     const float around = canvas.px(6);
     canvas.text({column.left, column.top + canvas.px(3)}, to_text(group.group), theme.accent);
     column.top += row + canvas.px(2);
@@ -138,7 +138,7 @@ void draw_menu(ShellParts& parts, const ImVec2& size, float scale) {
     }
     const float room = size.x - 8 * scale;
     const float share = std::min(1.0F, room / width);
-    const float height = static_cast<float>(rows + 1) * row_height(measure) + 20 * scale;
+    const float height = static_cast<float>(rows + 1) * menu_row_height(measure) + 20 * scale;
     const float left = 4 * scale;
     popup_window(parts, "menu", {left, bar, left + std::min(width, room), bar + height}, scale,
                  [&](Canvas& canvas) {
@@ -198,7 +198,7 @@ float group_height(const SheetGroup& group, float row) {
 Sheet lay_out_sheet(const ShellParts& parts, const Canvas& canvas, float room) {
     Sheet sheet;
     sheet.groups = sheet_groups(parts);
-    sheet.row = row_height(canvas);
+    sheet.row = menu_row_height(canvas);
     float meaning = 0;
     for (const SheetGroup& group : sheet.groups) {
         for (const SheetLine& line : group.lines) {
