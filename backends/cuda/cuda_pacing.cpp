@@ -58,9 +58,7 @@ Result<void> CudaPacing::load() {
     if (!answer)
         return tl::make_unexpected(device_.explain(answer.error()));
     answer_ = *answer;
-    if (const auto filled =
-            device_.fill(slots_, 0, kSlots, StreamId::default_stream);
-        !filled)
+    if (const auto filled = device_.fill(slots_, 0, kSlots, StreamId::default_stream); !filled)
         return tl::make_unexpected(device_.explain(filled.error()));
     return {};
 }

@@ -186,8 +186,8 @@ void SpillEngine::depart(PlaceDeparture departure) {
 }
 
 void SpillEngine::let_leave(const PlaceDeparture& departure) {
-    work_.leaving.push_back({departure.id, departure.place, departure.charge, departure.buffer,
-                             departure.makes_room});
+    work_.leaving.push_back(
+        {departure.id, departure.place, departure.charge, departure.buffer, departure.makes_room});
 }
 
 void SpillEngine::note_leaving(std::size_t space, RequestId claim, Bytes credit) {

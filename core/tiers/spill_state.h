@@ -91,7 +91,7 @@ struct AccessGroup {
     std::size_t space = 0;
     std::vector<Use> uses;
     std::uint32_t missing = 0;  // not granted yet
-    bool parked = false;  // holds nothing, until something was let go
+    bool parked = false;        // holds nothing, until something was let go
 };
 
 // How a buffer is held: readers share, a writer is alone, pins only keep it where it is.

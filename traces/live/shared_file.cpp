@@ -1,6 +1,7 @@
 // A sparse file in memory, mapped by its program.
 #include "traces/live/shared_file.h"
 
+#include <atomic>
 #include <cerrno>
 #include <new>
 #include <system_error>
@@ -75,9 +76,10 @@ bool SharedFile::prepare(std::uint32_t ring) const {
     // Taken first: touching what the system doesn't have would kill the program.
     if (::posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(size)) != 0)
         return false;
+    // Atomic: who follows the rings up to the highest in use may look at this one's head already.
     for (std::uint64_t at = 0; at < size; at += 4096) {
-        volatile std::byte* const page = data_ + begin + at;
-        *page = *page;
+        auto& word = *std::launder(reinterpret_cast<std::uint64_t*>(data_ + begin + at));
+        std::atomic_ref(word).fetch_or(0, std::memory_order_relaxed);
     }
     return true;
 }
