@@ -41,7 +41,6 @@ constexpr std::uint32_t kDefaultBypassLimit = 16;
 struct WaitStanding {
     std::uint32_t passed = 0;  // served from behind it, out of its spaces
     bool closes = false;       // nobody behind it takes anything from its spaces
-    bool may_pass = false;     // though others close them, it is tried on all of its own
 };
 
 // `Id` is what the owner calls a request by: small, copied, compared with ==; each is in the order
@@ -64,7 +63,7 @@ class FairOrder {
         const auto behind = std::upper_bound(
             entries_.begin(), entries_.end(), priority,
             [](std::int32_t mine, const Entry& other) { return mine > other.priority; });
-        entries_.insert(behind, Entry{id, spaces, priority, 0, false});
+        entries_.insert(behind, Entry{id, spaces, priority, 0});
     }
 
     // A request leaves without being served. Gives the spaces that it alone may have held closed:
@@ -77,13 +76,6 @@ class FairOrder {
         const SpaceMask closed = closed_by(*found);
         entries_.erase(found);
         return closed;
-    }
-
-    // Lets a request that is in the order pass everyone from now on. It deserves a try. O(waiting).
-    void let_pass(Id id) {
-        const auto found = find(id);
-        TM_CHECK(found != entries_.end());
-        found->may_pass = true;
     }
 
     // Everybody leaves. O(waiting).
@@ -103,7 +95,7 @@ class FairOrder {
         std::size_t kept = 0;
         for (std::size_t next = 0; next < entries_.size(); ++next) {
             const Entry entry = entries_[next];
-            const SpaceMask open = entry.may_pass ? entry.spaces : entry.spaces & ~closed;
+            const SpaceMask open = entry.spaces & ~closed;
             const SpaceMask taken =
                 (open & freed) != 0 ? checked(attempt(entry.id, open), open) : 0;
             if (taken != 0) {
@@ -128,7 +120,7 @@ class FairOrder {
         SpaceMask closed = 0;
         for (auto entry = entries_.begin(); entry != found; ++entry)
             closed |= closed_by(*entry);
-        const SpaceMask open = found->may_pass ? found->spaces : found->spaces & ~closed;
+        const SpaceMask open = found->spaces & ~closed;
         const SpaceMask taken = open != 0 ? checked(attempt(id, open), open) : 0;
         if (taken == 0)
             return false;
@@ -141,7 +133,7 @@ class FairOrder {
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (const Entry& entry : entries_)
-            visit(entry.id, WaitStanding{entry.passed, closed_by(entry) != 0, entry.may_pass});
+            visit(entry.id, WaitStanding{entry.passed, closed_by(entry) != 0});
     }
 
   private:
@@ -150,7 +142,6 @@ class FairOrder {
         SpaceMask spaces;
         std::int32_t priority;
         std::uint32_t passed;
-        bool may_pass;
     };
 
     static SpaceMask checked(SpaceMask taken, SpaceMask open) {

@@ -102,6 +102,9 @@ bool SpillEngine::serve_head(std::size_t space) {
     BufferMove& move = *buffer.move;
     if (here.reserving && move.reservation == ReservationId{} && !closing_)
         return false;  // what leaves is for a reservation
+    // The buffer's own reservation may have ended meanwhile: it comes back without one.
+    if (move.reservation == buffer.reservation && !here.memory->find(move.reservation))
+        move.reservation = {};
     Bytes need = move.owed;
     const bool too_much =
         move.polite && here.memory->used() + move.size > here.memory->thresholds().spill_start;

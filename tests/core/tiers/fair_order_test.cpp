@@ -181,18 +181,6 @@ TEST_CASE("One who is served in one space opens the others that he had closed", 
     CHECK(served == std::vector{1, 2});
 }
 
-TEST_CASE("One who is let past is tried where others have closed", "[tiers][wait]") {
-    Room room{FairOrder<int>(0)};
-    room.arrive(1, 100);
-    room.arrive(2, 10);
-    room.arrive(3, 10);
-    room.free = 20;
-    CHECK(room.round() == 0);
-    room.order.let_pass(3);
-    CHECK(room.round() == 1);
-    CHECK(room.served == std::vector{3});
-}
-
 // The same by a plain list of rules, for random arrivals, departures and frees.
 struct Reference {
     struct Entry {

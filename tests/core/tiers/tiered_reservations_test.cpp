@@ -107,6 +107,30 @@ TEST_CASE("a task's own buffers leave for the task, and for nobody else", "[tier
     f.store->check();
 }
 
+TEST_CASE("a buffer whose reservation ends while it stands in line comes back without one",
+          "[tiers][reserve]") {
+    TieredFixture f;
+    auto mine = *f.settle(f.store->reserve(wish_of({kGpu}, 600)));
+    BufferSpec spec;
+    spec.size = 600;
+    spec.space = kGpu;
+    spec.reservation = mine.id();
+    const BufferRef own = *f.settle(f.store->create(spec));
+    f.write(own, kGpu, 3);
+    const BufferRef other = *f.settle(f.store->create(spec));
+    f.write(other, kGpu, 4);
+    REQUIRE(f.store->where(own) == Spaces{kHost});
+    auto waiting = f.store->acquire(own, wish(kGpu, AccessMode::read));
+    f.store->pump();
+    REQUIRE_FALSE(waiting.ready());
+    mine = {};
+    const auto access = f.settle(std::move(waiting));
+    INFO((access ? "" : to_text(access.error().error)));
+    CHECK(access);
+    CHECK(f.store->where(other) == Spaces{kHost});
+    f.store->check();
+}
+
 TEST_CASE("closing refuses reservations that wait", "[tiers][reserve]") {
     TieredFixture f;
     const auto held = *f.settle(f.store->reserve(wish_of({kGpu}, 1000)));
