@@ -57,6 +57,11 @@ HostNodes read_host_nodes(const std::string& root) {
     host.told_by_kernel = !host.nodes.empty();
     if (host.nodes.empty())
         host.nodes.push_back(whole_machine(root));
+    // A virtual machine that is given memory as it uses it tells of all of it only there.
+    NumaNode whole = host.nodes.front();
+    read_memory(root + "/proc/meminfo", whole);
+    if (host.nodes.size() == 1 && whole.total > host.nodes.front().total)
+        host.nodes.front() = whole;
     for (NumaNode& node : host.nodes) {
         if (node.distances.size() == host.nodes.size())
             continue;

@@ -14,12 +14,14 @@ std::vector<Range> pieces_of(const BlockRun& run, Bytes offset, Bytes size) {
     std::vector<Range> pieces;
     const Bytes block = run.block_size();
     while (size > 0) {
-        const Range whole = run.block(offset / block);
+        const std::size_t number = offset / block;
+        const Range whole = run.block(number);
         const Bytes inside = offset % block;
         const Bytes part = std::min(size, block - inside);
         TM_CHECK(whole.size != 0);
         const Address begin = whole.begin + inside;
-        if (!pieces.empty() && pieces.back().begin + pieces.back().size == begin)
+        if (!pieces.empty() && pieces.back().begin + pieces.back().size == begin &&
+            (inside != 0 || run.one_piece(number - 1, number)))
             pieces.back().size += part;
         else
             pieces.push_back({begin, part});

@@ -59,6 +59,12 @@ class BlockRun {
     // Block `index`; an empty range at Address::null if there is none or it was released.
     Range block(std::size_t index) const;
 
+    // Whether two blocks that are held lie in one piece of pinned memory. Only then may one copy of
+    // the driver go over both, however their addresses lie.
+    bool one_piece(std::size_t left, std::size_t right) const {
+        return blocks_[left].pool == blocks_[right].pool;
+    }
+
     // Appends ceil(size / block) blocks, all or none. An empty run grows as well.
     BlockResult<void> grow_by(Bytes size);
 

@@ -255,6 +255,9 @@ class SpillEngine {
     // Whether it has a valid copy in `space`. O(copies).
     bool resident(BufferRef buffer, SpaceId space) const;
 
+    // Why the last copy that failed did; of no meaning while counters say that none has.
+    const Error& last_failure() const { return last_failure_; }
+
     ForecastScore forecast_score() const {
         return options_.forecast ? options_.forecast->score() : ForecastScore{};
     }
@@ -390,6 +393,7 @@ class SpillEngine {
     std::vector<std::uint32_t> free_ids_;
     std::vector<std::uint32_t> moving_;  // buffers with a move
     std::vector<std::uint32_t> barred_;
+    Error last_failure_;
     std::vector<PlaceDeparture> departures_;  // by id, those that live and those to be used again
     std::vector<std::uint64_t> free_departures_;
     std::vector<std::uint64_t> waiting_departures_;

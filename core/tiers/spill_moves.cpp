@@ -324,8 +324,10 @@ void SpillEngine::fail_move(std::uint32_t id, StoreError error) {
     const BufferMove move = end_move(id);
     SpillBuffer& buffer = buffers_[id];
     const bool failed = error.fault == StoreFault::failed;
-    if (failed)
+    if (failed) {
         ++spaces_[move.target].counters.failed;
+        last_failure_ = error.error;
+    }
     if (move.kind == MoveKind::create) {
         refuse(std::exchange(buffer.creation, RequestId::none), std::move(error));
         end_buffer(id);

@@ -106,7 +106,7 @@ void DeviceStage::copying(BufferRef buffer, const CopyOrder& order) {
         return use.source == order.source.space && use.target == order.target.space;
     });
     if (link == links_.end())
-        link = links_.insert(link, {order.source.space, order.target.space, 0, 0, 0});
+        link = links_.insert(link, {order.source.space, order.target.space, 0, 0, {}});
     link->bytes += order.size;
     ++link->copies;
 }

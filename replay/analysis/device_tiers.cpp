@@ -23,7 +23,14 @@ constexpr SpaceId kRealGpu{Tier::gpu, 0};
 constexpr const char* kPlacesPolicy = "best-fit";
 constexpr Bytes kStaging = 256_MiB;
 constexpr Bytes kPool = 128_MiB;
-constexpr Bytes kPinnedBeyondPeak = 512_MiB;
+constexpr Bytes kPinnedBeyondPrediction = 512_MiB;
+
+Bytes peak_of(const TierRun& run, SpaceId space) {
+    for (const TierSpacePeak& each : run.spaces)
+        if (each.space == space)
+            return each.peak;
+    return 0;
+}
 
 // Real memory for a machine of one GPU, a host and maybe disks.
 class RealMachine {
@@ -64,9 +71,9 @@ class RealMachine {
         return spec_.validate();
     }
 
-    Result<void> make(Bytes peak) {
+    Result<void> make(const TierRun& predicted) {
         TM_TRY(make_gpu_memory());
-        TM_TRY(make_host_memory(peak));
+        TM_TRY(make_host_memory(peak_of(predicted, host_)));
         DeviceTransfersConfig config;
         config.gpus = {{.space = kRealGpu, .device = &device_, .allocator = places_.get()}};
         config.hosts = {{host_, blocks_.get()}};
@@ -112,7 +119,7 @@ class RealMachine {
         return {};
     }
 
-    Result<void> make_host_memory(Bytes peak) {
+    Result<void> make_host_memory(Bytes predicted) {
         const SpaceSpec& host = *spec_.space(host_);
         // On a computer of several nodes pages are taken from the one that the space names.
         if (numa_.nodes().nodes.size() > 1 && !numa_.obstacle())
@@ -124,7 +131,7 @@ class RealMachine {
         blocks.block = host.block;
         blocks.blocks_per_pool = static_cast<std::uint32_t>(std::max<Bytes>(1, kPool / host.block));
         blocks.capacity = host.capacity;
-        const Bytes first = std::min(host.capacity, peak + kPinnedBeyondPeak);
+        const Bytes first = std::min(host.capacity, predicted + kPinnedBeyondPrediction);
         blocks.initial_pools = static_cast<std::uint32_t>(first / kPool + 1);
         TM_ASSIGN(blocks_, HostBlocks::create(*pinned_, blocks));
         blocks.capacity = kStaging;
@@ -147,8 +154,8 @@ class RealMachine {
 };
 
 Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
-                     const TierScenario& scenario, Device& device, CudaPacing* pacing,
-                     const TierProgress& progress) {
+                     const TierScenario& scenario, const TierRun& predicted, Device& device,
+                     CudaPacing* pacing, const TierProgress& progress) {
     if (program.devices > 1)
         return fail(
             ErrorCode::unsupported,
@@ -157,7 +164,7 @@ Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
     TM_ASSIGN(MachineSpec sized, sized_machine(program, machine, scenario));
     RealMachine real(device, std::move(sized));
     TM_TRY(real.reduce());
-    TM_TRY(real.make(program.peak_bytes));
+    TM_TRY(real.make(predicted));
     TierTimeline timeline(scenario.timeline);
     DeviceStage stage(device, pacing, real.transfers());
     TM_TRY(stage.start());
@@ -169,20 +176,20 @@ Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
 }  // namespace
 
 Result<TierRun> run_tiers_on_device(const TierProgram& program, const MachineSpec& machine,
-                                    const TierScenario& scenario, Device& device,
-                                    const TierProgress& progress) {
-    return play(program, machine, scenario, device, nullptr, progress);
+                                    const TierScenario& scenario, const TierRun& predicted,
+                                    Device& device, const TierProgress& progress) {
+    return play(program, machine, scenario, predicted, device, nullptr, progress);
 }
 
 Result<TierRun> run_tiers_on_gpu(const TierProgram& program, const MachineSpec& machine,
-                                 const TierScenario& scenario, int ordinal,
-                                 const TierProgress& progress) {
+                                 const TierScenario& scenario, const TierRun& predicted,
+                                 int ordinal, const TierProgress& progress) {
     TM_ASSIGN(const auto driver, open_cuda_driver());
     CudaConfig config;
     config.ordinal = ordinal;
     TM_ASSIGN(const std::unique_ptr<CudaDevice> device, open_cuda_device(driver, config));
     TM_ASSIGN(const std::unique_ptr<CudaPacing> pacing, CudaPacing::open(*device));
-    return play(program, machine, scenario, *device, pacing.get(), progress);
+    return play(program, machine, scenario, predicted, *device, pacing.get(), progress);
 }
 
 }  // namespace tidemark

@@ -143,7 +143,7 @@ class Replay final : public Command {
         std::optional<TierRun> predicted;
         if (device) {
             predicted = std::move(run);
-            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *device, tell));
+            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *predicted, *device, tell));
         }
         progress.clear();
         run.machine_hash = machine_hash(machine);
@@ -157,7 +157,7 @@ class Replay final : public Command {
                                                 predicted ? &*predicted : nullptr)
                                 : tier_run_text(trace_name(path_), run, program, trace->info()) +
                                       (predicted ? tier_prediction_text(run, *predicted) : ""));
-        if (run.wrong_bytes > 0)
+        if (run.wrong_bytes > 0 || run.failed_copies > 0)
             return ExitCode::no;
         return run.out_of_memory > 0 ? ExitCode::out_of_memory : ExitCode::yes;
     }

@@ -16,7 +16,7 @@ Json links_of(const TierRun& run) {
                         {"target", to_text(link.target)},
                         {"bytes", link.bytes},
                         {"copies", link.copies},
-                        {"busy_ns", link.busy}});
+                        {"busy_ns", link.busy ? Json(*link.busy) : Json()}});
     return list;
 }
 
@@ -90,6 +90,8 @@ Json run_object(const TierRun& run) {
                    {"forecast_silent", run.forecast.silent},
                    {"device", run.device.empty() ? Json() : Json(run.device)},
                    {"wrong_bytes", run.wrong_bytes},
+                   {"failed_copies", run.failed_copies},
+                   {"copy_failure", run.failed_copies > 0 ? Json(run.copy_failure) : Json()},
                    {"links", links_of(run)},
                    {"spaces", spaces_of(run)},
                    {"warnings", run.warnings}});

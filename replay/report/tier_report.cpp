@@ -112,11 +112,12 @@ std::string links_text(const TierRun& run) {
     for (const TierLinkUse& link : run.links) {
         if (link.copies == 0)
             continue;
+        std::string how = "in " + format_counted(link.copies, "copy", "copies");
+        if (link.busy)
+            how += fmt::format(", busy {}, {} of the run", format_duration(*link.busy),
+                               share_text(*link.busy, run.makespan));
         group.add(fmt::format("{} to {}", to_text(link.source), to_text(link.target)),
-                  format_bytes(link.bytes),
-                  fmt::format("in {}, busy {}, {} of the run",
-                              format_counted(link.copies, "copy", "copies"),
-                              format_duration(link.busy), share_text(link.busy, run.makespan)));
+                  format_bytes(link.bytes), how);
     }
     return group.text();
 }
@@ -219,6 +220,10 @@ std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
     text +=
         fmt::format("  bytes moved  {}, predicted {}{}\n", format_bytes(moved), format_bytes(told),
                     off(static_cast<double>(moved), static_cast<double>(told)));
+    if (run.failed_copies > 0)
+        text += fmt::format("  failed       {}, the last: {}\n",
+                            format_counted(run.failed_copies, "copy", "copies"),
+                            printable(run.copy_failure));
     return text + fmt::format("  content      {}\n",
                               run.wrong_bytes == 0
                                   ? "every byte that was compared is right"

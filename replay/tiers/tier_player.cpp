@@ -272,6 +272,7 @@ void TierPlayer::finish() {
         run_.makespan = std::max(run_.makespan, streams_[stream].clock);
     }
     for (const SpaceSpec& spec : machine_.spaces) {
+        run_.failed_copies += engine_.counters(spec.id).failed;
         if (spec.id.tier != Tier::gpu)
             continue;
         const SpillCounters& counters = engine_.counters(spec.id);
@@ -285,6 +286,8 @@ void TierPlayer::finish() {
         run_.hit_bytes += counters.hit;
         run_.late_bytes += counters.late;
     }
+    if (run_.failed_copies > 0)
+        run_.copy_failure = to_text(engine_.last_failure());
     run_.forecast = engine_.forecast_score();
     std::sort(waits_.begin(), waits_.end());
     if (!waits_.empty()) {

@@ -73,7 +73,7 @@ struct TierLinkUse {
     SpaceId target;
     Bytes bytes = 0;
     std::uint64_t copies = 0;
-    Nanoseconds busy = 0;
+    std::optional<Nanoseconds> busy;  // nothing: a real link, of which nobody knows
 };
 
 struct TierSpacePeak {
@@ -152,6 +152,8 @@ struct TierRun {
     std::uint64_t deadlocks = 0;
 
     std::uint64_t wrong_bytes = 0;      // of content that a real run compared
+    std::uint64_t failed_copies = 0;    // that a real device refused or lost
+    std::string copy_failure;           // why the last of them, in words
     std::string device;                 // that it ran on; empty: a simulated machine
     std::vector<TierLinkUse> links;     // in the machine's order
     std::vector<TierSpacePeak> spaces;  // likewise

@@ -283,6 +283,13 @@ TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][
     CHECK(contains(text.out, "predicted"));
     CHECK(contains(text.out, "every byte that was compared is right"));
 
+    const Said broken =
+        support::tidemark({"replay", trace, "--gpu-memory", "60%", "--device", "cuda:0"},
+                          fake("memory=1073741824,fail=cuMemcpyBatchAsync_v2:2:1:all"));
+    CHECK(broken.code == 1);
+    CHECK(contains(broken.out, "failed"));
+    CHECK(contains(broken.out, "cuMemcpyBatchAsync_v2"));
+
     const Said small = support::tidemark(
         {"replay", trace, "--gpu-memory", "2GiB", "--device", "cuda:0"}, fake("memory=1073741824"));
     CHECK(small.code == 3);

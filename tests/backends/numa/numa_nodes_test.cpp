@@ -80,6 +80,20 @@ TEST_CASE("a kernel that shows no nodes gives one with the whole machine", "[num
     CHECK(host.nodes[0].distances == std::vector<unsigned>{10});
 }
 
+TEST_CASE("the only node has all memory of a machine that grows", "[numa]") {
+    FakeRoot root;
+    root.put("/proc/meminfo", "MemTotal: 8192 kB\nMemFree: 6144 kB");
+    root.put("/sys/devices/system/node/online", "0");
+    root.put_node(0, 4, "0-1", "10");
+
+    const HostNodes host = read_host_nodes(root.path());
+
+    REQUIRE(host.nodes.size() == 1);
+    CHECK(host.nodes[0].total == 8_MiB);
+    CHECK(host.nodes[0].free == 6_MiB);
+    CHECK(host.nodes[0].cpus.size() == 2);
+}
+
 TEST_CASE("a machine that tells nothing gives one empty node", "[numa]") {
     FakeRoot root;
 

@@ -1,5 +1,6 @@
 // DeviceTransfers on a simulated GPU: bytes arrive whole between all tiers, directions overlap,
 // and whatever call fails, they are still where they were.
+#include <array>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -54,6 +55,42 @@ TEST_CASE("bytes of every size go round all tiers", "[tiers][transfers]") {
     CHECK(f.disk->usage().used == 0);
     CHECK(f.sim.memory().free == f.sim.memory().total);
     CHECK(f.transfers->given_up() == 0);
+}
+
+// Gives pieces that lie side by side, as a driver may.
+class SideBySide final : public PinnedSource {
+  public:
+    Result<Range> allocate(Bytes size) override {
+        const Range given{address_of(memory_.data()) + used_, size};
+        used_ += size;
+        return given;
+    }
+
+    void free(Range /*range*/) override {}
+
+  private:
+    alignas(64) std::array<std::byte, 4096> memory_{};
+    Bytes used_ = 0;
+};
+
+TEST_CASE("a copy never goes over two pinned pieces, though they lie side by side",
+          "[tiers][transfers]") {
+    SideBySide source;
+    HostBlocksSpec spec;
+    spec.block = 64;
+    spec.blocks_per_pool = 2;
+    spec.initial_pools = 2;
+    spec.capacity = 4096;
+    auto blocks = HostBlocks::create(source, spec);
+    REQUIRE(blocks);
+    const auto run = (*blocks)->allocate(256);
+    REQUIRE(run);
+    Bytes whole = 0;
+    for (const Range& piece : pieces_of(*run, 0, 256)) {
+        CHECK(piece.size <= 128);
+        whole += piece.size;
+    }
+    CHECK(whole == 256);
 }
 
 // How long `work` takes on the device's clock.

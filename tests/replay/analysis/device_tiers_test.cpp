@@ -36,7 +36,7 @@ Both both(const std::string& path, double share, const std::string& spill) {
     const auto predicted = run_tiers(*program, machine, scenario);
     REQUIRE(predicted);
     runs.predicted = *predicted;
-    const auto real = run_tiers_on_device(*program, machine, scenario, device);
+    const auto real = run_tiers_on_device(*program, machine, scenario, *predicted, device);
     INFO((real ? "" : to_text(real.error())));
     REQUIRE(real);
     runs.real = *real;
@@ -72,7 +72,7 @@ TEST_CASE("a machine without a host has nowhere to spill to", "[tiers][device]")
     machine.spaces.push_back(gpu);
     SimDevice sim{SimConfig{}};
     support::RealHostDevice device(sim);
-    const auto run = run_tiers_on_device(*program, machine, {}, device);
+    const auto run = run_tiers_on_device(*program, machine, {}, {}, device);
     REQUIRE_FALSE(run);
     CHECK(run.error().code == ErrorCode::bad_option);
 }

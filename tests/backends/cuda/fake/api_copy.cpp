@@ -22,10 +22,19 @@ namespace {
 
 constexpr int kAny = -1;  // copies are done by whichever device can reach both ends
 
+// The driver refuses a copy over two pieces of memory that only lie side by side.
+bool one_piece(std::uint64_t address, std::uint64_t size) {
+    using Kind = fake::Span::Kind;
+    const auto* const span = fake::find_span(address);
+    return span == nullptr ||
+           (span->second.kind != Kind::plain && span->second.kind != Kind::host) ||
+           span->first + span->second.size - address >= size;
+}
+
 // Graphs' own memory has bytes only once it is launched.
 bool known(std::uint64_t address, std::uint64_t size, bool write) {
     if (fake::reachable(address, size, write, kAny))
-        return fake::granted(address, size);
+        return one_piece(address, size) && fake::granted(address, size);
     auto block = state().graph_blocks.upper_bound(address);
     if (block == state().graph_blocks.begin())
         return false;
