@@ -154,6 +154,7 @@ bool TierPlayer::parks(std::uint32_t stream) {
 
 // Has the engine decide, and carries it out.
 void TierPlayer::decide(bool stirred) {
+    ++decisions_;
     timeline_.decide_at(stage_.now());
     while (hands_.turn(
         std::exchange(stirred, false), [this](const SpillWork& work) { observe(work); },

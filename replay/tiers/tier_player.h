@@ -56,6 +56,7 @@ class TierPlayer {
         Nanoseconds kernel_begin = 0;
         std::uint32_t held = kNoStep;  // number of the reservation that its allocations are paid by
         Wait wait = Wait::nothing;
+        std::uint64_t asked = 0;  // the number of the decision before its last request
         bool begun = false;  // its step was reached, and comes again
     };
 
@@ -114,6 +115,7 @@ class TierPlayer {
     void gathered(std::uint32_t stream, const SpillAnswer* refusal);
     void reserved(std::uint32_t stream, SpillAnswer& answer);
     void run_kernel(std::uint32_t stream, const TierStep& step);
+    bool at_once(std::uint32_t stream) const;
     void stall(std::uint32_t stream, Nanoseconds until, Nanoseconds& cause, SpanKind kind);
     void refuse(std::string what);
     void observe(const SpillWork& work);
@@ -147,6 +149,7 @@ class TierPlayer {
     std::vector<StagedUse> staged_;
     std::uint32_t reservations_made_ = 0;
     std::uint64_t steps_done_ = 0;
+    std::uint64_t decisions_ = 0;
     bool finished_ = false;
 };
 

@@ -19,6 +19,12 @@ void TierPlayer::refuse(std::string what) {
         run_.refusals.push_back(std::move(what));
 }
 
+// Whether the answer came without a wait. Then it counts from the step's own time on a stage whose
+// clock goes on while this process works: the program's host was as quick as it was.
+bool TierPlayer::at_once(std::uint32_t stream) const {
+    return stage_.runs_kernels() && decisions_ == streams_[stream].asked + 1;
+}
+
 void TierPlayer::stall(std::uint32_t stream, Nanoseconds until, Nanoseconds& cause, SpanKind kind) {
     Actor& actor = streams_[stream];
     if (until <= actor.clock)
@@ -65,7 +71,8 @@ void TierPlayer::allocated(std::uint32_t stream, const SpillAnswer& answer) {
     } else if (step.has_content || step.tier != Tier::gpu) {
         stage_.begun(buffer.ref, answer.place, step.size);
     }
-    stall(stream, stage_.now(), run_.stalls.room, SpanKind::room_stall);
+    if (!at_once(stream))
+        stall(stream, stage_.now(), run_.stalls.room, SpanKind::room_stall);
     step_done(stream);
 }
 
@@ -75,7 +82,7 @@ void TierPlayer::gathered(std::uint32_t stream, const SpillAnswer* answer) {
     const TierStep& step = program_.steps[actor.step];
     ++run_.kernels;
     actor.holds = answer == nullptr || !answer->refusal;
-    if (answer != nullptr) {
+    if (answer != nullptr && (!actor.holds || !at_once(stream))) {
         Nanoseconds room = actor.clock;
         for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
             const std::uint32_t id =
@@ -124,7 +131,8 @@ void TierPlayer::run_kernel(std::uint32_t stream, const TierStep& step) {
 void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
     Actor& actor = streams_[stream];
     const TierStep& step = program_.steps[actor.step];
-    const Nanoseconds waited = std::max<Nanoseconds>(stage_.now() - actor.clock, 0);
+    const Nanoseconds waited =
+        at_once(stream) ? 0 : std::max<Nanoseconds>(stage_.now() - actor.clock, 0);
     if (answer.refusal) {
         ++run_.reservations.refused;
         if (waited == 0 && step.size > machine_.space(home_of(step.device))->thresholds().limit) {

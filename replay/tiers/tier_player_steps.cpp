@@ -16,6 +16,7 @@ AccessMode mode_of(const TierUse& use) {
 
 void TierPlayer::wait_for(std::uint32_t stream, RequestId request, Wait wait) {
     streams_[stream].wait = wait;
+    streams_[stream].asked = decisions_;
     asked_.emplace(static_cast<std::uint64_t>(request), stream);
 }
 

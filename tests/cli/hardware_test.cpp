@@ -285,10 +285,10 @@ TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][
 
     const Said broken =
         support::tidemark({"replay", trace, "--gpu-memory", "60%", "--device", "cuda:0"},
-                          fake("memory=1073741824,fail=cuMemcpyBatchAsync_v2:2:1:all"));
+                          fake("memory=1073741824,fail=cuMemcpyAsync:24:1:one"));
     CHECK(broken.code == 1);
     CHECK(contains(broken.out, "failed"));
-    CHECK(contains(broken.out, "cuMemcpyBatchAsync_v2"));
+    CHECK(contains(broken.out, "cuMemcpyAsync"));
 
     const Said small = support::tidemark(
         {"replay", trace, "--gpu-memory", "2GiB", "--device", "cuda:0"}, fake("memory=1073741824"));
