@@ -57,7 +57,7 @@ class TierPlayer {
         std::uint32_t held = kNoStep;  // number of the reservation that its allocations are paid by
         Wait wait = Wait::nothing;
         std::uint64_t asked = 0;  // the number of the decision before its last request
-        bool begun = false;  // its step was reached, and comes again
+        bool begun = false;       // its step was reached, and comes again
     };
 
     struct Buffer {
