@@ -69,7 +69,7 @@ TEST_CASE("a later point that passed answers for the earlier without the driver"
     CHECK(fake_cuda().calls("cuStreamWaitEvent") == 0);
 }
 
-TEST_CASE("a million points cost a bounded number of native events", "[cuda]") {
+TEST_CASE("a million points cost a bounded number of native events", "[cuda][one-thread]") {
     SECTION("while the device keeps up") {
         const auto device = open_device(fake_driver());
         for (int i = 0; i < 1'000'000; ++i)

@@ -290,7 +290,7 @@ std::vector<PlannedAllocation> read_instance(const std::filesystem::path& path) 
     return allocations;
 }
 
-TEST_CASE("published packing instances are packed near their bounds") {
+TEST_CASE("published packing instances are packed near their bounds", "[one-thread]") {
     const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/../shared/packing";
     if (!std::filesystem::exists(folder)) {
         WARN("skipped: there are no packing instances at " << folder);

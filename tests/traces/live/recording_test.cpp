@@ -326,7 +326,7 @@ TEST_CASE("a limited recording forgets its begin and keeps what lives", "[live]"
     }
 }
 
-TEST_CASE("what a killed program had published is there", "[live]") {
+TEST_CASE("what a killed program had published is there", "[live][one-thread]") {
     Random random(11);
     for (int round = 0; round < 12; ++round) {
         const LiveFolder folder;

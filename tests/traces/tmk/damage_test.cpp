@@ -76,7 +76,8 @@ TEST_CASE("a file cut off anywhere opens up to its last whole chunk", "[tmk][hos
     CHECK(*kept == expected);
 }
 
-TEST_CASE("a small file cut at every byte gives an error or a prefix", "[tmk][hostile]") {
+TEST_CASE("a small file cut at every byte gives an error or a prefix",
+          "[tmk][hostile][one-thread]") {
     Random random(2);
     const auto events = support::any_events(random, 200);
     const ByteVector whole = write_tmk(events, small_info());
@@ -109,7 +110,8 @@ TEST_CASE("without its index a file keeps its names", "[tmk][hostile]") {
     CHECK((*trace)->hash() == (*open_tmk(whole, "test.tmk"))->hash());
 }
 
-TEST_CASE("a flipped bit at every byte gives an error or what was written", "[tmk][hostile]") {
+TEST_CASE("a flipped bit at every byte gives an error or what was written",
+          "[tmk][hostile][one-thread]") {
     Random random(4);
     const auto events = support::plain_events(random, 300);
     const ByteVector whole = write_tmk(events, small_info());
@@ -146,7 +148,8 @@ TEST_CASE("a damaged chunk in a whole file is an error with its place", "[tmk][h
     CHECK_THAT(to_text(events.error()), Catch::StartsWith("test.tmk:0x10: "));
 }
 
-TEST_CASE("chunks that were made up, with right checksums, do no harm", "[tmk][hostile]") {
+TEST_CASE("chunks that were made up, with right checksums, do no harm",
+          "[tmk][hostile][one-thread]") {
     Random random(6);
     for (int round = 0; round < 40; ++round) {
         const auto events =

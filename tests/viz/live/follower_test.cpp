@@ -167,7 +167,8 @@ TEST_CASE("a follower shows the past, then what comes, then the end", "[live][vi
     CHECK(lives_of(history) == lives_of(folder.file("a.tml")));
 }
 
-TEST_CASE("a follower of a killed program shows all that it had published", "[live][viz]") {
+TEST_CASE("a follower of a killed program shows all that it had published",
+          "[live][viz][one-thread]") {
     const LiveFolder folder;
     for (const bool recovers : {true, false}) {
         LiveChild child([&](LiveChild::Shared& shared) {
