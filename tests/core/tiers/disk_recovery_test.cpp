@@ -188,7 +188,7 @@ TEST_CASE("what was not synced is recognised when power was lost", "[tiers][disk
     CHECK(whole > 5);
 }
 
-TEST_CASE("a file torn or cut anywhere is recognised", "[tiers][disk]") {
+TEST_CASE("a file torn or cut anywhere is recognised", "[tiers][disk][one-thread]") {
     MemoryFiles files;
     files.add_directory("/a");
     DiskStoreOptions options = recovering({"/a"});

@@ -93,7 +93,8 @@ TEST_CASE("what a search predicts is what a replay of its answer gives", "[advis
     }
 }
 
-TEST_CASE("no combination of keys does much better than what the search found", "[advise]") {
+TEST_CASE("no combination of keys does much better than what the search found",
+          "[advise][one-thread]") {
     for (const char* name : {"generate:steps:events=6000", "generate:serving:events=6000",
                              "generate:mix:events=6000"}) {
         const auto trace = open(name);

@@ -55,7 +55,8 @@ std::vector<Bytes> sizes_of(DeviceCall call) {
 
 }  // namespace
 
-TEST_CASE("calibrating the simulated H200 gives the H200's profile back within 1 %") {
+TEST_CASE("calibrating the simulated H200 gives the H200's profile back within 1 %",
+          "[one-thread]") {
     const CostProfile expected = *load_profile("h200");
     SimDevice device({.profile = &expected});
     const MemoryInfo before = device.memory();
@@ -86,7 +87,8 @@ TEST_CASE("calibrating the simulated H200 gives the H200's profile back within 1
     CHECK(calibration.clock_cost == 0);
 }
 
-TEST_CASE("what a new page costs small plain memory is found beside the price of a piece") {
+TEST_CASE("what a new page costs small plain memory is found beside the price of a piece",
+          "[one-thread]") {
     CostProfile profile = *load_profile("h200");
     profile.page_open = 40'000;
     profile.page_close = 30'000;
@@ -101,7 +103,7 @@ TEST_CASE("what a new page costs small plain memory is found beside the price of
     }
 }
 
-TEST_CASE("the largest page is found by where the driver puts its multiples") {
+TEST_CASE("the largest page is found by where the driver puts its multiples", "[one-thread]") {
     CostProfile profile = *load_profile("h200");
     for (const Bytes largest : {512_MiB, 32_MiB}) {
         profile.largest_page = largest;
@@ -111,7 +113,8 @@ TEST_CASE("the largest page is found by where the driver puts its multiples") {
     }
 }
 
-TEST_CASE("each mapping of a range may cost other than the first, and that is found too") {
+TEST_CASE("each mapping of a range may cost other than the first, and that is found too",
+          "[one-thread]") {
     CostProfile profile = *load_profile("h200");
     const CostPoint less[] = {{2_MiB, 3000}, {1_GiB, 20'000}};
     profile.further[static_cast<std::size_t>(DeviceCall::set_access)] = CostCurve(less);
@@ -126,7 +129,7 @@ TEST_CASE("each mapping of a range may cost other than the first, and that is fo
     check_near(*unmap, curve_of(profile, DeviceCall::unmap), 20_MiB);
 }
 
-TEST_CASE("a profile that was written is read as the same profile") {
+TEST_CASE("a profile that was written is read as the same profile", "[one-thread]") {
     const CostProfile h200 = *load_profile("h200");
     SimDevice device({.profile = &h200});
     const Calibration calibration = calibrated(device, {.name = "my \"card\"", .quick = true});
@@ -144,7 +147,7 @@ TEST_CASE("a profile that was written is read as the same profile") {
     CHECK(again->hash() == h200.hash());
 }
 
-TEST_CASE("the same seed gives the same calibration on the simulator") {
+TEST_CASE("the same seed gives the same calibration on the simulator", "[one-thread]") {
     const CostProfile h200 = *load_profile("h200");
     const auto text = [&] {
         SimDevice device({.profile = &h200});
@@ -169,7 +172,8 @@ TEST_CASE("a small device is asked for no more than half of what it has free") {
     CHECK(sim.memory().free == 598_MiB);
 }
 
-TEST_CASE("what the device has no room for is skipped and told, and nothing is left behind") {
+TEST_CASE("what the device has no room for is skipped and told, and nothing is left behind",
+          "[one-thread]") {
     const CostProfile h200 = *load_profile("h200");
     SimDevice sim({.profile = &h200, .host_capacity = 100_MiB});
     const MemoryInfo before = sim.memory();
@@ -184,7 +188,7 @@ TEST_CASE("what the device has no room for is skipped and told, and nothing is l
     CHECK(calibration.profile.cost(DeviceCall::host_malloc, 1_MiB) > 0);
 }
 
-TEST_CASE("a quick calibration takes a fifth of the time") {
+TEST_CASE("a quick calibration takes a fifth of the time", "[one-thread]") {
     const CostProfile h200 = *load_profile("h200");
     SimDevice device({.profile = &h200});
     const Calibration whole = calibrated(device);

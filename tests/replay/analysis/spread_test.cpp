@@ -54,7 +54,7 @@ TEST_CASE("a program that peaks elsewhere when run again has a range around it",
 }
 
 // Measured on an H200: eight programs, five runs each under three settings.
-TEST_CASE("nine of ten real peaks lie in the range", "[spread]") {
+TEST_CASE("nine of ten real peaks lie in the range", "[spread][one-thread]") {
     std::ifstream file(kSamples + "spread/peaks.json");
     const nlohmann::json measured = nlohmann::json::parse(file);
     std::size_t inside = 0;

@@ -297,7 +297,7 @@ TEST_CASE("what was never written, or is overwritten, costs no way in", "[tiers]
 }
 
 TEST_CASE("the bound is never above the true optimum of small programs, and near it",
-          "[tiers][bound]") {
+          "[tiers][bound][one-thread]") {
     double bounds = 0;
     double truths = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -348,14 +348,16 @@ TEST_CASE("buffers that the program moves itself are left out", "[tiers][bound]"
     CHECK(tier_bound(writer.program, 10).bytes == 0);
 }
 
-TEST_CASE("no policy moves fewer bytes than the bound on generated traces", "[tiers][bound]") {
+TEST_CASE("no policy moves fewer bytes than the bound on generated traces",
+          "[tiers][bound][one-thread]") {
     check_policies(program_of("generate:training:steps=2,layers=2,hidden=256,sequence=128"), 70, 2);
     check_policies(program_of("generate:adversarial:events=2000,working_set=1GiB,buffer=16MiB,"
                               "pattern=scan"),
                    60, 2);
 }
 
-TEST_CASE("no policy moves fewer bytes than the bound on real traces", "[tiers][bound]") {
+TEST_CASE("no policy moves fewer bytes than the bound on real traces",
+          "[tiers][bound][one-thread]") {
     const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/traces/samples/uses";
     check_policies(program_of((folder / "query.jsonl.xz").string()), 60, 1.5);
     check_policies(program_of((folder / "serve.jsonl.xz").string()), 60, 1.05);
