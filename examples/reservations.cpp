@@ -6,12 +6,12 @@
 // where a request could go, by strategy.
 #include <cstdio>
 
-#include "backends/sim/sim_device.h"
-#include "core/allocator/spec.h"
-#include "core/base/text.h"
-#include "core/tiers/candidates.h"
-#include "core/tiers/reserved_allocator.h"
-#include "core/tiers/stream_pool.h"
+#include <tidemark/backends/sim/sim_device.h>
+#include <tidemark/core/allocator/spec.h>
+#include <tidemark/core/base/text.h>
+#include <tidemark/core/tiers/candidates.h>
+#include <tidemark/core/tiers/reserved_allocator.h>
+#include <tidemark/core/tiers/stream_pool.h>
 
 using namespace tidemark;
 

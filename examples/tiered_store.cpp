@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "backends/disk/disk_files.h"
-#include "backends/tiers/device_transfers.h"
-#include "core/base/text.h"
-#include "core/tiers/tiered_store.h"
+#include <tidemark/backends/disk/disk_files.h>
+#include <tidemark/backends/tiers/device_transfers.h>
+#include <tidemark/core/base/text.h>
+#include <tidemark/core/tiers/tiered_store.h>
 
 using namespace tidemark;
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/allocator/allocator.h"
+#include "core/allocator/policy_file.h"
 #include "core/base/catalogue.h"
 
 namespace tidemark {
@@ -22,6 +23,8 @@ std::span<const PolicyInfo> all_policies() {
 }
 
 Result<const PolicyInfo*> find_policy(std::string_view name) {
+    if (const PolicyInfo* loaded = loaded_policy(name))
+        return loaded;
     return find_named(all_policies(), "policy", name);
 }
 

@@ -55,9 +55,9 @@ class Compare final : public Command {
     void declare(Arguments& arguments) override {
         arguments.list({"TRACE", "", "traces of any format, - or generate:NAME:options", true},
                        paths_);
-        arguments.list({"-p,--policy", "P[:k=v,...]",
-                        "a policy; the first is the baseline (default: see below)"},
-                       policies_);
+        arguments.policies({"-p,--policy", "P[:k=v,...]",
+                            "a policy; the first is the baseline (default: see below)"},
+                           policies_);
         machine_.declare(arguments);
         arguments.count({"-j,--threads", "N", "at most so many at once (default: all cores)"},
                         threads_);

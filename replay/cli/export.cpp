@@ -21,9 +21,10 @@ class Export final : public Command {
             {"-f,--format", "FORMAT",
              "jsonl, rmm-csv or chrome (.json, for Perfetto); else told by OUT's ending"},
             format_);
-        arguments.list({"-p,--policy", "P[:k=v,...]",
-                        "chrome: a policy with counters; may be repeated (default: the recorded)"},
-                       policies_);
+        arguments.policies(
+            {"-p,--policy", "P[:k=v,...]",
+             "chrome: a policy with counters; may be repeated (default: the recorded)"},
+            policies_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }

@@ -46,8 +46,8 @@ class Replay final : public Command {
     void declare(Arguments& arguments) override {
         arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
                        path_);
-        arguments.text({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
-                       policy_);
+        arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
+                         policy_);
         machine_.declare(arguments);
         arguments.flag({"--touch", "", "write all that is granted, and check it before its free"},
                        touch_);

@@ -25,10 +25,10 @@ class Report final : public Command {
         arguments.list({"RUN", "", "traces of any format, - or generate:NAME:options", true},
                        paths_);
         arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, output_);
-        arguments.list({"-p,--policy", "P[:k=v,...]",
-                        "a policy; the first is what others are compared with (default: the "
-                        "recorded one)"},
-                       policies_);
+        arguments.policies({"-p,--policy", "P[:k=v,...]",
+                            "a policy; the first is what others are compared with (default: the "
+                            "recorded one)"},
+                           policies_);
         memory_.declare(arguments);
         arguments.text({"--profile", "NAME",
                         "costs of device calls: h200 (default), or a file that calibrate wrote"},

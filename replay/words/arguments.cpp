@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "core/allocator/policy_file.h"
 #include "core/base/text.h"
 #include "replay/words/own_file.h"
 #include "replay/words/terminal.h"
@@ -33,6 +34,13 @@ CLI::Option* add(CLI::App& app, const Argument& argument, const std::string& hea
     return option;
 }
 
+Result<void> load_if_file(const std::string& policy) {
+    const std::string_view file = policy_file_of(policy);
+    if (!file.empty())
+        TM_TRY(load_policy_file(file));
+    return {};
+}
+
 }  // namespace
 
 void Arguments::flag(const Argument& argument, bool& target) {
@@ -51,6 +59,16 @@ void Arguments::list(const Argument& argument, std::vector<std::string>& target)
     CLI::Option* option = add(app_, argument, heading_, target);
     if (is_named(argument))
         option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
+}
+
+void Arguments::policy(const Argument& argument, std::string& target) {
+    text(argument, target);
+    policy_.push_back(&target);
+}
+
+void Arguments::policies(const Argument& argument, std::vector<std::string>& target) {
+    list(argument, target);
+    policies_.push_back(&target);
 }
 
 void Arguments::file(const Argument& argument, std::string& target) {
@@ -175,6 +193,12 @@ Result<void> Arguments::finish() const {
     }
     for (const std::string* target : written_)
         TM_TRY(allow_replacing(*target, force_));
+    for (const std::string* text : policy_)
+        TM_TRY(load_if_file(*text));
+    for (const std::vector<std::string>* texts : policies_) {
+        for (const std::string& text : *texts)
+            TM_TRY(load_if_file(text));
+    }
     return {};
 }
 

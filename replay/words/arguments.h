@@ -53,6 +53,10 @@ class Arguments {
     void flag(const Argument& argument, bool& target);
     void text(const Argument& argument, std::string& target);
     void list(const Argument& argument, std::vector<std::string>& target);
+    // Policies as text ("torch:max_split_size_mb=128"): finish() loads those that are in a shared
+    // library of their own (core/allocator/policy_file.h), which nothing but a command line does.
+    void policy(const Argument& argument, std::string& target);
+    void policies(const Argument& argument, std::vector<std::string>& target);
     void bytes(const Argument& argument, Bytes& target);
     // A size, or "none" for 0; left as it is where it isn't given.
     void limit(const Argument& argument, std::optional<Bytes>& target);
@@ -76,7 +80,8 @@ class Arguments {
 
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
     // Errors (bad_option, where = the option's name): what is not one; a file to be written that
-    // exists, isn't Tidemark's own (replay/words/own_file.h) and is not given up with --force.
+    // exists, isn't Tidemark's own (replay/words/own_file.h) and is not given up with --force;
+    // those of load_policy_file.
     Result<void> finish() const;
 
     // Whether the user gave what is declared under that name ("--policy"). After parsing.
@@ -114,6 +119,8 @@ class Arguments {
     std::vector<DeclaredArgument> declared_;
     std::vector<std::string>* rest_ = nullptr;
     std::vector<const std::string*> written_;  // targets of file()
+    std::vector<const std::string*> policy_;   // targets of policy()
+    std::vector<const std::vector<std::string>*> policies_;
     bool force_ = false;
     bool csv_ = false;
     std::string table_;

@@ -35,9 +35,9 @@ void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
     LoadRequest& load = command.load;
     arguments.list({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
                    load.files);
-    arguments.list({"-p,--policy", "P[:k=v,...]",
-                    "replay under this policy; may be repeated (default: as recorded)"},
-                   load.policies);
+    arguments.policies({"-p,--policy", "P[:k=v,...]",
+                        "replay under this policy; may be repeated (default: as recorded)"},
+                       load.policies);
     words.memory.declare(arguments);
     arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
                    load.scenario.profile);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,13 +19,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "backends/sim/sim_device.h"
-#include "backends/wrap/observed_device.h"
-#include "core/allocator/observed_allocator.h"
-#include "core/allocator/spec.h"
-#include "core/base/random.h"
-#include "core/base/text.h"
-#include "traces/live/publisher.h"
+#include <tidemark/backends/sim/sim_device.h>
+#include <tidemark/backends/wrap/observed_device.h>
+#include <tidemark/core/allocator/observed_allocator.h>
+#include <tidemark/core/allocator/spec.h>
+#include <tidemark/core/base/text.h>
+#include <tidemark/traces/live/publisher.h>
 
 namespace tidemark {
 namespace {
@@ -88,20 +88,20 @@ constexpr int kLayers = 24;
 
 // Forward: every layer leaves activations and needs scratch memory; backward: gradients, in the
 // reverse order.
-std::uint64_t do_step(Memory& memory, Random& random, StreamId stream) {
+std::uint64_t do_step(Memory& memory, std::mt19937_64& random, StreamId stream) {
     std::vector<Allocation> activations;
     for (int layer = 0; layer < kLayers; ++layer) {
         {
             const LiveScope scope("activations");
-            activations.push_back(memory.take((8 + random.below(8)) * 1_MiB, stream));
+            activations.push_back(memory.take((8 + random() % 8) * 1_MiB, stream));
         }
         const LiveScope scope("scratch");
         for (int i = 0; i < 4; ++i)
-            memory.give(memory.take((1 + random.below(512)) * 1_KiB, stream), stream);
+            memory.give(memory.take((1 + random() % 512) * 1_KiB, stream), stream);
     }
     for (int layer = kLayers; layer-- > 0;) {
         const LiveScope scope("gradients");
-        const Allocation gradient = memory.take((4 + random.below(4)) * 1_MiB, stream);
+        const Allocation gradient = memory.take((4 + random() % 4) * 1_MiB, stream);
         memory.give(activations[static_cast<std::size_t>(layer)], stream);
         memory.give(gradient, stream);
     }
@@ -110,7 +110,7 @@ std::uint64_t do_step(Memory& memory, Random& random, StreamId stream) {
 
 void train(Memory& memory, const Settings& settings, unsigned thread, Clock::time_point begin) {
     const StreamId stream{thread};
-    Random random(thread + 1);
+    std::mt19937_64 random(thread + 1);
     Pace pace(settings.rate / settings.threads, begin);
     std::vector<Allocation> weights;
     {

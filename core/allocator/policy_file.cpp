@@ -1,0 +1,115 @@
+// Loading policies from shared libraries.
+#include "core/allocator/policy_file.h"
+
+#include <filesystem>
+#include <list>
+#include <mutex>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+constexpr std::string_view kEnding = ".so";
+
+struct LoadedPolicy {
+    std::string path;
+    PolicyInfo info;
+};
+
+struct LoadedPolicies {
+    std::mutex lock;
+    std::list<LoadedPolicy> policies;  // PolicySpecs point to them
+
+    const PolicyInfo* find(std::string_view path) const {
+        for (const LoadedPolicy& loaded : policies) {
+            if (loaded.path == path)
+                return &loaded.info;
+        }
+        return nullptr;
+    }
+};
+
+LoadedPolicies& loaded_policies() {
+    static LoadedPolicies loaded;
+    return loaded;
+}
+
+tl::unexpected<Error> refuse(std::string what, std::string_view path, std::string hint) {
+    return fail(ErrorCode::bad_input, std::move(what), std::string(path), std::move(hint));
+}
+
+// What dlopen says, without the path in front that the error has anyway.
+std::string last_fault(std::string_view path) {
+    const char* const text = dlerror();
+    std::string_view fault = text == nullptr ? "" : text;
+    if (fault.starts_with(path) && fault.substr(path.size()).starts_with(": "))
+        fault.remove_prefix(path.size() + 2);
+    return std::string(fault);
+}
+
+Result<const PolicyFile*> table_in(void* library, std::string_view path) {
+    constexpr std::string_view kHow =
+        "its source ends with TIDEMARK_POLICY_FILE({...}); see core/allocator/policy_file.h";
+    const auto* file = static_cast<const PolicyFile*>(dlsym(library, "tidemark_policy_file"));
+    if (file == nullptr || file->mark != PolicyFile{}.mark)
+        return refuse("a shared library without a policy for Tidemark", path, std::string(kHow));
+    if (file->interface != kPolicyInterface)
+        return refuse(fmt::format("a policy for interface {}, and this is interface {}",
+                                  file->interface, kPolicyInterface),
+                      path, "build it with the headers of this version");
+    if (file->sizes != PolicyFile{}.sizes)
+        return refuse("a policy whose compiler lays out Tidemark's types differently", path,
+                      "build it with the headers of this version and the compiler that built it");
+    if (file->policy == nullptr || file->policy->make == nullptr)
+        return refuse("a policy that makes no allocator", path, "set PolicyInfo::make");
+    return file;
+}
+
+}  // namespace
+
+std::string_view policy_file_of(std::string_view text) {
+    for (std::size_t at = text.find(kEnding); at != text.npos; at = text.find(kEnding, at + 1)) {
+        const std::size_t end = at + kEnding.size();
+        if (end == text.size() || text[end] == ':')
+            return text.substr(0, end);
+    }
+    return {};
+}
+
+const PolicyInfo* loaded_policy(std::string_view path) {
+    LoadedPolicies& loaded = loaded_policies();
+    const std::lock_guard guard(loaded.lock);
+    return loaded.find(path);
+}
+
+Result<const PolicyInfo*> load_policy_file(std::string_view path) {
+    LoadedPolicies& loaded = loaded_policies();
+    const std::lock_guard guard(loaded.lock);
+    if (const PolicyInfo* known = loaded.find(path))
+        return known;
+    std::error_code unreadable;
+    if (!std::filesystem::is_regular_file(path, unreadable))
+        return fail(ErrorCode::not_found, "there is no such file", std::string(path),
+                    "a policy's shared library, as in -p ./libmine.so");
+    // A bare name would be looked for among the system's libraries.
+    const std::string place =
+        path.find('/') == path.npos ? fmt::format("./{}", path) : std::string(path);
+    void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+        return refuse(fmt::format("cannot be loaded: {}", last_fault(place)), path,
+                      "it must be a shared library for this computer");
+    const Result<const PolicyFile*> file = table_in(library, path);
+    if (!file) {
+        dlclose(library);
+        return tl::make_unexpected(file.error());
+    }
+    LoadedPolicy& added = loaded.policies.emplace_back();
+    added.path = path;
+    added.info = *(*file)->policy;
+    added.info.name = added.path;
+    return &added.info;
+}
+
+}  // namespace tidemark

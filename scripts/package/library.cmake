@@ -1,0 +1,84 @@
+# How a library of ours is declared, so that programs outside the tree can use it: its headers as
+# <tidemark/...>, its target as tidemark::NAME, from find_package and add_subdirectory alike.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(tidemark_include ${PROJECT_BINARY_DIR}/include)
+
+# Writes headers, and all of ours that they include, as users include them. They name each other
+# from the root of the tree here, and from "tidemark/" there.
+function(tidemark_publish)
+    set(open ${ARGN})
+    while(open)
+        list(POP_FRONT open header)
+        get_property(published GLOBAL PROPERTY tidemark_published)
+        if(header IN_LIST published)
+            continue()
+        endif()
+        set_property(GLOBAL APPEND PROPERTY tidemark_published ${header})
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+        file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+        string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
+        list(TRANSFORM includes REPLACE "#include \"(.+)\"" "\\1")
+        list(APPEND open ${includes})
+        string(REPLACE "#include \"" "#include \"tidemark/" text "${text}")
+        set(target ${tidemark_include}/tidemark/${header})
+        file(WRITE ${target}.new "${text}")
+        file(COPY_FILE ${target}.new ${target} ONLY_IF_DIFFERENT)
+        file(REMOVE ${target}.new)
+    endwhile()
+endfunction()
+
+# tidemark_library(NAME HEADERS HEADER ... [REQUIRES NAME ...] [LIBRARIES PKG-CONFIG-NAME ...]
+#                  [LINK FLAG ...])
+# A library tidemark_NAME, tidemark::NAME to others. REQUIRES: ours that it links. LIBRARIES and
+# LINK: what pkg-config adds for a static link.
+function(tidemark_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 library "" "" "HEADERS;REQUIRES;LIBRARIES;LINK")
+    set(target tidemark_${name})
+    add_library(${target})
+    add_library(tidemark::${name} ALIAS ${target})
+    tidemark_publish(${library_HEADERS})
+    list(TRANSFORM library_REQUIRES PREPEND tidemark:: OUTPUT_VARIABLE ours)
+    target_link_libraries(${target} PUBLIC tl::expected fmt::fmt Threads::Threads ${ours}
+        PRIVATE $<BUILD_INTERFACE:tidemark_build>)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tidemark_include}>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    # A policy in a file of its own takes what it needs of the core with it.
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    install(TARGETS ${target} EXPORT tidemark-targets)
+
+    list(TRANSFORM library_REQUIRES PREPEND tidemark-)
+    list(JOIN library_REQUIRES " " PC_REQUIRES)
+    list(JOIN library_LIBRARIES " " PC_LIBRARIES)
+    list(JOIN library_LINK " " PC_LINK)
+    set(PC_NAME ${name})
+    configure_file(${PROJECT_SOURCE_DIR}/scripts/package/library.pc.in
+        ${PROJECT_BINARY_DIR}/package/tidemark-${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/package/tidemark-${name}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# Once, after all libraries: what find_package(tidemark) reads.
+function(tidemark_install_package)
+    set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
+    configure_package_config_file(${PROJECT_SOURCE_DIR}/scripts/package/tidemark-config.cmake.in
+        ${PROJECT_BINARY_DIR}/package/tidemark-config.cmake INSTALL_DESTINATION ${folder})
+    # Before 1.0 each minor version may change the interface.
+    write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/tidemark-config-version.cmake
+        COMPATIBILITY SameMinorVersion)
+    install(FILES ${PROJECT_BINARY_DIR}/package/tidemark-config.cmake
+        ${PROJECT_BINARY_DIR}/package/tidemark-config-version.cmake DESTINATION ${folder})
+    # What was published once and isn't any more.
+    get_property(published GLOBAL PROPERTY tidemark_published)
+    list(TRANSFORM published PREPEND ${tidemark_include}/tidemark/)
+    file(GLOB_RECURSE there ${tidemark_include}/tidemark/*)
+    list(REMOVE_ITEM there ${published})
+    if(there)
+        file(REMOVE ${there})
+    endif()
+    install(EXPORT tidemark-targets NAMESPACE tidemark:: DESTINATION ${folder})
+    install(DIRECTORY ${tidemark_include}/tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()
