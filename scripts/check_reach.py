@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Checks that every source of the product is reached by users. Prints each that isn't.
+
+Usage: scripts/check_reach.py [--root DIR]
+
+Begins with what users have: the sources of the programs and the headers that the examples name.
+A header that is included by something reached is reached; a source is when the first of our
+headers that it includes is (a class may be spread over several sources), or when a list (.inc)
+that is reached names it. Exit code 1 if anything is out of reach: ship it, unite it with what
+is, or delete it.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+PRODUCT = ["core", "backends", "traces", "replay", "viz"]
+PROGRAMS = ["replay/cli", "viz/app"]
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
+ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
+
+
+def unreached(root):
+    """Sources and headers of the product under `root` that nothing of the users' leads to."""
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+             for folder in PRODUCT for path in (root / folder).rglob("*")
+             if path.suffix in (".h", ".cpp", ".inc", ".in")}
+    headers = {name for name in texts if not name.endswith((".cpp", ".in"))}
+    includes = {name: [found for found in INCLUDE.findall(text) if found in headers]
+                for name, text in texts.items()}
+    waiting = {}  # header or "FOLDER/*.inc entry" -> sources that come with it
+    for name in texts:
+        if name.endswith((".cpp", ".in")) and includes[name]:
+            waiting.setdefault(includes[name][0], []).append(name)
+    todo = [name for name in texts if name.startswith(tuple(f"{one}/" for one in PROGRAMS))
+            and name.endswith(".cpp")]
+    for example in (root / "examples").glob("*.cpp"):
+        todo += [name for name in INCLUDE.findall(example.read_text(encoding="utf-8"))
+                 if name in headers]
+    reached = set()
+    while todo:
+        name = todo.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        todo += includes[name] + waiting.get(name, [])
+        if name.endswith(".inc"):
+            folder = name.rsplit("/", 1)[0]
+            todo += [source for entry in ENTRY.findall(texts[name])
+                     for source in texts if source.startswith(f"{folder}/")
+                     and source.endswith(f"/{entry}.cpp")]
+    # A catalogue's source names its list, not a header of its own.
+    return sorted(name for name in texts if name not in reached and not name.endswith(".in"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parent.parent)
+    names = unreached(parser.parse_args().root)
+    for name in names:
+        print(f"{name}: no program and no example leads to it; ship it, unite it or delete it")
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""check_reach finds what no program and no example leads to, and passes the project itself."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/check_reach.py"
+
+
+class CheckReach(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name)
+        self.plant("replay/cli/main.cpp", '#include "core/used.h"\n')
+        self.plant("core/used.h", '#include "core/list.inc"\n')
+        self.plant("core/used.cpp", '#include "core/used.h"\n#include "core/inner.h"\n')
+        self.plant("core/inner.h", "")
+        self.plant("core/inner_part.cpp", '#include "core/inner.h"\n')
+        self.plant("core/list.inc", "TIDEMARK_POLICY(listed)\n")
+        self.plant("core/listed.cpp", "")
+
+    def plant(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def check(self, root=None):
+        return subprocess.run([sys.executable, SCRIPT, "--root", root or self.root],
+                              capture_output=True, text=True, check=False)
+
+    def test_the_project_passes(self):
+        result = self.check(ROOT)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_what_a_program_leads_to_passes(self):
+        result = self.check()
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_what_only_tests_use_is_found(self):
+        self.plant("core/alone.h", "")
+        self.plant("core/alone.cpp", '#include "core/alone.h"\n#include "core/used.h"\n')
+        self.plant("tests/core/alone_test.cpp", '#include "core/alone.h"\n')
+        result = self.check()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual([line.split(":")[0] for line in result.stdout.splitlines()],
+                         ["core/alone.cpp", "core/alone.h"])
+
+    def test_an_example_is_a_user(self):
+        self.plant("core/alone.h", "")
+        self.plant("core/alone.cpp", '#include "core/alone.h"\n')
+        self.plant("examples/alone.cpp", "#include <tidemark/core/alone.h>\n")
+        self.assertEqual(self.check().returncode, 0)
+
+    def test_what_no_list_names_is_found(self):
+        self.plant("core/unlisted.cpp", "")
+        self.assertIn("core/unlisted.cpp", self.check().stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
