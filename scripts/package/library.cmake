@@ -3,6 +3,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# Shared libraries and programs find each other wherever the prefix is.
+if(BUILD_SHARED_LIBS)
+    set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 set(tidemark_include ${PROJECT_BINARY_DIR}/include)
 
 # Writes headers, and all of ours that they include, as users include them. They name each other
