@@ -4,9 +4,9 @@
 Usage: scripts/check_reach.py [--root DIR]
 
 Begins with what users have: the sources of the programs and the headers that the examples name.
-A header that is included by something reached is reached; a source is when the first of our
-headers that it includes is (a class may be spread over several sources), or when a list (.inc)
-that is reached names it. Exit code 1 if anything is out of reach: ship it, unite it with what
+A header that is included by something reached is reached. A source is when its own header is
+(that of its name, or else any of its folder that it includes: a class may be spread over several
+sources), or when a list (.inc) that is reached names it. Exit code 1 if anything is out of reach: ship it, unite it with what
 is, or delete it.
 """
 import argparse
@@ -28,10 +28,15 @@ def unreached(root):
     headers = {name for name in texts if not name.endswith((".cpp", ".in"))}
     includes = {name: [found for found in INCLUDE.findall(text) if found in headers]
                 for name, text in texts.items()}
-    waiting = {}  # header or "FOLDER/*.inc entry" -> sources that come with it
+    waiting = {}  # header -> sources that come with it
     for name in texts:
-        if name.endswith((".cpp", ".in")) and includes[name]:
-            waiting.setdefault(includes[name][0], []).append(name)
+        if not name.endswith((".cpp", ".in")):
+            continue
+        own = re.sub(r"\.cpp(\.in)?$", ".h", name)
+        folder = name.rsplit("/", 1)[0]
+        for header in [own] if own in headers else includes[name]:
+            if header.rsplit("/", 1)[0] == folder or header == includes[name][0]:
+                waiting.setdefault(header, []).append(name)
     todo = [name for name in texts if name.startswith(tuple(f"{one}/" for one in PROGRAMS))
             and name.endswith(".cpp")]
     for example in (root / "examples").glob("*.cpp"):
@@ -49,7 +54,6 @@ def unreached(root):
             todo += [source for entry in ENTRY.findall(texts[name])
                      for source in texts if source.startswith(f"{folder}/")
                      and source.endswith(f"/{entry}.cpp")]
-    # A catalogue's source names its list, not a header of its own.
     return sorted(name for name in texts if name not in reached and not name.endswith(".in"))
 
 
