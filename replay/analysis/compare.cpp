@@ -207,7 +207,7 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
                              std::span<const Scenario> scenarios, bool settings_first) {
     TraceComparison block;
     block.name = trace.name;
-    block.trace_hash = trace.trace->hash();
+    block.trace_hash = trace.trace->recorded_hash();
     block.events = trace.trace->info().event_count;
     for (Run& run : runs) {
         ComparisonRow row;

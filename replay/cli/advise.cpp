@@ -39,6 +39,7 @@ class Advise final : public Command {
                         options_.spread);
         arguments.report(json_);
         input_.declare(arguments);
+        input_.declare_inference(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -48,7 +49,7 @@ class Advise final : public Command {
         options_.overhead = memory_.held();
         options_.limit = memory_.limit;
         TM_ASSIGN(const std::unique_ptr<Trace> trace,
-                  input_.open_explained(context, paths_.front()));
+                  input_.open_inferred(context, paths_.front()));
         return paths_.size() == 2 ? compare(context, *trace) : advise(context, *trace);
     }
 
@@ -91,7 +92,7 @@ class Advise final : public Command {
     }
 
     Result<ExitCode> compare(Context& context, const Trace& before) {
-        TM_ASSIGN(const std::unique_ptr<Trace> after, input_.open_explained(context, paths_[1]));
+        TM_ASSIGN(const std::unique_ptr<Trace> after, input_.open_inferred(context, paths_[1]));
         Result<Growth> growth = find_growth(before, *after, top_ > 0 ? top_ : kTopOfGrowth);
         if (!growth)
             return tl::make_unexpected(std::move(growth).error());

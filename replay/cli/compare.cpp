@@ -70,6 +70,7 @@ class Compare final : public Command {
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
+        input_.declare_inference(arguments);
         tiers_.declare(arguments, true);
         arguments.flag({"--no-bound", "", "leave out the least that any policy must move"},
                        no_bound_);
@@ -90,7 +91,7 @@ class Compare final : public Command {
         Traces traces;
         std::vector<NamedTrace> named;
         for (const std::string& path : paths_) {
-            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
+            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
             named.push_back({names[traces.size()], trace.get()});
             traces.push_back(std::move(trace));
         }

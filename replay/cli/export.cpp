@@ -27,6 +27,7 @@ class Export final : public Command {
             policies_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
+        input_.declare_inference(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -59,7 +60,7 @@ class Export final : public Command {
     static constexpr std::string_view kChrome = "chrome";
 
     Result<ExitCode> write_chrome(Context& context) const {
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         std::vector<Scenario> scenarios;
         for (const std::string& policy : policies_)
             scenarios.push_back({.trace = path_, .policy = policy});

@@ -33,6 +33,7 @@ class Fit final : public Command {
         arguments.flag({"--markdown", "", "print Markdown"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
+        input_.declare_inference(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -42,7 +43,7 @@ class Fit final : public Command {
         question_.overhead = memory_.overhead;
         question_.limit = memory_.limit;
         TM_ASSIGN(path_, expand_trace(path_));
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         const std::string name = trace_name(path_);
         Progress progress(context.terminal(), "fitting " + name);
         const std::uint64_t events = trace->info().event_count;

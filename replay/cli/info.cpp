@@ -15,6 +15,7 @@ class Info final : public Command {
             {"TRACE", "", "traces of any format, folders, or - for standard input", true}, paths_);
         arguments.report(json_);
         input_.declare(arguments);
+        input_.declare_inference(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -47,7 +48,7 @@ class Info final : public Command {
                              TraceSummary& summary) const {
         if (trace.info().pools.size() <= 1 || path == "-")
             return {};
-        TM_ASSIGN(const std::unique_ptr<Trace> explained, input_.open_explained(context, path));
+        TM_ASSIGN(const std::unique_ptr<Trace> explained, input_.open_inferred(context, path));
         TM_ASSIGN(TraceSummary inferred, summarize(*explained));
         summary.pools = std::move(inferred.pools);
         return {};

@@ -71,6 +71,7 @@ class Replay final : public Command {
                          picture_);
         arguments.report(json_);
         input_.declare(arguments);
+        input_.declare_inference(arguments);
         tiers_.declare(arguments, false);
         arguments.file({"--timeline", "FILE",
                         "write what happened, a span a line; - is standard "
@@ -89,7 +90,7 @@ class Replay final : public Command {
             TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
         TM_TRY(check_ending(dump_, "--dump-state", ".json", ".pickle"));
         TM_TRY(check_plot(plot_));
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_explained(context, path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         RunListeners listeners;
         listeners.progress = [&](std::uint64_t done) {

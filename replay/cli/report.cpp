@@ -43,6 +43,7 @@ class Report final : public Command {
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
+        input_.declare_inference(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -53,7 +54,7 @@ class Report final : public Command {
         ReportInput report;
         report.provenance = context.provenance();
         for (const std::string& path : paths_) {
-            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_explained(context, path));
+            TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
             report.traces.push_back({labels[traces.size()], trace.get(), std::nullopt});
             traces.push_back(std::move(trace));
         }

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -13,6 +13,12 @@ void TraceInput::declare(Arguments& arguments) {
                    strict_);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
                    lenient_);
+}
+
+void TraceInput::declare_inference(Arguments& arguments) {
+    arguments.flag({"--as-recorded", "",
+                    "infer nothing that the recording leaves out: emptied caches, pools, limits"},
+                   as_recorded_);
 }
 
 Result<ReadOptions> TraceInput::options() const {
@@ -32,12 +38,14 @@ Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context,
     return open_trace(path, options);
 }
 
-Result<std::unique_ptr<Trace>> TraceInput::open_explained(const Context& context,
-                                                          const std::string& path) const {
+Result<std::unique_ptr<Trace>> TraceInput::open_inferred(const Context& context,
+                                                         const std::string& path) const {
     TM_ASSIGN(std::unique_ptr<Trace> trace, open(context, path));
+    if (as_recorded_)
+        return trace;
     const std::uint64_t events = trace->info().event_count;
-    Progress progress(context.terminal(), "explaining " + trace_name(path));
-    return explain_trace(std::move(trace), [&progress, events](std::uint64_t done) {
+    Progress progress(context.terminal(), "inferring what is missing in " + trace_name(path));
+    return infer_missing_events(std::move(trace), [&progress, events](std::uint64_t done) {
         progress.show_events(done, events);
     });
 }

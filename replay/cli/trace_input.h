@@ -16,14 +16,17 @@ class TraceInput {
     // Adds --strict and --lenient.
     void declare(Arguments& arguments);
 
+    // Adds --as-recorded, for commands that call open_inferred.
+    void declare_inference(Arguments& arguments);
+
     // Opens a file of any format, "-" or "generate:NAME:options". Errors: those of open_trace;
     // bad_option if the options contradict each other.
     Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const;
 
-    // As above, for replays: with what the record leaves out put in where it can be inferred
-    // (replay/record/explained_trace.h).
-    Result<std::unique_ptr<Trace>> open_explained(const Context& context,
-                                                  const std::string& path) const;
+    // As above, for replays: with what the recording leaves out put in where it can be inferred
+    // (replay/record/infer_missing_events.h), unless --as-recorded was given.
+    Result<std::unique_ptr<Trace>> open_inferred(const Context& context,
+                                                 const std::string& path) const;
 
     // As open(), read from `path` and written to `target` as .tmk.
     Result<TraceInfo> import(const Context& context, const std::string& path,
@@ -34,6 +37,7 @@ class TraceInput {
 
     bool strict_ = false;
     bool lenient_ = false;
+    bool as_recorded_ = false;
 };
 
 // An error that a later step met in the trace, with the trace's name in front of its place.

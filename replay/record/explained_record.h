@@ -2,9 +2,9 @@
 // allocator can explain: the settings, the limit, what was refused, the peaks, and, for each
 // device, what has to be assumed at each step for the model to do what was recorded.
 //
-// It is found once (explain_trace) and goes with the trace (Trace::explained_record). A replay of
-// the recorded settings is then the recorded run, at the recorded addresses (RecordedAllocator),
-// and every command speaks of the same one.
+// It is found once (infer_missing_events) and goes with the trace (Trace::explained_record). A
+// replay of the recorded settings is then the recorded run, at the recorded addresses
+// (RecordedAllocator), and every command speaks of the same one.
 #pragma once
 
 #include <cstdint>

@@ -198,7 +198,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
     object["trace_warnings"] = info.warnings;
     object["provenance"] = {{"version", provenance.version},
                             {"command", provenance.command},
-                            {"trace_hash", fmt::format("{:016x}", trace.hash())}};
+                            {"trace_hash", fmt::format("{:016x}", trace.recorded_hash())}};
     return report::text_of(object);
 }
 

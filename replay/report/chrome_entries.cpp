@@ -16,7 +16,7 @@ void ChromeEntries::begin(const Provenance& provenance, const Trace& trace) {
         R"({{"otherData":{{"tidemark":{},"command":{},"trace_hash":{}}},"displayTimeUnit":"ms",)"
         R"("traceEvents":[)",
         json_text(provenance.version), json_text(provenance.command),
-        json_text(hash_text(trace.hash()))));
+        json_text(hash_text(trace.recorded_hash()))));
     const auto name = [&](std::string_view what, std::size_t device, unsigned thread,
                           const std::string& text) {
         add('M', device, 0,

@@ -267,7 +267,7 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
                 {"notes", report.notes},
                 {"trace_warnings", info.warnings},
                 {"provenance", provenance_of(provenance)}};
-    object["provenance"]["trace_hash"] = hash_text(trace.hash());
+    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
     object["provenance"]["profile_hash"] = hash_text(report.profile_hash);
     return text_of(object);
 }

@@ -93,7 +93,7 @@ std::string provenance_markup(const ReportInput& input) {
                  fmt::format("{}: {}, {}{}{}, hash {:016x}", trace.name,
                              format_counted(info.event_count, "event"), info.format,
                              info.source.empty() ? "" : ", recorded by ", info.source,
-                             trace.trace->hash()));
+                             trace.trace->recorded_hash()));
         for (const TraceDevice& device : info.devices)
             if (!device.name.empty())
                 add_line(out, "recorded on",

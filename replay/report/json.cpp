@@ -283,7 +283,7 @@ std::string trace_json(const std::string& name, const Trace& trace, const TraceS
                        const Provenance& provenance) {
     Json object = report::trace_of(name, trace, summary);
     object["provenance"] = provenance_of(provenance);
-    object["provenance"]["trace_hash"] = hash_text(trace.hash());
+    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
     return text_of(object);
 }
 
@@ -357,7 +357,7 @@ std::string verify_json(const std::string& name, const Trace& trace, const Verif
         {"facts", facts_of(report.facts)},
         {"notes", report.notes},
         {"provenance", provenance_of(provenance)}};
-    object["provenance"]["trace_hash"] = hash_text(trace.hash());
+    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
     return text_of(object);
 }
 

@@ -80,7 +80,8 @@ std::string text_report(const ReportInput& input) {
     text += comparison_lines(input);
     text += "\n";
     for (const ReportedTrace& trace : input.traces)
-        text += fmt::format("trace {}: hash {:016x}\n", printable(trace.name), trace.trace->hash());
+        text += fmt::format("trace {}: hash {:016x}\n", printable(trace.name),
+                            trace.trace->recorded_hash());
     return text + fmt::format("Tidemark {}: {}\n", input.provenance.version,
                               printable(input.provenance.command));
 }

@@ -229,7 +229,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
 
     Run result;
     result.scenario = scenario;
-    result.trace_hash = trace.hash();
+    result.trace_hash = trace.recorded_hash();
     TM_ASSIGN(const Parts parts, find_parts(info, result.scenario, result.warnings));
     if (scaled)
         result.warnings.push_back(info.warnings.back());

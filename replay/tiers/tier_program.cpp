@@ -294,7 +294,7 @@ Result<TierProgram> make_tier_program(const Trace& trace) {
     }
     TierProgram program = builder.take();
     program.events = trace.info().event_count;
-    program.trace_hash = trace.hash();
+    program.trace_hash = trace.recorded_hash();
     if (!has_uses)
         program.assumption =
             "the trace doesn't say when buffers are used: each is taken to be written when it is "

@@ -13,7 +13,7 @@
 #include "replay/analysis/compare.h"
 #include "replay/analysis/fit.h"
 #include "replay/analysis/trace_summary.h"
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/record/verify.h"
 #include "replay/report/advise_report.h"
@@ -151,7 +151,7 @@ bool answer(const std::string& path, const ReadOptions& options, Commands comman
     if (!answered(read))
         return false;
     const TraceSummary summary = inform(**read);
-    const Result<std::unique_ptr<Trace>> trace = explain_trace(std::move(*read), {});
+    const Result<std::unique_ptr<Trace>> trace = infer_missing_events(std::move(*read), {});
     if (!answered(trace))
         return true;
     report_on(**trace);

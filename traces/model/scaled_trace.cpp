@@ -67,9 +67,9 @@ std::unique_ptr<TraceCursor> ScaledTrace::cursor() const {
 }
 
 // Another content than the original's; a factor of 1 too leaves the addresses out.
-std::uint64_t ScaledTrace::hash() const {
+std::uint64_t ScaledTrace::scaled(std::uint64_t hash) const {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;
-    return (trace_.hash() ^ scale_.billionths()) * kOdd;
+    return (hash ^ scale_.billionths()) * kOdd;
 }
 
 }  // namespace tidemark

@@ -45,9 +45,13 @@ class ScaledTrace final : public Trace {
     // Its batches cost O(events) beyond those of `trace`.
     std::unique_ptr<TraceCursor> cursor() const override;
 
-    std::uint64_t hash() const override;
+    std::uint64_t hash() const override { return scaled(trace_.hash()); }
+
+    std::uint64_t recorded_hash() const override { return scaled(trace_.recorded_hash()); }
 
   private:
+    std::uint64_t scaled(std::uint64_t hash) const;
+
     const Trace& trace_;
     Scale scale_;
     TraceInfo info_;

@@ -101,9 +101,9 @@ class Trace {
   public:
     virtual ~Trace() = default;
 
-    // What was found out about the run that was recorded (explain_trace); null where nobody asked,
-    // the trace doesn't say enough, or what is replayed is no longer that run. Nothing here looks
-    // into it.
+    // What was found out about the run that was recorded (infer_missing_events); null where nobody
+    // asked, the trace doesn't say enough, or what is replayed is no longer that run. Nothing here
+    // looks into it.
     virtual const ExplainedRecord* explained_record() const { return nullptr; }
 
     virtual const TraceInfo& info() const = 0;
@@ -114,6 +114,9 @@ class Trace {
     // 64-bit xxHash of the content: the same content has the same hash, whatever file it came
     // from. O(1) after opening.
     virtual std::uint64_t hash() const = 0;
+
+    // The same of the content as it was recorded, before anything was inferred.
+    virtual std::uint64_t recorded_hash() const { return hash(); }
 };
 
 // How a reader treats what it meets, and whom it tells.

@@ -43,6 +43,9 @@ void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
                    load.scenario.profile);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
                    load.lenient);
+    arguments.flag({"--as-recorded", "",
+                    "infer nothing that the recording leaves out: emptied caches, pools, limits"},
+                   load.as_recorded);
     arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
                    words.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},

@@ -48,6 +48,8 @@ class CancellableTrace final : public Trace {
 
     std::uint64_t hash() const override { return trace_.hash(); }
 
+    std::uint64_t recorded_hash() const override { return trace_.recorded_hash(); }
+
     std::unique_ptr<TraceCursor> cursor() const override {
         return std::make_unique<Cursor>(trace_.cursor(), cancelled_);
     }

@@ -35,8 +35,9 @@ struct LoadRequest {
     TierRequest tiers;
     bool strict = false;
     bool lenient = false;
-    bool keep = true;     // histories, beside .tmk files
-    bool advises = true;  // findings of each run, and those of `advise` for the first file
+    bool as_recorded = false;  // nothing is inferred (replay/record/infer_missing_events.h)
+    bool keep = true;          // histories, beside .tmk files
+    bool advises = true;       // findings of each run, and those of `advise` for the first file
     std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
 };
 

@@ -10,7 +10,7 @@
 #include "core/allocator/spec.h"
 #include "core/base/text.h"
 #include "replay/analysis/compare_tiers.h"
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/tiers/tier_program.h"
 #include "traces/model/scaled_trace.h"
@@ -97,11 +97,13 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
         return tl::make_unexpected(in_file(std::move(trace).error(), path));
     if (cancelled.load())
         return was_cancelled(path);
+    if (request.as_recorded)
+        return std::shared_ptr<const Trace>(std::move(*trace));
     const std::uint64_t events = (*trace)->info().event_count;
     const std::string doing = "finding what " + name + " leaves unsaid";
     tell(kRead, doing);
     Result<std::unique_ptr<Trace>> explained =
-        explain_trace(std::move(*trace), [&](std::uint64_t done) {
+        infer_missing_events(std::move(*trace), [&](std::uint64_t done) {
             tell(kRead + (kOpened - kRead) * share_of(done, events), doing);
         });
     if (!explained)

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
@@ -112,7 +112,7 @@ TEST_CASE("a limit that was inferred is kept to, unless another is given", "[adv
     builder.segment(EventKind::segment_alloc, kSegment, 60_MiB).allocate(0, 60_MiB, kSegment);
     builder.add({.size = 50_MiB, .address = 1_GiB, .kind = EventKind::out_of_memory});
     const auto explained =
-        explain_trace(std::make_unique<VectorTrace>(builder.build(info)), {}).value();
+        infer_missing_events(std::make_unique<VectorTrace>(builder.build(info)), {}).value();
     const Trace& trace = *explained;
     const Advice inferred = tidemark::advise(trace, {.budget = 5}).value();
     const Advice given = tidemark::advise(trace, {.limit = 200_MiB, .budget = 5}).value();

@@ -1,11 +1,11 @@
-// verify and explain_trace on records that cannot be: an error or mismatches, never a crash, never
-// a hang.
+// verify and infer_missing_events on records that cannot be: an error or mismatches, never a crash,
+// never a hang.
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/record/verify.h"
 #include "tests/replay/record/addresses.h"
@@ -169,7 +169,7 @@ TEST_CASE("a damaged record that is explained can be replayed", "[explained][hos
         std::vector<TraceEvent> events = sample.events;
         mutate(random, events);
         const auto explained =
-            explain_trace(std::make_unique<VectorTrace>(events, sample.info), {});
+            infer_missing_events(std::make_unique<VectorTrace>(events, sample.info), {});
         INFO("round " << round);
         if (!explained)
             continue;

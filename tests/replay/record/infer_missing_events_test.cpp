@@ -1,5 +1,5 @@
-// explain_trace: what verify inferred, as events that a replay follows; nothing else moves.
-#include "replay/record/explained_trace.h"
+// infer_missing_events: what verify inferred, as events that a replay follows; nothing else moves.
+#include "replay/record/infer_missing_events.h"
 
 #include <algorithm>
 #include <optional>
@@ -35,7 +35,7 @@ struct Explained {
         : before(trace.events()) {
         auto owned = std::make_unique<VectorTrace>(trace.build(std::move(info)));
         const Trace* const given = owned.get();
-        auto explained = explain_trace(std::move(owned), {});
+        auto explained = infer_missing_events(std::move(owned), {});
         REQUIRE(explained);
         trace_ = std::move(*explained);
         unchanged = trace_.get() == given;
@@ -206,10 +206,33 @@ TEST_CASE("a trace that needs no explanation keeps its events", "[explained]") {
     CHECK(explained.info().pools.size() == 1);
 }
 
-TEST_CASE("a trace that is not explained is returned as it was", "[explained]") {
+TEST_CASE("a trace that the model does not explain keeps its events, with a warning",
+          "[explained]") {
     TraceBuilder trace = emptied();
     trace.allocate(2, 100, kB + 1_GiB);  // no allocator puts it there
-    CHECK(Explained(trace).unchanged);
+
+    const Explained explained(trace);
+
+    CHECK(explained.after == explained.before);
+    CHECK(explained.trace().explained_record() == nullptr);
+    CHECK(explained.trace().hash() == explained.trace().recorded_hash());
+    CHECK(warns(explained.info(), "the model of torch"));
+    CHECK(warns(explained.info(), "tidemark verify"));
+}
+
+TEST_CASE("what was inferred is part of the trace's hash", "[explained]") {
+    const Explained once(emptied());
+    const Explained again(emptied());
+    const Explained pool(with_private_pool());
+    TraceBuilder nothing_missing;
+    nothing_missing.segment(EventKind::segment_alloc, kA, 2_MiB).allocate(0, 100, kA).free(0);
+    const Explained plain(nothing_missing);
+
+    CHECK(once.trace().recorded_hash() == emptied().build(snapshot()).hash());
+    CHECK(once.trace().hash() != once.trace().recorded_hash());
+    CHECK(once.trace().hash() == again.trace().hash());
+    CHECK(pool.trace().hash() != pool.trace().recorded_hash());
+    CHECK(plain.trace().hash() == plain.trace().recorded_hash());
 }
 
 TEST_CASE("a trace without decisions or of another system is returned as it was", "[explained]") {

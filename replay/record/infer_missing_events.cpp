@@ -1,12 +1,15 @@
 // Rewrites the few batches that facts are about; all others pass as they are.
-#include "replay/record/explained_trace.h"
+#include "replay/record/infer_missing_events.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "core/base/text.h"
 #include "replay/record/explained_record.h"
@@ -23,9 +26,9 @@ struct Change {
     std::uint8_t flags = 0;
 };
 
-class ExplainedCursor final : public TraceCursor {
+class InferredCursor final : public TraceCursor {
   public:
-    ExplainedCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Change>& changes)
+    InferredCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Change>& changes)
         : inner_(std::move(inner)), changes_(changes) {}
 
     Result<EventBatch> next() override {
@@ -64,32 +67,49 @@ class ExplainedCursor final : public TraceCursor {
     std::vector<std::uint8_t> flags_;
 };
 
-class ExplainedTrace final : public Trace {
+// The recording's hash if nothing was put in.
+std::uint64_t hash_with(std::uint64_t recorded, const std::vector<Change>& changes) {
+    std::uint64_t hash = recorded;
+    for (const Change& change : changes) {
+        const std::array<std::uint64_t, 4> words = {
+            change.event, static_cast<std::uint64_t>(change.kind), change.pool, change.flags};
+        hash = XXH3_64bits_withSeed(words.data(), sizeof(words), hash);
+    }
+    return hash;
+}
+
+class InferredTrace final : public Trace {
   public:
-    ExplainedTrace(std::unique_ptr<Trace> trace, TraceInfo info, std::vector<Change> changes,
-                   ExplainedRecord run)
+    // Without a run: nothing is known of it.
+    InferredTrace(std::unique_ptr<Trace> trace, TraceInfo info, std::vector<Change> changes,
+                  std::optional<ExplainedRecord> run)
         : trace_(std::move(trace)),
           info_(std::move(info)),
           changes_(std::move(changes)),
-          run_(std::move(run)) {
-        run_.record = trace_.get();
+          run_(std::move(run)),
+          hash_(hash_with(trace_->hash(), changes_)) {
+        if (run_)
+            run_->record = trace_.get();
     }
 
     const TraceInfo& info() const override { return info_; }
 
     std::unique_ptr<TraceCursor> cursor() const override {
-        return std::make_unique<ExplainedCursor>(trace_->cursor(), changes_);
+        return std::make_unique<InferredCursor>(trace_->cursor(), changes_);
     }
 
-    std::uint64_t hash() const override { return trace_->hash(); }
+    std::uint64_t hash() const override { return hash_; }
 
-    const ExplainedRecord* explained_record() const override { return &run_; }
+    std::uint64_t recorded_hash() const override { return trace_->recorded_hash(); }
+
+    const ExplainedRecord* explained_record() const override { return run_ ? &*run_ : nullptr; }
 
   private:
     std::unique_ptr<Trace> trace_;
     TraceInfo info_;
     std::vector<Change> changes_;
-    ExplainedRecord run_;
+    std::optional<ExplainedRecord> run_;
+    std::uint64_t hash_;
 };
 
 // The facts as changes: each about a release takes the place of an entry of it, and one entry may
@@ -120,7 +140,7 @@ std::vector<Change> changes_of(const VerifyReport& report) {
     return changes;
 }
 
-TraceInfo explained(TraceInfo info, const VerifyReport& report) {
+TraceInfo with_inferred(TraceInfo info, const VerifyReport& report) {
     bool switches = false;
     for (const InferredFact& fact : report.facts) {
         switches = switches || fact.kind == InferredFact::Kind::switched_segments;
@@ -135,8 +155,8 @@ TraceInfo explained(TraceInfo info, const VerifyReport& report) {
 
 }  // namespace
 
-Result<std::unique_ptr<Trace>> explain_trace(std::unique_ptr<Trace> trace,
-                                             const std::function<void(std::uint64_t)>& progress) {
+Result<std::unique_ptr<Trace>> infer_missing_events(
+    std::unique_ptr<Trace> trace, const std::function<void(std::uint64_t)>& progress) {
     const Result<RecordedPolicy> recorded = recorded_policy(trace->info());
     if (!recorded)
         return trace;
@@ -151,12 +171,20 @@ Result<std::unique_ptr<Trace>> explain_trace(std::unique_ptr<Trace> trace,
         return trace;
     if (!report)
         return tl::make_unexpected(report.error());
-    if (report->mismatches > report->decisions / 1000)
-        return trace;
+    if (report->mismatches > report->decisions / 1000) {
+        TraceInfo info = trace->info();
+        info.warnings.push_back(fmt::format(
+            "the model of {} differs from the recording in {} of {} decisions, so nothing that "
+            "the recording leaves out was inferred (emptied caches, pools, limits); "
+            "`tidemark verify` tells where",
+            recorded->text, format_count(report->mismatches), format_count(report->decisions)));
+        return std::make_unique<InferredTrace>(std::move(trace), std::move(info),
+                                               std::vector<Change>{}, std::nullopt);
+    }
     std::vector<Change> changes = changes_of(*report);
-    TraceInfo info = explained(trace->info(), *report);
-    return std::make_unique<ExplainedTrace>(std::move(trace), std::move(info), std::move(changes),
-                                            std::move(run));
+    TraceInfo info = with_inferred(trace->info(), *report);
+    return std::make_unique<InferredTrace>(std::move(trace), std::move(info), std::move(changes),
+                                           std::move(run));
 }
 
 }  // namespace tidemark

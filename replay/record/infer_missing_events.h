@@ -1,0 +1,28 @@
+// infer_missing_events: the stage between reading a recording and replaying it. A snapshot does not
+// say when the program emptied its caches, which private pools ended, and which pool a request was
+// for; the model of the recorded allocator, held against every recorded decision (verify), tells.
+//
+// What is inferred is put in, so that a replay under other settings is a replay of the whole
+// program. Entries about segments, which replays skip, make room for it, so every event keeps its
+// index. The trace's hash is then that of the events as they are now; recorded_hash() stays that of
+// the recording.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/base/result.h"
+#include "replay/record/verify.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// `trace` itself if it records no decisions or its policy has no model. If the model differs from
+// the recording in more than a thousandth of the decisions, nothing is inferred and a warning says
+// so. Else what was inferred is in the trace, and explained_record() tells of it; its info() names
+// inferred pools and warns of what replays cannot follow (settings that the program switched).
+// O(events). Errors: of a damaged trace.
+Result<std::unique_ptr<Trace>> infer_missing_events(
+    std::unique_ptr<Trace> trace, const std::function<void(std::uint64_t events_done)>& progress);
+
+}  // namespace tidemark
