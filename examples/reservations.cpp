@@ -9,9 +9,9 @@
 #include <tidemark/backends/sim/sim_device.h>
 #include <tidemark/core/allocator/spec.h>
 #include <tidemark/core/base/text.h>
-#include <tidemark/core/tiers/candidates.h>
-#include <tidemark/core/tiers/reserved_allocator.h>
-#include <tidemark/core/tiers/stream_pool.h>
+#include <tidemark/core/tiers/machine/candidates.h>
+#include <tidemark/core/tiers/spaces/reserved_allocator.h>
+#include <tidemark/core/tiers/host/stream_pool.h>
 
 using namespace tidemark;
 

@@ -16,7 +16,7 @@
 #include <tidemark/backends/disk/disk_files.h>
 #include <tidemark/backends/tiers/device_transfers.h>
 #include <tidemark/core/base/text.h>
-#include <tidemark/core/tiers/tiered_store.h>
+#include <tidemark/core/tiers/store/tiered_store.h>
 
 using namespace tidemark;
 

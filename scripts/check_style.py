@@ -14,6 +14,12 @@ OURS = ["core", "backends", "traces", "replay", "viz", "tests"]
 LINES_MAX = 600  # look for a second job in the file at 400
 FUNCTION_LINES_MAX = 70
 WIDTH_MAX = 100
+METHODS_MAX = 40  # of its own, what it overrides aside: an object does one job
+# Classes that may have more, and why.
+METHODS_EXCEPTED = {
+    "Device": "one interface for all that a machine does",
+    "WrappedDevice": "forwards each function of Device",
+}
 BANNED_NAMES = re.compile(r"(^|_)(util|helper|misc|common|manager|stuff|v\d+|old|new|priv|tmp)s?$")
 
 # (what, cure, where it is at home). Searched in code, comments and strings taken out.
@@ -22,16 +28,32 @@ BANNED = [
      "take a seeded generator from core/base/random.h", ()),
     (r"\b(system|steady|high_resolution)_clock\b",
      "ask the device: Device::now(); for our own speed, core/base/stopwatch.h",
-     ("core/base/stopwatch.h", "traces/live/clock.h", "replay/words/", "replay/cli/", "viz/app/",
+     ("core/base/stopwatch.h", "traces/live/clock.h", "replay/cli_support/", "replay/cli/", "viz/app/",
       "backends/cuda/", "tests/")),
     (r"\bstd::(cout|cerr)\b|\b(f?printf|f?puts)\(",
      "return text or an Error; only replay/cli prints",
-     ("core/base/check.cpp", "replay/words/", "replay/cli/", "viz/app/", "tests/")),
+     ("core/base/check.cpp", "replay/cli_support/", "replay/cli/", "viz/app/", "tests/")),
     (r"\bthrow\b", "return an Error (core/base/result.h)", ("tests/",)),
 ]
 BANNED_ANYWHERE = [
     (r"\b(TODO|FIXME|XXX)\b", "do it, or open an issue and say why in a sentence"),
 ]
+# Private words, which a newcomer would have to learn, and the field's words for them
+# (docs/glossary.md). Searched in the parts of identifiers: "tell" is in tell_room, not in intellect.
+BANNED_PARTS = {
+    "asked": "requested, query", "bury": "retire", "buried": "retired", "crew": "encoder, workers",
+    "departure": "eviction", "departures": "evictions", "doing": "action, handler",
+    "hear": "receive", "heard": "received", "hears": "receives", "lane": "track, stream, device",
+    "lanes": "tracks, streams, devices", "lent": "leased, borrowed",
+    "picture": "chart, bitmap, heatmap", "pictures": "charts, bitmaps, heatmaps",
+    "place": "location, position, site", "places": "locations, positions, sites", "purse": "source",
+    "stand": "position, state", "stands": "is, waits", "story": "details", "teller": "emitter",
+    "tell": "report, emit", "tells": "reports, emits", "told": "reported, emitted",
+    "voice": "emitter", "wish": "request", "wishes": "requests", "words": "text, names",
+    "yard": "retired",
+}
+FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bImGui\w*::\w+")
+IDENTIFIER_PART = re.compile(r"[A-Z]?[a-z]+")
 NO_FUNCTION = re.compile(
     r"^\s*(if|else|for|while|switch|do|catch|try|namespace|class|struct|enum|union|extern|return)\b")
 FUNCTION = re.compile(r"^( *)\S.*\)( const| noexcept| override| final| ->.*)* \{$")
@@ -62,6 +84,37 @@ def long_functions(lines):
             yield start + 1, f"a function of {end - start + 1} lines (limit {FUNCTION_LINES_MAX}): split by step"
 
 
+def class_sizes(lines):
+    """(line, class, methods of its own) by clang-format's layout; overrides aren't counted."""
+    code = [code_of(line) for line in lines]
+    for start, line in enumerate(code):
+        match = re.match(r"^( *)(?:class|struct) (\w+)\b[^;]*$", line)
+        opening = match and next((i for i in range(start, len(code)) if re.search(r"[{;]", code[i])), None)
+        if opening is None or not code[opening].endswith("{"):
+            continue
+        indent = len(match.group(1))
+        end = next((i for i in range(opening, len(code))
+                    if re.match(rf" {{{indent}}}\}}", code[i])), len(code))
+        members = re.sub(r"\n {%d,}" % (indent + 5), " ", "\n".join(code[opening + 1:end]))
+        methods = 0
+        for member in members.splitlines():
+            name = re.match(rf" {{{indent + 4}}}[\w\[~].*?(~?\w+|operator\S+)\(", member)
+            field = re.search(r"<[^<>]*\(.*\)>+ \w+( = .*|\{{.*)?;$", member)
+            if name and not field and not re.search(r"\b(override|friend|using|TM_\w+)\b", member) \
+                    and name.group(1).lstrip("~") != match.group(2):
+                methods += 1
+        yield start + 1, match.group(2), methods
+
+
+def private_words(line):
+    """The banned parts of the identifiers in a line of code."""
+    code = FOREIGN_NAMES.sub("", code_of(line))
+    if "#include" in code:
+        return []
+    return [part for part in (found.lower() for found in IDENTIFIER_PART.findall(code))
+            if part in BANNED_PARTS]
+
+
 def faults(path, text):
     lines = text.splitlines()
     if not lines:
@@ -81,9 +134,16 @@ def faults(path, text):
         for pattern, cure, homes in BANNED:
             if not path.startswith(homes) and re.search(pattern, code_of(line)):
                 yield number, cure
+        for word in private_words(line):
+            yield number, f"'{word}' is a word of ours: {BANNED_PARTS[word]} (docs/glossary.md)"
         for pattern, cure in BANNED_ANYWHERE:
             if re.search(pattern, line):
                 yield number, cure
+    if not path.startswith("tests/"):
+        for number, name, methods in class_sizes(lines):
+            if methods > METHODS_MAX and name not in METHODS_EXCEPTED:
+                yield number, (f"{name} has {methods} methods (limit {METHODS_MAX}): take out objects "
+                               "with invariants of their own")
     if path.endswith(".cpp") and not path.startswith("tests/"):
         yield from long_functions(lines)
 

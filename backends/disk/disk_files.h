@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

@@ -1,4 +1,4 @@
-// What was found here, as a machine can be built of it (core/tiers/machine_builder.h).
+// What was found here, as a machine can be built of it (core/tiers/machine/machine_builder.h).
 //
 // What a link carries is not told by any driver. It is estimated, unless it was measured: a PCI
 // link gives 85 % of its transfers times its lanes (an H200 on PCIe 5.0 was measured at 87 %), an
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/topology/topology.h"
-#include "core/tiers/machine_builder.h"
+#include "core/tiers/machine/machine_builder.h"
 
 namespace tidemark {
 

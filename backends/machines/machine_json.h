@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/tiers/machine.h"
+#include "core/tiers/machine/machine.h"
 
 namespace tidemark {
 

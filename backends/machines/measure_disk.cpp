@@ -13,8 +13,8 @@
 #include "core/base/random.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
-#include "core/tiers/disk_chunks.h"
-#include "core/tiers/disk_transfer.h"
+#include "core/tiers/disk/disk_chunks.h"
+#include "core/tiers/disk/disk_transfer.h"
 
 namespace tidemark {
 namespace {

@@ -18,7 +18,7 @@
 #include "backends/machines/figures.h"
 #include "backends/machines/measuring_limits.h"
 #include "core/base/result.h"
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

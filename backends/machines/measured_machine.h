@@ -17,7 +17,7 @@
 #include "backends/machines/discovered_machine.h"
 #include "backends/machines/figures.h"
 #include "core/device/device.h"
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

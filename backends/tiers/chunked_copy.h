@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "core/device/device.h"
-#include "core/tiers/disk_store.h"
-#include "core/tiers/host_blocks.h"
-#include "core/tiers/transfer.h"
+#include "core/tiers/disk/disk_store.h"
+#include "core/tiers/engine/transfer.h"
+#include "core/tiers/host/host_blocks.h"
 
 namespace tidemark {
 

@@ -21,7 +21,7 @@
 
 #include "backends/tiers/chunked_copy.h"
 #include "core/allocator/allocator.h"
-#include "core/tiers/transfer.h"
+#include "core/tiers/engine/transfer.h"
 
 namespace tidemark {
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "backends/numa/numa_host.h"
-#include "core/tiers/pinned_source.h"
+#include "core/tiers/host/pinned_source.h"
 
 namespace tidemark {
 

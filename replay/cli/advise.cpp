@@ -1,11 +1,11 @@
 // tidemark advise: where the memory went, why, and which PYTORCH_ALLOC_CONF needs less. With two
 // traces: what grew from the first to the second.
-#include "replay/analysis/advise.h"
+#include "replay/analysis/advise/advise.h"
 
 #include "replay/cli/trace_input.h"
-#include "replay/report/advise_report.h"
-#include "replay/words/interrupt.h"
-#include "replay/words/memory_options.h"
+#include "replay/cli_support/interrupt.h"
+#include "replay/cli_support/memory_options.h"
+#include "replay/report/advise/advise_report.h"
 
 namespace tidemark::commands {
 namespace {

@@ -1,6 +1,6 @@
 // tidemark calibrate: measures what the calls of a device cost and writes a profile for the
 // simulator.
-#include "replay/analysis/calibrate.h"
+#include "replay/analysis/calibrate/calibrate.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include "backends/sim/sim_device.h"
 #include "replay/cli/command.h"
 #include "replay/cli/written_files.h"
-#include "replay/report/calibrate_report.h"
+#include "replay/report/machines/calibrate_report.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/open_device.h"
 

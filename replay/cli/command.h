@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "core/base/result.h"
-#include "replay/report/model.h"
-#include "replay/words/arguments.h"
-#include "replay/words/exit_codes.h"
-#include "replay/words/fit_screen.h"
-#include "replay/words/terminal.h"
+#include "replay/cli_support/arguments.h"
+#include "replay/cli_support/exit_codes.h"
+#include "replay/cli_support/fit_screen.h"
+#include "replay/cli_support/terminal.h"
+#include "replay/report/forms/model.h"
 
 namespace tidemark {
 

@@ -1,20 +1,20 @@
 // tidemark compare: several policies on the same traces, side by side; or several victim policies
 // and sizes of GPU memory over the tiers of a machine.
-#include "replay/analysis/compare.h"
+#include "replay/analysis/compare/compare.h"
 
 #include <algorithm>
 #include <array>
 
-#include "replay/analysis/advise.h"
+#include "replay/analysis/advise/advise.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/cli_support/interrupt.h"
 #include "replay/record/recorded_policy.h"
-#include "replay/report/json.h"
-#include "replay/report/text.h"
-#include "replay/report/tier_report.h"
-#include "replay/words/interrupt.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
+#include "replay/report/tiers/tier_report.h"
 
 namespace tidemark::commands {
 namespace {

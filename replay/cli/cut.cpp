@@ -1,5 +1,5 @@
 // tidemark cut: a window of a trace as a trace of its own.
-#include "replay/analysis/cut.h"
+#include "replay/analysis/cut/cut.h"
 
 #include <array>
 #include <limits>

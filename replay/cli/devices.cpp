@@ -2,7 +2,7 @@
 #include "backends/numa/numa_bandwidth.h"
 #include "backends/topology/topology.h"
 #include "replay/cli/command.h"
-#include "replay/report/topology_report.h"
+#include "replay/report/machines/topology_report.h"
 
 namespace tidemark::commands {
 namespace {

@@ -1,8 +1,8 @@
 // tidemark doctor: what Tidemark can do on this machine, and why not otherwise.
-#include "replay/analysis/doctor.h"
+#include "replay/analysis/calibrate/doctor.h"
 
 #include "replay/cli/command.h"
-#include "replay/report/topology_report.h"
+#include "replay/report/machines/topology_report.h"
 
 namespace tidemark::commands {
 namespace {

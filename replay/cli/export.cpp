@@ -5,7 +5,7 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
-#include "replay/report/chrome_trace.h"
+#include "replay/report/export/chrome_trace.h"
 #include "traces/writers/writer.h"
 
 namespace tidemark::commands {

@@ -1,10 +1,10 @@
 // tidemark fit: would it run on that card, and what is the smallest on which it would?
-#include "replay/analysis/fit.h"
+#include "replay/analysis/fit/fit.h"
 
 #include "replay/cli/trace_input.h"
-#include "replay/report/fit_report.h"
-#include "replay/words/interrupt.h"
-#include "replay/words/memory_options.h"
+#include "replay/cli_support/interrupt.h"
+#include "replay/cli_support/memory_options.h"
+#include "replay/report/advise/fit_report.h"
 
 namespace tidemark::commands {
 namespace {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "replay/cli/written_files.h"
-#include "replay/report/json.h"
-#include "replay/report/text.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
 #include "traces/generators/generators.h"
 #include "traces/io/output_file.h"
 #include "traces/tmk/tmk.h"

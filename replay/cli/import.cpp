@@ -8,7 +8,7 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
-#include "replay/words/own_file.h"
+#include "replay/cli_support/own_file.h"
 
 namespace tidemark::commands {
 namespace {

@@ -1,9 +1,9 @@
 // tidemark info: what is in a trace; of several, a row each.
-#include "replay/analysis/trace_summary.h"
+#include "replay/analysis/trace/trace_summary.h"
 #include "replay/cli/trace_input.h"
-#include "replay/report/json.h"
-#include "replay/report/ranks_report.h"
-#include "replay/report/text.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/ranks_report.h"
+#include "replay/report/runs/text.h"
 
 namespace tidemark::commands {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "replay/cli/command.h"
-#include "replay/report/live_report.h"
+#include "replay/report/runs/live_report.h"
 #include "traces/live/programs.h"
 #include "traces/live/remainder.h"
 #include "traces/live/runtime_folder.h"

@@ -6,10 +6,10 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "replay/cli_support/arguments.h"
+#include "replay/cli_support/memory_options.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/scenario.h"
-#include "replay/words/arguments.h"
-#include "replay/words/memory_options.h"
 
 namespace tidemark {
 

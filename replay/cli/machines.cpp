@@ -9,12 +9,12 @@
 #include "backends/machines/measured_machine.h"
 #include "backends/topology/block_devices.h"
 #include "backends/topology/visible_devices.h"
-#include "replay/analysis/link_figures.h"
+#include "replay/analysis/calibrate/link_figures.h"
 #include "replay/cli/command.h"
 #include "replay/cli/written_files.h"
-#include "replay/report/machines_report.h"
+#include "replay/cli_support/interrupt.h"
+#include "replay/report/machines/machines_report.h"
 #include "replay/scenario/open_device.h"
-#include "replay/words/interrupt.h"
 #include "traces/io/output_file.h"
 
 namespace tidemark::commands {

@@ -16,7 +16,7 @@
 
 #include "core/base/text.h"
 #include "replay/cli/command.h"
-#include "replay/report/csv.h"
+#include "replay/report/runs/csv.h"
 
 namespace tidemark {
 namespace commands {

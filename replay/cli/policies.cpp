@@ -1,8 +1,8 @@
 // tidemark policies: the catalogue of policies and their options.
 #include "core/allocator/allocator.h"
 #include "replay/cli/command.h"
-#include "replay/report/json.h"
-#include "replay/report/text.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
 
 namespace tidemark::commands {
 namespace {

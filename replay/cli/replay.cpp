@@ -6,19 +6,19 @@
 #include <fmt/format.h>
 
 #include "backends/machines/machine_json.h"
-#include "replay/analysis/device_tiers.h"
-#include "replay/analysis/out_of_memory.h"
-#include "replay/analysis/spread.h"
+#include "replay/analysis/advise/out_of_memory.h"
+#include "replay/analysis/spread/spread.h"
+#include "replay/analysis/tiers/device_tiers.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
-#include "replay/report/json.h"
-#include "replay/report/picture.h"
-#include "replay/report/state_dump.h"
-#include "replay/report/text.h"
-#include "replay/report/tier_report.h"
-#include "replay/report/tier_timeline_lines.h"
+#include "replay/report/charts/chart.h"
+#include "replay/report/export/state_dump.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
+#include "replay/report/tiers/tier_report.h"
+#include "replay/report/tiers/tier_timeline_lines.h"
 
 namespace tidemark::commands {
 namespace {

@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/analysis/advise.h"
-#include "replay/analysis/ranks.h"
-#include "replay/analysis/spread.h"
+#include "replay/analysis/advise/advise.h"
+#include "replay/analysis/compare/ranks.h"
+#include "replay/analysis/spread/spread.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/cli_support/memory_options.h"
 #include "replay/record/recorded_policy.h"
-#include "replay/report/html_report.h"
-#include "replay/report/json_values.h"
-#include "replay/words/memory_options.h"
+#include "replay/report/forms/json_values.h"
+#include "replay/report/page/html_report.h"
 #include "traces/io/output_file.h"
 
 namespace tidemark::commands {

@@ -9,7 +9,7 @@
 #include "backends/machines/machine_json.h"
 #include "core/base/text.h"
 #include "replay/cli/trace_input.h"
-#include "replay/report/tier_report.h"
+#include "replay/report/tiers/tier_report.h"
 #include "traces/model/scaled_trace.h"
 
 namespace tidemark {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/tiers/machine.h"
-#include "replay/analysis/compare_tiers.h"
+#include "core/tiers/machine/machine.h"
+#include "replay/analysis/tiers/compare_tiers.h"
 #include "replay/cli/command.h"
+#include "replay/cli_support/arguments.h"
 #include "replay/tiers/tier_run.h"
-#include "replay/words/arguments.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {

@@ -6,7 +6,7 @@
 
 #include "core/base/result.h"
 #include "replay/cli/command.h"
-#include "replay/words/trace_files.h"
+#include "replay/cli_support/trace_files.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {

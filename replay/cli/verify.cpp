@@ -3,8 +3,8 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/record/recorded_policy.h"
-#include "replay/report/json.h"
-#include "replay/report/text.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
 
 namespace tidemark::commands {
 namespace {

@@ -1,7 +1,7 @@
 // tidemark victims: the catalogue of victim policies and their options.
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/victim_policy.h"
 #include "replay/cli/command.h"
-#include "replay/report/tier_report.h"
+#include "replay/report/tiers/tier_report.h"
 
 namespace tidemark::commands {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "replay/report/json.h"
-#include "replay/report/text.h"
+#include "replay/report/runs/json.h"
+#include "replay/report/runs/text.h"
 #include "traces/io/output_file.h"
 
 namespace tidemark {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "replay/cli/command.h"
-#include "replay/report/plot.h"
+#include "replay/report/charts/plot.h"
 
 namespace tidemark {
 

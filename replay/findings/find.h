@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/analysis/advise.h"
+#include "replay/analysis/advise/advise.h"
 #include "replay/findings/finding.h"
 #include "replay/scenario/scenario.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/units.h"
-#include "replay/analysis/advise_peak.h"
+#include "replay/analysis/advise/peak.h"
 #include "replay/timeline/history.h"
 
 namespace tidemark::findings {
@@ -55,7 +55,7 @@ struct Figure {
 };
 
 // One line of a breakdown: what `role` ("place", "stream", "pool", "blocker", "remedy") with that
-// name has to do with it. A remedy's name is its kind (replay/analysis/out_of_memory.h).
+// name has to do with it. A remedy's name is its kind (replay/analysis/advise/out_of_memory.h).
 struct Part {
     std::string_view role;
     std::string name;

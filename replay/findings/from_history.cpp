@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "replay/analysis/advise_sites.h"
+#include "replay/analysis/trace/sites.h"
 #include "replay/findings/find.h"
 #include "replay/timeline/memory_spans.h"
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "core/tiers/forecast.h"
-#include "core/tiers/live_record.h"
+#include "core/tiers/victims/forecast.h"
+#include "core/tiers/victims/live_record.h"
 #include "replay/tiers/tier_program.h"
 
 namespace tidemark {

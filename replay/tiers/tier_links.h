@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/tiers/machine.h"
+#include "core/tiers/machine/machine.h"
 
 namespace tidemark {
 

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/tiers/spill_hands.h"
+#include "core/tiers/store/spill_hands.h"
 #include "replay/tiers/step_order.h"
 #include "replay/tiers/tier_run.h"
 #include "replay/tiers/tier_stage.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/tiers/machine.h"
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/machine/machine.h"
+#include "core/tiers/victims/victim_policy.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/tiers/learned_forecast.h"
+#include "core/tiers/victims/learned_forecast.h"
 #include "replay/tiers/oracle_forecast.h"
 #include "replay/tiers/tier_player.h"
 #include "replay/tiers/virtual_stage.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/tiers/forecast.h"
-#include "core/tiers/machine.h"
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/machine/machine.h"
+#include "core/tiers/victims/forecast.h"
+#include "core/tiers/victims/victim_policy.h"
 #include "replay/tiers/tier_program.h"
 
 namespace tidemark {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "core/tiers/tiered_buffer.h"
-#include "core/tiers/transfer.h"
+#include "core/tiers/engine/tiered_buffer.h"
+#include "core/tiers/engine/transfer.h"
 #include "replay/tiers/tier_run.h"
 
 namespace tidemark {

@@ -19,8 +19,8 @@
 #include "backends/disk/disk_files.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
-#include "core/tiers/disk_chunks.h"
-#include "core/tiers/disk_store.h"
+#include "core/tiers/disk/disk_chunks.h"
+#include "core/tiers/disk/disk_store.h"
 
 namespace tidemark {
 namespace {

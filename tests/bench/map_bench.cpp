@@ -12,8 +12,8 @@
 #include "core/base/text.h"
 #include "replay/scenario/record_history.h"
 #include "traces/open.h"
-#include "viz/model/map_tiles.h"
-#include "viz/model/memory_now.h"
+#include "viz/model/memory/map_tiles.h"
+#include "viz/model/memory/memory_now.h"
 
 namespace tidemark::viz {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/tiers/memory_space.h"
-#include "core/tiers/reservation_bindings.h"
+#include "core/tiers/spaces/memory_space.h"
+#include "core/tiers/spaces/reservation_bindings.h"
 
 namespace {
 

@@ -27,7 +27,7 @@
 #include "core/allocator/spec.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
-#include "core/tiers/tiered_store.h"
+#include "core/tiers/store/tiered_store.h"
 #include "tests/support/real_host_device.h"
 
 namespace tidemark {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "replay/words/exit_codes.h"
+#include "replay/cli_support/exit_codes.h"
 #include "tests/cli/command_line.h"
 
 using namespace tidemark;

@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "viz/headless/still.h"
-#include "viz/model/loader.h"
+#include "viz/model/navigation/loader.h"
 #include "viz/views/view.h"
 
 namespace tidemark::fuzz {

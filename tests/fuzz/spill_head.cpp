@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/tiers/disk_format.h"
+#include "core/tiers/disk/disk_format.h"
 #include "tests/fuzz/targets.h"
 
 namespace tidemark::fuzz {

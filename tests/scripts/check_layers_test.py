@@ -14,9 +14,9 @@ core/base      ->
 core/device    -> core/base
 core/regions   -> core/device
 core/policies  -> core/regions
-replay/words   -> core/policies
-replay/cli     -> replay/words
-tests          -> replay/words
+replay/cli_support   -> core/policies
+replay/cli     -> replay/cli_support
+tests          -> replay/cli_support
 ```
 ```programs
 replay/cli     -> tidemark
@@ -61,7 +61,7 @@ class CheckLayers(unittest.TestCase):
         self.plant("core/device/a.h", '#include "core/base/a.h"\n')
         self.plant("core/policies/torch.cpp", '#include "core/base/a.h"\n#include "core/policies/torch_parts.h"\n')
         self.plant("replay/cli/main.cpp", '#include <CLI/CLI.hpp>\n#include "core/device/a.h"\n')
-        self.plant("tests/x_test.cpp", '#include "replay/words/a.h"\n')
+        self.plant("tests/x_test.cpp", '#include "replay/cli_support/a.h"\n')
         result = self.check()
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
@@ -75,7 +75,7 @@ class CheckLayers(unittest.TestCase):
         self.finds("tests/x_test.cpp", '"replay/cli/a.h"', "tests may not include replay/cli")
 
     def test_an_arrow_to_a_program_is_an_error(self):
-        self.plant("docs/architecture.md", TABLE.replace("-> replay/words\n```", "-> replay/cli\n```"))
+        self.plant("docs/architecture.md", TABLE.replace("-> replay/cli_support\n```", "-> replay/cli\n```"))
         result = self.check()
         self.assertEqual(result.returncode, 2)
         self.assertIn("tests -> replay/cli, which is the program tidemark", result.stderr)

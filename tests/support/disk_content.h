@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tiers/disk_store.h"
+#include "core/tiers/disk/disk_store.h"
 
 namespace tidemark::support {
 

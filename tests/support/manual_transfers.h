@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/tiers/transfer.h"
+#include "core/tiers/engine/transfer.h"
 
 namespace tidemark::support {
 

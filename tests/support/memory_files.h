@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark::support {
 

@@ -1,7 +1,7 @@
 // The spaces of the small machines that tests make.
 #pragma once
 
-#include "core/tiers/machine.h"
+#include "core/tiers/machine/machine.h"
 
 namespace tidemark::support {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/tiers/memory_space.h"
-#include "core/tiers/tiered_store.h"
+#include "core/tiers/spaces/memory_space.h"
+#include "core/tiers/store/tiered_store.h"
 #include "tests/support/manual_transfers.h"
 #include "tests/support/spaces.h"
 

@@ -15,7 +15,7 @@
 
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
-#include "replay/words/terminal.h"
+#include "replay/cli_support/terminal.h"
 #include "viz/app/bench_screen.h"
 #include "viz/shell/shell.h"
 

@@ -2,7 +2,7 @@
 // from the whole run to one event and back. For scripts/bench-viewer.
 #pragma once
 
-#include "replay/words/exit_codes.h"
+#include "replay/cli_support/exit_codes.h"
 #include "viz/app/view_command.h"
 
 namespace tidemark::viz {

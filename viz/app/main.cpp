@@ -5,7 +5,7 @@
 #include <exception>
 #include <span>
 
-#include "replay/words/terminal.h"
+#include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/picture_file.h"
 #include "viz/app/view_command.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "replay/words/terminal.h"
+#include "replay/cli_support/terminal.h"
 #include "viz/headless/png.h"
 #include "viz/headless/still.h"
 #include "viz/live/attach.h"

@@ -1,7 +1,7 @@
 // `--png`: the views as a picture in a file, without a display.
 #pragma once
 
-#include "replay/words/exit_codes.h"
+#include "replay/cli_support/exit_codes.h"
 #include "viz/app/view_command.h"
 
 namespace tidemark::viz {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "viz/model/filter_words.h"
+#include "viz/model/navigation/filter_query.h"
 
 namespace tidemark::viz {
 namespace {

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/words/arguments.h"
-#include "replay/words/exit_codes.h"
-#include "replay/words/memory_options.h"
-#include "replay/words/trace_files.h"
+#include "replay/cli_support/arguments.h"
+#include "replay/cli_support/exit_codes.h"
+#include "replay/cli_support/memory_options.h"
+#include "replay/cli_support/trace_files.h"
 #include "viz/headless/still.h"
-#include "viz/model/filter_words.h"
-#include "viz/model/place.h"
+#include "viz/model/navigation/filter_query.h"
+#include "viz/model/navigation/place.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {

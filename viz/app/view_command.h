@@ -10,7 +10,7 @@
 
 #include "core/base/result.h"
 #include "viz/headless/offscreen.h"
-#include "viz/model/loader.h"
+#include "viz/model/navigation/loader.h"
 
 namespace tidemark::viz {
 

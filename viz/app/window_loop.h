@@ -1,7 +1,7 @@
 // The window's life: loading, drawing when something changes and not otherwise, until it is closed.
 #pragma once
 
-#include "replay/words/exit_codes.h"
+#include "replay/cli_support/exit_codes.h"
 #include "viz/app/view_command.h"
 
 namespace tidemark::viz {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/filter_words.h"
-#include "viz/model/site_words.h"
+#include "viz/model/blocks/site_names.h"
+#include "viz/model/navigation/filter_query.h"
 
 namespace tidemark::viz {
 namespace {

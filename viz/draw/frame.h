@@ -2,9 +2,9 @@
 #pragma once
 
 #include "viz/draw/canvas.h"
-#include "viz/model/block_search.h"
-#include "viz/model/camera.h"
-#include "viz/model/session.h"
+#include "viz/model/blocks/block_search.h"
+#include "viz/model/session/camera.h"
+#include "viz/model/session/session.h"
 
 namespace tidemark::viz {
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/axis_ticks.h"
-#include "viz/model/moment.h"
+#include "viz/model/session/moment.h"
+#include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
 namespace {

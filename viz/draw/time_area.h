@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "viz/draw/frame.h"
-#include "viz/model/axis_ticks.h"
+#include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include "replay/report/png_mark.h"
+#include "replay/report/charts/png_mark.h"
 
 namespace tidemark::viz {
 namespace {

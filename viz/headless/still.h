@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "viz/headless/offscreen.h"
-#include "viz/model/session.h"
+#include "viz/model/session/session.h"
 
 namespace tidemark::viz {
 

@@ -11,7 +11,7 @@
 #include "core/base/result.h"
 #include "traces/live/programs.h"
 #include "viz/live/follower.h"
-#include "viz/model/session.h"
+#include "viz/model/session/session.h"
 
 namespace tidemark::viz {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/navigation.h"
+#include "viz/model/navigation/navigation.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "viz/model/axis_ticks.h"
-#include "viz/model/block_story.h"
-#include "viz/model/moment.h"
-#include "viz/model/navigation.h"
-#include "viz/model/site_index.h"
+#include "viz/model/blocks/block_details.h"
+#include "viz/model/blocks/site_index.h"
+#include "viz/model/navigation/navigation.h"
+#include "viz/model/session/moment.h"
+#include "viz/model/timeline/axis_ticks.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/model/filter_words.h"
-#include "viz/model/site_index.h"
+#include "viz/model/blocks/site_index.h"
+#include "viz/model/navigation/filter_query.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 

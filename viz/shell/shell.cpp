@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/filter_words.h"
-#include "viz/model/navigation.h"
+#include "viz/model/navigation/filter_query.h"
+#include "viz/model/navigation/navigation.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 

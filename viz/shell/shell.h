@@ -16,8 +16,8 @@
 
 #include "core/base/result.h"
 #include "viz/draw/theme.h"
-#include "viz/model/camera.h"
-#include "viz/model/session.h"
+#include "viz/model/session/camera.h"
+#include "viz/model/session/session.h"
 #include "viz/shell/keys.h"
 
 namespace tidemark::viz {
@@ -82,11 +82,11 @@ class Shell {
     // Errors (not_found): there is none, with the nearest name.
     Result<void> show(std::string_view view);
 
-    // Goes to a place (viz/model/place.h), now if what it speaks of is known already, else as soon
-    // as it is. Errors (bad_option): it is none.
+    // Goes to a place (viz/model/navigation/place.h), now if what it speaks of is known already,
+    // else as soon as it is. Errors (bad_option): it is none.
     Result<void> go(std::string_view place);
 
-    // Searches for those words (viz/model/filter_words.h), as if they were typed. Errors
+    // Searches for those words (viz/model/navigation/filter_query.h), as if they were typed. Errors
     // (bad_option): a word that is wrong.
     Result<void> find(std::string_view words);
 

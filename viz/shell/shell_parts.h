@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "viz/model/block_search.h"
-#include "viz/model/place.h"
+#include "viz/model/blocks/block_search.h"
+#include "viz/model/navigation/place.h"
 #include "viz/shell/actions.h"
 #include "viz/shell/layout.h"
 #include "viz/shell/shell.h"

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/annotation_lanes.h"
-#include "viz/model/axis_ticks.h"
+#include "viz/model/timeline/annotation_tracks.h"
+#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/lane.h"
 
 namespace tidemark::viz {

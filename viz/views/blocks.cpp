@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
-#include "viz/model/block_table.h"
-#include "viz/model/site_words.h"
+#include "viz/model/blocks/block_table.h"
+#include "viz/model/blocks/site_names.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 

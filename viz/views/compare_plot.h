@@ -7,7 +7,7 @@
 #include <string>
 
 #include "viz/draw/canvas.h"
-#include "viz/model/comparison.h"
+#include "viz/model/navigation/comparison.h"
 #include "viz/views/timeline_plot.h"
 
 namespace tidemark::viz {

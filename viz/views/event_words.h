@@ -3,7 +3,7 @@
 
 #include "replay/timeline/fragmentation_curve.h"
 #include "viz/draw/frame.h"
-#include "viz/model/timeline_columns.h"
+#include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/hover_card.h"
 
 namespace tidemark::viz {

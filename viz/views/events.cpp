@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
-#include "viz/model/event_table.h"
-#include "viz/model/moment.h"
+#include "viz/model/blocks/event_table.h"
+#include "viz/model/session/moment.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 

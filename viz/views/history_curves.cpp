@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/fragmentation_follower.h"
-#include "viz/model/moment.h"
+#include "viz/model/session/moment.h"
+#include "viz/model/timeline/fragmentation_follower.h"
 #include "viz/views/curves.h"
 #include "viz/views/event_words.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "viz/draw/table.h"
-#include "viz/model/moment.h"
+#include "viz/model/session/moment.h"
 
 namespace tidemark::viz {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "viz/draw/frame.h"
-#include "viz/model/site_words.h"
+#include "viz/model/blocks/site_names.h"
 
 namespace tidemark::viz {
 

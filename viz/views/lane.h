@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "viz/draw/time_area.h"
-#include "viz/model/tier_lanes.h"
+#include "viz/model/timeline/tier_tracks.h"
 #include "viz/views/hover_card.h"
 
 namespace tidemark::viz {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/model/axis_ticks.h"
+#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/lane.h"
 
 namespace tidemark::viz {

@@ -1,6 +1,6 @@
 // Leaks: what was allocated between the two cursors and not let go of, by where; without cursors,
 // over the whole run.
-#include "viz/model/leaks.h"
+#include "viz/model/blocks/leaks.h"
 
 #include <array>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
-#include "viz/model/asked.h"
+#include "viz/model/session/async_query.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 

@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/bar_lines.h"
-#include "viz/model/block_story.h"
-#include "viz/model/map_tiles.h"
-#include "viz/model/moment.h"
-#include "viz/model/site_words.h"
+#include "viz/model/blocks/block_details.h"
+#include "viz/model/blocks/site_names.h"
+#include "viz/model/memory/bar_lines.h"
+#include "viz/model/memory/map_tiles.h"
+#include "viz/model/session/moment.h"
 #include "viz/views/hover_card.h"
 #include "viz/views/map_paint.h"
 #include "viz/views/view.h"

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "viz/draw/time_area.h"
-#include "viz/model/mark_places.h"
+#include "viz/model/timeline/mark_positions.h"
 #include "viz/views/hit_ticks.h"
 #include "viz/views/tier_follower.h"
 #include "viz/views/timeline_plot.h"

@@ -9,7 +9,7 @@
 #include "core/base/shares.h"
 #include "core/base/text.h"
 #include "viz/draw/table.h"
-#include "viz/model/peak_summary.h"
+#include "viz/model/blocks/peak_summary.h"
 #include "viz/views/inspection.h"
 #include "viz/views/overview_writer.h"
 #include "viz/views/view.h"

@@ -11,8 +11,8 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
-#include "viz/model/asked.h"
-#include "viz/model/stack_totals.h"
+#include "viz/model/blocks/stack_totals.h"
+#include "viz/model/session/async_query.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/stream_density.h"
-#include "viz/model/timeline_columns.h"
+#include "viz/model/timeline/stream_density.h"
+#include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/lane.h"
 
 namespace tidemark::viz {

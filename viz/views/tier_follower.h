@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "viz/model/tier_lanes.h"
+#include "viz/model/timeline/tier_tracks.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "viz/model/axis_ticks.h"
-#include "viz/model/moment.h"
+#include "viz/model/session/moment.h"
+#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/curves.h"
 #include "viz/views/hit_ticks.h"
 #include "viz/views/lane_stack.h"

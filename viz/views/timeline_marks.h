@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "viz/draw/time_area.h"
-#include "viz/model/mark_places.h"
+#include "viz/model/timeline/mark_positions.h"
 #include "viz/views/hover_card.h"
 
 namespace tidemark::viz {

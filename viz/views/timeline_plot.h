@@ -9,8 +9,8 @@
 
 #include "replay/timeline/fragmentation_curve.h"
 #include "viz/draw/canvas.h"
-#include "viz/model/level_pyramid.h"
-#include "viz/model/timeline_columns.h"
+#include "viz/model/timeline/level_pyramid.h"
+#include "viz/model/timeline/timeline_columns.h"
 
 namespace tidemark::viz {
 

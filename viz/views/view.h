@@ -3,8 +3,8 @@
 //
 // A view draws and tells the shell what the user wants by changing the frame's selection and
 // camera; it keeps nothing but caches. Its cost is bounded by the pixels that it fills, never by
-// the events of a run: what would take longer is done by a job (viz/model/job.h) and shown when it
-// is there.
+// the events of a run: what would take longer is done by a job (viz/model/session/job.h) and shown
+// when it is there.
 #pragma once
 
 #include <cstdint>

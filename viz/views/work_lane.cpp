@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/axis_ticks.h"
-#include "viz/model/timeline_columns.h"
+#include "viz/model/timeline/axis_ticks.h"
+#include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/lane.h"
 
 namespace tidemark::viz {

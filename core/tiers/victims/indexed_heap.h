@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/victim_policy.h"
 
 namespace tidemark {
 

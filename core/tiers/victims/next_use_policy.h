@@ -18,8 +18,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/tiers/victim_policy.h"
 #include "core/tiers/victims/indexed_heap.h"
+#include "core/tiers/victims/victim_policy.h"
 
 namespace tidemark {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/victim_policy.h"
 
 namespace tidemark {
 

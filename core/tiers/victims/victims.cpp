@@ -5,7 +5,7 @@
 
 #include "core/base/catalogue.h"
 #include "core/base/check.h"
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/victim_policy.h"
 
 namespace tidemark {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark {
 

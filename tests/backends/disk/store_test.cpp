@@ -14,7 +14,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stopwatch.h"
-#include "core/tiers/disk_format.h"
+#include "core/tiers/disk/disk_format.h"
 #include "tests/backends/disk/engines.h"
 #include "tests/support/disk_content.h"
 

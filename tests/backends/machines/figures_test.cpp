@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/tiers/machine.h"
+#include "core/tiers/machine/machine.h"
 
 using namespace tidemark;
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "core/tiers/block_files.h"
+#include "core/tiers/disk/block_files.h"
 
 namespace tidemark::support {
 

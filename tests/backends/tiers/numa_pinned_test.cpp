@@ -10,7 +10,7 @@
 
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/device_call.h"
-#include "core/tiers/host_blocks.h"
+#include "core/tiers/host/host_blocks.h"
 #include "tests/support/fake_root.h"
 
 namespace tidemark {

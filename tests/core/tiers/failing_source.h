@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "core/tiers/pinned_source.h"
+#include "core/tiers/host/pinned_source.h"
 
 namespace tidemark {
 

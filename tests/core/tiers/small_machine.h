@@ -1,8 +1,8 @@
 // Small machines for tests of spaces and requests.
 #pragma once
 
-#include "core/tiers/fair_order.h"
-#include "core/tiers/machine.h"
+#include "core/tiers/engine/fair_order.h"
+#include "core/tiers/machine/machine.h"
 
 namespace tidemark {
 

@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "replay/findings/find.h"
-#include "replay/report/advise_report.h"
-#include "replay/report/finding_text.h"
+#include "replay/report/advise/advise_report.h"
+#include "replay/report/findings/finding_text.h"
 #include "replay/timeline/fullest_event.h"
 #include "tests/support/small_history.h"
 #include "tests/support/vector_trace.h"

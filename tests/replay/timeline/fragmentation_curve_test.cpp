@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
-#include "replay/analysis/advise_memory.h"
+#include "replay/analysis/advise/memory.h"
 #include "replay/scenario/record_history.h"
 #include "replay/timeline/release_units.h"
 #include "tests/support/property.h"

@@ -7,7 +7,7 @@
 
 #include "tests/viz/headless/golden.h"
 #include "viz/headless/still.h"
-#include "viz/model/loader.h"
+#include "viz/model/navigation/loader.h"
 
 namespace tidemark::viz {
 namespace {

@@ -7,7 +7,7 @@
 #include <rapidcheck.h>
 
 #include "tests/support/small_history.h"
-#include "viz/model/job.h"
+#include "viz/model/session/job.h"
 
 namespace tidemark::viz {
 

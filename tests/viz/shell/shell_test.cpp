@@ -7,7 +7,7 @@
 #include "replay/timeline/fullest_event.h"
 #include "tests/support/small_history.h"
 #include "tests/viz/shell/screen.h"
-#include "viz/model/navigation.h"
+#include "viz/model/navigation/navigation.h"
 #include "viz/shell/actions.h"
 #include "viz/views/view.h"
 

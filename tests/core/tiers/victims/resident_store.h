@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/tiers/victim_policy.h"
+#include "core/tiers/victims/victim_policy.h"
 
 namespace tidemark::tests {
 

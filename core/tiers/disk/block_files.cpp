@@ -1,0 +1,20 @@
+// Words for errno values.
+#include "core/tiers/disk/block_files.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+std::string to_text(FileError error) {
+    return fmt::format("{} (errno {})", std::generic_category().message(error.number),
+                       error.number);
+}
+
+FileResult<void> BlockFiles::forget(FileId /*file*/) {
+    return tl::make_unexpected(FileError{ENOTSUP});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,216 @@
+// Looking ahead: uses the time before things are needed. Where a forecast says what comes, buffers
+// are brought back before their uses, and what will not be needed until after a peak is sent away
+// ahead of it, so that both directions of the link work while kernels run.
+//
+// Where it says nothing, a part of the memory is kept free, and when much more is free than that,
+// what left last is brought back: what a program computes forward it mostly needs again backward.
+// Only while that proves right: what was fetched on demand must have been among the last to leave,
+// too.
+#include <algorithm>
+#include <utility>
+
+#include "core/tiers/engine/spill_engine.h"
+
+namespace tidemark {
+namespace {
+
+// Copies are queued while their link has less than this to do: enough to keep it busy until the
+// next look, little enough for what is asked for in a hurry.
+constexpr double kBacklog = 2'000'000;                        // ns
+constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations looked ahead
+constexpr int kMostAtOnce = 64;
+constexpr int kMostPassed = 3;  // victims that may stay, in a look; then none is looked for
+constexpr int kRest = 8;        // in so many looks
+constexpr std::size_t kOrderDepth = 24;  // of those evicted last
+constexpr double kCreditKept = 0.95;     // at each fetch on demand
+constexpr double kWasteWeight = 20;      // of what came and went unused
+constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
+
+}  // namespace
+
+void SpillEngine::look_ahead(std::size_t space) {
+    if (spaces_[space].slower.empty())
+        return;
+    if (moved_on_)
+        send_away(space);
+    spaces_[space].ahead.short_of_room = false;
+    bring_back(space);
+}
+
+bool SpillEngine::link_has_time(Bytes queued, double bytes_per_ns) const {
+    return static_cast<double>(queued) < kBacklog * bytes_per_ns;
+}
+
+// What would have to leave before its next use anyway leaves now, while the link has time: if
+// between now and then more will live than fits beside what is away already.
+void SpillEngine::send_away(std::size_t index) {
+    SpillSpace& space = spaces_[index];
+    if (space.ahead.resting > 0 && --space.ahead.resting > 0)
+        return;
+    const Forecast& forecast = *options_.forecast;
+    if (!short_of_room(index) && !overflows(index, forecast.now() + kFarthest))
+        return;
+    int passed = 0;
+    while (passed < kMostPassed && link_has_time(space.out_queued, space.out_rate)) {
+        const std::optional<std::uint32_t> victim = pick(index, false);
+        if (!victim)
+            break;
+        if (must_leave(index, *victim)) {
+            leave(*victim, index, RequestId::none);
+            continue;
+        }
+        buffers_[*victim].passed = true;
+        skipped_.push_back(*victim);
+        ++passed;
+    }
+    for (const std::uint32_t id : skipped_)
+        buffers_[id].passed = false;
+    skipped_.clear();
+    if (passed == kMostPassed)
+        space.ahead.resting = kRest;
+}
+
+bool SpillEngine::must_leave(std::size_t space, std::uint32_t id) const {
+    const Forecast& forecast = *options_.forecast;
+    const std::uint64_t next = forecast.next_use(BufferId{id});
+    if (next == kUnknownUse)
+        return !buffers_[id].blank && buffers_[id].copies.size() == 1 && short_of_room(space);
+    return overflows(space,
+                     std::min({next, forecast.end_of(BufferId{id}), forecast.now() + kFarthest}));
+}
+
+bool SpillEngine::short_of_room(std::size_t space) const {
+    return spare(space) < machine_.spaces[space].capacity / kKeptFree;
+}
+
+// Whether until `position` more will live at once than fits beside what is away already.
+bool SpillEngine::overflows(std::size_t index, std::uint64_t position) const {
+    const SpillSpace& space = spaces_[index];
+    const Bytes capacity = machine_.spaces[index].capacity;
+    const Bytes here = capacity - std::min(capacity, spare(index));
+    const Bytes away = space.live - std::min(space.live, here);
+    return space.live + options_.forecast->growth_until(position) > capacity + away;
+}
+
+// Whether the buffer's bytes are somewhere below, and nothing is being done with them.
+bool SpillEngine::away(std::uint32_t id, std::size_t space) const {
+    if (id >= buffers_.size())
+        return false;
+    const SpillBuffer& buffer = buffers_[id];
+    return buffer.living && !buffer.doomed && !buffer.move && !buffer.blank &&
+           !buffer.hold.writing && buffer.waiting.empty() && buffer.home == space &&
+           !buffer.copies.empty() && !buffer.copy_in(space);
+}
+
+// Whether what was evicted is there again, or is no more.
+bool SpillEngine::came_back(std::uint32_t id, std::size_t space) const {
+    const SpillBuffer& buffer = buffers_[id];
+    const bool leaving = buffer.move && buffer.move->evict && buffer.move->source == space;
+    return !buffer.living || buffer.blank || (buffer.copy_in(space) && !leaving);
+}
+
+void SpillEngine::bring_back(std::size_t index) {
+    SpillSpace& space = spaces_[index];
+    SpillAhead& ahead = space.ahead;
+    const Forecast& forecast = *options_.forecast;
+    const std::uint64_t present = forecast.now();
+    const std::uint64_t earliest = std::exchange(ahead.earliest_evicted, kNeverUsed);
+    ahead.cursor = std::max(present + 1, std::min(ahead.cursor, earliest));
+    int fetched = 0;
+    for (; link_has_time(space.in_queued, space.in_rate) && ahead.cursor < present + kFarthest &&
+           fetched < kMostAtOnce;
+         ++ahead.cursor) {
+        const ExpectedUse next = forecast.expected(ahead.cursor);
+        if (next.kind == ExpectedUse::Kind::unknown)
+            break;
+        const std::uint32_t id = to_integer(next.buffer);
+        if (next.kind != ExpectedUse::Kind::use || !next.reads || !away(id, index))
+            continue;
+        // It must be able to stay: what will be born until then needs room, too.
+        if (!bring_in_ahead(index, id, ahead.cursor, forecast.growth_until(ahead.cursor)))
+            break;
+        ++fetched;
+    }
+    refill(index);
+}
+
+// Into room that there is, beside what lines up for it. Only buffers that are known to be needed
+// later than this one make room for it, and nobody does for a guess. False: not now.
+bool SpillEngine::bring_in_ahead(std::size_t index, std::uint32_t id, std::uint64_t position,
+                                 Bytes kept) {
+    SpillSpace& space = spaces_[index];
+    const Bytes wanted = buffers_[id].size + kept;
+    while (spare(index) < wanted) {
+        const std::optional<std::uint32_t> victim =
+            options_.guesses ? std::nullopt : pick(index, false);
+        if (!victim)
+            return false;
+        const std::uint64_t next = options_.forecast->next_use(BufferId{*victim});
+        if (next == kUnknownUse || next <= position)
+            return false;
+        leave(*victim, index, RequestId::none);
+    }
+    space.ahead.short_of_room = space.memory->available() < space.lined + buffers_[id].size;
+    if (space.ahead.short_of_room)
+        return false;  // looked at again when something has left
+    BufferMove move;
+    move.kind = MoveKind::fetch;
+    move.source = best_source(buffers_[id], index);
+    move.target = index;
+    move.polite = true;
+    move.ahead = true;
+    if (spaces_[index].memory->find(buffers_[id].reservation))
+        move.reservation = buffers_[id].reservation;
+    if (move.source == kNoSpace)
+        return false;
+    begin_move(id, std::move(move));
+    return true;
+}
+
+// What was fetched on demand since the last look: was it among the last to leave?
+void SpillEngine::learn_order(std::size_t index) {
+    SpillAhead& ahead = spaces_[index].ahead;
+    for (const std::uint32_t fetched : ahead.fetched) {
+        std::size_t depth = 0;
+        bool found = false;
+        for (std::size_t i = ahead.evicted.size(); i-- > 0 && depth < kOrderDepth && !found;) {
+            found = ahead.evicted[i] == fetched;
+            if (found || came_back(ahead.evicted[i], index))
+                ahead.evicted.erase(ahead.evicted.begin() + static_cast<std::ptrdiff_t>(i));
+            else
+                ++depth;
+        }
+        const double bytes = static_cast<double>(buffers_[fetched].size);
+        ahead.credit = kCreditKept * ahead.credit + (found ? bytes : -bytes);
+    }
+    ahead.fetched.clear();
+    const Bytes wasted = spaces_[index].counters.wasted;
+    ahead.credit -= kWasteWeight * static_cast<double>(wasted - ahead.wasted);
+    ahead.wasted = wasted;
+}
+
+void SpillEngine::refill(std::size_t index) {
+    learn_order(index);
+    SpillSpace& space = spaces_[index];
+    SpillAhead& ahead = space.ahead;
+    if (ahead.credit <= 0)
+        return;
+    const Bytes kept = machine_.spaces[index].capacity / kKeptFree;
+    std::size_t depth = 0;
+    for (std::size_t i = ahead.evicted.size(); i-- > 0 && depth < kOrderDepth;) {
+        const std::uint32_t id = ahead.evicted[i];
+        if (came_back(id, index)) {
+            ahead.evicted.erase(ahead.evicted.begin() + static_cast<std::ptrdiff_t>(i));
+            continue;
+        }
+        ++depth;
+        if (!away(id, index) || options_.forecast->next_use(BufferId{id}) != kUnknownUse)
+            continue;  // it is moving, or bring_back knows better
+        if (!link_has_time(space.in_queued, space.in_rate) ||
+            spare(index) < buffers_[id].size + kept ||
+            !bring_in_ahead(index, id, options_.forecast->now(), 0))
+            return;
+    }
+}
+
+}  // namespace tidemark

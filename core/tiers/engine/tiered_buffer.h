@@ -1,0 +1,148 @@
+// What a program says about buffers of a TieredStore, and what it hears back. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/tiers/engine/transfer.h"
+#include "core/tiers/machine/machine.h"
+#include "core/tiers/spaces/reservation.h"
+#include "core/tiers/victims/victim_policy.h"
+
+namespace tidemark {
+
+// Names a buffer of a store. Stays harmless when the buffer is gone: ids are handed out again,
+// generations are not, and what is asked of a buffer that ended is answered `not_found`.
+struct BufferRef {
+    BufferId id{};
+    std::uint32_t generation = 0;
+
+    friend bool operator==(const BufferRef&, const BufferRef&) = default;
+};
+
+enum class StoreFault : std::uint8_t {
+    no_room,      // ordinary: the space is full, and nothing more can leave it now
+    failed,       // a copy, a device or a disk failed; the buffer is where it was
+    unsupported,  // no such space; bytes that are kept encoded there; no way between the spaces
+    not_found,    // the buffer ended
+    in_use,       // somebody has an access to it
+    shut_down,    // the store is closing
+};
+
+std::string_view to_text(StoreFault fault);
+
+struct StoreError {
+    StoreFault fault = StoreFault::failed;
+    Error error;  // for a person: where, and for no_room what holds the space
+};
+
+template <class T>
+using Outcome = tl::expected<T, StoreError>;
+
+struct BufferSpec {
+    Bytes size = 0;                       // not 0
+    SpaceId space = {};                   // where it begins; its content is undefined there
+    std::vector<SpaceId> otherwise = {};  // where it may begin if that is full, in this order
+    ReservationId reservation = {};       // of the first space: pays for it there
+    std::int32_t hint = 0;                // see BufferFacts::hint
+    bool may_spill = true;                // false: stays where it is (memory of captured graphs)
+    bool patient = false;                 // waits for room rather than being refused
+    // Nothing worth keeping is in it before its first write: until then it leaves for free.
+    bool blank = false;
+    std::uint32_t tag = 0;  // for forecasts that know the future: its first use
+    // How it is kept in `stored_from` and slower tiers; null: as it is.
+    std::shared_ptr<const Representation> representation = {};
+    Tier stored_from = Tier::host;
+};
+
+enum class AccessMode : std::uint8_t {
+    read,       // shared
+    write,      // alone (but for pins in the same space); other copies become void
+    overwrite,  // as write, when the content doesn't matter: nothing is copied
+    pin,        // the buffer stays in that space; says nothing about who reads or writes
+    prefetch,   // brought there and let go at once
+};
+
+inline bool writes(AccessMode mode) {
+    return mode == AccessMode::write || mode == AccessMode::overwrite;
+}
+
+struct AccessSpec {
+    SpaceId space = {};
+    AccessMode mode = AccessMode::read;
+    StreamId stream = StreamId::default_stream;  // of a GPU: where the work will be queued
+    ReservationId reservation = {};              // of that space: pays for the place there
+    bool patient = false;   // waits for room until others let go, rather than being refused
+    bool make_room = true;  // false: only if there is room, below the start of spilling
+};
+
+// One buffer of several that are accessed together.
+struct UseWish {
+    BufferRef buffer;
+    AccessMode mode = AccessMode::read;  // not prefetch
+    std::uint32_t tag = 0;               // for forecasts that know the future: which use this is
+};
+
+// A reservation that is wanted, of any one of some spaces.
+struct ReservationWish {
+    std::vector<SpaceId> spaces;  // the first that has it, in this order
+    Bytes size = 0;
+    bool up_to = false;         // as much of it as others have not reserved, rather than all
+    bool patient = false;       // waits, in fair order, rather than being refused
+    std::int32_t priority = 0;  // higher goes first
+    OwnerId owner = OwnerId::nobody;
+};
+
+enum class FreeEnd : std::uint8_t {
+    enough,        // at least what was asked for
+    nothing_left,  // all that could leave has left
+    shut_down,
+};
+
+// What became of "free N bytes now".
+struct FreeReport {
+    SpaceId space;
+    Bytes asked = 0;
+    // By what `used` of the space fell on behalf of this request: bytes that went back to a living
+    // reservation, or were never the store's, do not count.
+    Bytes freed = 0;
+    FreeEnd end = FreeEnd::enough;
+    // Why not more: bytes of buffers there, at the end, by what keeps them.
+    Bytes in_use = 0;    // accessed, pinned, moving or waited for
+    Bytes kept = 0;      // not to be spilled
+    Bytes reserved = 0;  // leaving would only give them back to a living reservation
+    Bytes no_room = 0;   // could leave, but there's no room below, or no space below
+    std::uint64_t failed_copies = 0;
+    std::optional<Error> last_failure;
+
+    // "gpu:0: freed 1 GiB of 2 GiB: 512 MiB in use, ...".
+    std::string text() const;
+};
+
+// What the store has done so far, for one space.
+struct SpillCounters {
+    Bytes copied_out = 0;         // to slower tiers
+    Bytes copied_in = 0;          // from them
+    Bytes dropped_clean = 0;      // left without a copy
+    Bytes upgraded = 0;           // of copied_in, because there was room again
+    Bytes prefetched = 0;         // of copied_in, before it was asked for by what a forecast said
+    Bytes wasted = 0;             // of that, left again unused
+    Bytes used = 0;               // of buffers accessed, every access counted
+    Bytes hit = 0;                // of these, what was there, or had nothing to bring
+    Bytes late = 0;               // what was on its way already
+    std::uint64_t evictions = 0;  // buffers that left to make room
+    std::uint64_t spills = 0;     // copies out that were done
+    std::uint64_t fetches = 0;    // copies in that were done
+    std::uint64_t failed = 0;     // copies to or from here that failed
+    std::uint64_t cancelled = 0;
+    std::uint64_t hits = 0;  // accesses that found the buffer here
+    std::uint64_t misses = 0;
+};
+
+}  // namespace tidemark

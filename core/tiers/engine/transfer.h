@@ -1,0 +1,148 @@
+// Transfers: how bytes of buffers move between the spaces of a machine. The spill engine decides
+// what goes where and when; this interface makes places for it, copies, and says how copies ended.
+//
+// A *place* is where the bytes of one buffer lie in one space: memory of a GPU, blocks of pinned
+// host memory, a file. A *copy* fills one place from another, in chunks and in the background, and
+// ends exactly once, with `done`, `cancelled` or `failed`; until then neither place may be freed or
+// written by anybody else. A copy never refuses: whatever goes wrong is its end.
+//
+// Implementations: backends/tiers/device_transfers.h (a Device's streams, pinned blocks, disk
+// stores) and, for tests, tests/support/manual_transfers.h (plain memory, completed by hand).
+//
+// Thread-safety: `allocate`, `free`, `trim`, `record`, `order`, `passed`, `pieces` may be called
+// from any thread. `start`, `cancel` and `poll` by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+#include "core/tiers/machine/machine.h"
+#include "core/tiers/victims/victim_policy.h"
+
+namespace tidemark {
+
+enum class PlaceId : std::uint64_t {};  // of its space, as the Transfers names it
+enum class CopyId : std::uint64_t {};   // never reused
+
+constexpr std::uint64_t to_integer(PlaceId id) {
+    return static_cast<std::uint64_t>(id);
+}
+
+constexpr std::uint64_t to_integer(CopyId id) {
+    return static_cast<std::uint64_t>(id);
+}
+
+// Room for the bytes of one buffer in one space. A plain value; whoever has it frees it once.
+struct Place {
+    SpaceId space;
+    PlaceId id{};
+    Bytes size = 0;
+
+    friend bool operator==(const Place&, const Place&) = default;
+};
+
+// Why there is no place.
+struct PlaceRefusal {
+    bool no_room = false;  // ordinary: the memory itself is full. Else something failed.
+    Error error;
+};
+
+// A point in the program's own work on a buffer, queued on a stream of a GPU.
+struct UsePoint {
+    SpaceId space;
+    StreamId stream = StreamId::default_stream;
+    EventId event{};
+    bool wrote = false;
+};
+
+// A user's own representation of a buffer's bytes in slower tiers (compressed, say). What is kept
+// there may be smaller, never larger than `most`. Thread-safe; called on the bytes of one buffer,
+// whole, by the thread that drives the copies.
+class Representation {
+  public:
+    virtual ~Representation() = default;
+
+    // The most bytes that `size` bytes become: what is set aside before it is known.
+    virtual Bytes most(Bytes size) const = 0;
+
+    // Makes `stored` (most(plain.size()) bytes) of `plain`, and says how many bytes of it count.
+    virtual Result<Bytes> encode(std::span<const std::byte> plain,
+                                 std::span<std::byte> stored) const = 0;
+
+    // The way back: fills all of `plain`.
+    virtual Result<void> decode(std::span<const std::byte> stored,
+                                std::span<std::byte> plain) const = 0;
+};
+
+// What a copy does to the bytes on the way.
+enum class Recoding : std::uint8_t { none, encode, decode };
+
+struct CopyOrder {
+    Place source;
+    Place target;
+    Bytes size = 0;                    // of the source's bytes
+    BufferId buffer{};                 // whose, for reports
+    std::vector<UsePoint> after = {};  // work on the source that has to be done before
+    Recoding recoding = Recoding::none;
+    std::shared_ptr<const Representation> representation = {};  // if there is a recoding
+};
+
+enum class CopyEnd : std::uint8_t { done, cancelled, failed };
+
+struct CopyDone {
+    CopyId copy{};
+    CopyEnd end = CopyEnd::done;
+    Bytes stored = 0;  // done: how many bytes the target holds now
+    Error error;       // failed: why
+};
+
+class Transfers {
+  public:
+    Transfers() = default;
+    Transfers(const Transfers&) = delete;
+    Transfers& operator=(const Transfers&) = delete;
+
+    // Ends what is in flight first, waiting for the devices.
+    virtual ~Transfers() = default;
+
+    // Room for `size` bytes (not 0), which the caller has charged to the space. May take long (it
+    // pins memory, asks the driver): call it without locks.
+    virtual tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) = 0;
+
+    // Ends a place that no copy uses; the program's work on it has passed. A place that cannot be
+    // ended is given up with its bytes, which is counted in the implementation.
+    virtual void free(const Place& place) = 0;
+
+    // Gives back what lies beyond the first `size` bytes of a place, as far as the space can; the
+    // place with its new size.
+    virtual Place trim(const Place& place, Bytes size) = 0;
+
+    // Where the bytes are for the program, in order: one range on a GPU, a range for each block on
+    // the host. Empty on disk.
+    virtual std::vector<Range> pieces(const Place& place) const = 0;
+
+    // Order with the program's work. `record` names the point up to which `stream` has been given
+    // work; `order` makes what is queued on `stream` from now on wait for `points`; `passed` asks
+    // without waiting. A point whose device is lost has passed.
+    virtual Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) = 0;
+    virtual Result<void> order(SpaceId space, StreamId stream,
+                               std::span<const UsePoint> points) = 0;
+    virtual bool passed(const UsePoint& point) = 0;
+
+    // Begins a copy. Its end comes with a later poll(), also if it fails at once.
+    virtual CopyId start(CopyOrder order) = 0;
+
+    // Wishes a copy to end early; it still ends by poll(), and may be done all the same. Unknown
+    // copies (ended already) are no error.
+    virtual void cancel(CopyId copy) = 0;
+
+    // Drives the copies on, without waiting, and appends those that ended. O(copies in flight).
+    virtual void poll(std::vector<CopyDone>& ended) = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,141 @@
+// HostBlocks: pinned host memory in blocks of one size, what copies go through and what spilled
+// buffers lie in.
+//
+// Model: pools of `blocks_per_pool` blocks, each pool one piece of a PinnedSource, cut up. Free
+// blocks lie on one stack: the one given back last is the next handed out. A request that finds too
+// few grows by pools until there are enough or the capacity is reached (the last pool is as small
+// as the capacity asks for). Pinning happens outside the lock: others allocate and release
+// meanwhile; those that need growth too wait for the one that grows and look again, so that nobody
+// pins what another has just pinned. A request that the capacity cannot hold pins nothing.
+//
+// A refused request has taken nothing: blocks are only taken when all of them are there. Pools that
+// were pinned for it stay for others; `trim` gives back pools that are free as a whole.
+//
+// Thread-safe, all functions. Allocating n blocks is O(n) besides pinning. The runs end before
+// the pool does (TM_CHECK).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/tiers/host/block_run.h"
+#include "core/tiers/host/pinned_source.h"
+
+namespace tidemark {
+
+struct HostBlocksSpec {
+    Bytes block = 1_MiB;  // rounded up to PinnedSource::kAlignment
+    std::uint32_t blocks_per_pool = 128;
+    std::uint32_t initial_pools = 4;  // as far as the capacity goes
+    Bytes capacity = 0;               // of pinned memory; what is not a whole block is not used
+};
+
+// All of one moment.
+struct HostBlocksUsage {
+    std::uint64_t used = 0;     // blocks in runs
+    std::uint64_t free = 0;     // blocks pinned and in no run
+    std::uint64_t apart = 0;    // blocks' worth of capacity taken by `allocate_apart`
+    std::uint64_t pools = 0;    // pieces of the source; used + free blocks
+    std::uint64_t grown = 0;    // pools that were ever pinned
+    std::uint64_t peak = 0;     // blocks in runs at most
+    std::uint64_t refused = 0;  // requests
+};
+
+class HostBlocks {
+  public:
+    // Pins the initial pools. `source` outlives the pool. Errors: bad_option: no block size or no
+    // pool size, or a block that is too large; as `source`, which has everything back then.
+    static Result<std::unique_ptr<HostBlocks>> create(PinnedSource& source,
+                                                      const HostBlocksSpec& spec);
+
+    HostBlocks(const HostBlocks&) = delete;
+    HostBlocks& operator=(const HostBlocks&) = delete;
+
+    // All runs have ended.
+    ~HostBlocks();
+
+    Bytes block_size() const { return block_; }
+
+    // The most blocks that there can be.
+    std::uint64_t capacity_blocks() const { return capacity_blocks_; }
+
+    // How many blocks `size` bytes need. O(1).
+    std::uint64_t blocks_for(Bytes size) const { return size / block_ + (size % block_ != 0); }
+
+    // ceil(size / block) blocks; 0 bytes give an empty run, which can grow. Waits for pinning only
+    // if free blocks are too few.
+    BlockResult<BlockRun> allocate(Bytes size);
+
+    // The same without pinning: only from blocks that are there (BlockRefusal::none_free).
+    BlockResult<BlockRun> allocate_pinned(Bytes size);
+
+    // Gives back pools that are free as a whole, as long as `keep` bytes stay pinned. The bytes
+    // given back. O(blocks); others go on while the source takes them.
+    Bytes trim(Bytes keep = 0);
+
+    // Memory beside the blocks: `size` bytes (not 0) in one piece straight from the source, within
+    // the capacity; free pools make room for it if they must. It is given back as it came. Waits
+    // for growth under way.
+    BlockResult<Range> allocate_apart(Bytes size);
+    void free_apart(Range range);
+
+    HostBlocksUsage usage() const;
+
+    // What the source said when it last refused; nothing if it never did.
+    std::optional<Error> source_error() const;
+
+  private:
+    friend class BlockRun;
+
+    struct Pool {
+        Range range;  // of no size: given back, its number is free
+        std::uint32_t blocks = 0;
+        std::uint32_t free = 0;
+    };
+
+    HostBlocks(PinnedSource& source, const HostBlocksSpec& spec);
+
+    // For runs: all blocks or none, behind those that are in `taken`.
+    BlockResult<void> take(std::uint64_t count, bool may_grow, std::vector<HostBlock>& taken);
+    void give_back(std::span<const HostBlock> blocks);
+
+    // Under growth_: pins one pool more. Under mutex_, which it lets go meanwhile.
+    Result<void> grow(std::unique_lock<std::mutex>& hold);
+
+    // Under growth_.
+    bool set_apart(std::uint64_t count);
+
+    // Under mutex_.
+    bool pop(std::uint64_t count, std::vector<HostBlock>& taken);
+
+    bool fits(std::uint64_t count) const {
+        return count <= capacity_blocks_ - usage_.used - usage_.apart;
+    }
+
+    std::uint64_t pinned() const { return usage_.used + usage_.free; }
+
+    std::uint64_t room() const { return capacity_blocks_ - pinned() - usage_.apart; }
+
+    tl::unexpected<BlockRefusal> refuse(BlockRefusal why);
+    void add_pool(Range range, std::uint32_t blocks);
+    std::vector<Range> drop_free_pools(std::uint64_t keep_blocks);
+
+    PinnedSource& source_;
+    const Bytes block_;
+    const std::uint32_t blocks_per_pool_;
+    const std::uint64_t capacity_blocks_;
+
+    std::mutex growth_;  // held by the one that talks to the source; taken before mutex_
+    mutable std::mutex mutex_;
+    std::vector<HostBlock> free_;  // the last is the next
+    std::vector<Pool> pools_;
+    HostBlocksUsage usage_;
+    std::optional<Error> source_error_;
+};
+
+}  // namespace tidemark

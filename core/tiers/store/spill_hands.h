@@ -1,0 +1,129 @@
+// SpillHands: carries out what a SpillEngine decides, by a Transfers: makes and frees places,
+// begins copies, hears of their ends. The same for a real program and for a replay; who decides
+// when it turns, and what becomes of answers, is the owner's.
+//
+// The engine is called under `mutex`, everything else without it: transfers may take long.
+// Thread-safety: one thread turns at a time.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/tiers/engine/spill_engine.h"
+
+namespace tidemark {
+
+// For owners that are one thread.
+struct NoMutex {
+    void lock() {}
+
+    void unlock() {}
+};
+
+template <class Mutex>
+class SpillHands {
+  public:
+    // All must outlive it.
+    SpillHands(SpillEngine& engine, Transfers& transfers, Mutex& mutex)
+        : engine_(engine), transfers_(transfers), mutex_(mutex) {}
+
+    // One turn: hears what has ended, has the engine decide, carries it out. `observe(work)` sees
+    // what is about to be done, `deliver(answers)` gets the answers. False: nothing was to be done.
+    template <class Observe, class Deliver>
+    bool turn(bool stirred, Observe&& observe, Deliver&& deliver) {
+        const bool happened = hear();
+        {
+            const std::lock_guard lock(mutex_);
+            engine_.schedule(stirred);
+            engine_.take_work(work_);
+        }
+        if (work_.empty())
+            return happened;
+        observe(std::as_const(work_));
+        for (const CopyId copy : work_.cancelling)
+            transfers_.cancel(copy);
+        for (SpillWork::Leaving& leaving : work_.leaving)
+            give_back(leaving);
+        for (const SpillWork::Making& making : work_.making) {
+            auto place = transfers_.allocate(making.space, making.size);
+            const std::lock_guard lock(mutex_);
+            engine_.placed(making.buffer, std::move(place));
+        }
+        for (SpillWork::Starting& starting : work_.starting) {
+            const CopyId copy = transfers_.start(std::move(starting.order));
+            copies_.emplace(to_integer(copy), starting.buffer);
+            const std::lock_guard lock(mutex_);
+            engine_.started(starting.buffer, copy);
+        }
+        deliver(work_.answers);
+        return true;
+    }
+
+  private:
+    // What poll() and the streams say.
+    bool hear() {
+        ended_.clear();
+        transfers_.poll(ended_);
+        for (CopyDone& done : ended_)
+            take_in(std::move(done));
+        std::vector<WaitingDeparture> departures;
+        {
+            const std::lock_guard lock(mutex_);
+            if (engine_.departing() != 0)
+                departures = engine_.waiting_departures();
+        }
+        bool passed = false;
+        for (const WaitingDeparture& departure : departures) {
+            if (!std::all_of(departure.after.begin(), departure.after.end(),
+                             [&](const UsePoint& point) { return transfers_.passed(point); }))
+                continue;
+            const std::lock_guard lock(mutex_);
+            engine_.passed(departure.departure);
+            passed = true;
+        }
+        return passed || !ended_.empty();
+    }
+
+    void take_in(CopyDone done) {
+        const auto found = copies_.find(to_integer(done.copy));
+        TM_CHECK(found != copies_.end());
+        const BufferRef buffer = found->second;
+        copies_.erase(found);
+        std::unique_lock lock(mutex_);
+        auto [charge, place] = engine_.filled(buffer);
+        if (done.end == CopyEnd::done && done.stored < place.size) {
+            // Its representation is smaller than what was set aside. Giving back may wake others:
+            // without the lock.
+            lock.unlock();
+            place = transfers_.trim(place, done.stored);
+            const auto smaller = charge.space->recharge(charge, place.size);
+            TM_CHECK(smaller);
+            lock.lock();
+            engine_.set_filled(buffer, charge, place);
+        }
+        engine_.copied(buffer, std::move(done));
+    }
+
+    void give_back(SpillWork::Leaving& leaving) {
+        if (leaving.place)
+            transfers_.free(*leaving.place);
+        const Bytes freed = releasable(leaving.charge);
+        if (leaving.charge)
+            leaving.charge.space->uncharge(leaving.charge);
+        const std::lock_guard lock(mutex_);
+        engine_.left(leaving.departure, freed);
+    }
+
+    SpillEngine& engine_;
+    Transfers& transfers_;
+    Mutex& mutex_;
+    SpillWork work_;
+    std::vector<CopyDone> ended_;
+    std::unordered_map<std::uint64_t, BufferRef> copies_;  // in flight
+};
+
+}  // namespace tidemark

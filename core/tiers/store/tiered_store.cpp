@@ -1,0 +1,442 @@
+// TieredStore: the lock around the engine, and its hands.
+#include "core/tiers/store/tiered_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+
+// Access.
+
+Access::Access(Access&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)),
+      buffer_(other.buffer_),
+      mode_(other.mode_),
+      stream_(other.stream_),
+      place_(other.place_) {}
+
+Access& Access::operator=(Access&& other) noexcept {
+    if (this != &other) {
+        release();
+        store_ = std::exchange(other.store_, nullptr);
+        buffer_ = other.buffer_;
+        mode_ = other.mode_;
+        stream_ = other.stream_;
+        place_ = other.place_;
+    }
+    return *this;
+}
+
+std::vector<Range> Access::pieces() const {
+    return store_->transfers_.pieces(place_);
+}
+
+Address Access::address() const {
+    const std::vector<Range> ranges = pieces();
+    return ranges.empty() ? Address::null : ranges.front().begin;
+}
+
+void Access::release() {
+    if (store_)
+        std::exchange(store_, nullptr)->end_access(*this);
+}
+
+// The store.
+
+namespace {
+
+// What serves two uses of one buffer.
+AccessMode both(AccessMode first, AccessMode second) {
+    if (first == second || second == AccessMode::pin)
+        return first;
+    return first == AccessMode::pin ? second : AccessMode::write;
+}
+
+}  // namespace
+
+TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
+                         Transfers& transfers, StoreOptions options)
+    : machine_(machine),
+      transfers_(transfers),
+      options_(std::move(options)),
+      engine_(machine, spaces, options_.spill),
+      hands_(engine_, transfers, mutex_) {
+    for (const SpaceSpec& space : machine.spaces)
+        spillers_.push_back(std::make_unique<SpaceSpiller>(*this, space.id));
+}
+
+TieredStore::~TieredStore() {
+    close();
+}
+
+// Notes who hears the answer. Under the lock of the request, so that the answer comes after it.
+template <class Kind>
+auto TieredStore::ask(RequestId request, Kind kind) {
+    auto pending = kind.promise.pending();
+    asked_.emplace(static_cast<std::uint64_t>(request), std::move(kind));
+    return pending;
+}
+
+Pending<Outcome<BufferRef>> TieredStore::create(const BufferSpec& spec) {
+    std::unique_lock lock(mutex_);
+    auto pending = ask(engine_.create(spec), Created{});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+BufferRef TieredStore::adopt(const BufferSpec& spec, const Place& place) {
+    const std::lock_guard lock(mutex_);
+    return engine_.adopt(spec, place);
+}
+
+Outcome<void> TieredStore::destroy(BufferRef buffer) {
+    std::unique_lock lock(mutex_);
+    Outcome<void> outcome = engine_.destroy(buffer);
+    lock.unlock();
+    after_call();
+    return outcome;
+}
+
+Pending<Outcome<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec& spec) {
+    TM_CHECK(spec.mode != AccessMode::prefetch);
+    std::unique_lock lock(mutex_);
+    auto pending = ask(engine_.access(buffer, spec), Acquired{{}, {buffer, spec.mode, 0}, spec});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+Pending<Outcome<std::vector<Access>>> TieredStore::acquire_all(std::span<const UseWish> uses,
+                                                               const AccessSpec& spec) {
+    AcquiredAll asked{{}, {}, spec};
+    for (const UseWish& use : uses) {
+        TM_CHECK(use.mode != AccessMode::prefetch);
+        const auto same = std::find_if(asked.uses.begin(), asked.uses.end(),
+                                       [&](const auto& one) { return one.buffer == use.buffer; });
+        if (same == asked.uses.end())
+            asked.uses.push_back(use);
+        else
+            same->mode = both(same->mode, use.mode);
+    }
+    std::unique_lock lock(mutex_);
+    const std::optional<RequestId> request = engine_.access_all(asked.uses, spec);
+    auto pending = asked.promise.pending();
+    if (request)
+        asked_.emplace(static_cast<std::uint64_t>(*request), std::move(asked));
+    lock.unlock();
+    if (!request)
+        asked.promise.answer(hand_out(asked.uses, spec, std::nullopt));
+    after_call();
+    return pending;
+}
+
+Pending<Outcome<MemoryReservation>> TieredStore::reserve(const ReservationWish& wish) {
+    std::unique_lock lock(mutex_);
+    auto pending = ask(engine_.reserve(wish), Reserved{});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+Pending<Outcome<void>> TieredStore::prefetch(BufferRef buffer, SpaceId space, bool make_room) {
+    std::unique_lock lock(mutex_);
+    AccessSpec spec;
+    spec.space = space;
+    spec.mode = AccessMode::prefetch;
+    spec.make_room = make_room;
+    auto pending = ask(engine_.access(buffer, spec), Prefetched{});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+Pending<FreeReport> TieredStore::free_bytes(SpaceId space, Bytes size) {
+    std::unique_lock lock(mutex_);
+    auto pending = ask(engine_.free_bytes(space, size), Freed{});
+    lock.unlock();
+    after_call();
+    return pending;
+}
+
+Result<Bytes> TieredStore::SpaceSpiller::free_bytes(Bytes size) {
+    const FreeReport report = store_.wait(store_.free_bytes(space_, size));
+    if (report.freed == 0 && report.last_failure)
+        return tl::make_unexpected(*report.last_failure);
+    return report.freed;
+}
+
+Spiller& TieredStore::spiller(SpaceId space) {
+    const auto found = std::find_if(spillers_.begin(), spillers_.end(),
+                                    [&](const auto& one) { return one->space() == space; });
+    TM_CHECK(found != spillers_.end());
+    return **found;
+}
+
+bool TieredStore::set_hint(BufferRef buffer, std::int32_t hint) {
+    const std::lock_guard lock(mutex_);
+    return engine_.set_hint(buffer, hint);
+}
+
+bool TieredStore::set_next_use(BufferRef buffer, std::uint64_t operation) {
+    const std::lock_guard lock(mutex_);
+    return engine_.set_next_use(buffer, operation);
+}
+
+bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
+    std::unique_lock lock(mutex_);
+    const bool living = engine_.set_may_spill(buffer, may_spill);
+    lock.unlock();
+    after_call();
+    return living;
+}
+
+bool TieredStore::evict(BufferRef buffer, SpaceId space) {
+    std::unique_lock lock(mutex_);
+    const bool leaves = engine_.evict(buffer, space);
+    lock.unlock();
+    after_call();
+    return leaves;
+}
+
+void TieredStore::mark(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    engine_.mark(std::hash<std::string_view>{}(name));
+}
+
+void TieredStore::end_access(Access& access) {
+    const SpaceId space = access.place_.space;
+    const bool wrote = writes(access.mode_);
+    std::optional<UsePoint> point;
+    if (space.tier == Tier::gpu && access.mode_ != AccessMode::pin) {
+        // A device that can't say when its work is done is lost, and its work with it.
+        Result<UsePoint> recorded = transfers_.record(space, access.stream_, wrote);
+        if (recorded)
+            point = *recorded;
+    }
+    std::unique_lock lock(mutex_);
+    engine_.release(access.buffer_, space, access.mode_, point);
+    lock.unlock();
+    after_call();
+}
+
+// Answers that are there go out at once; what else came up is for whoever pumps.
+void TieredStore::after_call() {
+    std::unique_lock lock(mutex_);
+    std::vector<SpillAnswer> answers = engine_.take_answers();
+    lock.unlock();
+    deliver(answers);
+    if (has_worker_.load()) {
+        const std::lock_guard resting(rest_);
+        awake_ = true;
+        stirred_.notify_all();
+    } else if (options_.pump_in_calls) {
+        pump();
+    }
+}
+
+// Answers.
+
+void TieredStore::deliver(std::vector<SpillAnswer>& answers) {
+    for (SpillAnswer& answer : answers) {
+        std::unique_lock lock(mutex_);
+        auto node = asked_.extract(static_cast<std::uint64_t>(answer.request));
+        lock.unlock();
+        TM_CHECK(!node.empty());
+        Asked& asked = node.mapped();
+        if (Created* created = std::get_if<Created>(&asked)) {
+            created->promise.answer(answer.refusal
+                                        ? Outcome<BufferRef>(tl::make_unexpected(*answer.refusal))
+                                        : Outcome<BufferRef>(answer.buffer));
+        } else if (Prefetched* prefetched = std::get_if<Prefetched>(&asked)) {
+            if (!answer.refusal)
+                settle(*answer.group, true);
+            prefetched->promise.answer(answer.refusal
+                                           ? Outcome<void>(tl::make_unexpected(*answer.refusal))
+                                           : Outcome<void>());
+        } else if (Freed* freed = std::get_if<Freed>(&asked)) {
+            freed->promise.answer(std::move(answer.freed));
+        } else if (Reserved* reserved = std::get_if<Reserved>(&asked)) {
+            if (answer.refusal)
+                reserved->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                reserved->promise.answer(std::move(answer.reservation));
+        } else if (AcquiredAll* all = std::get_if<AcquiredAll>(&asked)) {
+            if (answer.refusal)
+                all->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                all->promise.answer(hand_out(all->uses, all->spec, answer.group));
+        } else if (Acquired* one = std::get_if<Acquired>(&asked)) {
+            if (answer.refusal)
+                one->promise.answer(tl::make_unexpected(*answer.refusal));
+            else
+                one->promise.answer(
+                    hand_out({&one->use, 1}, one->spec, answer.group).map([](auto accesses) {
+                        return std::move(accesses.front());
+                    }));
+        }
+    }
+}
+
+// What was granted is the program's, or it can't have it.
+void TieredStore::settle(std::uint32_t group, bool taken) {
+    std::unique_lock lock(mutex_);
+    if (taken)
+        engine_.take_up(group);
+    else
+        engine_.turn_down(group);
+}
+
+// Accesses to what was granted; it stays where it is, so that its places are those of this moment.
+// `group`: to be taken up, unless the stream can't be told to wait for others' work.
+Outcome<std::vector<Access>> TieredStore::hand_out(std::span<const UseWish> uses,
+                                                   const AccessSpec& spec,
+                                                   std::optional<std::uint32_t> group) {
+    std::vector<Place> places;
+    std::vector<UsePoint> after;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const UseWish& use : uses) {
+            AccessSpec one = spec;
+            one.mode = use.mode;
+            places.push_back(engine_.place(use.buffer, spec.space));
+            const std::vector<UsePoint> points = engine_.points_before(use.buffer, one);
+            after.insert(after.end(), points.begin(), points.end());
+        }
+    }
+    const Result<void> ordered =
+        after.empty() ? Result<void>() : transfers_.order(spec.space, spec.stream, after);
+    if (group)
+        settle(*group, ordered.has_value());
+    std::vector<Access> accesses(ordered || !group ? uses.size() : 0);
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+        accesses[i].store_ = this;
+        accesses[i].buffer_ = uses[i].buffer;
+        accesses[i].mode_ = uses[i].mode;
+        accesses[i].stream_ = spec.stream;
+        accesses[i].place_ = places[i];
+    }
+    if (!ordered)
+        return tl::make_unexpected(StoreError{StoreFault::failed, ordered.error()});
+    return accesses;
+}
+
+// Driving.
+
+bool TieredStore::pump() {
+    // No mutex: what is answered may be dropped unread, and its end calls in here again.
+    if (pumping_.exchange(true, std::memory_order_acquire))
+        return false;
+    bool progress = false;
+    const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
+    for (bool first = true; hands_.turn(
+             first, [](const SpillWork&) {}, give);
+         first = false)
+        progress = true;
+    pumping_.store(false, std::memory_order_release);
+    if (progress && !has_worker_.load()) {
+        const std::lock_guard resting(rest_);
+        awake_ = true;
+        stirred_.notify_all();
+    }
+    return progress;
+}
+
+void TieredStore::pause() {
+    std::unique_lock resting(rest_);
+    stirred_.wait_for(resting, std::chrono::nanoseconds(options_.poll_interval),
+                      [&] { return std::exchange(awake_, false); });
+}
+
+void TieredStore::start_worker() {
+    TM_CHECK(!worker_.joinable());
+    has_worker_.store(true);
+    worker_ = std::thread([this] { work(); });
+}
+
+void TieredStore::work() {
+    for (;;) {
+        pump();
+        const bool busy = !settled();
+        std::unique_lock resting(rest_);
+        const auto patience =
+            std::chrono::nanoseconds(busy ? options_.poll_interval : options_.heartbeat);
+        stirred_.wait_for(resting, patience, [&] { return awake_ || stopping_; });
+        awake_ = false;
+        if (stopping_)
+            return;
+    }
+}
+
+// Whether nothing is in flight that ends by itself.
+bool TieredStore::settled() const {
+    const std::lock_guard lock(mutex_);
+    return engine_.in_flight() == 0 && engine_.departing() == 0;
+}
+
+void TieredStore::drain() {
+    pump();
+    while (!settled())
+        if (!pump())
+            pause();
+}
+
+void TieredStore::close() {
+    if (worker_.joinable()) {
+        {
+            const std::lock_guard resting(rest_);
+            stopping_ = true;
+            stirred_.notify_all();
+        }
+        worker_.join();
+        has_worker_.store(false);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        engine_.shut_down();
+    }
+    drain();
+    {
+        const std::lock_guard lock(mutex_);
+        engine_.end_all();
+    }
+    drain();
+}
+
+// Figures.
+
+SpillCounters TieredStore::counters(SpaceId space) const {
+    const std::lock_guard lock(mutex_);
+    return engine_.counters(space);
+}
+
+std::size_t TieredStore::buffers() const {
+    const std::lock_guard lock(mutex_);
+    return engine_.buffers();
+}
+
+std::size_t TieredStore::in_flight() const {
+    const std::lock_guard lock(mutex_);
+    return engine_.in_flight();
+}
+
+std::vector<SpaceId> TieredStore::where(BufferRef buffer) const {
+    const std::lock_guard lock(mutex_);
+    return engine_.where(buffer);
+}
+
+Bytes TieredStore::reclaimable(BufferRef buffer, SpaceId space) const {
+    const std::lock_guard lock(mutex_);
+    return engine_.reclaimable(buffer, space);
+}
+
+void TieredStore::check() const {
+    const std::lock_guard lock(mutex_);
+    engine_.check();
+}
+
+}  // namespace tidemark

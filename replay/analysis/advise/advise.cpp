@@ -1,0 +1,355 @@
+// Putting the parts together.
+#include "replay/analysis/advise/advise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/policies/torch_settings.h"
+#include "replay/analysis/advise/advice_spread.h"
+#include "replay/analysis/fit/fit_search.h"
+#include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_policy.h"
+
+namespace tidemark {
+namespace {
+
+// Traces above are not searched for the memory that would have been enough: some 40 replays.
+constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
+constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
+constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
+constexpr std::size_t kSmallestBudget = 40;
+constexpr std::size_t kLargestBudget = 400;
+
+// Sizes that were asked for, ascending: in whole MiB, below 21 MiB in powers of two. And refusals.
+struct Requests {
+    std::vector<Bytes> sizes;
+    std::uint64_t refused = 0;
+};
+
+Result<Requests> requests_of(const Trace& trace) {
+    std::set<Bytes> sizes;
+    Bytes last = 0;
+    Requests requests;
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            break;
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            if (batch.kind[i] == EventKind::out_of_memory)
+                ++requests.refused;
+            if (batch.kind[i] != EventKind::allocate || batch.size[i] >= kLargestRequest)
+                continue;
+            const Bytes size = batch.size[i];
+            const Bytes coarse = size < 21_MiB ? std::bit_floor(size) : size >> 20U << 20U;
+            if (coarse != last)
+                sizes.insert(coarse);
+            last = coarse;
+        }
+    }
+    requests.sizes.assign(sizes.begin(), sizes.end());
+    return requests;
+}
+
+Bytes recorded_memory(const TraceInfo& info) {
+    Bytes memory = 0;
+    for (const TraceDevice& device : info.devices)
+        memory = std::max(memory, device.total_memory);
+    return memory;
+}
+
+// Of the simulated devices. If nobody says, the profile's, as for a replay; but where the program
+// needs about that much, it ran on something larger.
+Bytes simulated_memory(Bytes known, const CostProfile& profile, const TraceSummary& summary) {
+    if (known > 0)
+        return known;
+    Bytes most = 0;  // of one device
+    for (const DeviceSummary& device : summary.devices)
+        most = std::max(most, device.requested.value);
+    return 2 * most <= profile.memory ? profile.memory : 0;
+}
+
+// The settings to compare with.
+Result<PolicySpec> base_policy(const TraceInfo& info, const AdviseOptions& options,
+                               Advice& advice) {
+    std::string text = options.policy;
+    if (text.empty()) {
+        Result<RecordedPolicy> recorded = recorded_policy(info);
+        if (recorded && recorded->text.starts_with("torch")) {
+            text = recorded->text;
+            advice.warnings = std::move(recorded->warnings);
+        } else {
+            text = "torch";
+            advice.notes.push_back(
+                fmt::format("the trace ({}) wasn't recorded under PyTorch's allocator: compared "
+                            "with PyTorch's defaults",
+                            info.format));
+        }
+    }
+    TM_ASSIGN(PolicySpec spec, parse_policy(text));
+    if (spec.policy->name != "torch")
+        return fail(ErrorCode::bad_option,
+                    fmt::format("{} has no settings to search", spec.policy->name), "--policy",
+                    "advise is about PYTORCH_ALLOC_CONF: give torch with options, or none");
+    advice.policy = spec.text();
+    return spec;
+}
+
+bool has_stacks(const TraceInfo& info) {
+    return info.stacks.size() > 1;
+}
+
+void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
+    if (info.cut_off)
+        advice.warnings.emplace_back(
+            "the file ends early: the peak may lie in what is missing; everything here is about "
+            "what is there");
+    if (info.begins_inside)
+        advice.warnings.emplace_back(
+            "the recording begins in the middle of the run: what lived then is put into memory "
+            "anew, caches of that time are not known, and an earlier peak is not in it; record "
+            "from the start (a larger max_entries) before you rely on small differences");
+    if (!advice.has_stacks)
+        advice.notes.emplace_back(
+            "no call stacks in this trace, so sizes stand in for places; record them with "
+            "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+}
+
+void note_delays(const TraceSummary& summary, Advice& advice) {
+    const bool waits = std::any_of(summary.kinds.begin(), summary.kinds.end(), [](const auto& k) {
+        return k.kind == EventKind::retire && k.count > 0;
+    });
+    if (waits)
+        advice.notes.emplace_back(
+            "frees waited for other streams: in single figures each completes as many events after "
+            "its request as it did when recorded, under every setting; ranges are of runs in which "
+            "that differs");
+}
+
+void note_differences(Advice& advice) {
+    const Bytes replayed = advice.search.before.result.peak.reserved;
+    if (advice.recorded_peak != 0 && advice.recorded_peak != replayed) {
+        const double off =
+            static_cast<double>(replayed) / static_cast<double>(advice.recorded_peak) - 1;
+        (std::abs(off) < kNoticeable ? advice.notes : advice.warnings)
+            .push_back(fmt::format("the recorded run peaked at {}, its replay at {} ({:+.2f} %): "
+                                   "predictions are as good as that",
+                                   format_bytes(advice.recorded_peak), format_bytes(replayed),
+                                   100.0 * off));
+    }
+    if (advice.recorded_refusals > 0 && advice.limit == 0 && advice.memory == 0)
+        advice.warnings.push_back(
+            fmt::format("the recorded run ran out of memory ({}), but the file doesn't say at what "
+                        "limit: give --limit or --memory to ask which settings survive",
+                        format_times(advice.recorded_refusals)));
+}
+
+// Policies of the catalogue other than torch, under the same conditions.
+Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned threads,
+                        Advice& advice) {
+    std::vector<TrialSetup> setups;
+    for (const PolicyInfo& policy : all_policies()) {
+        if (policy.name == "torch")
+            continue;
+        TM_ASSIGN(PolicySpec spec, parse_policy(policy.name));
+        setups.push_back(base);
+        setups.back().policy = std::move(spec);
+        advice.others.push_back({std::string(policy.name), {}});
+    }
+    TM_ASSIGN(std::vector<TrialResult> results,
+              run_trials(trace, setups, {.threads = threads, .progress = {}}));
+    for (std::size_t i = 0; i < results.size(); ++i)
+        advice.others[i].result = std::move(results[i]);
+    const auto peak = [](const OtherPolicy& other) { return other.result.peak.reserved; };
+    std::ranges::stable_sort(advice.others, {}, peak);
+    return {};
+}
+
+void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
+    Sites sites(info);
+    const bool paged = advice.paged;
+    advice.use = memory_use(advice.picture, paged);
+    advice.gaps = gaps(advice.picture, paged);
+    advice.pins = pins(advice.picture, paged, sites, top);
+    advice.holders = holders(advice.picture, info, sites, top);
+    advice.waiting = waiting_blocks(advice.picture, info, sites, top);
+    advice.other_streams = kept_free(advice.picture, false, paged, sites, top);
+    advice.other_pools = kept_free(advice.picture, true, paged, sites, top);
+    advice.pools = pool_shares(advice.picture);
+}
+
+}  // namespace
+
+std::size_t default_budget(std::uint64_t events) {
+    const std::uint64_t count = kAdviseEventsAffordable / std::max<std::uint64_t>(events, 1);
+    return static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(count, kSmallestBudget, kLargestBudget));
+}
+
+namespace {
+
+// Whom the settings are tried on.
+void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& advice) {
+    const ExplainedRecord* const record = trace.explained_record();
+    advice.memory = options.memory > 0 ? options.memory : recorded_memory(trace.info());
+    advice.overhead = options.memory > 0 ? options.overhead : 0;
+    advice.limit = options.limit.value_or(0);
+    if (advice.limit > 0)
+        advice.limit_text = fmt::format("limit {}", format_bytes(advice.limit));
+    if (options.limit || options.memory > 0 || record == nullptr)
+        return;
+    advice.limit = record->limit();
+    advice.limit_is_inferred = record->limit_inferred();
+    advice.limit_text = record->limit_text();
+}
+
+// Reserved memory as recorded, summed over devices; 0 = nobody knows.
+Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
+    const ExplainedRecord* const record = trace.explained_record();
+    if (record == nullptr)
+        return summary.recorded_reserved.value;
+    if (record->devices.size() == 1)
+        return record->peak.reserved;
+    // Its sum is of what may be different moments.
+    TM_ASSIGN(const TraceSummary as_read, summarize(*record->record));
+    return as_read.recorded_reserved.value;
+}
+
+// Without one: as recorded. A card that somebody names has none but its end.
+std::optional<Bytes> limit_asked(const AdviseOptions& options) {
+    if (options.limit || options.memory == 0)
+        return options.limit;
+    return Bytes{0};
+}
+
+// Garbage collection acts only under a limit that the program has set itself. One that is inferred
+// may be the device's end instead, unless the program did collect.
+bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
+    if (advice.limit_is_inferred)
+        return settings.gc_threshold > 0;
+    return advice.limit > 0 || settings.limit_on(memory) > 0;
+}
+
+// Where no setting survives: what would live at once, had it the memory.
+Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_t top,
+                          Advice& advice) {
+    // Under the limit that was inferred the recorded run did survive.
+    if (advice.search.improves || advice.search.before.result.refused == 0 ||
+        advice.limit_is_inferred)
+        return {};
+    TrialSetup unlimited = base;
+    unlimited.memory = unlimited.overhead = 0;
+    unlimited.limit = 0;
+    TM_ASSIGN(TorchChoice expandable, choice_of(base.policy));
+    expandable.expandable = true;
+    std::vector<TrialSetup> setups{unlimited};
+    if (Result<PolicySpec> spec = with_choice(base.policy, expandable)) {
+        setups.push_back(unlimited);
+        setups.back().policy = std::move(*spec);
+    }
+    TM_ASSIGN(const std::vector<TrialResult> results, run_trials(trace, setups));
+    NoFit lack;
+    for (const TrialResult& result : results)
+        lack.needed =
+            lack.needed == 0 ? result.peak.reserved : std::min(lack.needed, result.peak.reserved);
+    const Bytes limit = advice.limit;
+    const Bytes card = base.memory - base.overhead;
+    lack.available = limit == 0 ? card : card == 0 ? limit : std::min(limit, card);
+    const Bytes most = std::max(advice.peak_requested, lack.needed);
+    const Bytes least = advice.peak_requested > lack.available ? advice.peak_requested : most;
+    lack.excess = least - std::min(least, lack.available);
+    TM_ASSIGN(const PeakPicture picture, find_peak(trace, unlimited));
+    lack.event = picture.allocated.event;
+    Sites sites(trace.info());
+    lack.holders = holders(picture, trace.info(), sites, top);
+    advice.no_fit = std::move(lack);
+    return {};
+}
+
+// What ran out of memory under `base`, and what would have helped.
+Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base,
+                                const CostProfile& profile, Advice& advice) {
+    if (advice.search.before.result.refusals() == 0)
+        return {};
+    OutOfMemoryQuestion question{.base = base, .card = advice.limit == 0, .paged = advice.paged};
+    if (advice.search.improves)
+        question.best_setting = advice.search.best.policy.text();
+    if (trace.info().event_count <= kEventsToSearchMemory) {
+        FitQuestion sizes{.overhead = advice.overhead, .limit = 0};
+        TM_ASSIGN(const FitRow row, FitSearch(trace, sizes, profile, [] {}).run(base.policy));
+        question.enough_memory = question.card ? row.smallest_memory : row.smallest_limit;
+    }
+    TM_ASSIGN(advice.out_of_memory, explain_out_of_memory(trace, question));
+    return {};
+}
+
+}  // namespace
+
+Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
+    const TraceInfo& info = trace.info();
+    Advice advice;
+    TM_ASSIGN(const PolicySpec policy, base_policy(info, options, advice));
+    TM_ASSIGN(const CostProfile profile, load_profile(options.profile));
+    advice.from_torch = info.format == "torch-snapshot";
+    advice.has_stacks = has_stacks(info);
+    find_conditions(trace, options, advice);
+    TM_ASSIGN(const TraceSummary summary, summarize(trace));
+    const TrialSetup base{.policy = policy,
+                          .profile = &profile,
+                          .memory = simulated_memory(advice.memory, profile, summary),
+                          .memory_assumed = advice.memory == 0,
+                          .overhead = advice.overhead,
+                          .limit = limit_asked(options)};
+    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary));
+    advice.peak_requested = summary.requested.value;
+    TM_ASSIGN(Requests requests, requests_of(trace));
+    advice.recorded_refusals = requests.refused;
+    TM_ASSIGN(ProgramSteps steps, find_steps(trace));
+    StepWatcher watcher(info, std::move(steps));
+    TM_ASSIGN(advice.picture, find_peak(trace, base, &watcher));
+    advice.growth = watcher.report(options.top);
+    TM_ASSIGN(const policies::TorchSettings settings,
+              policies::TorchSettings::from(policy.options));
+    advice.paged = settings.expandable;
+    look_at_peak(info, options.top, advice);
+
+    SearchSetup setup{
+        .base = base,
+        .timed = info.duration > 0,
+        .collects = collects(advice, settings, base.memory),
+        .sizes = std::move(requests.sizes),
+        .budget = options.budget > 0 ? options.budget : default_budget(info.event_count),
+        .threads = options.threads,
+        .progress = {},
+        .stop = options.stop};
+    if (options.progress)
+        setup.progress = [&](std::size_t done, std::size_t total) {
+            options.progress(done * info.event_count, total * info.event_count);
+        };
+    TM_ASSIGN(advice.search, search_settings(trace, setup));
+    if (!advice.search.interrupted) {
+        TM_TRY(look_at_lack(trace, base, options.top, advice));
+        TM_TRY(find_out_of_memory(trace, base, profile, advice));
+        TM_TRY(spread_advice(trace, base, {.runs = options.spread, .threads = options.threads},
+                             advice));
+        TM_TRY(try_others(trace, base, options.threads, advice));
+    }
+    note_gaps_in_trace(info, advice);
+    note_delays(summary, advice);
+    if (info.devices.size() > 1)
+        advice.notes.push_back(fmt::format(
+            "figures are sums of {} devices; a limit or a card's memory is that of each",
+            info.devices.size()));
+    note_differences(advice);
+    return advice;
+}
+
+}  // namespace tidemark

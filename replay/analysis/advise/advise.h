@@ -1,0 +1,98 @@
+// advise: where a program's GPU memory went, why, and which PYTORCH_ALLOC_CONF would have needed
+// less. The parts are in advise_memory (where), advise_gaps (why) and advise_search (what to do);
+// here they are put together with what the trace lets one say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/analysis/advise/gaps.h"
+#include "replay/analysis/advise/memory.h"
+#include "replay/analysis/advise/out_of_memory.h"
+#include "replay/analysis/advise/search.h"
+#include "replay/analysis/trace/step_growth.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+struct AdviseOptions {
+    std::string policy =
+        {};  // compare with this one, of torch; "" = as recorded, else the defaults
+    std::string profile = "h200";
+    Bytes memory = 0;    // of each device; 0 = as recorded, else unlimited
+    Bytes overhead = 0;  // of `memory`, what others hold
+    // On what each allocator reserves; 0 = none. Without one and without `memory`: as the recorded
+    // program had it, as far as that is known.
+    std::optional<Bytes> limit = {};
+    std::size_t budget = 0;  // most settings to replay; 0 = by the length of the trace
+    std::size_t top = 5;     // entries of each list
+    unsigned threads = 0;    // 0 = one for each core
+    // Replays of each setting found, for the range of its peaks; none = as usual, 0 = no range.
+    std::optional<unsigned> spread = {};
+    // Called now and then, never by two threads at once; may be empty. The total is an upper bound.
+    std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress = {};
+    // Asked between replays, by any thread; once true the best so far is the answer
+    // (SearchResult::interrupted). May be empty.
+    std::function<bool()> stop = {};
+};
+
+// What another policy of the catalogue would have come to: context, no advice.
+struct OtherPolicy {
+    std::string name;
+    TrialResult result;
+};
+
+// Of a run that no setting helps to survive: what lives at once, and what there is.
+struct NoFit {
+    Bytes available = 0;  // memory or limit, whichever is less
+    Bytes needed = 0;     // by what lives at once, and as the best setting without an end packs it
+    Bytes excess = 0;     // what would have to go, at the least
+    std::uint64_t event = kNotInTrace;  // where allocated memory would peak
+    std::vector<Holder> holders;        // what would live then; `at_allocated_peak` counts
+};
+
+struct Advice {
+    std::string policy;       // text of the settings that the answer is compared with
+    bool from_torch = false;  // the trace was recorded under PyTorch's allocator
+    bool has_stacks = false;
+    bool paged = false;  // under those settings segments grow page by page
+    Bytes memory = 0;    // of each device, 0 = unlimited
+    Bytes overhead = 0;  // of `memory`
+    Bytes limit = 0;
+    bool limit_is_inferred = false;  // from what the recorded run was refused
+    std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
+    Bytes peak_requested = 0;        // by the program: no setting can do with less
+    Bytes recorded_peak = 0;         // reserved by the recorded system, 0 = the trace doesn't say
+    std::uint64_t recorded_refusals = 0;  // out_of_memory events
+    SearchResult search;
+    std::string spread_verdict;  // what differs from run to run, "" where nothing does
+    PeakPicture picture;         // under the settings compared with
+    MemoryUse use;
+    Gaps gaps;
+    std::vector<Pin> pins;
+    std::vector<Holder> holders;
+    std::vector<StreamShare> waiting;        // at the peak, for other streams
+    std::vector<StreamShare> other_streams;  // free when it grew, of the same pool
+    std::vector<StreamShare> other_pools;    // and of others
+    std::vector<PoolShare> pools;            // at the peak, if there are private ones
+    StepReport growth;                       // over the program's steps
+    std::optional<NoFit> no_fit;             // if no setting survives
+    OutOfMemoryReport out_of_memory;         // under the settings compared with
+    std::vector<OtherPolicy> others;         // by rising peak
+    std::vector<std::string> warnings;       // what the answer may be wrong by
+    std::vector<std::string> notes;          // what to know beside it
+};
+
+// How many settings are replayed by default for a trace of so many events: as many as take a few
+// seconds on two cores, within bounds.
+std::size_t default_budget(std::uint64_t events);
+
+// Errors: bad_option for a policy that isn't torch, an unknown profile, a limit that contradicts
+// the policy's; those of a damaged trace. O(budget * events).
+Result<Advice> advise(const Trace& trace, const AdviseOptions& options);
+
+}  // namespace tidemark

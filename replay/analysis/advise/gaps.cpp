@@ -1,0 +1,110 @@
+// Looking for gaps and for what keeps them.
+#include "replay/analysis/advise/gaps.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "replay/analysis/advise/units.h"
+
+namespace tidemark {
+namespace {
+
+// Later ends and, among those, earlier begins stay longer.
+bool stays_longer(const LiveBlock& a, const LiveBlock& b) {
+    return std::tuple(b.ends, a.born, a.slot) < std::tuple(a.ends, b.born, b.slot);
+}
+
+void add_to_pin(Pin& pin, const ReleaseUnit& unit, const LiveBlock& keeper) {
+    const bool first = pin.segments++ == 0;
+    pin.free += unit.free;
+    pin.largest_gap = std::max(pin.largest_gap, unit.largest_gap);
+    for (const Region* region : unit.in_use)
+        pin.in_use += region->range.size;
+    ++pin.blocks;
+    pin.block_bytes += keeper.requested;
+    pin.events.push_back(keeper.born);
+    if (first || keeper.born < pin.born) {
+        pin.born = keeper.born;
+        pin.born_time = keeper.born_time;
+        pin.stack = keeper.stack;
+    }
+    if (first || keeper.ends > pin.ends) {
+        pin.ends = keeper.ends;
+        pin.end_time = keeper.end_time;
+    }
+}
+
+// What stays longest of a unit; null if all of it is only waited for.
+const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
+    const LiveBlock* keeper = nullptr;
+    for (const Region* region : unit.in_use) {
+        const LiveBlock* block = live.find(region->range.begin);
+        if (block != nullptr && (keeper == nullptr || stays_longer(*block, *keeper)))
+            keeper = block;
+    }
+    return keeper;
+}
+
+}  // namespace
+
+Gaps gaps(const PeakPicture& picture, bool paged) {
+    Gaps found;
+    const TraceEvent& what = picture.growth.what;
+    if (picture.growth.event == kNotInTrace ||
+        (what.kind != EventKind::allocate && what.kind != EventKind::out_of_memory) ||
+        what.device >= picture.at_growth.size())
+        return found;
+    found.asked = what.size;
+    const bool small = what.size <= policies::kTorchSmallMax;
+    for_each_segment(picture.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+        for (const Region& region : segment.regions) {
+            if (!is_free(region))
+                continue;
+            const Bytes size = region.range.size;
+            found.free += size;
+            if (region.pool != PoolId{what.aux}) {
+                found.other_pools += size;
+            } else if (region.stream != what.stream) {
+                found.other_streams += size;
+            } else if (segment.small != small) {
+                found.other_sizes += size;
+            } else {
+                found.reachable += size;
+                found.whole += region.range == segment.range ? size : 0;
+                found.largest = std::max(found.largest, size);
+                ++found.count;
+            }
+        }
+    });
+    return found;
+}
+
+std::vector<Pin> pins(const PeakPicture& picture, bool paged, Sites& sites, std::size_t top) {
+    std::map<std::string, Pin> by_place;
+    for (std::size_t device = 0; device < picture.at_growth.size(); ++device) {
+        const LiveByAddress live(picture.growth.live, device);
+        for_each_segment(picture.at_growth[device], paged, [&](const SegmentRegions& segment) {
+            for (const ReleaseUnit& unit : units_of(segment)) {
+                const LiveBlock* keeper = keeper_of(unit, live);
+                if (keeper == nullptr)
+                    continue;
+                const std::string& place = sites.place(keeper->stack);
+                add_to_pin(by_place[place.empty() ? size_class(keeper->requested) : place], unit,
+                           *keeper);
+            }
+        });
+    }
+    std::vector<Pin> list;
+    for (auto& [place, pin] : by_place) {
+        pin.place = place;
+        list.push_back(std::move(pin));
+    }
+    keep_first(list, top, [](const Pin& a, const Pin& b) {
+        return std::tuple(b.free, a.born, std::string_view(a.place)) <
+               std::tuple(a.free, b.born, std::string_view(b.place));
+    });
+    return list;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,93 @@
+// Where the memory went: the peak in figures that add up, and the places in the program that hold
+// what lives there.
+//
+// Pure functions of a PeakPicture; ties are broken by name, so that the same picture gives the same
+// lists.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/analysis/advise/peak.h"
+#include "replay/analysis/trace/sites.h"
+
+namespace tidemark {
+
+// Reserved memory at a moment. All but `reserved` add up to `reserved`.
+struct MemoryUse {
+    Bytes reserved = 0;
+    Bytes requested = 0;      // what the program asked for and holds
+    Bytes rounding = 0;       // what its blocks have beyond that
+    Bytes waiting = 0;        // let go, but the device isn't done
+    Bytes fragmentation = 0;  // free, in segments (or pages) of which a part is in use
+    Bytes unused = 0;         // free, in whole segments (or pages): cached
+};
+
+enum class HolderKind : std::uint8_t { place, operation, annotation, size };
+
+std::string_view to_text(HolderKind kind);
+
+// What lives at the two peaks, put down to one place, operator, annotation or size class.
+struct Holder {
+    HolderKind kind = HolderKind::place;
+    std::string name;  // "" = not recorded
+    Bytes at_reserved_peak =
+        0;  // requested bytes that live at the peak of reserved memory (fullest)
+    Bytes at_allocated_peak = 0;  // and at the peak of allocated memory
+    std::uint64_t blocks = 0;     // at the latter
+    std::uint32_t stack = 0;      // of the largest block: an example
+    Bytes largest = 0;            // that block
+};
+
+// Memory of one stream and pool that others cannot have, by the place in the program.
+struct StreamShare {
+    StreamId stream = StreamId::default_stream;
+    PoolId pool = PoolId::default_pool;
+    std::string place;  // a size class without stacks; "" = nothing is in use beside it
+    Bytes bytes = 0;
+    std::uint64_t blocks = 0;    // or holes
+    bool record_stream = false;  // it waits because another stream was told of it
+};
+
+// What one pool holds; the default pool is one.
+struct PoolShare {
+    PoolId pool = PoolId::default_pool;
+    Bytes reserved = 0;
+    Bytes in_use = 0;  // allocated or waiting
+    std::uint64_t blocks = 0;
+};
+
+// "default pool", "pool (0, 1)" of a program, "graph pool (3, 0)" of a captured graph.
+std::string pool_text(const TraceInfo& info, PoolId pool);
+
+// "stream 3 (0x7f31a0)": the trace's number and the program's handle.
+std::string stream_text(const TraceInfo& info, StreamId stream);
+
+// Freed blocks whose device isn't done, where most of the peak is in use (PeakPicture::fullest), by
+// the place that allocated them; most bytes first, at most `top`. O(live log live).
+std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceInfo& info,
+                                        Sites& sites, std::size_t top);
+
+// What lay free at PeakPicture::growth for other streams of the request's pool (`other_pools`
+// false) or for other pools, by the place of the largest block in the same segment. O(regions +
+// live log live).
+std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools, bool paged,
+                                   Sites& sites, std::size_t top);
+
+// All pools at PeakPicture::fullest, most bytes first; empty if there is but the default one.
+// O(regions).
+std::vector<PoolShare> pool_shares(const PeakPicture& picture);
+
+// At the peak of reserved memory, where most of it is in use (PeakPicture::fullest). `paged`:
+// segments come and go in pages (expandable segments). O(regions + live log live).
+MemoryUse memory_use(const PeakPicture& picture, bool paged);
+
+// Places, operators and annotations as far as the trace has them, size classes where it has no
+// places; of each kind the largest `top`. O(live log live).
+std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, Sites& sites,
+                            std::size_t top);
+
+}  // namespace tidemark

@@ -1,0 +1,185 @@
+// The run once more for each case and remedy.
+#include "replay/analysis/advise/out_of_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "core/base/check.h"
+#include "core/policies/torch_settings.h"
+#include "replay/analysis/advise/peak.h"
+#include "replay/analysis/trace/sites.h"
+#include "replay/scenario/trial_machine.h"
+
+namespace tidemark {
+namespace {
+
+// The first few refusals of a run, whole.
+class Refusals final : public Observer {
+  public:
+    explicit Refusals(std::size_t most) : most_(most) {}
+
+    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
+
+    void on_refusal(const Refusal& refusal) override {
+        ++count_;
+        if (list_.size() < most_)
+            list_.push_back(refusal);
+    }
+
+    std::uint64_t count() const { return count_; }
+
+    const std::vector<Refusal>& list() const { return list_; }
+
+  private:
+    std::size_t most_;
+    std::uint64_t count_ = 0;
+    std::vector<Refusal> list_;
+};
+
+Result<Refusals> refusals_of(const Trace& trace, const OutOfMemoryQuestion& question) {
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, question.base));
+    Refusals refusals(question.most);
+    Observer* const observers[] = {&refusals};
+    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
+    return refusals;
+}
+
+class Remedies {
+  public:
+    Remedies(const Trace& trace, const OutOfMemoryQuestion& question, OutOfMemoryCase& found)
+        : trace_(trace), question_(question), found_(found) {}
+
+    Result<void> try_all() {
+        TM_TRY(try_setting());
+        TM_TRY(try_empty_cache());
+        TM_TRY(try_moving());
+        return try_more_memory();
+    }
+
+  private:
+    Result<void> attempt(Remedy remedy, const TrialSetup& setup) {
+        TM_ASSIGN(const TrialResult result, run_trial(trace_, setup));
+        const auto& refused = result.refused_events;
+        remedy.helps =
+            std::find(refused.begin(), refused.end(), found_.refusal.event) == refused.end();
+        remedy.peak_reserved = result.peak.reserved;
+        remedy.out_of_memory = result.refusals();
+        found_.remedies.push_back(std::move(remedy));
+        return {};
+    }
+
+    Result<void> try_setting() {
+        if (question_.best_setting.empty())
+            return {};
+        TrialSetup setup = question_.base;
+        TM_ASSIGN(setup.policy, parse_policy(question_.best_setting));
+        return attempt({.kind = RemedyKind::setting, .what = question_.best_setting}, setup);
+    }
+
+    Result<void> try_empty_cache() {
+        TrialSetup setup = question_.base;
+        setup.trim_before = found_.refusal.event;
+        return attempt({.kind = RemedyKind::empty_cache}, setup);
+    }
+
+    // They still take their bytes of the limit, or of the card.
+    Result<void> try_moving() {
+        if (found_.pins.empty())
+            return {};
+        const Pin& pin = found_.pins.front();
+        TrialSetup setup = question_.base;
+        setup.elsewhere = pin.events;
+        std::sort(setup.elsewhere.begin(), setup.elsewhere.end());
+        const Bytes limit = limit_of(trace_, question_.base, found_.refusal.what.device);
+        if (limit > pin.block_bytes)
+            setup.limit = limit - pin.block_bytes;
+        else if (setup.memory > 0)
+            setup.overhead += pin.block_bytes;
+        return attempt(
+            {.kind = RemedyKind::move_blocks, .what = pin.place, .bytes = pin.block_bytes}, setup);
+    }
+
+    Result<void> try_more_memory() {
+        if (question_.enough_memory == 0)
+            return {};
+        TrialSetup setup = question_.base;
+        if (question_.card)
+            setup.memory = question_.enough_memory;
+        else
+            setup.limit = question_.enough_memory;
+        return attempt({.kind = RemedyKind::more_memory, .bytes = question_.enough_memory}, setup);
+    }
+
+    const Trace& trace_;
+    const OutOfMemoryQuestion& question_;
+    OutOfMemoryCase& found_;
+};
+
+// What was requested and where, and what lay free then; no remedies.
+Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const Refusal> refusals,
+                                             const OutOfMemoryQuestion& question) {
+    std::vector<OutOfMemoryCase> cases;
+    std::vector<std::uint64_t> events;
+    for (const Refusal& refusal : refusals)
+        events.push_back(refusal.event);
+    if (events.empty())
+        return cases;
+    TM_ASSIGN(EventPlaces places, find_places(trace, events));
+    Sites sites(trace.info());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        OutOfMemoryCase& found = cases.emplace_back();
+        found.refusal = refusals[i];
+        found.place = std::move(places.places[i]);
+        TM_ASSIGN(const PeakPicture picture, find_moment(trace, question.base, events[i]));
+        found.gaps = gaps(picture, question.paged);
+        found.pins = pins(picture, question.paged, sites, question.top);
+    }
+    return cases;
+}
+
+}  // namespace
+
+std::string_view to_text(RemedyKind kind) {
+    constexpr std::array<std::string_view, 4> kNames{"setting", "empty_cache", "move_blocks",
+                                                     "more_memory"};
+    const auto index = static_cast<std::size_t>(kind);
+    TM_CHECK(index < kNames.size());
+    return kNames[index];
+}
+
+Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run) {
+    OutOfMemoryReport report;
+    if (run.refusals.empty() || run.scenario.scale != 1)
+        return report;
+    OutOfMemoryQuestion question;
+    TM_ASSIGN(question.base.policy, parse_policy(run.scenario.policy));
+    TM_ASSIGN(const CostProfile profile, load_profile(run.scenario.profile));
+    question.base.profile = &profile;
+    if (!run.as_recorded) {
+        question.base.memory = run.scenario.memory;
+        question.base.overhead = run.scenario.overhead;
+        question.base.limit = run.scenario.limit;
+    }
+    if (question.base.policy.policy->name == "torch") {
+        TM_ASSIGN(const policies::TorchSettings settings,
+                  policies::TorchSettings::from(question.base.policy.options));
+        question.paged = settings.expandable;
+    }
+    report.count = run.summary.refused + run.summary.refused_again;
+    TM_ASSIGN(report.cases, look_at(trace, std::span(run.refusals).first(1), question));
+    return report;
+}
+
+Result<OutOfMemoryReport> explain_out_of_memory(const Trace& trace,
+                                                const OutOfMemoryQuestion& question) {
+    TM_ASSIGN(const Refusals refusals, refusals_of(trace, question));
+    OutOfMemoryReport report;
+    report.count = refusals.count();
+    TM_ASSIGN(report.cases, look_at(trace, refusals.list(), question));
+    for (OutOfMemoryCase& found : report.cases)
+        TM_TRY(Remedies(trace, question, found).try_all());
+    return report;
+}
+
+}  // namespace tidemark

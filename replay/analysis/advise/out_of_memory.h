@@ -1,0 +1,71 @@
+// Why a request ran out of memory, and what would have granted it.
+//
+// Of each out-of-memory event of a run: what was requested and where in the program, what lay free,
+// the largest hole, whose blocks keep free memory from being used, and remedies, each replayed: its
+// outcome is measured, not guessed. A remedy helps if the request is granted with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/analysis/advise/gaps.h"
+#include "replay/analysis/trace/event_place.h"
+#include "replay/scenario/scenario.h"
+#include "replay/scenario/trial.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+enum class RemedyKind : std::uint8_t {
+    setting,      // the allocator's settings are other ones
+    empty_cache,  // caches are emptied just before the request
+    move_blocks,  // the blocks that pin most free memory lie elsewhere
+    more_memory,  // the limit, or the card, is larger
+};
+
+// "setting", ...: stable names, used in JSON.
+std::string_view to_text(RemedyKind kind);
+
+struct Remedy {
+    RemedyKind kind = RemedyKind::setting;
+    std::string what = {};            // the settings; the place whose blocks move
+    Bytes bytes = 0;                  // of the blocks; of the limit or the card
+    bool helps = false;               // the request is granted
+    Bytes peak_reserved = 0;          // of that replay
+    std::uint64_t out_of_memory = 0;  // that remain in it, in all
+};
+
+struct OutOfMemoryCase {
+    Refusal refusal;
+    EventPlace place;
+    Gaps gaps;              // what lay free just before
+    std::vector<Pin> pins;  // most pinned bytes first
+    std::vector<Remedy> remedies;
+};
+
+struct OutOfMemoryReport {
+    std::uint64_t count = 0;             // events, in all
+    std::vector<OutOfMemoryCase> cases;  // the first few
+};
+
+struct OutOfMemoryQuestion {
+    TrialSetup base;                // the run
+    std::string best_setting = {};  // a policy to try as a remedy; "" = none is known
+    Bytes enough_memory = 0;  // a limit (or card, with `card`) that grants everything; 0 = none
+    bool card = false;
+    bool paged = false;    // segments come and go in pages
+    std::size_t most = 3;  // cases
+    std::size_t top = 3;   // pins of each
+};
+
+// Replays `base` once, and then some five times for each case. Errors: as run_trial.
+Result<OutOfMemoryReport> explain_out_of_memory(const Trace& trace,
+                                                const OutOfMemoryQuestion& question);
+
+// The first request that `run`, a simulated one of `trace`, had no memory for: as above, without
+// remedies. Empty where none was, or sizes were scaled. Errors: as run_trial.
+Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run);
+
+}  // namespace tidemark

@@ -1,0 +1,275 @@
+// Finding the moments, then looking at them.
+#include "replay/analysis/advise/peak.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/policies/torch_settings.h"
+#include "replay/scenario/trial_machine.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kDeepest = 256;  // open ranges that are kept in mind
+
+// The events at which the moments are.
+struct Places {
+    std::uint64_t reserved = kNotInTrace;
+    std::uint64_t fullest = kNotInTrace;
+    std::uint64_t allocated = kNotInTrace;
+    std::uint64_t growth = kNotInTrace;
+};
+
+class PeakFinder final : public Observer {
+  public:
+    void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
+        for (std::size_t i = 0; i < events.count; ++i) {
+            const Usage& usage = outcomes.usage[i];
+            if (usage.allocated > allocated_) [[unlikely]] {
+                allocated_ = usage.allocated;
+                places_.allocated = outcomes.first_event + i;
+            }
+            if (usage.reserved > reserved_) [[unlikely]]
+                grow(usage.reserved, events[i], outcomes.first_event + i);
+            if (usage.reserved == reserved_ && usage.active > fullest_) {
+                fullest_ = usage.active;
+                places_.fullest = outcomes.first_event + i;
+            }
+            last_ = usage;
+        }
+    }
+
+    const Places& places() const { return places_; }
+
+  private:
+    void grow(Bytes reserved, const TraceEvent& what, std::uint64_t event) {
+        reserved_ = reserved;
+        fullest_ = 0;
+        places_.reserved = places_.fullest = event;
+        const bool large = what.size > policies::kTorchSmallMax;
+        const Bytes unused = last_.reserved - std::min(last_.reserved, last_.active);
+        if (places_.growth != kNotInTrace && std::pair(large, unused) < std::pair(large_, unused_))
+            return;
+        large_ = large;
+        unused_ = unused;
+        places_.growth = event;
+    }
+
+    Places places_;
+    Usage last_;
+    Bytes reserved_ = 0;
+    Bytes fullest_ = 0;  // active bytes there
+    Bytes allocated_ = 0;
+    bool large_ = false;  // of the growth chosen so far: was it for a large request,
+    Bytes unused_ = 0;    // and what lay free before it
+};
+
+// Follows what lives and which ranges are open; keeps the moments that it comes by.
+class Watcher final : public Observer {
+  public:
+    Watcher(const TraceInfo& info, const Places& places)
+        : places_(places), live_(info.slot_count), at_growth_(info.slot_count, kNoSlot) {
+        picture_.range_visits.resize(info.strings.size());
+    }
+
+    void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
+        for (std::size_t i = 0; i < events.count; ++i) {
+            const std::uint64_t event = outcomes.first_event + i;
+            if (event == places_.growth)
+                keep(picture_.growth, at_growth_);
+            see(events, outcomes, i);
+            usage_ = outcomes.usage[i];
+            requested_ = outcomes.requested[i];
+            if (event == places_.fullest)
+                keep(picture_.fullest, no_one_);
+            if (event == places_.reserved)
+                note(picture_.reserved);
+            if (event == places_.allocated)
+                keep(picture_.allocated, no_one_);
+            for (Moment* moment :
+                 {&picture_.reserved, &picture_.fullest, &picture_.allocated, &picture_.growth})
+                if (event == place_of(*moment))
+                    name(*moment, event, events[i]);
+        }
+    }
+
+    PeakPicture take() { return std::move(picture_); }
+
+  private:
+    std::uint64_t place_of(const Moment& moment) const {
+        return &moment == &picture_.reserved    ? places_.reserved
+               : &moment == &picture_.fullest   ? places_.fullest
+               : &moment == &picture_.allocated ? places_.allocated
+                                                : places_.growth;
+    }
+
+    void see(const EventBatch& events, const OutcomeBatch& outcomes, std::size_t i) {
+        switch (events.kind[i]) {
+            case EventKind::allocate:
+                begin_life(events[i], outcomes.granted[i], outcomes.first_event + i);
+                return;
+            case EventKind::retire:
+            case EventKind::free:
+            case EventKind::finish:
+                end_life(events, i, outcomes.first_event + i);
+                return;
+            case EventKind::record_use:
+                if (events.slot[i] < live_.size())
+                    live_[events.slot[i]].recorded = true;
+                return;
+            case EventKind::range_begin:
+                open(events.aux[i]);
+                return;
+            case EventKind::range_end:
+                close(events.aux[i]);
+                return;
+            case EventKind::mark:
+                mark_ = events.aux[i];
+                return;
+            default:
+                return;
+        }
+    }
+
+    void begin_life(const TraceEvent& what, Address granted, std::uint64_t event) {
+        if (what.slot >= live_.size() || (what.flags & kTierMask) != 0)
+            return;
+        LiveBlock& block = live_[what.slot];
+        if (block.slot != kNoSlot)
+            tell_end(what.slot, event, what.time);
+        block = {};
+        if (granted == Address::null)
+            return;
+        block.requested = what.size;
+        block.address = granted;
+        block.born = event;
+        block.born_time = what.time;
+        block.stack = what.stack;
+        block.annotation = what.tag != 0 ? what.tag : open_.empty() ? 0 : open_.back().name;
+        block.slot = what.slot;
+        block.stream = what.stream;
+        block.pool = PoolId{what.aux};
+        block.device = what.device;
+    }
+
+    void end_life(const EventBatch& events, std::size_t i, std::uint64_t event) {
+        const std::uint32_t slot = events.slot[i];
+        if (slot >= live_.size() || live_[slot].slot == kNoSlot)
+            return;
+        if (!live_[slot].retired)
+            tell_end(slot, event, events.time[i]);
+        if (events.kind[i] == EventKind::retire)
+            live_[slot].retired = true;
+        else
+            live_[slot] = {};
+    }
+
+    // Tells the moment of growth when the block in `slot` ends, if it holds it.
+    void tell_end(std::uint32_t slot, std::uint64_t event, Nanoseconds time) {
+        if (at_growth_[slot] == kNoSlot)
+            return;
+        LiveBlock& block = picture_.growth.live[at_growth_[slot]];
+        block.ends = event;
+        block.end_time = time;
+        at_growth_[slot] = kNoSlot;
+    }
+
+    void open(std::uint32_t name) {
+        if (name >= picture_.range_visits.size())
+            return;
+        const std::uint64_t visit = ++picture_.range_visits[name];
+        if (open_.size() < kDeepest)
+            open_.push_back({name, visit});
+    }
+
+    void close(std::uint32_t name) {
+        const auto found =
+            std::find_if(open_.rbegin(), open_.rend(),
+                         [name](const RangeVisit& range) { return range.name == name; });
+        if (found == open_.rend())
+            return;
+        after_ = *found;
+        open_.erase(std::next(found).base());
+    }
+
+    void note(Moment& moment) const {
+        moment.usage = usage_;
+        moment.requested = requested_;
+    }
+
+    // Copies the state as it is now; `index` learns where each slot went, if it has room for them.
+    void keep(Moment& moment, std::vector<std::uint32_t>& index) {
+        note(moment);
+        for (const LiveBlock& block : live_) {
+            if (block.slot == kNoSlot)
+                continue;
+            if (!index.empty() && !block.retired)
+                index[block.slot] = static_cast<std::uint32_t>(moment.live.size());
+            moment.live.push_back(block);
+        }
+    }
+
+    void name(Moment& moment, std::uint64_t event, const TraceEvent& what) {
+        moment.event = event;
+        moment.time = what.time;
+        moment.what = what;
+        moment.inside = open_;
+        moment.after = after_;
+        moment.mark = mark_;
+    }
+
+    Places places_;
+    PeakPicture picture_;
+    std::vector<LiveBlock> live_;           // by slot; slot == kNoSlot: vacant
+    std::vector<std::uint32_t> at_growth_;  // the same of picture_.growth.live
+    std::vector<std::uint32_t> no_one_;     // of a moment that needs no ends
+    std::vector<RangeVisit> open_;
+    RangeVisit after_;
+    std::uint32_t mark_ = 0;
+    Usage usage_;
+    Bytes requested_ = 0;
+};
+
+// Stops by at the moments.
+Result<PeakPicture> look(const Trace& trace, const TrialSetup& setup, const Places& places) {
+    const TraceInfo& info = trace.info();
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    Watcher watcher(info, places);
+    std::vector<std::vector<Region>> at_peak;
+    std::vector<std::vector<Region>> at_growth;
+    ReplayLimits limits;
+    limits.before_event = [&](std::uint64_t event) {
+        if (event == places.growth)
+            at_growth = machine.regions();
+        if (places.fullest != kNotInTrace && event == places.fullest + 1)
+            at_peak = machine.regions();
+    };
+    Observer* const observers[] = {&watcher};
+    TM_ASSIGN(const ReplaySummary summary,
+              machine.run(info, *trace.cursor(), observers, std::move(limits)));
+    if (places.fullest != kNotInTrace && places.fullest + 1 == summary.events)
+        at_peak = machine.regions();  // the peak is the trace's last event
+    PeakPicture picture = watcher.take();
+    picture.at_peak = std::move(at_peak);
+    picture.at_growth = std::move(at_growth);
+    return picture;
+}
+
+}  // namespace
+
+Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
+    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    PeakFinder finder;
+    std::vector<Observer*> observers{&finder};
+    if (also != nullptr)
+        observers.push_back(also);
+    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
+    return look(trace, setup, finder.places());
+}
+
+Result<PeakPicture> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event) {
+    return look(trace, setup, {.growth = event});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,74 @@
+// The search for the best PYTORCH_ALLOC_CONF: structured starts, then coordinate descent from the
+// best of each kind, then a list of roundings octave by octave, then a finer max_split_size, and
+// last, whether it works with fewer keys. Every setting is replayed whole, and once.
+//
+// What is best, in this order:
+//   1. fewest refused requests;
+//   2. acceptable price: driver time + stalls exceed the recorded settings' by no more than 1 % of
+//      the run, or a quarter of the share of memory that is saved (8 % less memory: 2 % of the
+//      run), or, where they are below 5 % of the run, by no more than their own. Without times in
+//      the trace they at most double. Where the recorded settings are refused, any price is;
+//   3. lowest peak of reserved memory, of which each key, and each entry of a list, must earn 0.5
+//   %;
+//      within 1 % of the lowest counts as equal;
+//   4. driver time + stalls within 1 % of the run of the least, then fewest keys, then least time.
+// It is an improvement if nothing is refused that the recorded program was granted, and: fewer
+// requests are refused in all, or the peak is at least kWorthwhileSaving lower, or the peak is no
+// higher and at least that share of the run's time is saved.
+//
+// Deterministic: the order of trials and the answer are the same for every number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/analysis/advise/settings.h"
+#include "replay/scenario/peak_spread.h"
+#include "replay/scenario/trial.h"
+
+namespace tidemark {
+
+// A setting and what it came to.
+struct Tried {
+    TorchChoice choice;
+    PolicySpec policy;
+    TrialResult result;
+    std::optional<PeakSpread> peak_spread = {};  // where it differs from run to run (advise_spread)
+
+    Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
+};
+
+struct SearchSetup {
+    TrialSetup base;           // its policy, torch, is what the settings are compared with
+    bool timed = true;         // the trace has times
+    bool collects = false;     // there is a limit, so that garbage collection does something
+    std::vector<Bytes> sizes;  // sizes that were asked for, ascending: where thresholds may lie
+    std::size_t budget = 200;  // most trials
+    unsigned threads = 0;      // 0 = one for each core
+    std::function<void(std::size_t done, std::size_t total)> progress;
+    std::function<bool()> stop = {};  // once true, what was found by then is the answer
+};
+
+struct SearchResult {
+    Tried before;  // the settings of SearchSetup::base
+    Tried best;    // `before` if nothing is an improvement
+    bool improves = false;
+    std::vector<Tried> others;  // the best of each other family that improves too, best first
+    std::optional<Tried> dear;  // the lowest peak of all, 1 % or more below `best`, at too high a
+                                // price
+    Bytes floor = 0;            // the least that any setting had active at its peak
+    std::size_t trials = 0;
+    bool interrupted = false;  // SearchSetup::stop: there would have been more trials
+};
+
+// Errors: those of the policy in `base`, of a damaged trace. O(budget * events).
+Result<SearchResult> search_settings(const Trace& trace, const SearchSetup& setup);
+
+// The rules above, for tests and reports.
+bool acceptable_price(const Tried& tried, const Tried& before, bool timed);
+bool is_improvement(const Tried& tried, const Tried& before, bool timed);
+
+}  // namespace tidemark

@@ -1,0 +1,143 @@
+// Two cursors side by side, allocation by allocation.
+#include "replay/analysis/compare/ranks.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace tidemark {
+namespace {
+
+// The allocations of a trace, one after the other.
+class RequestSequence {
+  public:
+    explicit RequestSequence(const Trace& trace)
+        : cursor_(trace.cursor()), preamble_(trace.info().preamble_count) {}
+
+    // The next one; false at the end.
+    Result<bool> next() {
+        for (;; ++at_, ++event_) {
+            if (at_ == batch_.count) {
+                TM_ASSIGN(batch_, cursor_->next());
+                at_ = 0;
+                if (batch_.count == 0)
+                    return false;
+            }
+            if (batch_.kind[at_] != EventKind::allocate || event_ < preamble_)
+                continue;
+            found_ = event_;
+            size_ = batch_.size[at_];
+            ++at_;
+            ++event_;
+            return true;
+        }
+    }
+
+    std::uint64_t event() const { return found_; }
+
+    Bytes size() const { return size_; }
+
+  private:
+    std::unique_ptr<TraceCursor> cursor_;
+    std::uint64_t preamble_;
+    EventBatch batch_{};
+    std::size_t at_ = 0;
+    std::uint64_t event_ = 0;
+    std::uint64_t found_ = 0;
+    Bytes size_ = 0;
+};
+
+Result<std::uint64_t> count(const Trace& trace) {
+    RequestSequence requests(trace);
+    for (std::uint64_t found = 0;; ++found) {
+        TM_ASSIGN(const bool more, requests.next());
+        if (!more)
+            return found;
+    }
+}
+
+// Where `other` first differs from `first`, within the first `most` allocations.
+Result<std::optional<RankDivergence>> divergence(const Trace& first, const Trace& other,
+                                                 std::uint64_t most) {
+    RequestSequence a(first);
+    RequestSequence b(other);
+    for (std::uint64_t index = 0; index < most; ++index) {
+        TM_ASSIGN(const bool more_a, a.next());
+        TM_ASSIGN(const bool more_b, b.next());
+        if (!more_a && !more_b)
+            break;
+        if (more_a && more_b && a.size() == b.size())
+            continue;
+        return RankDivergence{.index = index,
+                              .event = more_b ? b.event() : a.event(),
+                              .bytes = more_b ? b.size() : 0,
+                              .first_bytes = more_a ? a.size() : 0,
+                              .place = {}};
+    }
+    return std::nullopt;
+}
+
+// The name with each number made a '#'.
+std::string without_numbers(const std::string& name) {
+    std::string result;
+    for (const char letter : name) {
+        const bool digit = letter >= '0' && letter <= '9';
+        if (!digit)
+            result += letter;
+        else if (!result.ends_with('#'))
+            result += '#';
+    }
+    return result;
+}
+
+}  // namespace
+
+bool are_ranks(std::span<const NamedTrace> traces) {
+    if (traces.size() < 2 || traces[0].name == traces[1].name ||
+        traces[0].name.starts_with("generate:"))
+        return false;
+    const std::string first = without_numbers(traces.front().name);
+    return std::all_of(traces.begin(), traces.end(), [&first](const NamedTrace& trace) {
+        return without_numbers(trace.name) == first;
+    });
+}
+
+std::size_t RankReport::largest() const {
+    const bool known = std::all_of(rows.begin(), rows.end(),
+                                   [](const RankRow& row) { return row.peak_reserved > 0; });
+    const auto peak = [known](const RankRow& row) {
+        return known ? row.peak_reserved : row.peak_requested;
+    };
+    const auto found =
+        std::max_element(rows.begin(), rows.end(),
+                         [&peak](const RankRow& a, const RankRow& b) { return peak(a) < peak(b); });
+    return static_cast<std::size_t>(found - rows.begin());
+}
+
+Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows) {
+    RankReport report;
+    report.rows = std::move(rows);
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+        TM_ASSIGN(report.rows[rank].allocations, count(*traces[rank].trace));
+    }
+    std::uint64_t most = ~std::uint64_t{0};
+    for (std::size_t rank = 1; rank < traces.size(); ++rank) {
+        TM_ASSIGN(std::optional<RankDivergence> found,
+                  divergence(*traces.front().trace, *traces[rank].trace, most));
+        if (!found)
+            continue;
+        found->rank = rank;
+        most = found->index;
+        report.divergence = std::move(found);
+    }
+    if (report.divergence) {
+        RankDivergence& where = *report.divergence;
+        const std::size_t owner = where.bytes > 0 ? where.rank : 0;
+        const std::array events{where.event};
+        TM_ASSIGN(EventPlaces places, find_places(*traces[owner].trace, events));
+        where.place = std::move(places.places.front());
+    }
+    return report;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,60 @@
+// Ranks: recordings of one program on several devices or nodes, a file each. They should do the
+// same; where they begin to differ, and which of them needs most, is what one wants to know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/analysis/trace/event_place.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// A trace that is looked at with others. `name` is what tables call it; `trace` must outlive the
+// call.
+struct NamedTrace {
+    std::string name;
+    const Trace* trace = nullptr;
+};
+
+// Whether several traces are named as ranks are: alike but for their numbers ("rank0/a.pickle",
+// "rank1/a.pickle").
+bool are_ranks(std::span<const NamedTrace> traces);
+
+struct RankRow {
+    std::string name;
+    std::uint64_t allocations = 0;
+    Bytes peak_requested = 0;
+    Bytes peak_reserved = 0;  // recorded, or of a replay; 0 = not known
+};
+
+// The first allocation at which a rank requests another size than the first rank does.
+struct RankDivergence {
+    std::size_t rank = 0;     // its place among the rows; the other is row 0
+    std::uint64_t index = 0;  // how many allocations were alike
+    std::uint64_t event = 0;  // in the trace of `rank`, or of row 0 where that of `rank` had ended
+    Bytes bytes = 0;          // requested by `rank`; 0 = it had ended
+    Bytes first_bytes = 0;    // requested by row 0; 0 = it had ended
+    EventPlace place;         // of that event
+};
+
+struct RankReport {
+    std::vector<RankRow> rows;
+    std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are alike
+
+    // The row with the largest peak: reserved where it is known of all, else requested. The first
+    // of several.
+    std::size_t largest() const;
+};
+
+// Compares the sequences of sizes that the ranks request, the preamble left out. `rows` are given
+// by the caller, one for each trace; allocations are counted here. Errors: those of the cursors.
+// O(events).
+Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows);
+
+}  // namespace tidemark

@@ -1,0 +1,232 @@
+// Verdicts: see the header. Each function makes one clause.
+#include "replay/analysis/compare/verdict.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/base/text.h"
+#include "replay/analysis/spread/worthwhile.h"
+#include "replay/metrics/devices.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double kVerdictAcceptableDelay = 0.01;  // of the baseline's makespan
+
+std::uint64_t figure(const Run& run, std::string_view name) {
+    return run.measurement(name).whole;
+}
+
+Bytes peak(const Run& run) {
+    return figure(run, "peak_reserved_bytes");
+}
+
+std::uint64_t times_refused(const Run& run) {
+    return figure(run, "out_of_memory");
+}
+
+// By how much `part` is below `whole`, as a share of `whole`.
+double share_below(Bytes part, Bytes whole) {
+    return whole == 0 ? 0
+                      : (static_cast<double>(whole) - static_cast<double>(part)) /
+                            static_cast<double>(whole);
+}
+
+template <class Row>
+const Row& baseline_of(std::span<const Row> rows) {
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.baseline; });
+    TM_CHECK(found != rows.end());
+    return *found;
+}
+
+// What the choice between rows, and between totals, looks at.
+struct Contender {
+    bool refused = false;
+    double memory = 0;
+    Price price;
+};
+
+Contender candidate(const ComparisonRow& row) {
+    return {times_refused(row.run) > 0,
+            static_cast<double>(peak(row.run)),
+            {device_time(row.run), static_cast<Nanoseconds>(figure(row.run, "makespan_ns"))}};
+}
+
+Contender candidate(const ComparisonTotal& total) {
+    return {total.traces_refused > 0,
+            total.overhead_ratio,
+            {total.driver_time + total.stall_time, total.makespan}};
+}
+
+template <class Row>
+const Row* choose(std::span<const Row> rows, bool timed) {
+    if (candidate(rows.front()).refused)
+        return nullptr;
+    const Contender baseline = candidate(baseline_of(rows));
+    if (baseline.refused)
+        return &rows.front();  // to run at all is worth any price
+    for (const Row& row : rows) {
+        const Contender other = candidate(row);
+        if (other.refused || other.memory >= baseline.memory)
+            break;
+        if (affordable(other.price, baseline.price, timed))
+            return &row;
+    }
+    return &baseline_of(rows);
+}
+
+// "; the program itself requested 6.6 GiB at most, so no policy can save more than 4.3 % of that".
+std::string floor_clause(const Run& best) {
+    const Bytes floor = figure(best, "peak_requested_bytes");
+    const double left = share_below(floor, peak(best));
+    std::string text =
+        fmt::format("; the program itself requested {} at most, so ", format_bytes(floor));
+    if (left < kWorthwhileSaving)
+        return text + "there is next to nothing left to save";
+    return text + fmt::format("no policy could save more than another {}", format_percent(left));
+}
+
+// "; cuda-malloc would peak lower (6.5 GiB), but spend 38 s with the device (torch: 57 ms)".
+std::string price_clause(const ComparisonRow& lowest, const ComparisonRow& chosen,
+                         const ComparisonRow& baseline) {
+    if (peak(lowest.run) >= peak(chosen.run))
+        return {};
+    return fmt::format(
+        "; {} would peak lower ({}), but cost {} in calls of the device and waits ({}: {})",
+        lowest.label, format_bytes(peak(lowest.run)), format_duration(device_time(lowest.run)),
+        baseline.label, format_duration(device_time(baseline.run)));
+}
+
+// "; out of memory: bump (12 times), buddy (once)".
+std::string refused_clause(std::span<const ComparisonRow> rows, const ComparisonRow* except) {
+    std::string list;
+    for (const ComparisonRow& row : rows) {
+        if (times_refused(row.run) == 0 || &row == except)
+            continue;
+        list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", row.label,
+                            format_times(times_refused(row.run)));
+    }
+    return list.empty() ? list : "; out of memory: " + list;
+}
+
+std::string all_refused(std::span<const ComparisonRow> rows) {
+    const Run& best = rows.front().run;
+    Bytes floor = 0;  // of one device: the memory limits each
+    for (const DevicePeaks& device : device_peaks(best.measurements))
+        floor = std::max(floor, device.requested);
+    const Bytes card = best.scenario.memory - best.scenario.overhead;
+    const Bytes memory =
+        best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);
+    std::string text = rows.size() == 1
+                           ? fmt::format("{} ran out of memory {}", rows.front().label,
+                                         format_times(times_refused(best)))
+                           : fmt::format("every policy ran out of memory, {} least ({})",
+                                         rows.front().label, format_times(times_refused(best)));
+    if (memory > 0 && floor > memory)
+        return text + fmt::format(
+                          "; the program requested {} at once, more than the {} there are:"
+                          " no policy can help",
+                          format_bytes(floor), format_bytes(memory));
+    if (memory > 0)
+        return text + fmt::format("; the program never requested more than {} of {} at once",
+                                  format_bytes(floor), format_bytes(memory));
+    return text + fmt::format("; the program requested {} at once", format_bytes(floor));
+}
+
+// The first half, when the baseline was refused nothing.
+std::string against_baseline(std::span<const ComparisonRow> rows, const ComparisonRow& chosen,
+                             const ComparisonRow& baseline) {
+    const Bytes base = peak(baseline.run);
+    const std::string base_text = fmt::format("{} ({})", baseline.label, format_bytes(base));
+    if (rows.size() == 1)
+        return fmt::format("{} would have peaked at {}", baseline.label, format_bytes(base));
+    if (peak(chosen.run) == base)
+        return fmt::format("nothing here is worth changing: none would have peaked below {}{}",
+                           base_text, peak(rows.front().run) < base ? " at a like cost" : "");
+    const double saved = share_below(peak(chosen.run), base);
+    if (saved < kWorthwhileSaving)
+        return fmt::format(
+            "nothing here is worth changing: the best, {}, would have peaked at {}, "
+            "less than 1 % below {}",
+            chosen.label, format_bytes(peak(chosen.run)), base_text);
+    return fmt::format("{} would have peaked at {}, {} below {}", chosen.label,
+                       format_bytes(peak(chosen.run)), format_percent(saved), base_text);
+}
+
+}  // namespace
+
+Nanoseconds device_time(const Run& run) {
+    return static_cast<Nanoseconds>(figure(run, "driver_ns") + figure(run, "stall_ns"));
+}
+
+bool affordable(const Price& price, const Price& baseline, bool timed) {
+    const Nanoseconds added = price.device_time - baseline.device_time;
+    if (added <= 0)
+        return true;
+    if (!timed)
+        return added <= baseline.device_time;
+    return static_cast<double>(added) <=
+           kVerdictAcceptableDelay * static_cast<double>(baseline.makespan);
+}
+
+const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed) {
+    return choose(rows, timed);
+}
+
+const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool timed) {
+    return choose(totals, timed);
+}
+
+std::string verdict(std::span<const ComparisonRow> rows, bool timed) {
+    const ComparisonRow* const chosen = recommended(rows, timed);
+    if (chosen == nullptr)
+        return all_refused(rows);
+    const ComparisonRow& baseline = baseline_of(rows);
+    if (times_refused(baseline.run) > 0)
+        return fmt::format("{} ran out of memory {}; {} did not, and peaked at {}", baseline.label,
+                           format_times(times_refused(baseline.run)), chosen->label,
+                           format_bytes(peak(chosen->run))) +
+               floor_clause(chosen->run) + refused_clause(rows, &baseline);
+    return against_baseline(rows, *chosen, baseline) + floor_clause(chosen->run) +
+           price_clause(rows.front(), *chosen, baseline) + refused_clause(rows, nullptr);
+}
+
+std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed) {
+    const ComparisonTotal* const chosen = recommended(totals, timed);
+    const ComparisonTotal& lowest = totals.front();
+    if (chosen == nullptr)
+        return fmt::format("every policy ran out of memory, {} least: on {} of {} traces",
+                           lowest.label, lowest.traces_refused, traces);
+    const ComparisonTotal& baseline = baseline_of(totals);
+    if (baseline.traces_refused > 0)
+        return fmt::format(
+            "{} ran out of memory on {} of {} traces; {} on none, and peaked at "
+            "{:.3f} times what the programs requested",
+            baseline.label, baseline.traces_refused, traces, chosen->label, chosen->overhead_ratio);
+    std::string text;
+    if (-chosen->change < kWorthwhileSaving)
+        text = fmt::format(
+            "nothing here is worth changing: over {} traces {} peaked at {:.3f} "
+            "times what the programs requested, and nothing {}lower by 1 % or more",
+            traces, baseline.label, baseline.overhead_ratio,
+            lowest.change < chosen->change ? "of a like cost " : "");
+    else
+        text = fmt::format(
+            "over {} traces {} would have peaked {} below {} ({:.3f} and {:.3f} "
+            "times what the programs requested)",
+            traces, chosen->label, format_percent(-chosen->change), baseline.label,
+            chosen->overhead_ratio, baseline.overhead_ratio);
+    if (lowest.change < chosen->change)
+        text += fmt::format(
+            "; {} would peak lower ({:.3f}), but cost {} in calls of the device "
+            "and waits ({}: {})",
+            lowest.label, lowest.overhead_ratio,
+            format_duration(lowest.driver_time + lowest.stall_time), baseline.label,
+            format_duration(baseline.driver_time + baseline.stall_time));
+    return text;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// What a comparison means, in a sentence for a person who has to decide. Pure; the text is a
+// function of the figures alone.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "replay/analysis/compare/compare.h"
+
+namespace tidemark {
+
+// Time in the driver and waiting for the device: what a policy costs beside memory.
+Nanoseconds device_time(const Run& run);
+
+// Is the time that a policy adds to the baseline's not worth speaking of? Up to 1 % of the
+// baseline's makespan is not; where traces have no times (`timed` false), up to twice the
+// baseline's own device time.
+struct Price {
+    Nanoseconds device_time = 0;
+    Nanoseconds makespan = 0;
+};
+
+bool affordable(const Price& price, const Price& baseline, bool timed);
+
+// What one would switch to: no refusals, the lowest peak among those that are affordable, the
+// baseline where nothing peaks lower; whatever is refused nothing where the baseline was. Null if
+// everybody was refused something. Both lists are ranked and hold the baseline. O(rows).
+const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed);
+const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool timed);
+
+// "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); the program itself asked for
+// 6.6 GiB at most, so ...". The lists as above.
+std::string verdict(std::span<const ComparisonRow> rows, bool timed);
+std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed);
+
+}  // namespace tidemark

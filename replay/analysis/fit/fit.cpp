@@ -1,0 +1,292 @@
+// fit: a search for each row, on a few threads; then the places of the deaths and the answer.
+#include "replay/analysis/fit/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "backends/sim/sim_device.h"
+#include "core/base/check.h"
+#include "core/base/text.h"
+#include "replay/analysis/fit/fit_search.h"
+#include "replay/analysis/spread/spread.h"
+#include "replay/analysis/spread/spread_text.h"
+#include "replay/record/explained_record.h"
+#include "replay/record/recorded_policy.h"
+#include "replay/scenario/workers.h"
+
+namespace tidemark {
+namespace {
+
+// What a row takes, for the estimate of how far we are.
+constexpr std::uint64_t kReplaysExpected = 18;
+
+// One policy of the report, before its replays.
+struct FitCandidate {
+    PolicySpec policy;
+    bool recorded = false;
+};
+
+// Adds up the replays of all rows; calls the listener one thread at a time.
+class Counter {
+  public:
+    Counter(const FitQuestion& question, std::size_t rows)
+        : listener_(question.progress), done_(rows), total_(rows * kReplaysExpected) {}
+
+    void replayed(std::size_t row) {
+        const std::lock_guard lock(mutex_);
+        done_[row] = std::min(done_[row] + 1, kReplaysExpected - 1);
+        tell();
+    }
+
+    void finished(std::size_t row) {
+        const std::lock_guard lock(mutex_);
+        done_[row] = kReplaysExpected;
+        tell();
+    }
+
+  private:
+    void tell() const {
+        if (!listener_)
+            return;
+        std::uint64_t sum = 0;
+        for (const std::uint64_t each : done_)
+            sum += each;
+        listener_(sum, total_);
+    }
+
+    const std::function<void(std::uint64_t, std::uint64_t)>& listener_;
+    std::mutex mutex_;
+    std::vector<std::uint64_t> done_;
+    std::uint64_t total_;
+};
+
+Result<void> check(const FitQuestion& question) {
+    const Bytes limit = question.limit.value_or(0);
+    if (question.memory > 0 && limit > 0)
+        return fail(ErrorCode::bad_option, "contradicts --memory", "--limit",
+                    "a card's size or a process's limit");
+    if (question.memory > 0 && question.overhead >= question.memory)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("{} of overhead leave nothing of a card with {}",
+                                format_bytes(question.overhead), format_bytes(question.memory)),
+                    "--overhead");
+    if (std::max({question.memory, limit, question.overhead}) > SimDevice::kLargestCapacity / 4)
+        return fail(
+            ErrorCode::bad_option,
+            fmt::format("sizes are at most {} here", format_bytes(SimDevice::kLargestCapacity / 4)),
+            "--memory");
+    return {};
+}
+
+// The recorded settings, if they are known, and what has been named; each once.
+Result<std::vector<FitCandidate>> candidates(const TraceInfo& info, const FitQuestion& question,
+                                             std::vector<std::string>& notes) {
+    std::vector<FitCandidate> chosen;
+    if (const Result<RecordedPolicy> recorded = recorded_policy(info)) {
+        TM_ASSIGN(PolicySpec spec, parse_policy(recorded->text));
+        chosen.push_back({std::move(spec), true});
+        notes.insert(notes.end(), recorded->warnings.begin(), recorded->warnings.end());
+    } else {
+        notes.push_back(
+            fmt::format("there is no row for the recorded settings: {}", recorded.error().what));
+    }
+    const std::vector<std::string> texts = question.policies.empty()
+                                               ? usual_candidates(question.limit.value_or(0) > 0)
+                                               : question.policies;
+    for (const std::string& text : texts) {
+        TM_ASSIGN(PolicySpec spec, parse_policy(text));
+        const bool known = std::any_of(
+            chosen.begin(), chosen.end(),
+            [&spec](const FitCandidate& other) { return other.policy.text() == spec.text(); });
+        if (!known)
+            chosen.push_back({std::move(spec), false});
+    }
+    return chosen;
+}
+
+Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& question,
+                                   const CostProfile& profile,
+                                   const std::vector<FitCandidate>& chosen) {
+    std::vector<std::optional<Result<FitRow>>> found(chosen.size());
+    Counter counter(question, chosen.size());
+    run_jobs(chosen.size(), question.threads, [&](std::size_t i) {
+        FitSearch search(trace, question, profile, [&counter, i] { counter.replayed(i); });
+        found[i] = search.run(chosen[i].policy);
+        counter.finished(i);
+        return found[i]->has_value();
+    });
+    std::vector<FitRow> rows;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const bool stopped =
+            !found[i] || (!found[i]->has_value() && found[i]->error().code == ErrorCode::cancelled);
+        if (stopped && question.stop && question.stop()) {
+            if (rows.empty())
+                return fail(ErrorCode::cancelled, "interrupted before one answer was complete");
+            break;
+        }
+        TM_CHECK(found[i].has_value());
+        TM_ASSIGN(FitRow row, std::move(*found[i]));
+        row.recorded = chosen[i].recorded;
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+// Says where in the program each death is, and what else one pass over the trace shows.
+Result<void> place_deaths(const Trace& trace, FitReport& report) {
+    std::vector<std::uint64_t> events;
+    for (const FitRow& row : report.rows)
+        if (row.died_at)
+            events.push_back(row.died_at->refusal.event);
+    TM_ASSIGN(EventPlaces found, find_places(trace, events));
+    auto place = found.places.begin();
+    for (FitRow& row : report.rows)
+        if (row.died_at)
+            row.died_at->place = std::move(*place++);
+    report.recorded_refusals = found.recorded_refusals;
+    if (found.has_retired)
+        report.notes.emplace_back(
+            "frees that waited for the device wait as long here as they did when recorded, counted "
+            "in events, but in the ranges");
+    return {};
+}
+
+std::string device_words(std::span<const Bytes> peaks) {
+    std::string text;
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+        text += fmt::format("{} {} on device {}", i == 0 ? "" : ",", format_bytes(peaks[i]), i);
+    return text;
+}
+
+void add_notes(const TraceInfo& info, FitReport& report) {
+    if (report.recorded_refusals > 0)
+        report.notes.push_back(fmt::format(
+            "the recorded program itself ran out of memory {}; whether those requests would "
+            "be granted is counted, but not what it would have done with the memory",
+            format_times(report.recorded_refusals)));
+    if (info.begins_inside)
+        report.notes.emplace_back(
+            "the recording begins in the middle: what lived before is placed anew, as if allocated "
+            "in one go, and earlier peaks are not known; sizes are lower bounds");
+    if (info.cut_off)
+        report.notes.emplace_back(
+            "the recording is cut off: what came later is not known; sizes are lower bounds");
+    if (info.devices.size() > 1)
+        report.notes.push_back(fmt::format(
+            "sizes are those of each of {} devices; peaks are their sums, of {} by itself{}",
+            info.devices.size(), report.rows[report.answer].policy,
+            device_words(report.rows[report.answer].unlimited.device_peaks)));
+}
+
+// How far the rows' peaks differ from run to run, and whether the answer's might not fit then.
+Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitReport& report) {
+    const FitQuestion& question = report.question;
+    const std::size_t rows = report.rows.size();
+    std::vector<TrialSetup> setups;  // of each row without a limit; then, if asked, under what was
+    for (const FitRow& row : report.rows) {
+        TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
+        setups.push_back({.policy = std::move(policy), .profile = &profile, .limit = Bytes{0}});
+    }
+    for (std::size_t i = 0; report.asked() && i < rows; ++i) {
+        TrialSetup& setup = setups.emplace_back(TrialSetup(setups[i]));
+        setup.memory = question.memory;
+        setup.overhead = question.memory > 0 ? question.overhead : 0;
+        setup.limit = question.limit.value_or(0);
+    }
+    TM_ASSIGN(const auto runs,
+              sample_runs(trace, setups, {.runs = question.spread, .threads = question.threads}));
+    for (std::size_t i = 0; i < std::min(rows, runs.size()); ++i) {
+        report.rows[i].peak_spread = spread_of(peaks_of(runs[i]));
+        if (report.asked())
+            report.rows[i].granted_runs = static_cast<unsigned>(
+                std::ranges::count(runs[rows + i], std::uint64_t{0}, &SampledRun::out_of_memory));
+    }
+    return {};
+}
+
+void note_spread(FitReport& report) {
+    const FitRow& row = report.rows[report.answer];
+    if (!row.peak_spread)
+        return;
+    std::string text =
+        fmt::format("from run to run {} peaks at {} ({} replays, each as another run might go)",
+                    row.policy, range_text(*row.peak_spread), row.peak_spread->runs);
+    if (row.granted_runs)
+        text += fmt::format("; under what was asked nothing is out of memory in {} of them",
+                            *row.granted_runs == row.peak_spread->runs
+                                ? std::string("all")
+                                : format_count(*row.granted_runs));
+    report.notes.push_back(std::move(text));
+}
+
+// Better for the answer: survives what was asked, then the smaller memory, then the earlier.
+bool better(const FitRow& a, const FitRow& b) {
+    if (a.survives != b.survives)
+        return a.survives;
+    const auto need = [](const FitRow& row) { return row.smallest_memory - 1; };  // none: the last
+    return need(a) < need(b);
+}
+
+std::size_t answering_row(const FitReport& report) {
+    if (report.question.policies.empty())
+        return 0;
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < report.rows.size(); ++i) {
+        const bool named =
+            std::any_of(report.question.policies.begin(), report.question.policies.end(),
+                        [&](const std::string& text) {
+                            const Result<PolicySpec> spec = parse_policy(text);
+                            return spec && spec->text() == report.rows[i].policy;
+                        });
+        if (named && (!best || better(report.rows[i], report.rows[*best])))
+            best = i;
+    }
+    return best.value_or(0);
+}
+
+}  // namespace
+
+Result<FitReport> fit(const Trace& trace, const FitQuestion& asked) {
+    FitReport report;
+    FitQuestion question = asked;
+    const ExplainedRecord* const record = trace.explained_record();
+    if (!question.limit && question.memory == 0 && record != nullptr) {
+        question.limit = record->limit();
+        report.limit_text = record->limit_text();
+    }
+    TM_TRY(check(question));
+    report.question = question;
+    report.question.progress = {};
+    TM_ASSIGN(const std::vector<FitCandidate> chosen,
+              candidates(trace.info(), question, report.notes));
+    TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
+    report.profile_hash = profile.hash();
+    TM_ASSIGN(report.rows, search(trace, question, profile, chosen));
+    report.interrupted = report.rows.size() < chosen.size();
+    TM_TRY(place_deaths(trace, report));
+    add_notes(trace.info(), report);
+    report.answer = answering_row(report);
+    TM_TRY(spread_rows(trace, profile, report));
+    note_spread(report);
+    return report;
+}
+
+std::vector<std::string> usual_candidates(bool limited) {
+    std::vector<std::string> usual{
+        "torch",
+        "torch:expandable_segments=true",
+        "torch:max_split_size_mb=64",
+        "torch:max_split_size_mb=256",
+        "torch:roundup_power2_divisions=4",
+        "torch:roundup_power2_divisions=16",
+        "torch:expandable_segments=true,roundup_power2_divisions=16",
+    };
+    if (limited)
+        usual.emplace_back("torch:garbage_collection_threshold=0.8");
+    return usual;
+}
+
+}  // namespace tidemark

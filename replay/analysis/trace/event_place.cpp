@@ -1,0 +1,123 @@
+// One pass that keeps the open ranges of every device.
+#include "replay/analysis/trace/event_place.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+struct OpenRange {
+    std::uint32_t name = 0;  // a string's index
+    std::uint64_t number = 0;
+};
+
+// The ranges of one device.
+class Ranges {
+  public:
+    void begin(std::uint32_t name) { open_.push_back({name, ++begun_[name]}); }
+
+    // Ranges of several threads may overlap: the innermost of that name ends.
+    void end(std::uint32_t name) {
+        const auto found =
+            std::find_if(open_.rbegin(), open_.rend(),
+                         [name](const OpenRange& range) { return range.name == name; });
+        if (found == open_.rend())
+            return;
+        last_ = {*found};
+        open_.erase(std::next(found).base());
+    }
+
+    const std::vector<OpenRange>& open() const { return open_; }
+
+    const std::vector<OpenRange>& last() const { return last_; }
+
+  private:
+    std::vector<OpenRange> open_;
+    std::vector<OpenRange> last_;  // none or one
+    std::map<std::uint32_t, std::uint64_t> begun_;
+};
+
+std::vector<PlaceRange> in_words(const std::vector<OpenRange>& ranges, const TraceInfo& info) {
+    std::vector<PlaceRange> words;
+    for (const OpenRange& range : ranges)
+        words.push_back({std::string(info.strings[range.name]), range.number});
+    return words;
+}
+
+EventPlace describe(const TraceEvent& event, const Ranges& ranges, const TraceInfo& info) {
+    EventPlace place;
+    place.inside = in_words(ranges.open(), info);
+    if (place.inside.empty())
+        place.after = in_words(ranges.last(), info);
+    if (event.stack < info.stacks.size()) {
+        for (const Frame& frame : info.stacks[event.stack])
+            place.stack.push_back(fmt::format("{} ({}:{})", info.strings[frame.name],
+                                              info.strings[frame.file], frame.line));
+    }
+    if (event.tag < info.strings.size())
+        place.tag = info.strings[event.tag];
+    return place;
+}
+
+class PlaceSearch {
+  public:
+    PlaceSearch(const TraceInfo& info, std::span<const std::uint64_t> events)
+        : info_(info), events_(events), order_(events.size()), devices_(1) {
+        std::iota(order_.begin(), order_.end(), std::size_t{0});
+        std::stable_sort(order_.begin(), order_.end(),
+                         [events](std::size_t a, std::size_t b) { return events[a] < events[b]; });
+        found_.places.resize(events.size());
+    }
+
+    void look(const TraceEvent& event, std::uint64_t index) {
+        if (event.device >= devices_.size())
+            devices_.resize(std::size_t{event.device} + 1);
+        Ranges& ranges = devices_[event.device];
+        if (event.kind == EventKind::range_begin && event.aux < info_.strings.size())
+            ranges.begin(event.aux);
+        for (; next_ < order_.size() && events_[order_[next_]] == index; ++next_)
+            found_.places[order_[next_]] = describe(event, ranges, info_);
+        if (event.kind == EventKind::range_end)
+            ranges.end(event.aux);
+        found_.recorded_refusals += event.kind == EventKind::out_of_memory ? 1 : 0;
+        found_.has_retired = found_.has_retired || event.kind == EventKind::retire;
+    }
+
+    // Whether event `index` says nothing about places and isn't asked for.
+    bool is_plain(EventKind kind, std::uint64_t index) const {
+        return (kind == EventKind::allocate || kind == EventKind::free) &&
+               (next_ >= order_.size() || events_[order_[next_]] != index);
+    }
+
+    EventPlaces take() { return std::move(found_); }
+
+  private:
+    const TraceInfo& info_;
+    std::span<const std::uint64_t> events_;
+    std::vector<std::size_t> order_;  // of events_, ascending
+    std::size_t next_ = 0;
+    std::vector<Ranges> devices_;
+    EventPlaces found_;
+};
+
+}  // namespace
+
+Result<EventPlaces> find_places(const Trace& trace, std::span<const std::uint64_t> events) {
+    PlaceSearch search(trace.info(), events);
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    std::uint64_t index = 0;
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            return search.take();
+        for (std::size_t i = 0; i < batch.count; ++i, ++index)
+            if (!search.is_plain(batch.kind[i], index))
+                search.look(batch[i], index);
+    }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,229 @@
+// One pass that keeps both answers: ranges by their family, and allocations by their signature.
+#include "replay/analysis/trace/program_steps.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kMostSteps = 1 << 16;       // of one signature; beyond, it is no step's
+constexpr std::size_t kMostKept = 4 << 20;        // occurrences of all signatures together
+constexpr double kRegular = 0.35;                 // deviation of the gaps, of their mean
+constexpr double kCovered = 0.6;                  // of the events, from the first to the last
+constexpr std::size_t kLeastFound = 10;           // steps; fewer may be chance
+constexpr std::size_t kLeastAgreeing = 5;         // kinds of allocation that come as often
+constexpr std::uint64_t kLeastEventsOfStep = 16;  // a shorter period is a loop in a step
+
+bool has_step_word(std::string_view name) {
+    std::string lower(name);
+    std::ranges::transform(lower, lower.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    for (const std::string_view word : {"step", "iteration", "iter", "batch", "epoch"})
+        if (lower.find(word) != std::string::npos)
+            return true;
+    return false;
+}
+
+// A range family: where its ranges ended. `numbered`: each has a number of its own.
+struct Family {
+    bool numbered = false;
+    std::vector<std::uint64_t> ends;
+};
+
+// One kind of allocation: a place, or without stacks a size.
+struct Signature {
+    std::vector<std::uint64_t> events;
+    std::vector<Bytes> live;  // by the program, just before each
+    bool too_often = false;
+};
+
+class StepFinder {
+  public:
+    explicit StepFinder(const TraceInfo& info)
+        : info_(info), by_stack_(info.stacks.size() > 1), sizes_(info.slot_count) {}
+
+    void add(const EventBatch& batch) {
+        for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
+            switch (batch.kind[i]) {
+                case EventKind::range_end:
+                case EventKind::mark:
+                    end_range(batch.aux[i]);
+                    break;
+                case EventKind::allocate:
+                    allocate(batch[i]);
+                    break;
+                case EventKind::free:
+                case EventKind::retire:
+                    free(batch.slot[i]);
+                    break;
+                default:
+                    break;
+            }
+        }
+    }
+
+    ProgramSteps take() {
+        if (ProgramSteps named = by_ranges(); !named.ends.empty())
+            return named;
+        return by_period();
+    }
+
+  private:
+    void end_range(std::uint32_t name) {
+        if (name >= info_.strings.size())
+            return;
+        auto [place, fresh] = family_of_.try_emplace(name, nullptr);
+        if (fresh) {
+            const std::string_view text = info_.strings[name];
+            const std::string family = range_family(text);
+            place->second = &families_[family];
+            place->second->numbered = place->second->numbered || family != text;
+        }
+        if (place->second->ends.size() < kMostSteps)
+            place->second->ends.push_back(event_);
+    }
+
+    void allocate(const TraceEvent& event) {
+        if (event.slot >= sizes_.size() || (event.flags & (kPreamble | kTierMask)) != 0)
+            return;
+        const std::uint64_t key = by_stack_ && event.stack != 0
+                                      ? std::uint64_t{event.stack} << 1U | 1U
+                                      : event.size << 1U;
+        Signature& signature = signatures_[key];
+        if (!signature.too_often && kept_ < kMostKept) {
+            signature.events.push_back(event_);
+            signature.live.push_back(live_);
+            ++kept_;
+            if (signature.events.size() > kMostSteps) {
+                kept_ -= signature.events.size();
+                signature = {{}, {}, true};
+            }
+        }
+        live_ -= std::min(live_, std::exchange(sizes_[event.slot], event.size));
+        live_ += event.size;
+    }
+
+    void free(std::uint32_t slot) {
+        if (slot < sizes_.size())
+            live_ -= std::min(live_, std::exchange(sizes_[slot], 0));
+    }
+
+    // The family that speaks of steps and has a number in its names; else the one that speaks of
+    // steps; of equals the one with the most.
+    ProgramSteps by_ranges() const {
+        const Family* best = nullptr;
+        std::string name;
+        for (const auto& [family, each] : families_) {
+            if (each.ends.size() < kLeastSteps || !has_step_word(family))
+                continue;
+            if (best == nullptr || std::pair(each.numbered, each.ends.size()) >
+                                       std::pair(best->numbered, best->ends.size())) {
+                best = &each;
+                name = family;
+            }
+        }
+        return best == nullptr ? ProgramSteps{} : ProgramSteps{name, best->ends};
+    }
+
+    bool is_regular(const Signature& signature) const {
+        const std::vector<std::uint64_t>& events = signature.events;
+        if (events.size() < kLeastFound)
+            return false;
+        const auto length = static_cast<double>(events.back() - events.front());
+        if (length < kCovered * static_cast<double>(event_))
+            return false;
+        const double mean = length / static_cast<double>(events.size() - 1);
+        if (mean < static_cast<double>(kLeastEventsOfStep))
+            return false;
+        double squares = 0;
+        for (std::size_t i = 1; i < events.size(); ++i) {
+            const double off = static_cast<double>(events[i] - events[i - 1]) - mean;
+            squares += off * off;
+        }
+        return std::sqrt(squares / static_cast<double>(events.size() - 1)) <= kRegular * mean;
+    }
+
+    // What comes once a step comes as often as most of what comes regularly; a step ends where,
+    // before one of these, the least is live.
+    ProgramSteps by_period() const {
+        std::map<std::size_t, std::size_t> counts;  // of occurrences -> signatures
+        std::vector<const Signature*> regular;
+        for (const auto& [key, signature] : signatures_) {
+            if (!is_regular(signature))
+                continue;
+            regular.push_back(&signature);
+            ++counts[signature.events.size()];
+        }
+        if (regular.empty())
+            return {};
+        const auto most = std::ranges::max_element(
+            counts, [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most->second < kLeastAgreeing)
+            return {};
+        const Signature* best = nullptr;
+        double least = 0;
+        for (const Signature* signature : regular) {
+            if (signature->events.size() != most->first)
+                continue;
+            double sum = 0;
+            for (const Bytes live : signature->live)
+                sum += static_cast<double>(live);
+            if (best == nullptr || std::pair(sum, signature->events.front()) <
+                                       std::pair(least, best->events.front())) {
+                best = signature;
+                least = sum;
+            }
+        }
+        ProgramSteps steps;
+        for (const std::uint64_t event : best->events)
+            if (event > 0)
+                steps.ends.push_back(event - 1);
+        return steps;
+    }
+
+    const TraceInfo& info_;
+    const bool by_stack_;
+    std::uint64_t event_ = 0;
+    std::map<std::string, Family> families_;
+    std::unordered_map<std::uint32_t, Family*> family_of_;  // a string's index -> its family
+    std::unordered_map<std::uint64_t, Signature> signatures_;
+    std::size_t kept_ = 0;
+    std::vector<Bytes> sizes_;  // by slot; 0 = vacant
+    Bytes live_ = 0;
+};
+
+bool is_digit(char letter) {
+    return letter >= '0' && letter <= '9';
+}
+
+}  // namespace
+
+std::string range_family(std::string_view name) {
+    std::size_t end = name.size();
+    while (end > 0 && is_digit(name[end - 1]))
+        --end;
+    constexpr std::string_view kBeforeNumber = " #_-:=./";
+    if (end == name.size() || end == 0 || kBeforeNumber.find(name[end - 1]) == std::string::npos)
+        return std::string(name);
+    return std::string(name.substr(0, end)) + "N";
+}
+
+Result<ProgramSteps> find_steps(const Trace& trace) {
+    StepFinder finder(trace.info());
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            return finder.take();
+        finder.add(batch);
+    }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,75 @@
+// Step growth: what grows from step to step of one program: a leak, whose live bytes at the ends of
+// steps keep growing; a drift, where reserved memory grows though what lives does not (pytorch
+// #123548); a cache, which grows at first and then stays.
+//
+// What has grown is judged after a warm-up, the first fifth of the steps. Let x_i be the bytes at
+// the end of step i, after it. Growing means: at least half of the steps end with more than the one
+// before, of all pairs i < j those with x_j > x_i outnumber those with x_j < x_i by 0.7 of all, the
+// last third still grows by at least a third of what the whole does for as many steps, and it is
+// worth telling: 1 MiB and 1 % of the program's peak. Of fewer than 10 steps all must rise, evenly.
+// The slope is the median of (x_j - x_i) / (j - i).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/analysis/trace/program_steps.h"
+#include "replay/analysis/trace/sites.h"
+#include "replay/engine/observer.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+enum class StepGrowthKind : std::uint8_t { leak, drift, cache };
+
+struct StepGrowth {
+    StepGrowthKind kind = StepGrowthKind::leak;
+    std::string place;  // Sites::place, a size class without stacks; "" = the program as a whole
+    std::uint32_t stack = 0;  // an example
+    double bytes_per_step = 0;
+    Bytes first_bytes = 0;          // at the end of the first step that was looked at
+    Bytes last_bytes = 0;           // and of the last
+    std::uint64_t blocks = 0;       // of the place, that live at the last
+    std::uint64_t first_event = 0;  // where the first of these steps ends
+    std::uint64_t last_event = 0;
+};
+
+struct StepReport {
+    ProgramSteps steps;
+    Nanoseconds step_time = 0;        // mean, as recorded; 0 = without times
+    std::vector<StepGrowth> growths;  // leaks, drift, caches; the steepest, or largest, first
+
+    // The steepest that doesn't end; null if all is well.
+    const StepGrowth* worst() const;
+};
+
+// Bytes at the ends of some steps; pure, for tests.
+struct GrowthFigures {
+    bool grows = false;    // keeps growing
+    bool settled = false;  // grew in the first half, and by next to nothing in the second
+    double slope = 0;      // bytes a step
+};
+
+GrowthFigures judge_growth(const std::vector<Bytes>& at_ends, Bytes worth_telling);
+
+// Watches a replay. Memory O(live + places * kSteps).
+class StepWatcher final : public Observer {
+  public:
+    // What is given must outlive this.
+    StepWatcher(const TraceInfo& info, ProgramSteps steps);
+    ~StepWatcher() override;
+
+    void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override;
+
+    // After the replay; `top` growths of each kind at most.
+    StepReport report(std::size_t top);
+
+  private:
+    class Books;
+    std::unique_ptr<Books> books_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,205 @@
+// Arguments over CLI11. Values that have a form of their own are taken as text and read afterwards,
+// so that their errors are worded like all others.
+#include "replay/cli_support/arguments.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "core/allocator/policy_file.h"
+#include "core/base/text.h"
+#include "replay/cli_support/own_file.h"
+#include "replay/cli_support/terminal.h"
+
+namespace tidemark {
+namespace {
+
+bool is_named(const Argument& argument) {
+    return argument.name.front() == '-';
+}
+
+template <class T>
+CLI::Option* add(CLI::App& app, const Argument& argument, const std::string& heading, T& target) {
+    CLI::Option* option =
+        app.add_option(std::string(argument.name), target, std::string(argument.summary));
+    if (is_named(argument))
+        option->group(heading);
+    option->required(argument.required);
+    if (is_named(argument))
+        option->option_text(std::string(argument.value));
+    else
+        option->option_text(" ");  // the place's name says it all
+    return option;
+}
+
+Result<void> load_if_file(const std::string& policy) {
+    const std::string_view file = policy_file_of(policy);
+    if (!file.empty())
+        TM_TRY(load_policy_file(file));
+    return {};
+}
+
+}  // namespace
+
+void Arguments::flag(const Argument& argument, bool& target) {
+    note(argument).takes_value = false;
+    app_.add_flag(std::string(argument.name), target, std::string(argument.summary))
+        ->group(heading_);
+}
+
+void Arguments::text(const Argument& argument, std::string& target) {
+    note(argument);
+    add(app_, argument, heading_, target);
+}
+
+void Arguments::list(const Argument& argument, std::vector<std::string>& target) {
+    note(argument).repeats = true;
+    CLI::Option* option = add(app_, argument, heading_, target);
+    if (is_named(argument))
+        option->allow_extra_args(false);  // else "--policy torch trace.tmk" would take both
+}
+
+void Arguments::policy(const Argument& argument, std::string& target) {
+    text(argument, target);
+    policy_.push_back(&target);
+}
+
+void Arguments::policies(const Argument& argument, std::vector<std::string>& target) {
+    list(argument, target);
+    policies_.push_back(&target);
+}
+
+void Arguments::file(const Argument& argument, std::string& target) {
+    text(argument, target);
+    if (written_.empty())
+        flag({"--force", "", "write over a file that Tidemark didn't make"}, force_);
+    written_.push_back(&target);
+}
+
+void Arguments::report(bool& json, std::string_view summary) {
+    const Argument csv_argument{"--csv", "",
+                                "print a table as CSV: bytes and ns, with the names of --json"};
+    note({"--json", "", summary}).takes_value = false;
+    note(csv_argument).takes_value = false;
+    CLI::Option* object = app_.add_flag("--json", json, std::string(summary))->group(heading_);
+    CLI::Option* csv = app_.add_flag_callback(
+        std::string(csv_argument.name), [this, &json] { json = csv_ = true; },
+        std::string(csv_argument.summary));
+    csv->group(heading_)->excludes(object);
+    const Argument table{"--table", "NAME",
+                         "which one, by its name in --json (default: the main one)"};
+    note(table);
+    add(app_, table, heading_, table_)->needs(csv);
+}
+
+void Arguments::rest(std::vector<std::string>& target) {
+    app_.set_help_flag();
+    app_.prefix_command();
+    rest_ = &target;
+}
+
+DeclaredArgument& Arguments::note(const Argument& argument) {
+    declared_.push_back({.name = std::string(argument.name),
+                         .value = std::string(argument.value),
+                         .summary = std::string(argument.summary),
+                         .heading = heading_,
+                         .choices = {}});
+    return declared_.back();
+}
+
+Arguments::Pending& Arguments::pend(const Argument& argument) {
+    note(argument);
+    pending_.push_back(std::make_unique<Pending>());
+    Pending& pending = *pending_.back();
+    pending.name = argument.name.substr(argument.name.rfind(',') + 1);
+    add(app_, argument, heading_, pending.text);
+    return pending;
+}
+
+void Arguments::bytes(const Argument& argument, Bytes& target) {
+    pend(argument).bytes = &target;
+}
+
+void Arguments::limit(const Argument& argument, std::optional<Bytes>& target) {
+    pend(argument).limit = &target;
+}
+
+void Arguments::count(const Argument& argument, unsigned& target) {
+    pend(argument).count = [&target](unsigned count) { target = count; };
+}
+
+void Arguments::count(const Argument& argument, std::optional<unsigned>& target) {
+    pend(argument).count = [&target](unsigned count) { target = count; };
+}
+
+void Arguments::real(const Argument& argument, double& target) {
+    pend(argument).real = &target;
+}
+
+void Arguments::choice(const Argument& argument, std::span<const std::string_view> choices,
+                       std::string& target) {
+    Pending& pending = pend(argument);
+    pending.choice = &target;
+    pending.choices.assign(choices.begin(), choices.end());
+    declared_.back().choices.assign(choices.begin(), choices.end());
+}
+
+bool Arguments::given(const std::string& name) const {
+    return app_.get_option(name)->count() > 0;
+}
+
+Result<void> Arguments::finish() const {
+    const auto at = [](const Pending& pending) {
+        return [&pending](Error error) {
+            error.where = pending.name;
+            return error;
+        };
+    };
+    const auto size_of = [&at](const Pending& pending) -> Result<Bytes> {
+        TM_ASSIGN(const TypedSize size, parse_typed_size(pending.text).map_error(at(pending)));
+        if (!size.note.empty())
+            print_error(fmt::format("note: {}: {}", pending.name, size.note));
+        return size.bytes;
+    };
+    if (rest_ != nullptr)
+        *rest_ = app_.remaining();
+    for (const auto& pending : pending_) {
+        if (app_.get_option(pending->name)->count() == 0)
+            continue;
+        if (pending->bytes != nullptr) {
+            TM_ASSIGN(*pending->bytes, size_of(*pending));
+        } else if (pending->limit != nullptr && pending->text == "none") {
+            *pending->limit = Bytes{0};
+        } else if (pending->limit != nullptr) {
+            TM_ASSIGN(*pending->limit, size_of(*pending));
+        } else if (pending->real != nullptr) {
+            TM_ASSIGN(*pending->real, parse_real(pending->text).map_error(at(*pending)));
+        } else if (pending->count) {
+            TM_ASSIGN(const std::uint64_t count,
+                      parse_count(pending->text).map_error(at(*pending)));
+            if (count > std::numeric_limits<unsigned>::max())
+                return fail(ErrorCode::bad_option, fmt::format("{} is too many", count),
+                            pending->name);
+            pending->count(static_cast<unsigned>(count));
+        } else {
+            const auto& choices = pending->choices;
+            if (std::find(choices.begin(), choices.end(), pending->text) == choices.end())
+                return fail(ErrorCode::bad_option, fmt::format("'{}' is not known", pending->text),
+                            pending->name, fmt::format("one of: {}", fmt::join(choices, ", ")));
+            *pending->choice = pending->text;
+        }
+    }
+    for (const std::string* target : written_)
+        TM_TRY(allow_replacing(*target, force_));
+    for (const std::string* text : policy_)
+        TM_TRY(load_if_file(*text));
+    for (const std::vector<std::string>* texts : policies_) {
+        for (const std::string& text : *texts)
+            TM_TRY(load_if_file(text));
+    }
+    return {};
+}
+
+}  // namespace tidemark

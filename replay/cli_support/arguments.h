@@ -1,0 +1,129 @@
+// Arguments: how a command says what it takes on the command line. The only words that commands
+// have for it; beside arguments.cpp, only who reads a program's whole line knows the library that
+// parses.
+//
+// Targets must live until the command has run. Sizes are read as core/base/text.h reads typed ones;
+// what a bare letter was taken for is told on standard error.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tidemark {
+
+// "TRACE" is given by its place, "--policy" or "-p,--policy" by its name. `value` is what --help
+// calls the value of a named one.
+struct Argument {
+    std::string_view name;
+    std::string_view value;
+    std::string_view summary;
+    bool required = false;
+};
+
+// What was declared, for whoever describes a program: completions, the manual.
+struct DeclaredArgument {
+    std::string name;  // "TRACE", "-p,--policy"
+    std::string value;
+    std::string summary;
+    std::string heading;
+    bool takes_value = true;
+    bool repeats = false;
+    std::vector<std::string> choices;  // empty: any value
+};
+
+class Arguments {
+  public:
+    explicit Arguments(CLI::App& app) : app_(app) {}
+
+    // What is declared from here on stands under this heading in --help.
+    void heading(std::string_view title) { heading_ = title; }
+
+    void flag(const Argument& argument, bool& target);
+    void text(const Argument& argument, std::string& target);
+    void list(const Argument& argument, std::vector<std::string>& target);
+    // Policies as text ("torch:max_split_size_mb=128"): finish() loads those that are in a shared
+    // library of their own (core/allocator/policy_file.h), which nothing but a command line does.
+    void policy(const Argument& argument, std::string& target);
+    void policies(const Argument& argument, std::vector<std::string>& target);
+    void bytes(const Argument& argument, Bytes& target);
+    // A size, or "none" for 0; left as it is where it isn't given.
+    void limit(const Argument& argument, std::optional<Bytes>& target);
+    void count(const Argument& argument, unsigned& target);
+    void count(const Argument& argument, std::optional<unsigned>& target);  // none: not given
+    void real(const Argument& argument, double& target);
+    void choice(const Argument& argument, std::span<const std::string_view> choices,
+                std::string& target);
+
+    // A file that the command writes. With the first one comes --force: see finish().
+    void file(const Argument& argument, std::string& target);
+
+    // --json; and with it --csv and --table: tables of the same object as rows, with its names as
+    // titles (replay/report/runs/csv.h). `--csv` sets `json` too: the command prints its object,
+    // and who runs it takes the table out of that.
+    void report(bool& json, std::string_view summary = "print one JSON object");
+
+    // Everything, from the first word on, untouched: for a command that hands its words to another
+    // program. --help is among them.
+    void rest(std::vector<std::string>& target);
+
+    // Fills the targets of sizes, numbers and choices after the command line has been parsed.
+    // Errors (bad_option, where = the option's name): what is not one; a file to be written that
+    // exists, isn't Tidemark's own (replay/cli_support/own_file.h) and is not given up with
+    // --force; those of load_policy_file.
+    Result<void> finish() const;
+
+    // Whether the user gave what is declared under that name ("--policy"). After parsing.
+    bool given(const std::string& name) const;
+
+    // Everything declared so far, in that order.
+    std::span<const DeclaredArgument> declared() const { return declared_; }
+
+    // --force. True or false after parsing; for commands that choose names of files themselves.
+    const bool& force() const { return force_; }
+
+    // --csv, and the table asked for: "" = the command's main one. After parsing.
+    bool csv() const { return csv_; }
+
+    const std::string& table() const { return table_; }
+
+  private:
+    struct Pending {
+        std::string name;
+        std::string text;
+        Bytes* bytes = nullptr;
+        std::optional<Bytes>* limit = nullptr;
+        std::function<void(unsigned)> count = {};
+        double* real = nullptr;
+        std::string* choice = nullptr;
+        std::vector<std::string_view> choices;
+    };
+
+    Pending& pend(const Argument& argument);
+    DeclaredArgument& note(const Argument& argument);
+
+    CLI::App& app_;
+    std::string heading_ = "Options";
+    std::vector<std::unique_ptr<Pending>> pending_;
+    std::vector<DeclaredArgument> declared_;
+    std::vector<std::string>* rest_ = nullptr;
+    std::vector<const std::string*> written_;  // targets of file()
+    std::vector<const std::string*> policy_;   // targets of policy()
+    std::vector<const std::vector<std::string>*> policies_;
+    bool force_ = false;
+    bool csv_ = false;
+    std::string table_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,45 @@
+// MemoryOptions: how much memory a replay has, in the words of the command line; the same for every
+// command that takes them.
+//
+// --memory is a card: what the driver calls its total, of which --overhead is not the allocator's.
+// --limit is a bound on what the allocator may reserve. Without either, the recorded card and the
+// recorded limit hold, as far as they are known; --limit none lifts the latter, and so does naming
+// another card.
+#pragma once
+
+#include <optional>
+
+#include "core/base/units.h"
+#include "replay/cli_support/arguments.h"
+#include "replay/scenario/scenario.h"
+
+namespace tidemark {
+
+struct MemoryOptions {
+    Bytes memory = 0;  // 0 = not given
+    Bytes overhead = kMeasuredOverhead;
+    std::optional<Bytes> limit = {};  // 0 = "none"
+
+    void declare(Arguments& arguments) {
+        arguments.bytes({"--memory", "SIZE", "of the card (default: the recorded one's)"}, memory);
+        arguments.bytes({"--overhead", "SIZE",
+                         "of --memory, for the CUDA context and libraries (default: 768MiB, "
+                         "measured on an H200 while PyTorch trained)"},
+                        overhead);
+        arguments.limit({"--limit", "SIZE",
+                         "per process, on reserved memory; none lifts the recorded one "
+                         "(default: as recorded, also if only inferred from out of memory)"},
+                        limit);
+    }
+
+    // Of the card; 0 where no card is named.
+    Bytes held() const { return memory > 0 ? overhead : 0; }
+
+    void apply(Scenario& scenario) const {
+        scenario.memory = memory;
+        scenario.overhead = held();
+        scenario.limit = limit;
+    }
+};
+
+}  // namespace tidemark

@@ -1,0 +1,140 @@
+// Folders, patterns and names of trace files.
+#include "replay/cli_support/trace_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include "core/base/text.h"
+#include "traces/open.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_hidden(const fs::path& path) {
+    return path.filename().string().starts_with('.');
+}
+
+Result<std::vector<std::string>> recordings_in(const std::string& folder) {
+    std::vector<std::string> found;
+    std::error_code error;
+    fs::recursive_directory_iterator place(folder, error);
+    for (const fs::recursive_directory_iterator end; !error && place != end;
+         place.increment(error)) {
+        std::error_code ignored;
+        if (is_hidden(place->path())) {
+            if (place->is_directory(ignored))
+                place.disable_recursion_pending();
+        } else if (place->is_regular_file(ignored) && is_trace_file(place->path().string())) {
+            found.push_back(place->path().string());
+        }
+    }
+    if (error)
+        return fail(ErrorCode::io, error.message(), folder);
+    if (found.empty())
+        return fail(ErrorCode::not_found, "there is no recording in this folder", folder,
+                    "it has no file in a format that Tidemark reads");
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+Result<std::vector<std::string>> matches_of(const std::string& pattern) {
+    glob_t matches{};
+    const std::unique_ptr<glob_t, decltype(&globfree)> owner(&matches, &globfree);
+    const int status = ::glob(pattern.c_str(), 0, nullptr, &matches);  // sorted
+    if (status != 0)
+        return fail(ErrorCode::not_found,
+                    status == GLOB_NOMATCH ? "no file matches" : "cannot be looked up", pattern);
+    return std::vector<std::string>(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+}
+
+bool is_pattern(const std::string& path) {
+    return path.find_first_of("*?[") != std::string::npos;
+}
+
+// The last `count` parts of a path.
+std::string tail_of(const fs::path& path, std::size_t count) {
+    std::vector<fs::path> parts(path.begin(), path.end());
+    fs::path tail;
+    for (std::size_t i = parts.size() - std::min(count, parts.size()); i < parts.size(); ++i)
+        tail /= parts[i];
+    return tail.string();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_traces(std::span<const std::string> paths) {
+    std::vector<std::string> all;
+    for (const std::string& path : paths) {
+        std::error_code ignored;
+        std::vector<std::string> found{path};
+        if (path != "-" && !path.starts_with("generate:") && is_pattern(path) &&
+            !fs::exists(path, ignored)) {
+            TM_ASSIGN(found, matches_of(path));
+        }
+        for (const std::string& each : found) {
+            if (each == "-" || !fs::is_directory(each, ignored)) {
+                all.push_back(each);
+                continue;
+            }
+            TM_ASSIGN(const std::vector<std::string> inside, recordings_in(each));
+            all.insert(all.end(), inside.begin(), inside.end());
+        }
+    }
+    return all;
+}
+
+Result<std::string> expand_trace(const std::string& path) {
+    TM_ASSIGN(std::vector<std::string> found, expand_traces({&path, 1}));
+    if (found.size() == 1)
+        return std::move(found.front());
+    return fail(
+        ErrorCode::bad_option,
+        fmt::format("stands for {}, and one is wanted", format_counted(found.size(), "recording")),
+        path, fmt::format("the first is {}", found.front()));
+}
+
+std::string trace_name(const std::string& path) {
+    if (path == "-")
+        return "standard input";
+    if (path.starts_with("generate:"))
+        return path;
+    return fs::path(path).filename().string();
+}
+
+std::vector<std::string> trace_names(std::span<const std::string> paths) {
+    std::vector<std::string> names;
+    std::vector<fs::path> whole;
+    for (const std::string& path : paths) {
+        names.push_back(trace_name(path));
+        whole.push_back(fs::path(path).lexically_normal());
+    }
+    for (std::size_t parts = 2;; ++parts) {
+        std::map<std::string, std::vector<std::size_t>> alike;
+        for (std::size_t i = 0; i < names.size(); ++i)
+            alike[names[i]].push_back(i);
+        bool longer = false;
+        for (const auto& [name, places] : alike) {
+            const bool differ = std::any_of(places.begin(), places.end(), [&](std::size_t i) {
+                return whole[i] != whole[places.front()];
+            });
+            for (const std::size_t i : places) {
+                if (!differ)
+                    break;
+                std::string tail = tail_of(whole[i], parts);
+                longer = longer || tail != names[i];
+                names[i] = std::move(tail);
+            }
+        }
+        if (!longer)
+            return names;
+    }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,227 @@
+// The objects. Order of keys is the order of assignment; every key is in docs/json.md.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "replay/findings/find.h"
+#include "replay/report/advise/advise_report.h"
+#include "replay/report/findings/finding_json.h"
+#include "replay/report/findings/out_of_memory_report.h"
+#include "replay/report/forms/json_values.h"
+#include "replay/report/forms/wording.h"
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json tried_of(const Tried& tried) {
+    const std::string conf = torch_conf(tried.policy);
+    const TrialResult& result = tried.result;
+    return {{"policy", tried.policy.text()},
+            {"conf", conf},
+            {"export", export_line(conf)},
+            {"peak_reserved_bytes", result.peak.reserved},
+            {"peak_reserved_spread", report::spread_of(tried.peak_spread)},
+            {"devices", report::device_peaks_of(result.device_peaks)},
+            {"peak_allocated_bytes", result.peak.allocated},
+            {"peak_active_bytes", result.peak.active},
+            {"retries", result.stats.retries},
+            {"out_of_memory", result.refusals()},
+            {"device_calls", result.device_calls},
+            {"driver_ns", result.driver_time},
+            {"stall_ns", result.stall_time}};
+}
+
+Json runner_ups(const SearchResult& search) {
+    Json list = Json::array();
+    const auto add = [&list](const Tried& tried, bool acceptable) {
+        Json object = tried_of(tried);
+        object["acceptable_price"] = acceptable;
+        list.push_back(std::move(object));
+    };
+    for (const Tried& tried : search.others)
+        add(tried, true);
+    if (search.dear)
+        add(*search.dear, false);
+    return list;
+}
+
+Json memory_of(const MemoryUse& use) {
+    return {{"reserved_bytes", use.reserved},           {"requested_bytes", use.requested},
+            {"rounding_bytes", use.rounding},           {"waiting_bytes", use.waiting},
+            {"fragmentation_bytes", use.fragmentation}, {"unused_bytes", use.unused}};
+}
+
+Json holders_of(const TraceInfo& info, const Advice& advice) {
+    const Sites sites(info);
+    Json list = Json::array();
+    for (const Holder& holder : advice.holders) {
+        list.push_back({{"by", to_text(holder.kind)},
+                        {"name", holder.name},
+                        {"reserved_peak_bytes", holder.at_reserved_peak},
+                        {"allocated_peak_bytes", holder.at_allocated_peak},
+                        {"blocks", holder.blocks},
+                        {"largest_bytes", holder.largest},
+                        {"stack", sites.frames(holder.stack)}});
+    }
+    return list;
+}
+
+// An event's index, or null for one that the trace does not have.
+Json event_or_null(std::uint64_t event) {
+    return event == kNotInTrace ? Json() : Json(event);
+}
+
+Json pins_of(const TraceInfo& info, const Advice& advice) {
+    const Sites sites(info);
+    Json list = Json::array();
+    for (const Pin& pin : advice.pins) {
+        list.push_back({{"name", pin.place},
+                        {"segments", pin.segments},
+                        {"free_bytes", pin.free},
+                        {"largest_gap_bytes", pin.largest_gap},
+                        {"in_use_bytes", pin.in_use},
+                        {"blocks", pin.blocks},
+                        {"block_bytes", pin.block_bytes},
+                        {"born_event", pin.born},
+                        {"born_time_ns", pin.born_time},
+                        {"ends_event", event_or_null(pin.ends)},
+                        {"ends_time_ns", pin.ends == kNotInTrace ? Json() : Json(pin.end_time)},
+                        {"stack", sites.frames(pin.stack)}});
+    }
+    return list;
+}
+
+Json gaps_of(const Advice& advice) {
+    const Gaps& gaps = advice.gaps;
+    return {{"event", event_or_null(advice.picture.growth.event)},
+            {"time_ns", advice.picture.growth.time},
+            {"requested_bytes", gaps.asked},
+            {"asked_bytes", gaps.asked},
+            {"free_bytes", gaps.free},
+            {"reachable_bytes", gaps.reachable},
+            {"whole_segments_bytes", gaps.whole},
+            {"largest_bytes", gaps.largest},
+            {"count", gaps.count},
+            {"other_streams_bytes", gaps.other_streams},
+            {"other_pools_bytes", gaps.other_pools},
+            {"other_sizes_bytes", gaps.other_sizes}};
+}
+
+Json range_of(const TraceInfo& info, const PeakPicture& picture, const RangeVisit& range) {
+    return {{"name", info.strings[range.name]},
+            {"visit", range.visit},
+            {"of", picture.range_visits[range.name]}};
+}
+
+Json moment_of(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+    Json inside = Json::array();
+    for (const RangeVisit& range : moment.inside)
+        inside.push_back(range_of(info, picture, range));
+    Json object{{"event", event_or_null(moment.event)},
+                {"time_ns", moment.time},
+                {"reserved_bytes", moment.usage.reserved},
+                {"allocated_bytes", moment.usage.allocated},
+                {"requested_bytes", moment.requested},
+                {"text", printable(findings::range_text(info, picture, moment))}};
+    object["inside"] = std::move(inside);
+    object["after"] = moment.after.name == 0 ? Json() : range_of(info, picture, moment.after);
+    object["mark"] = moment.mark < info.strings.size() ? info.strings[moment.mark] : "";
+    return object;
+}
+
+Json others_of(const Advice& advice) {
+    Json list = Json::array();
+    for (const OtherPolicy& other : advice.others) {
+        list.push_back({{"policy", other.name},
+                        {"peak_reserved_bytes", other.result.peak.reserved},
+                        {"out_of_memory", other.result.refusals()},
+                        {"driver_ns", other.result.driver_time}});
+    }
+    return list;
+}
+
+Json held_of(const Held& held) {
+    return {{"bytes", held.bytes}, {"blocks", held.blocks}};
+}
+
+Json side_of(const std::string& name, const GrowthSide& side) {
+    return {{"trace", name},
+            {"policy", side.policy},
+            {"end", held_of(side.end)},
+            {"peak", held_of(side.peak)},
+            {"peak_reserved_bytes", side.peak_reserved}};
+}
+
+}  // namespace
+
+std::string advice_json(const std::string& name, const Trace& trace, const Advice& advice,
+                        const Provenance& provenance) {
+    const TraceInfo& info = trace.info();
+    const SearchResult& search = advice.search;
+    const std::vector<findings::Finding> found =
+        findings::find({.info = &info, .advice = &advice, .runs = {}});
+    Json object{{"trace", name},
+                {"events", info.event_count},
+                {"findings", report::findings_json(found)},
+                {"before", tried_of(search.before)},
+                {"improves", search.improves},
+                {"best", tried_of(search.best)},
+                {"spread_verdict", advice.spread_verdict},
+                {"runner_ups", runner_ups(search)},
+                {"floor_bytes", search.floor},
+                {"peak_requested_bytes", advice.peak_requested},
+                {"offline_bound_bytes", nullptr},
+                {"trials", search.trials},
+                {"interrupted", search.interrupted},
+                {"device_memory_bytes", advice.memory},
+                {"limit_bytes", advice.limit},
+                {"limit_is_inferred", advice.limit_is_inferred},
+                {"limit_source", advice.limit_text},
+                {"overhead_bytes", advice.overhead},
+                {"out_of_memory", advice.out_of_memory.count},
+                {"out_of_memory_cases", report::out_of_memory_json(advice.out_of_memory)},
+                {"recorded_peak_reserved_bytes", advice.recorded_peak},
+                {"recorded_out_of_memory", advice.recorded_refusals},
+                {"from_torch", advice.from_torch},
+                {"has_stacks", advice.has_stacks},
+                {"memory", memory_of(advice.use)},
+                {"holders", holders_of(info, advice)},
+                {"gaps", gaps_of(advice)},
+                {"pins", pins_of(info, advice)}};
+    object["steps"] = {{"reserved", moment_of(info, advice.picture, advice.picture.reserved)},
+                       {"fullest", moment_of(info, advice.picture, advice.picture.fullest)},
+                       {"allocated", moment_of(info, advice.picture, advice.picture.allocated)}};
+    object["other_policies"] = others_of(advice);
+    object["warnings"] = advice.warnings;
+    object["notes"] = advice.notes;
+    object["trace_warnings"] = info.warnings;
+    object["provenance"] = {{"version", provenance.version},
+                            {"command", provenance.command},
+                            {"trace_hash", fmt::format("{:016x}", trace.recorded_hash())}};
+    return report::text_of(object);
+}
+
+std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
+                        const Provenance& provenance) {
+    Json entries = Json::array();
+    for (const GrowthEntry& entry : growth.entries) {
+        entries.push_back({{"name", entry.name},
+                           {"change", to_text(entry.change)},
+                           {"end_before", held_of(entry.end_before)},
+                           {"end_after", held_of(entry.end_after)},
+                           {"peak_before", held_of(entry.peak_before)},
+                           {"peak_after", held_of(entry.peak_after)}});
+    }
+    const Json object{
+        {"before", side_of(before, growth.before)},
+        {"after", side_of(after, growth.after)},
+        {"by", growth.by_place ? "place" : "size"},
+        {"entries", std::move(entries)},
+        {"more", growth.more},
+        {"warnings", growth.warnings},
+        {"provenance", {{"version", provenance.version}, {"command", provenance.command}}}};
+    return report::text_of(object);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,366 @@
+// The screens. Each function makes one paragraph.
+#include "replay/report/advise/advise_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/shares.h"
+#include "core/base/text.h"
+#include "replay/analysis/spread/spread_text.h"
+#include "replay/findings/find.h"
+#include "replay/report/findings/finding_text.h"
+#include "replay/report/findings/out_of_memory_report.h"
+#include "replay/report/forms/table.h"
+#include "replay/report/forms/wording.h"
+#include "replay/report/runs/text.h"
+
+namespace tidemark {
+namespace {
+
+// "-21.7 %", "+0.3 %"; "" where there is nothing to compare with.
+std::string change(Bytes now, Bytes before) {
+    if (before == 0 || now == before)
+        return {};
+    return fmt::format("{:+.1f} %",
+                       100.0 * (static_cast<double>(now) / static_cast<double>(before) - 1));
+}
+
+// "+1.20 GiB", "-3.00 MiB", "=".
+std::string difference(Bytes before, Bytes after) {
+    if (before == after)
+        return "=";
+    return after > before ? "+" + format_bytes(after - before) : "-" + format_bytes(before - after);
+}
+
+std::string moment_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+    std::string text = fmt::format("event {}", format_count(moment.event));
+    if (info.duration > 0)
+        text += fmt::format(", {}", format_duration(moment.time));
+    if (const std::string range = findings::range_text(info, picture, moment); !range.empty())
+        text += fmt::format(", {}", one_line(range));
+    return text;
+}
+
+std::string conf_name(const std::string& conf) {
+    return conf.empty() ? "PyTorch's defaults" : printable(conf);
+}
+
+std::string head(const std::string& name, const TraceInfo& info, const Advice& advice) {
+    std::string text =
+        fmt::format("{}: {} events, under {}", printable(name), format_count(info.event_count),
+                    conf_name(torch_conf(advice.search.before.policy)));
+    if (!advice.limit_text.empty())
+        text += ", " + advice.limit_text;
+    if (advice.memory > 0)
+        text += ", " + card_text(advice.memory, advice.overhead);
+    return text + "\n";
+}
+
+// What the sections below hold is told there; here only what is urgent.
+std::string stands_out(const TraceInfo& info, const Advice& advice) {
+    std::vector<findings::Finding> found =
+        findings::find({.info = &info, .advice = &advice, .runs = {}});
+    const bool begins_with_them = advice.out_of_memory.count > 0;
+    std::erase_if(found, [begins_with_them](const findings::Finding& each) {
+        return each.kind == findings::Kind::remark || each.kind == findings::Kind::setting ||
+               (begins_with_them && each.kind == findings::Kind::out_of_memory);
+    });
+    const std::string text = findings_text(found, true);
+    return text.empty() ? text : "\nWhat stands out\n" + text;
+}
+
+std::string memory_text(const TraceInfo& info, const Advice& advice) {
+    const MemoryUse& use = advice.use;
+    const PeakPicture& picture = advice.picture;
+    if (use.reserved == 0)
+        return "\nNothing was allocated.\n";
+    std::string text =
+        fmt::format("\nWhere it went: {} reserved at the peak\n  first at {}\n",
+                    format_bytes(use.reserved), moment_text(info, picture, picture.reserved));
+    if (picture.fullest.event != picture.reserved.event)
+        text += fmt::format("  fullest at {}:\n", moment_text(info, picture, picture.fullest));
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
+    const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
+        table.add({{std::string(label)},
+                   {format_bytes(bytes)},
+                   {format_share(bytes, use.reserved)},
+                   {std::string(meaning)}});
+    };
+    add("in use", use.requested, "requested by the program, and live");
+    add("rounding", use.rounding, "what its blocks have beyond that");
+    add("waiting", use.waiting, "freed, but other streams aren't done");
+    add("fragmentation", use.fragmentation, "free, in segments of which a part is in use");
+    add("cached", use.unused, "free, in whole segments");
+    text += table.bare("  ");
+    if (picture.allocated.event != picture.fullest.event)
+        text += fmt::format("  allocated memory peaked at {} ({})\n",
+                            format_bytes(picture.allocated.usage.allocated),
+                            moment_text(info, picture, picture.allocated));
+    return text;
+}
+
+std::string_view title_of(HolderKind kind) {
+    switch (kind) {
+        case HolderKind::place:
+            return "by place";
+        case HolderKind::operation:
+            return "by operator";
+        case HolderKind::annotation:
+            return "by annotation";
+        case HolderKind::size:
+            return "by size";
+    }
+    return "";
+}
+
+std::string name_of(const Holder& holder) {
+    if (!holder.name.empty())
+        return one_line(holder.name, 60);
+    switch (holder.kind) {
+        case HolderKind::operation:
+            return "(no operator)";
+        case HolderKind::annotation:
+            return "(outside of all)";
+        default:
+            return "(no stack recorded)";
+    }
+}
+
+std::string holders_text(const Advice& advice) {
+    if (advice.holders.empty())
+        return {};
+    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    const HolderKind* last = nullptr;
+    for (const Holder& holder : advice.holders) {
+        if (last == nullptr || *last != holder.kind)
+            table.add({{std::string(title_of(holder.kind))},
+                       {last == nullptr ? "at this peak" : ""},
+                       {last == nullptr ? "of allocated" : ""},
+                       {last == nullptr ? "blocks" : ""}});
+        last = &holder.kind;
+        table.add({{"  " + name_of(holder)},
+                   {format_bytes(holder.at_reserved_peak)},
+                   {format_bytes(holder.at_allocated_peak)},
+                   {format_count(holder.blocks)}});
+    }
+    return "\nWhat holds it\n" + table.bare("  ");
+}
+
+std::string gaps_text(const TraceInfo& info, const Advice& advice) {
+    const Gaps& gaps = advice.gaps;
+    std::string text = fmt::format(
+        "  {} were requested ({}) when {} lay free", format_bytes(gaps.asked),
+        moment_text(info, advice.picture, advice.picture.growth), format_bytes(gaps.free));
+    if (gaps.count == 0)
+        text += ", none of it for such a request";
+    else
+        text += fmt::format(":\n  {} of it in {} gaps for such requests, the largest {}",
+                            format_bytes(gaps.reachable), format_count(gaps.count),
+                            format_bytes(gaps.largest));
+    if (gaps.whole > 0)
+        text += fmt::format(" ({} are whole segments)", format_bytes(gaps.whole));
+    const auto elsewhere = [&text](Bytes bytes, std::string_view what) {
+        if (bytes > 0)
+            text += fmt::format("; {} {}", format_bytes(bytes), what);
+    };
+    elsewhere(gaps.other_streams, "kept for other streams");
+    elsewhere(gaps.other_pools, "for other pools");
+    elsewhere(gaps.other_sizes, "for other sizes");
+    return text + "\n";
+}
+
+// "events 5 to 99,559, 1.20 s", "event 5 to the end".
+std::string lifetime(const TraceInfo& info, const Pin& pin) {
+    if (pin.ends == kNotInTrace)
+        return fmt::format("event {} to the end", format_count(pin.born));
+    std::string text =
+        fmt::format("events {} to {}", format_count(pin.born), format_count(pin.ends));
+    if (info.duration > 0)
+        text += fmt::format(", {}", format_duration(pin.end_time - pin.born_time));
+    return text;
+}
+
+std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
+    if (advice.gaps.asked == 0 || advice.gaps.free == 0)
+        return {};
+    std::string text = "\nWhy it is fragmented\n" + gaps_text(info, advice);
+    if (advice.pins.empty())
+        return text;
+    Table table({{"", Align::right}, {"", Align::right}, {"", Align::left}, {"", Align::left}});
+    table.add({{"free, but pinned"},
+               {advice.paged ? "in pages" : "in segments"},
+               {"by blocks of"},
+               {"alive"}});
+    for (const Pin& pin : advice.pins)
+        table.add({{format_bytes(pin.free)},
+                   {format_count(pin.segments)},
+                   {one_line(pin.place, 50)},
+                   {lifetime(info, pin)}});
+    return text + table.bare("  ");
+}
+
+void add_row(Table& table, std::string_view label, const Tried& tried, const Tried& before) {
+    const Bytes peak = tried.result.peak.reserved;
+    table.add({{std::string(label)},
+               {format_bytes(peak)},
+               {change(peak, before.result.peak.reserved)},
+               {format_count(tried.result.refusals())},
+               {format_count(tried.result.stats.retries)},
+               {format_duration(tried.device_time())},
+               {tried.peak_spread ? range_text(*tried.peak_spread) : ""},
+               {conf_name(torch_conf(tried.policy))}});
+}
+
+std::string survival(const Advice& advice) {
+    const std::uint64_t before = advice.search.before.result.refusals();
+    const std::uint64_t best = advice.search.best.result.refusals();
+    if (before == 0)
+        return {};
+    if (best == 0)
+        return fmt::format("  The run runs out of memory {}; with this setting never.\n",
+                           format_times(before));
+    return fmt::format("  The run runs out of memory {}; with the best setting {}.\n",
+                       format_times(before), format_times(best));
+}
+
+// What each of several devices reserves, at its own peak; "" for one.
+std::string devices_text(std::string_view which, const std::vector<Bytes>& peaks) {
+    std::string text;
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+        text +=
+            fmt::format("{}{} on device {}", text.empty() ? "" : ", ", format_bytes(peaks[i]), i);
+    return text.empty() ? text : fmt::format("  {}, each at its own peak: {}\n", which, text);
+}
+
+std::string settings_text(const Advice& advice) {
+    const SearchResult& search = advice.search;
+    std::string text = "\nWhat to do\n";
+    if (search.interrupted)
+        text += fmt::format("  Interrupted after {}: the best so far.\n",
+                            format_counted(search.trials, "setting"));
+    // What stands out says who would have to go, and that nothing else helps.
+    if (advice.no_fit)
+        return text +
+               fmt::format("  Free {} of what is live at once: of {} replayed none survives.\n",
+                           format_bytes(advice.no_fit->excess),
+                           format_counted(search.trials, "setting"));
+    if (search.improves)
+        text += fmt::format("  {}\n", export_line(torch_conf(search.best.policy)));
+    else
+        text += fmt::format(
+            "  Nothing helps: of {} settings none is worth a change (1 % less at the peak, at a "
+            "like price).\n",
+            format_count(search.trials));
+    text += survival(advice);
+    if (!advice.spread_verdict.empty())
+        text += fmt::format("  {}\n", printable(advice.spread_verdict));
+    Table table({{"", Align::left},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::left}});
+    table.add({{""},
+               {"peak reserved"},
+               {""},
+               {"out of memory"},
+               {"retries"},
+               {"driver + waits"},
+               {search.before.peak_spread ? "run to run" : ""},
+               {""}});
+    add_row(table, "now", search.before, search.before);
+    if (search.improves)
+        add_row(table, "with it", search.best, search.before);
+    for (const Tried& other : search.others)
+        add_row(table, "or", other, search.before);
+    if (search.dear)
+        add_row(table, "too dear", *search.dear, search.before);
+    text += table.bare("  ");
+    text += devices_text("now", search.before.result.device_peaks);
+    if (search.improves)
+        text += devices_text("with it", search.best.result.device_peaks);
+    return text;
+}
+
+std::string bounds_text(const Advice& advice) {
+    const Bytes best = advice.search.best.result.peak.reserved;
+    const Bytes floor = advice.search.floor;
+    std::string text = fmt::format(
+        "  Floor: {} (peak of live blocks); the {} {} above it. The program requested {} at most.\n"
+        "  Offline bound: not computed.\n",
+        format_bytes(floor), advice.search.improves ? "best is" : "present settings are",
+        format_share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested));
+    if (advice.others.empty())
+        return text;
+    text += "  Other allocators, for comparison:";
+    for (const OtherPolicy& other : advice.others)
+        text += fmt::format("{} {} {}{}", &other == advice.others.data() ? "" : ",", other.name,
+                            format_bytes(other.result.peak.reserved),
+                            other.result.refusals() > 0 ? " (out of memory)" : "");
+    return text + "\n";
+}
+
+std::string remarks(const std::vector<std::string>& warnings,
+                    const std::vector<std::string>& notes) {
+    std::string text;
+    for (const std::string& warning : warnings)
+        text += fmt::format("\nwarning: {}\n", printable(warning));
+    for (const std::string& note : notes)
+        text += fmt::format("\nnote: {}\n", printable(note));
+    return text;
+}
+
+}  // namespace
+
+std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice) {
+    return head(name, info, advice) +
+           report::out_of_memory_text(advice.out_of_memory, advice.limit_text) +
+           stands_out(info, advice) + memory_text(info, advice) + holders_text(advice) +
+           fragmentation_text(info, advice) + settings_text(advice) + bounds_text(advice) +
+           remarks(advice.warnings, advice.notes) + trace_notes(info);
+}
+
+std::string growth_text(const std::string& before, const std::string& after, const Growth& growth) {
+    std::string text = fmt::format("{} -> {}\n", printable(before), printable(after));
+    Table totals({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    const auto add = [&totals](std::string_view label, Bytes first, Bytes second) {
+        totals.add({{std::string(label)},
+                    {format_bytes(first)},
+                    {format_bytes(second)},
+                    {difference(first, second)}});
+    };
+    totals.add({{""}, {"before"}, {"after"}, {"difference"}});
+    add("live at the end", growth.before.end.bytes, growth.after.end.bytes);
+    add("live at the peak", growth.before.peak.bytes, growth.after.peak.bytes);
+    add("reserved at the peak", growth.before.peak_reserved, growth.after.peak_reserved);
+    text += totals.bare("  ");
+    if (growth.entries.empty())
+        return text + "\nNothing differs.\n" + remarks(growth.warnings, {});
+
+    text += fmt::format("\nWhat grew, {}\n", growth.by_place ? "by place" : "by size");
+    Table table({{"", Align::right},
+                 {"", Align::right},
+                 {"", Align::right},
+                 {"", Align::left},
+                 {"", Align::left}});
+    table.add({{"at the end"}, {"at the peak"}, {"blocks"}, {""}, {""}});
+    for (const GrowthEntry& entry : growth.entries) {
+        table.add({{difference(entry.end_before.bytes, entry.end_after.bytes)},
+                   {difference(entry.peak_before.bytes, entry.peak_after.bytes)},
+                   {fmt::format("{} -> {}", format_count(entry.peak_before.blocks),
+                                format_count(entry.peak_after.blocks))},
+                   {std::string(to_text(entry.change))},
+                   {entry.name.empty() ? "(no stack recorded)" : one_line(entry.name)}});
+    }
+    text += table.bare("  ");
+    if (growth.more > 0)
+        text += fmt::format("  and {} more\n", format_count(growth.more));
+    if (!growth.by_place)
+        text += "\nnote: without call stacks in both traces, sizes stand in for places\n";
+    return text + remarks(growth.warnings, {});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,31 @@
+// Powers of two.
+#include "replay/report/charts/axis.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace tidemark::report {
+
+ByteAxis byte_axis(Bytes most) {
+    constexpr double kStepsMost = 6;
+    ByteAxis axis;
+    while (static_cast<double>(axis.step) < static_cast<double>(most) / kStepsMost &&
+           axis.step < (Bytes{1} << 60U))
+        axis.step *= 2;
+    axis.top = std::max((most + axis.step - 1) / axis.step * axis.step, axis.step);
+    return axis;
+}
+
+std::string tick_label(Bytes value) {
+    constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double shown = static_cast<double>(value);
+    std::size_t unit = 0;
+    for (; shown >= 1024 && unit + 1 < kUnits.size(); ++unit)
+        shown /= 1024;
+    return fmt::format("{:.4g} {}", shown, kUnits[unit]);
+}
+
+}  // namespace tidemark::report

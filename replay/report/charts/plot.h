@@ -1,0 +1,56 @@
+// Plot: shapes and words on a page, in points, top left first; and the pages that we draw. A page
+// is written as SVG, or as PNG with the system's Cairo, which is loaded when somebody wants it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/analysis/compare/compare.h"
+#include "replay/scenario/scenario.h"
+
+namespace tidemark {
+
+struct PlotShape {
+    std::vector<std::pair<double, double>> points;
+    std::string colour;  // "#3b6ea5"
+    double width = 0;    // of a line through the points; 0 = the area between them
+};
+
+struct PlotText {
+    enum class Anchor : std::uint8_t { begin, middle, end };
+
+    double x = 0;
+    double y = 0;  // of the base line
+    std::string text;
+    Anchor anchor = Anchor::begin;
+    double size = 12;
+    std::string colour = "#222222";
+};
+
+struct Plot {
+    double width = 1080;
+    double height = 0;
+    std::vector<PlotShape> shapes;  // later ones lie over earlier ones
+    std::vector<PlotText> texts;    // over all shapes
+};
+
+// `compare`: a bar for each policy's peak of reserved memory, a group for each trace, with what the
+// program requested as a line, and the range of runs where there is one.
+Plot comparison_plot(const Comparison& comparison);
+
+// `replay`: reserved, allocated and requested memory over time.
+Plot run_plot(const std::string& name, const Run& run);
+
+// The bytes depend on the plot alone.
+std::string plot_svg(const Plot& plot);
+
+// Errors (unsupported): no Cairo here.
+Result<std::string> plot_png(const Plot& plot);
+
+// As PNG if `target` ends in .png, else as SVG. Errors: those of plot_png.
+Result<std::string> plot_for(const std::string& target, const Plot& plot);
+
+}  // namespace tidemark

@@ -1,0 +1,50 @@
+// The frame of the file.
+#include "replay/report/export/chrome_entries.h"
+
+#include <fmt/format.h>
+
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark::report {
+
+std::string json_text(std::string_view text) {
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void ChromeEntries::begin(const Provenance& provenance, const Trace& trace) {
+    out_.append(fmt::format(
+        R"({{"otherData":{{"tidemark":{},"command":{},"trace_hash":{}}},"displayTimeUnit":"ms",)"
+        R"("traceEvents":[)",
+        json_text(provenance.version), json_text(provenance.command),
+        json_text(hash_text(trace.recorded_hash()))));
+    const auto name = [&](std::string_view what, std::size_t device, unsigned thread,
+                          const std::string& text) {
+        add('M', device, 0,
+            fmt::format(R"(,"tid":{},"name":"{}","args":{{"name":{}}})", thread, what,
+                        json_text(text)));
+    };
+    const std::size_t devices = trace.info().devices.size();
+    for (std::size_t i = 0; i < devices; ++i) {
+        const std::string& model = trace.info().devices[i].name;
+        name("process_name", i, 0,
+             fmt::format("device {}{}{}", i, model.empty() ? "" : ": ", model));
+        name("thread_name", i, kRangeThread, "ranges");
+        name("thread_name", i, kOverlapThread, "ranges that overlap others");
+    }
+    if (devices > 1)
+        name("process_name", devices, 0, "all devices");
+}
+
+void ChromeEntries::add_instant(std::size_t device, Nanoseconds time, std::string_view name,
+                                std::string_view arguments) {
+    add('i', device, time,
+        fmt::format(R"(,"tid":{},"s":"p","name":{},"args":{{{}}})", kRangeThread, json_text(name),
+                    arguments));
+}
+
+Result<void> ChromeEntries::end() {
+    out_.append("\n]}\n");
+    return out_.flush();
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,63 @@
+// ChromeEntries: the entries of a Chrome trace on their way to a file, and the two that make them.
+// Used by chrome_trace.cpp alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <fmt/compile.h>
+
+#include "replay/report/forms/model.h"
+#include "replay/scenario/scenario.h"
+#include "traces/model/trace.h"
+#include "traces/writers/text_output.h"
+
+namespace tidemark::report {
+
+// The threads of a device's process.
+constexpr unsigned kRangeThread = 1;    // ranges that lie within each other
+constexpr unsigned kOverlapThread = 2;  // those that do not
+
+// `text` in quotes, as JSON. O(length).
+std::string json_text(std::string_view text);
+
+// Streams entries. An error of the file ends in the next spill() or end().
+class ChromeEntries {
+  public:
+    explicit ChromeEntries(OutputFile& file) : out_(file) {}
+
+    // The frame and the processes' names.
+    void begin(const Provenance& provenance, const Trace& trace);
+
+    // One entry: {"ph":"<phase>","pid":<device + 1>,"ts":...<rest>}. `rest` begins with a comma.
+    void add(char phase, std::size_t device, Nanoseconds time, std::string_view rest) {
+        out_.print(FMT_COMPILE("{}\n{{\"ph\":\"{}\",\"pid\":{},\"ts\":{}.{:03}{}}}"),
+                   count_ == 0 ? "" : ",", phase, device + 1, time / 1000, time % 1000, rest);
+        ++count_;
+    }
+
+    // An instant of a whole process.
+    void add_instant(std::size_t device, Nanoseconds time, std::string_view name,
+                     std::string_view arguments);
+
+    Result<void> spill() { return out_.spill(); }
+
+    Result<void> end();
+
+    std::uint64_t count() const { return count_; }
+
+  private:
+    writers::TextOutput out_;
+    std::uint64_t count_ = 0;
+};
+
+// A replay's counters, and where it ran out of memory or retried.
+Result<void> write_counters(const Trace& trace, const Scenario& scenario, ChromeEntries& entries,
+                            const std::function<void(std::uint64_t events_done)>& progress);
+
+// What the program did: blocks, ranges, marks.
+Result<void> write_blocks(const Trace& trace, ChromeEntries& entries);
+
+}  // namespace tidemark::report

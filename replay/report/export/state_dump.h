@@ -1,0 +1,20 @@
+// StateDump: what allocators held, in the form of a PyTorch memory snapshot: segments with their
+// blocks, no history. memory_viz shows it, and so do we.
+#pragma once
+
+#include <string>
+
+#include "replay/report/forms/model.h"
+#include "replay/scenario/held_state.h"
+#include "replay/scenario/scenario.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// The snapshot as JSON, or as a pickle (the same dict). Streams are the program's handles, blocks
+// have the call stacks of their requests. Beside PyTorch's keys stands what made it ("tidemark",
+// "command", "policy", "event"). docs/json.md has the keys. Pure; O(regions * frames).
+std::string state_dump(const HeldState& state, const Run& run, const TraceInfo& info,
+                       const Provenance& provenance, bool as_pickle);
+
+}  // namespace tidemark

@@ -1,0 +1,40 @@
+// One object a finding; every key is in docs/json.md.
+#include "replay/report/findings/finding_json.h"
+
+#include <utility>
+
+#include "replay/report/findings/finding_text.h"
+
+namespace tidemark::report {
+
+Json findings_json(std::span<const findings::Finding> list) {
+    Json array = Json::array();
+    for (const findings::Finding& finding : list) {
+        const FindingText said = finding_text(finding);
+        Json figures = Json::object();
+        for (const findings::Figure& figure : finding.figures)
+            figures[std::string(figure.name)] = figure.value;
+        Json parts = Json::array();
+        for (const findings::Part& part : finding.parts)
+            parts.push_back({{"role", part.role},
+                             {"name", part.name},
+                             {"bytes", part.bytes},
+                             {"count", part.count},
+                             {"note", part.note},
+                             {"helps", part.role == "remedy" ? Json(part.helps) : Json()}});
+        array.push_back({{"kind", to_text(finding.kind)},
+                         {"severity", to_text(finding.severity)},
+                         {"title", said.title},
+                         {"detail", said.detail},
+                         {"command", said.command},
+                         {"run", finding.run},
+                         {"place", finding.place},
+                         {"event", finding.event == kNotInTrace ? Json() : Json(finding.event)},
+                         {"time_ns", finding.time < 0 ? Json() : Json(finding.time)},
+                         {"figures", std::move(figures)},
+                         {"parts", std::move(parts)}});
+    }
+    return array;
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,14 @@
+// Findings as JSON: typed, with the same words as everywhere. Pure.
+#pragma once
+
+#include <span>
+
+#include "replay/findings/finding.h"
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark::report {
+
+// The array `findings` of docs/json.md. O(findings).
+Json findings_json(std::span<const findings::Finding> list);
+
+}  // namespace tidemark::report

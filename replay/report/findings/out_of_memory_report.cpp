@@ -1,0 +1,157 @@
+// A case after the other, the remedies that help first.
+#include "replay/report/findings/out_of_memory_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/forms/wording.h"
+
+namespace tidemark::report {
+namespace {
+
+constexpr std::size_t kOutOfMemoryReportFramesShown = 4;
+
+std::string ranges_text(const std::vector<PlaceRange>& all) {
+    constexpr std::size_t kShownMost = 8;
+    const std::span ranges = std::span(all).last(std::min(all.size(), kShownMost));
+    std::string text = ranges.size() < all.size() ? "..." : "";
+    for (const PlaceRange& range : ranges)
+        text += fmt::format("{}{} #{}", text.empty() ? "" : " > ", one_line(range.name, 60),
+                            format_count(range.number));
+    return text;
+}
+
+Json ranges_of(const std::vector<PlaceRange>& ranges) {
+    Json list = Json::array();
+    for (const PlaceRange& range : ranges)
+        list.push_back({{"name", range.name}, {"number", range.number}});
+    return list;
+}
+
+std::string request_text(const OutOfMemoryCase& found) {
+    const Refusal& refusal = found.refusal;
+    std::string text = fmt::format(
+        "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated: {}\n",
+        format_count(refusal.event), place_text(found.place), format_bytes(refusal.what.size),
+        to_integer(refusal.what.stream), format_bytes(refusal.usage.reserved),
+        format_bytes(refusal.usage.allocated), to_text(refusal.why.cause));
+    const std::size_t frames = std::min(found.place.stack.size(), kOutOfMemoryReportFramesShown);
+    for (std::size_t i = 0; i < frames; ++i)
+        text += fmt::format("      {}\n", one_line(found.place.stack[i]));
+    return text;
+}
+
+std::string free_text(const OutOfMemoryCase& found) {
+    const Gaps& gaps = found.gaps;
+    std::string text = fmt::format(
+        "    free just before it: {}, of which {} for such a request, the largest "
+        "hole {}\n",
+        format_bytes(gaps.free), format_bytes(gaps.reachable), format_bytes(gaps.largest));
+    for (const Pin& pin : found.pins) {
+        if (pin.free == 0)
+            continue;
+        text += fmt::format("    pinned: {} in {}, by {} of {} ({})\n", format_bytes(pin.free),
+                            format_counted(pin.segments, "segment"),
+                            format_counted(pin.blocks, "block"), one_line(pin.place),
+                            format_bytes(pin.block_bytes));
+    }
+    return text;
+}
+
+std::string what_text(const Remedy& remedy) {
+    switch (remedy.kind) {
+        case RemedyKind::setting:
+            return one_line(remedy.what);
+        case RemedyKind::empty_cache:
+            return "torch.cuda.empty_cache() just before it";
+        case RemedyKind::move_blocks:
+            return fmt::format("the pinning blocks of {} ({}) elsewhere", one_line(remedy.what),
+                               format_bytes(remedy.bytes));
+        case RemedyKind::more_memory:
+            return fmt::format("{} instead", format_bytes(remedy.bytes));
+    }
+    return {};
+}
+
+std::string remedies_text(const OutOfMemoryCase& found) {
+    std::string text;
+    for (const bool helps : {true, false}) {
+        for (const Remedy& remedy : found.remedies) {
+            if (remedy.helps != helps)
+                continue;
+            text += fmt::format("    {}\n", remedy_text(remedy));
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string remedy_text(const Remedy& remedy) {
+    return fmt::format(
+        "{}: {} ({} in all)", what_text(remedy), remedy.helps ? "granted" : "still out of memory",
+        remedy.out_of_memory == 0 ? "no out of memory"
+                                  : "out of memory " + format_times(remedy.out_of_memory));
+}
+
+std::string place_text(const EventPlace& place) {
+    if (!place.inside.empty())
+        return fmt::format(", in {}", ranges_text(place.inside));
+    return place.after.empty() ? "" : fmt::format(", after {}", ranges_text(place.after));
+}
+
+Json place_json(const EventPlace& place) {
+    return {{"inside", ranges_of(place.inside)},
+            {"after", ranges_of(place.after)},
+            {"stack", place.stack},
+            {"tag", place.tag}};
+}
+
+std::string out_of_memory_text(const OutOfMemoryReport& report, const std::string& limit) {
+    if (report.count == 0)
+        return {};
+    std::string text = fmt::format("\nOut of memory {}{}{}\n", format_times(report.count),
+                                   limit.empty() ? "" : ", ", limit);
+    for (const OutOfMemoryCase& found : report.cases)
+        text += request_text(found) + free_text(found) + remedies_text(found);
+    if (report.count > report.cases.size())
+        text += fmt::format("  and {} more\n", format_count(report.count - report.cases.size()));
+    return text;
+}
+
+Json out_of_memory_json(const OutOfMemoryReport& report) {
+    Json list = Json::array();
+    for (const OutOfMemoryCase& found : report.cases) {
+        Json pins = Json::array();
+        for (const Pin& pin : found.pins)
+            pins.push_back({{"place", pin.place},
+                            {"segments", pin.segments},
+                            {"free_bytes", pin.free},
+                            {"blocks", pin.blocks},
+                            {"block_bytes", pin.block_bytes}});
+        Json remedies = Json::array();
+        for (const Remedy& remedy : found.remedies)
+            remedies.push_back({{"kind", to_text(remedy.kind)},
+                                {"what", remedy.what},
+                                {"bytes", remedy.bytes},
+                                {"helps", remedy.helps},
+                                {"peak_reserved_bytes", remedy.peak_reserved},
+                                {"out_of_memory", remedy.out_of_memory}});
+        list.push_back({{"event", found.refusal.event},
+                        {"device", found.refusal.what.device},
+                        {"stream", to_integer(found.refusal.what.stream)},
+                        {"bytes", found.refusal.what.size},
+                        {"usage", usage_of(found.refusal.usage)},
+                        {"free_bytes", found.gaps.free},
+                        {"reachable_free_bytes", found.gaps.reachable},
+                        {"largest_hole_bytes", found.gaps.largest},
+                        {"place", place_json(found.place)},
+                        {"pins", std::move(pins)},
+                        {"remedies", std::move(remedies)}});
+    }
+    return list;
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,27 @@
+// Out of memory in words and as JSON: each event, where in the program, what was free, who pins it,
+// and what each remedy came to when it was replayed.
+#pragma once
+
+#include <string>
+
+#include "replay/analysis/advise/out_of_memory.h"
+#include "replay/analysis/trace/event_place.h"
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark::report {
+
+// ", in step #7 > forward #3"; ", after step #6"; "" where the trace has no ranges.
+std::string place_text(const EventPlace& place);
+
+Json place_json(const EventPlace& place);
+
+// "torch:expandable_segments=true: granted (no out of memory in all)".
+std::string remedy_text(const Remedy& remedy);
+
+// Lines for a person; "" if nothing ran out of memory. `limit` says under which limit.
+std::string out_of_memory_text(const OutOfMemoryReport& report, const std::string& limit);
+
+// A list of the cases; the count stands elsewhere.
+Json out_of_memory_json(const OutOfMemoryReport& report);
+
+}  // namespace tidemark::report

@@ -1,0 +1,27 @@
+// How single values read: text from files made safe for a terminal, measurements in their units.
+// Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "replay/scenario/scenario.h"
+
+namespace tidemark {
+
+// `text` without what could drive a terminal or break a line: control characters and bytes that
+// are no UTF-8 become '?'. New lines are kept only if `lines`. O(length).
+std::string printable(std::string_view text, bool lines = false);
+
+// `text` for one line: printable, and at most `most` characters, the rest an ellipsis: names in a
+// trace may be of any length. O(most).
+std::string one_line(std::string_view text, std::size_t most = 200);
+
+// "80.0 GiB, 768 MiB of them for the CUDA context and libraries": a card that was named.
+std::string card_text(Bytes memory, Bytes overhead);
+
+// A measurement in its unit: "7.21 GiB", "12,345", "310 us", "4.1 %", "1.34".
+std::string figure_text(const Measurement& measurement);
+
+}  // namespace tidemark

@@ -1,0 +1,25 @@
+// What `machines` tells: spaces, links and buses, and how their figures were come by. Pure; text
+// as in text.h, JSON as in json.h (the keys are in docs/json.md).
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "backends/machines/machine_json.h"
+#include "backends/machines/measured_machine.h"
+#include "replay/report/forms/model.h"
+
+namespace tidemark {
+
+// All of them, a line each.
+std::string machines_text(std::span<const DescribedMachine> machines);
+
+// One, whole. `target`: the file that it was written to; empty if to none.
+std::string machine_report_text(const DescribedMachine& machine, const std::string& target);
+
+// `measured`: the figures that were measured just now.
+std::string machines_json(std::span<const DescribedMachine> machines,
+                          std::span<const MeasuredFigure> measured, const std::string& target,
+                          const Provenance& provenance);
+
+}  // namespace tidemark

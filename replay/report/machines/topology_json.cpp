@@ -1,0 +1,130 @@
+// Devices and capabilities as JSON.
+#include <fmt/format.h>
+
+#include "replay/report/forms/json_values.h"
+#include "replay/report/machines/topology_report.h"
+
+namespace tidemark {
+namespace {
+
+using report::Json;
+
+Json features_of(const CudaDeviceInfo& gpu) {
+    return {{"virtual_memory", gpu.virtual_memory},
+            {"memory_pools", gpu.memory_pools},
+            {"graphs", gpu.graphs},
+            {"batch_copies", gpu.batch_copies},
+            {"shared_handles", gpu.posix_handles},
+            {"fabric_handles", gpu.fabric_handles},
+            {"ipc", gpu.ipc},
+            {"host_numa_memory", gpu.host_numa_memory}};
+}
+
+Json link_of(const std::optional<PciCard>& card) {
+    if (!card)
+        return {};
+    return {{"speed_gts", card->link.speed_gts},
+            {"lanes", card->link.lanes},
+            {"fastest_speed_gts", card->link.fastest_speed_gts},
+            {"fastest_lanes", card->link.fastest_lanes}};
+}
+
+Json node_or_null(int node) {
+    return node < 0 ? Json() : Json(node);
+}
+
+Json gpu_of(const Gpu& gpu) {
+    Json peers = Json::array();
+    for (const int peer : gpu.cuda.peers)
+        peers.push_back(fmt::format("cuda:{}", peer));
+    return {{"device", fmt::format("cuda:{}", gpu.cuda.ordinal)},
+            {"name", gpu.cuda.name},
+            {"uuid", gpu.cuda.uuid},
+            {"memory_bytes", gpu.cuda.total_memory},
+            {"granularity_bytes", gpu.cuda.granularity},
+            {"compute_capability",
+             fmt::format("{}.{}", gpu.cuda.compute_major, gpu.cuda.compute_minor)},
+            {"multiprocessors", gpu.cuda.multiprocessors},
+            {"integrated", gpu.cuda.integrated},
+            {"features", features_of(gpu.cuda)},
+            {"peers", std::move(peers)},
+            {"pci_address", gpu.cuda.pci_address},
+            {"numa_node", node_or_null(gpu.cuda.numa_node)},
+            {"link", link_of(gpu.card)},
+            {"nvlinks", gpu.nvlinks ? Json(*gpu.nvlinks) : Json()}};
+}
+
+Json driver_of(const Topology& topology) {
+    const bool here = topology.cuda.has_value();
+    return {{"cuda_version", here ? Json(cuda_version_text(topology.cuda->version)) : Json()},
+            {"driver_version", topology.nvml ? Json(*topology.nvml) : Json()},
+            {"library", here ? Json(topology.cuda->library) : Json()},
+            {"problem", here ? Json() : Json(to_text(topology.cuda.error()))}};
+}
+
+Json host_of(const Topology& topology) {
+    Json nodes = Json::array();
+    for (const NumaNode& node : topology.host.nodes) {
+        nodes.push_back({{"node", node.id},
+                         {"memory_bytes", node.total},
+                         {"free_bytes", node.free},
+                         {"available_bytes", node.available},
+                         {"processors", node.cpus},
+                         {"distances", node.distances}});
+    }
+    return {{"processor", topology.processor},
+            {"processors", topology.processors},
+            {"memory_bytes", topology.memory},
+            {"available_bytes", topology.memory_available},
+            {"placement_problem",
+             topology.numa_obstacle ? Json(to_text(*topology.numa_obstacle)) : Json()},
+            {"nodes", std::move(nodes)}};
+}
+
+Json finding_of(const Finding& finding) {
+    return {{"name", finding.name},  {"use", finding.use}, {"here", finding.here},
+            {"what", finding.what},  {"why", finding.why}, {"hint", finding.hint},
+            {"needs", finding.needs}};
+}
+
+}  // namespace
+
+std::string devices_json(const Topology& topology, std::span<const CostProfile> profiles,
+                         std::span<const NumaBandwidth> bandwidths, const Provenance& provenance) {
+    Json object{{"gpus", Json::array()},
+                {"driver", driver_of(topology)},
+                {"cards", Json::array()},
+                {"host", host_of(topology)},
+                {"bandwidths", Json::array()},
+                {"simulated", Json::array()},
+                {"provenance", report::provenance_of(provenance)}};
+    if (topology.cuda)
+        for (const Gpu& gpu : topology.cuda->gpus)
+            object["gpus"].push_back(gpu_of(gpu));
+    for (const PciCard& card : topology.cards)
+        object["cards"].push_back({{"pci_address", card.address},
+                                   {"kernel_driver", card.driver},
+                                   {"numa_node", node_or_null(card.numa_node)}});
+    for (const NumaBandwidth& each : bandwidths)
+        object["bandwidths"].push_back({{"processor_node", each.cpu_node},
+                                        {"memory_node", each.memory_node},
+                                        {"bytes_per_second", each.bytes_per_second}});
+    for (const CostProfile& profile : profiles)
+        object["simulated"].push_back({{"device", "sim:" + profile.name},
+                                       {"name", profile.device},
+                                       {"memory_bytes", profile.memory}});
+    return report::text_of(object);
+}
+
+std::string doctor_json(std::span<const Finding> findings,
+                        std::span<const std::string_view> required, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const Finding& finding : findings)
+        list.push_back(finding_of(finding));
+    return report::text_of({{"capabilities", std::move(list)},
+                            {"required", required},
+                            {"missing", missing_of(findings, required)},
+                            {"provenance", report::provenance_of(provenance)}});
+}
+
+}  // namespace tidemark

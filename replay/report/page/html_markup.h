@@ -1,0 +1,39 @@
+// Markup: how text becomes a page. All that comes from a trace goes through escaped(), or into the
+// page's data through script_json(): nothing else may put such text into a page. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark::report {
+
+// `text` as it may stand between tags and in quoted attributes: what HTML reads as its own is
+// written as a reference, control characters and bytes that are no UTF-8 become '?'. O(length).
+std::string escaped(std::string_view text);
+
+// JSON that may stand in a <script> element: no '<', so that nothing in it can end the element or
+// begin another. O(size).
+std::string script_json(const Json& json);
+
+// A cell of a table; numbers stand to the right.
+struct MarkupCell {
+    std::string text;  // not yet escaped
+    bool number = false;
+    std::string style = {};  // a class of the page's CSS
+    std::string hint = {};   // shown over it; not yet escaped
+};
+
+// <table> with its caption, column titles and rows, in a box that scrolls by itself where the page
+// is narrow. The first cell of each row is its heading. O(cells).
+std::string markup_table(std::string_view caption, const std::vector<MarkupCell>& titles,
+                         const std::vector<std::vector<MarkupCell>>& rows);
+
+// `page` with each "{{name}}" replaced; a name that isn't given is a fault of ours (TM_CHECK). What
+// is put in isn't searched again. O(length).
+std::string filled_in(std::string_view page,
+                      const std::vector<std::pair<std::string_view, std::string>>& values);
+
+}  // namespace tidemark::report

@@ -1,0 +1,31 @@
+// The page's parts that need no script: figures, tables, findings, provenance, and a still picture
+// for browsers that run none.
+#pragma once
+
+#include <string>
+
+#include "replay/report/page/html_report.h"
+#include "replay/report/page/report_facts.h"
+
+namespace tidemark::report {
+
+// Cards with the figures of the first run of each trace.
+std::string cards_markup(const ReportInput& input);
+
+// All runs side by side; "" for a single one.
+std::string comparison_markup(const ReportInput& input);
+
+std::string findings_markup(const ReportInput& input);
+
+// What lived at the peak of a run: blocks, places, tags.
+std::string peak_markup(const ReportedRun& run, const PeakContent& content);
+
+// Requests that were refused in any run; "" if none was.
+std::string refusals_markup(const ReportInput& input);
+
+std::string provenance_markup(const ReportInput& input);
+
+// Reserved and allocated memory of a run as SVG.
+std::string still_markup(const ReportedRun& run);
+
+}  // namespace tidemark::report

@@ -1,0 +1,204 @@
+// Answer, figures and comparison in words.
+#include "replay/report/page/report_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/analysis/spread/spread_text.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/findings/finding_text.h"
+#include "replay/report/forms/wording.h"
+#include "replay/report/runs/ranks_report.h"
+
+namespace tidemark::report {
+namespace {
+
+constexpr std::array<std::string_view, 8> kCompared{
+    "peak_reserved_bytes",
+    "out_of_memory",
+    "external_fragmentation_at_peak",
+    "mean_reserved_bytes",
+    "driver_ns",
+    "stall_ns",
+    "retries",
+    "overhead_ratio",
+};
+
+Bytes bytes_of(const ReportedRun& run, std::string_view name) {
+    return run.recorded.run.measurement(name).whole;
+}
+
+Bytes peak_reserved(const ReportedRun& run) {
+    return bytes_of(run, "peak_reserved_bytes");
+}
+
+std::uint64_t refused(const ReportedRun& run) {
+    return bytes_of(run, "out_of_memory");
+}
+
+// The run of the same trace that peaks lowest without a refusal; null if it is the first itself.
+const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
+    const ReportedRun* best = &first;
+    for (const ReportedRun& run : input.runs) {
+        if (run.trace != first.trace || refused(run) > refused(*best))
+            continue;
+        if (refused(run) < refused(*best) || peak_reserved(run) < peak_reserved(*best))
+            best = &run;
+    }
+    return best == &first ? nullptr : best;
+}
+
+std::string answer_of(const ReportInput& input, const ReportedRun& run) {
+    const Bytes peak = peak_reserved(run);
+    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    std::string text =
+        fmt::format("{} under {} ", input.traces[run.trace].name, run.recorded.run.policy_name);
+    if (peak == 0)
+        return text + "took no memory.";
+    text += fmt::format("peaked at {}", format_bytes(peak));
+    if (peak > asked)
+        text +=
+            fmt::format(", {} more than the program ever requested at once ({} of the peak)",
+                        format_bytes(peak - asked), format_percent(share_of(peak - asked, peak)));
+    text += ".";
+    if (refused(run) > 0)
+        text += fmt::format(" It ran out of memory {}.", format_times(refused(run)));
+    const ReportedRun* best = lowest(input, run);
+    if (best != nullptr && peak_reserved(*best) < peak)
+        text += fmt::format(" Under {} it would have been {}, {} less.", best->label,
+                            format_bytes(peak_reserved(*best)),
+                            format_percent(1 - share_of(peak_reserved(*best), peak)));
+    else if (best != nullptr)
+        text += fmt::format(" Under {} it would {}.", best->label,
+                            refused(*best) == 0 ? "never have run out of memory"
+                                                : "have run out of memory less often");
+    return text;
+}
+
+}  // namespace
+
+std::span<const std::string_view> compared_figures() {
+    return kCompared;
+}
+
+std::string figure_name(const Measurement& measurement) {
+    std::string name(measurement.name);
+    for (const std::string_view unit : {"_bytes", "_ns"})
+        if (name.ends_with(unit))
+            name.resize(name.size() - unit.size());
+    if (name == "external_fragmentation_at_peak")
+        return "unused at peak";
+    if (name == "overhead_ratio")
+        return "peak / requested";
+    if (name == "driver" || name == "stall")
+        name += " time";
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run) {
+    return *std::ranges::find_if(
+        input.runs, [&run](const ReportedRun& each) { return each.trace == run.trace; });
+}
+
+std::string change_text(const Measurement& now, const Measurement& before) {
+    if (now.value() == before.value())
+        return "the same";
+    const bool less = now.value() < before.value();
+    std::string text;
+    if (now.unit == Unit::count || before.value() == 0)
+        text = less ? "less" : "more";
+    else
+        text = fmt::format("{:.1f} % {}", 100 * std::abs(now.value() / before.value() - 1),
+                           less ? "less" : "more");
+    if (now.better == Better::neither)
+        return text;
+    return text + (less == (now.better == Better::less) ? ", better" : ", worse");
+}
+
+std::string answer(const ReportInput& input) {
+    std::string text;
+    for (std::size_t trace = 0; trace < input.traces.size(); ++trace) {
+        const auto first = std::ranges::find_if(
+            input.runs, [trace](const ReportedRun& run) { return run.trace == trace; });
+        if (first == input.runs.end())
+            continue;
+        text += (text.empty() ? "" : " ") + answer_of(input, *first);
+        const std::vector<findings::Finding> found = findings_of(input, trace);
+        if (!found.empty() && found.front().severity != findings::Severity::note)
+            text += fmt::format(" Look first at: {}.", finding_text(found.front()).title);
+    }
+    if (input.ranks)
+        text += fmt::format(" {}.", ranks_sentence(*input.ranks));
+    return text;
+}
+
+std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
+    const TraceInfo& info = input.traces[run.trace].trace->info();
+    const Bytes peak = peak_reserved(run);
+    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    std::vector<Fact> list;
+    list.push_back(
+        {"Peak reserved", format_bytes(peak),
+         fmt::format("at event {}", format_count(bytes_of(run, "peak_reserved_event")))});
+    if (const auto devices = device_peaks(run.recorded.run.measurements); devices.size() > 1) {
+        std::string each;
+        for (const DevicePeaks& device : devices)
+            each += (each.empty() ? "" : ", ") + format_bytes(device.reserved);
+        list.push_back(
+            {"By device", std::move(each), "peak reserved of each; the other figures are sums"});
+    }
+    if (const auto& spread = run.recorded.run.peak_spread)
+        list.push_back({"From run to run", range_text(*spread),
+                        fmt::format("peak reserved, in nine of ten of {}, each as another run "
+                                    "might go",
+                                    format_counted(spread->runs, "replay"))});
+    list.push_back({"Requested", format_bytes(asked), "by the program, at its own peak"});
+    list.push_back({"Not requested", format_bytes(peak - std::min(peak, asked)),
+                    format_percent(share_of(peak - std::min(peak, asked), peak)) + " of the peak"});
+    list.push_back({"Free at that peak",
+                    figure_text(run.recorded.run.measurement("external_fragmentation_at_peak")),
+                    fmt::format("of the reserved bytes, where most is in use: event {}",
+                                format_count(bytes_of(run, "peak_fullest_event")))});
+    list.push_back(
+        {"Out of memory", format_count(refused(run)),
+         fmt::format("times, {}", format_counted(bytes_of(run, "retries"), "retry", "retries"))});
+    list.push_back({"Driver time", figure_text(run.recorded.run.measurement("driver_ns")),
+                    format_count(bytes_of(run, "device_calls")) + " calls of the device"});
+    list.push_back({"Events", format_count(info.event_count),
+                    info.duration > 0 ? "in " + format_duration(info.duration)
+                                      : std::string("without times")});
+    return list;
+}
+
+std::string curve_text(const ReportedRun& run) {
+    const History& history = *run.recorded.history;
+    const std::size_t events = history.counts().events;
+    if (events == 0)
+        return "There are no events.";
+    const auto last = static_cast<EventIndex>(events - 1);
+    const EventIndex peak = history.peak_event(Series::reserved);
+    const SeriesValues at_peak = history.values(peak);
+    const SeriesValues at_end = history.values(last);
+    std::string text = fmt::format(
+        "Reserved memory begins at {}, peaks at {} ({} of the way, event {}, with {} allocated and "
+        "{} requested) and ends at {}, with {} allocated.",
+        format_bytes(history.values(0)[Series::reserved]), format_bytes(at_peak[Series::reserved]),
+        format_percent(share_of(peak, std::max<EventIndex>(last, 1))), format_count(peak),
+        format_bytes(at_peak[Series::allocated]), format_bytes(at_peak[Series::requested]),
+        format_bytes(at_end[Series::reserved]), format_bytes(at_end[Series::allocated]));
+    text += " In tenths of the run it stood at most at";
+    std::vector<SeriesColumn> tenths(10);
+    const AxisUnit unit = history.time(last) > history.time(0) ? AxisUnit::time : AxisUnit::events;
+    history.series(unit, history.position(unit, 0), history.end(unit), tenths);
+    for (std::size_t i = 0; i < tenths.size(); ++i)
+        text +=
+            fmt::format("{} {}", i == 0 ? "" : ",", format_bytes(tenths[i].max[Series::reserved]));
+    return text + ".";
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,73 @@
+// What a report says of its runs, before anybody decides how it looks: the page and the text are
+// both made of this. Pure; the texts may hold what a trace holds: whoever shows them escapes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/findings/finding.h"
+#include "replay/report/page/html_report.h"
+
+namespace tidemark::report {
+
+// A figure with a name, in human units, and what it means.
+struct Fact {
+    std::string name;
+    std::string value;
+    std::string meaning;
+};
+
+// A row that holds memory at the peak: a block, or all blocks of a place or tag.
+struct PeakBlock {
+    Block block;
+    std::string tag;
+    std::string place;   // innermost frame that means something; "" = not recorded
+    std::string stream;  // the program's own handle
+};
+
+struct PeakGroup {
+    std::string name;
+    Bytes bytes = 0;  // granted
+    std::size_t blocks = 0;
+};
+
+// What lived when most was allocated: what the memory is for.
+struct PeakContent {
+    EventIndex event = 0;
+    Nanoseconds time = 0;
+    SeriesValues values;
+    std::vector<PeakBlock> blocks;  // the largest
+    std::vector<PeakGroup> places;  // the largest, by where they were allocated
+    std::vector<PeakGroup> tags;
+    std::size_t live = 0;
+};
+
+// "gpt2.pickle under torch peaks at 8.30 GiB, 2.12 GiB of which the program didn't ask for. ..."
+std::string answer(const ReportInput& input);
+
+// Peak, waste and the like of a run.
+std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run);
+
+// Of one trace: what its runs show and what advise found, the most urgent first.
+std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace);
+
+// At most `most` of each list. O(live log live).
+PeakContent peak_content(const ReportedRun& run, std::size_t most);
+
+// A run's curve of reserved memory in words: where it begins, rises, peaks, ends.
+std::string curve_text(const ReportedRun& run);
+
+// How a figure compares with another: "4.1 % less, better"; "the same"; "" if there's nothing to
+// compare.
+std::string change_text(const Measurement& now, const Measurement& before);
+
+// The figures that runs are compared by.
+std::span<const std::string_view> compared_figures();
+
+// A name of few words for a figure: "peak reserved".
+std::string figure_name(const Measurement& measurement);
+
+// The first run of `run`'s trace.
+const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run);
+
+}  // namespace tidemark::report

@@ -1,0 +1,19 @@
+// The findings of a report: of each trace with its runs.
+#include "replay/findings/find.h"
+#include "replay/report/page/report_facts.h"
+
+namespace tidemark::report {
+
+std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace) {
+    const ReportedTrace& reported = input.traces[trace];
+    std::vector<findings::FoundRun> runs;
+    for (const ReportedRun& run : input.runs)
+        if (run.trace == trace)
+            runs.push_back({run.label, run.recorded.run.scenario.policy, run.recorded.history.get(),
+                            &run.recorded.run});
+    return findings::find({.info = &reported.trace->info(),
+                           .advice = reported.advice ? &*reported.advice : nullptr,
+                           .runs = runs});
+}
+
+}  // namespace tidemark::report

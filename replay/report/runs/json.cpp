@@ -1,0 +1,404 @@
+// Building the objects. Order of keys is the order of assignment, so that people can read them too.
+#include "replay/report/runs/json.h"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "replay/analysis/advise/memory.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/findings/out_of_memory_report.h"
+#include "replay/report/forms/json_values.h"
+#include "replay/report/runs/ranks_report.h"
+
+namespace tidemark {
+namespace {
+
+using namespace report;
+
+Json anomalies(const Anomalies& odd) {
+    return {{"unknown_frees", odd.unknown_frees}, {"double_frees", odd.double_frees},
+            {"reused_live", odd.reused_live},     {"zero_sizes", odd.zero_sizes},
+            {"giant_sizes", odd.giant_sizes},     {"unknown_actions", odd.unknown_actions},
+            {"bad_records", odd.bad_records},     {"backward_times", odd.backward_times}};
+}
+
+Json number(const Measurement& measurement) {
+    if (measurement.unit == Unit::ratio)
+        return measurement.real;
+    return measurement.whole;
+}
+
+Json refusals(const Run& run) {
+    Json list = Json::array();
+    for (const Refusal& refusal : run.refusals) {
+        list.push_back({{"event", refusal.event},
+                        {"bytes", refusal.what.size},
+                        {"stream", to_integer(refusal.what.stream)},
+                        {"cause", to_text(refusal.why.cause)},
+                        {"usage", usage_of(refusal.usage)},
+                        {"largest_free_bytes", refusal.largest_free}});
+    }
+    return list;
+}
+
+Json hazards(const Run& run) {
+    Json list = Json::array();
+    for (const HazardText& hazard : run.hazards) {
+        list.push_back({{"kind", hazard.kind},
+                        {"what", hazard.what},
+                        {"first_event", hazard.first_event},
+                        {"second_event", hazard.second_event}});
+    }
+    return list;
+}
+
+// What --touch found; null without it.
+Json touch_of(const std::optional<TouchReport>& touch) {
+    if (!touch)
+        return nullptr;
+    Json first = nullptr;
+    if (const auto& difference = touch->first_difference)
+        first = {{"event", difference->event},
+                 {"granted_event", difference->granted},
+                 {"address", fmt::format("{:#x}", to_integer(difference->address))},
+                 {"expected", fmt::format("{:08x}", difference->expected)}};
+    return {{"allocations", touch->allocations}, {"bytes", touch->bytes},
+            {"damaged", touch->damaged},         {"differing_bytes", touch->differing},
+            {"failures", touch->failures},       {"first_difference", std::move(first)}};
+}
+
+// An object for each device: its own peaks.
+Json peaks_of(std::span<const DevicePeaks> devices) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        list.push_back({{"device", i},
+                        {"peak_reserved_bytes", devices[i].reserved},
+                        {"peak_allocated_bytes", devices[i].allocated},
+                        {"peak_active_bytes", devices[i].active},
+                        {"peak_requested_bytes", devices[i].requested},
+                        {"peak_reserved_event", devices[i].event}});
+    return list;
+}
+
+Json run_object(const Run& run) {
+    Json object{
+        {"trace", run.scenario.trace},
+        {"policy", run.policy_name},
+        {"spec", run.scenario.policy},
+        {"options", pairs(run.policy_options)},
+        {"device", run.scenario.device},
+        {"device_name", run.device_name},
+        {"profile", run.scenario.profile},
+        {"scale", run.scenario.scale},
+        {"memory_bytes", run.device_memory ? run.device_memory->total : run.scenario.memory},
+        {"overhead_bytes", run.scenario.overhead},
+        {"limit_bytes", run.limit},
+        {"limit_source", run.limit_text},
+        {"as_recorded", run.as_recorded},
+        {"probes_granted", run.summary.probes_granted},
+        {"probes_out_of_memory", run.summary.refused_again},
+        {"check", run.scenario.check},
+        {"stop_at_out_of_memory", run.scenario.stop_at_refusal},
+        {"stop_at_refusal", run.scenario.stop_at_refusal},
+        {"events", run.summary.events},
+        {"replayed", run.summary.replayed},
+        {"skipped", run.summary.skipped},
+        {"live_at_end", run.summary.live_at_end},
+        {"elapsed_ns", run.summary.elapsed},
+        {"elapsed_total_ns", run.summary.elapsed_total}};
+    for (const Measurement& each : run.measurements)
+        if (!is_of_device(each))
+            object[std::string(each.name)] = number(each);
+    object["devices"] = peaks_of(device_peaks(run.measurements));
+    object["peak_reserved_spread"] = spread_of(run.peak_spread);
+    object["out_of_memory_events"] = refusals(run);
+    object["refusals"] = object["out_of_memory_events"];
+    object["hazard_count"] = run.hazard_count;
+    object["hazards"] = hazards(run);
+    object["device_peak_bytes"] = run.device_memory ? Json(run.device_memory->peak) : Json();
+    object["device_leak_bytes"] = run.device_memory ? Json(run.device_memory->leak) : Json();
+    object["warnings"] = run.warnings;
+    return object;
+}
+
+Json peak_of(const Peak& peak) {
+    return {{"value", peak.value}, {"event", peak.event}, {"time_ns", peak.time}};
+}
+
+Json histogram_of(const Histogram& histogram) {
+    Json list = Json::array();
+    for (const HistogramBin& bin : histogram)
+        list.push_back({{"from", bin.low}, {"count", bin.count}, {"bytes", bin.bytes}});
+    return list;
+}
+
+Json devices_of(const TraceInfo& info, const TraceSummary& summary) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < info.devices.size(); ++i) {
+        Json device{{"name", info.devices[i].name},
+                    {"total_memory_bytes", info.devices[i].total_memory}};
+        if (i < summary.devices.size()) {
+            device["allocations"] = summary.devices[i].allocations;
+            device["peak_requested"] = peak_of(summary.devices[i].requested);
+            device["peak_recorded_reserved"] = peak_of(summary.devices[i].recorded_reserved);
+        }
+        list.push_back(std::move(device));
+    }
+    return list;
+}
+
+Json streams_of(const TraceSummary& summary) {
+    Json list = Json::array();
+    for (const StreamSummary& stream : summary.streams) {
+        list.push_back({{"stream", to_integer(stream.stream)},
+                        {"handle", stream.handle},
+                        {"events", stream.events},
+                        {"allocations", stream.allocations},
+                        {"allocated_bytes", stream.allocated}});
+    }
+    return list;
+}
+
+Json pools_of(const TraceInfo& info, const TraceSummary& summary) {
+    Json list = Json::array();
+    for (const PoolSummary& pool : summary.pools)
+        list.push_back({{"pool", to_integer(pool.pool)},
+                        {"name", pool_text(info, pool.pool)},
+                        {"allocations", pool.allocations},
+                        {"allocated_bytes", pool.allocated},
+                        {"peak_requested_bytes", pool.peak_requested}});
+    return list;
+}
+
+Json row_of(const ComparisonRow& row, const std::string& trace) {
+    Json object = run_object(row.run);
+    object["trace"] = trace;
+    object["elapsed_ns"] = row.elapsed;
+    object.erase("elapsed_total_ns");
+    object["label"] = row.label;
+    object["baseline"] = row.baseline;
+    object["other_allocator"] = row.other_allocator;
+    object["recommended"] = row.recommended;
+    Json change = Json::object();
+    Json best = Json::array();
+    for (const ComparisonCell& cell : row.cells) {
+        if (cell.comparable)
+            change[std::string(cell.measurement.name)] = cell.change;
+        if (cell.best)
+            best.push_back(cell.measurement.name);
+    }
+    object["change"] = std::move(change);
+    object["best"] = std::move(best);
+    return object;
+}
+
+Json total_of(const ComparisonTotal& total) {
+    return {{"label", total.label},
+            {"baseline", total.baseline},
+            {"other_allocator", total.other_allocator},
+            {"recommended", total.recommended},
+            {"overhead_ratio", total.overhead_ratio},
+            {"change", total.change},
+            {"out_of_memory", total.out_of_memory},
+            {"traces_out_of_memory", total.traces_refused},
+            {"traces_refused", total.traces_refused},
+            {"driver_ns", total.driver_time},
+            {"stall_ns", total.stall_time},
+            {"makespan_ns", total.makespan}};
+}
+
+Json mismatch_of(const Mismatch& mismatch) {
+    return {{"event", mismatch.event},        {"kind", to_text(mismatch.what.kind)},
+            {"bytes", mismatch.what.size},    {"stream", to_integer(mismatch.what.stream)},
+            {"device", mismatch.what.device}, {"expected", mismatch.expected},
+            {"actual", mismatch.actual},      {"neighbourhood", mismatch.neighbourhood}};
+}
+
+Json facts_of(std::span<const InferredFact> facts) {
+    Json list = Json::array();
+    for (const InferredFact& fact : facts) {
+        Json object{{"kind", to_text(fact.kind)}, {"device", fact.device}, {"event", fact.event}};
+        if (fact.pool != PoolId::default_pool)
+            object["pool"] = to_integer(fact.pool);
+        if (fact.kind == InferredFact::Kind::limit)
+            object["bytes"] = fact.count;
+        else if (fact.count != 0)
+            object["count"] = fact.count;
+        list.push_back(std::move(object));
+    }
+    return list;
+}
+
+}  // namespace
+
+Json report::trace_of(const std::string& name, const Trace& trace, const TraceSummary& summary) {
+    const TraceInfo& info = trace.info();
+    Json object{{"trace", name},
+                {"format", info.format},
+                {"source", info.source},
+                {"start_time_ns", info.start_time},
+                {"duration_ns", info.duration},
+                {"begins_inside", info.begins_inside},
+                {"cut_off", info.cut_off},
+                {"events", summary.events},
+                {"preamble_events", info.preamble_count},
+                {"preamble_live", summary.preamble_live}};
+    Json kinds = Json::object();
+    for (const KindCount& kind : summary.kinds)
+        kinds[std::string(to_text(kind.kind))] = kind.count;
+    object["kinds"] = std::move(kinds);
+    object["devices"] = devices_of(info, summary);
+    object["streams"] = streams_of(summary);
+    object["pool_usage"] = pools_of(info, summary);
+    object["pools"] = info.pools;
+    object["allocations"] = summary.allocations;
+    object["allocated_bytes"] = summary.allocated;
+    object["never_freed"] = summary.never_freed;
+    object["never_freed_bytes"] = summary.never_freed_bytes;
+    object["unmatched"] = summary.unmatched;
+    object["out_of_memory"] = summary.out_of_memory;
+    object["peak_requested"] = peak_of(summary.requested);
+    object["peak_live"] = peak_of(summary.live);
+    object["peak_recorded_reserved"] =
+        summary.has_recorded_reserved ? peak_of(summary.recorded_reserved) : Json();
+    object["sizes"] = histogram_of(summary.sizes);
+    object["lifetime_events"] = histogram_of(summary.lifetime_events);
+    object["lifetime_ns"] = histogram_of(summary.lifetime_times);
+    object["range_names"] = summary.range_names;
+    Json ranges = Json::array();
+    for (const RangeCount& range : summary.ranges)
+        ranges.push_back({{"name", range.name}, {"count", range.count}});
+    object["ranges"] = std::move(ranges);
+    object["stacks"] = info.stacks.size() - 1;
+    object["settings"] = pairs(info.settings);
+    object["metadata"] = pairs(info.metadata);
+    object["anomalies"] = anomalies(info.anomalies);
+    object["warnings"] = info.warnings;
+    return object;
+}
+
+std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
+                       const Provenance& provenance) {
+    Json object = report::trace_of(name, trace, summary);
+    object["provenance"] = provenance_of(provenance);
+    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
+    return text_of(object);
+}
+
+std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance,
+                     const OutOfMemoryReport& failure) {
+    Json object = run_object(run);
+    object["out_of_memory_cases"] = out_of_memory_json(failure);
+    object["touch"] = touch_of(run.touch);
+    object["decisions"] = run.decisions ? Json(run.decisions->count) : Json();
+    object["decisions_hash"] = run.decisions ? Json(hash_text(run.decisions->hash)) : Json();
+    object["anomalies"] = anomalies(info.anomalies);
+    object["trace_warnings"] = info.warnings;
+    object["provenance"] = provenance_of(provenance);
+    object["provenance"]["trace_hash"] = hash_text(run.trace_hash);
+    object["provenance"]["profile_hash"] = hash_text(run.profile_hash);
+    return text_of(object);
+}
+
+std::string comparison_json(const Comparison& comparison, const Provenance& provenance) {
+    Json runs = Json::array();
+    Json traces = Json::array();
+    std::uint64_t profile_hash = 0;
+    for (const TraceComparison& trace : comparison.traces) {
+        traces.push_back({{"trace", trace.name},
+                          {"trace_hash", hash_text(trace.trace_hash)},
+                          {"events", trace.events},
+                          {"verdict", trace.verdict}});
+        for (const ComparisonRow& row : trace.rows) {
+            runs.push_back(row_of(row, trace.name));
+            profile_hash = row.run.profile_hash;
+        }
+    }
+    Json totals = Json::array();
+    for (const ComparisonTotal& total : comparison.totals)
+        totals.push_back(total_of(total));
+    Json object{{"verdict", comparison.verdict},
+                {"interrupted", comparison.interrupted},
+                {"ranks", ranks_of(comparison.ranks)},
+                {"runs", std::move(runs)},
+                {"traces", std::move(traces)},
+                {"totals", std::move(totals)},
+                {"provenance", provenance_of(provenance)}};
+    object["provenance"]["profile_hash"] = hash_text(profile_hash);
+    return text_of(object);
+}
+
+std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
+                        const Provenance& provenance) {
+    Json devices = Json::array();
+    for (const Usage& peak : report.device_peaks)
+        devices.push_back({{"peak", usage_of(peak)}});
+    Json object{
+        {"trace", name},
+        {"policy", report.policy},
+        {"events", report.events},
+        {"decisions", report.decisions},
+        {"mismatches", report.mismatches},
+        {"first_mismatch", report.first_mismatch ? mismatch_of(*report.first_mismatch) : Json()},
+        {"not_inferable", report.not_inferable},
+        {"inferred_trims", report.inferred_trims},
+        {"final_blocks", report.final_blocks},
+        {"peak", report.device_peaks.size() == 1 ? usage_of(report.peak) : Json()},
+        {"devices", std::move(devices)},
+        {"retries", report.stats.retries},
+        {"out_of_memory", report.stats.out_of_memory},
+        {"segments_created", report.stats.segments_created},
+        {"segments_released", report.stats.segments_released},
+        {"maps", report.stats.maps},
+        {"unmaps", report.stats.unmaps},
+        {"synchronizations", report.stats.synchronizations},
+        {"facts", facts_of(report.facts)},
+        {"notes", report.notes},
+        {"provenance", provenance_of(provenance)}};
+    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
+    return text_of(object);
+}
+
+std::string policies_json(std::span<const PolicyInfo> policies, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const PolicyInfo& policy : policies) {
+        list.push_back({{"name", policy.name},
+                        {"summary", policy.summary},
+                        {"source", policy.source},
+                        {"options", options_of(policy.options)}});
+    }
+    return text_of({{"policies", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+std::string generators_json(std::span<const GeneratorInfo> generators,
+                            const Provenance& provenance) {
+    Json list = Json::array();
+    for (const GeneratorInfo& generator : generators) {
+        list.push_back({{"name", generator.name},
+                        {"summary", generator.summary},
+                        {"options", options_of(generator.options)}});
+    }
+    return text_of({{"generators", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+std::string written_json(std::span<const WrittenFile> files, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const WrittenFile& file : files) {
+        list.push_back({{"source", file.source},
+                        {"source_format", file.info.format},
+                        {"target", file.target},
+                        {"format", file.format},
+                        {"events", file.events},
+                        {"left_out_truth", file.left_out_truth},
+                        {"left_out_events", file.left_out_events},
+                        {"bytes", file.bytes},
+                        {"cut_off", file.info.cut_off},
+                        {"anomalies", anomalies(file.info.anomalies)},
+                        {"warnings", file.info.warnings}});
+    }
+    return text_of({{"files", std::move(list)}, {"provenance", provenance_of(provenance)}});
+}
+
+}  // namespace tidemark

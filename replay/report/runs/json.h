@@ -1,0 +1,34 @@
+// JSON: what each command tells a program. One object a command, names stable, sizes in bytes,
+// times in nanoseconds; every key is described in docs/json.md, and a test holds the two together.
+// Pure; each function gives the whole object, indented, and a new line.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/allocator/allocator.h"
+#include "replay/analysis/advise/out_of_memory.h"
+#include "replay/analysis/compare/compare.h"
+#include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/verify.h"
+#include "replay/report/forms/model.h"
+#include "replay/scenario/scenario.h"
+#include "traces/generators/generators.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
+                       const Provenance& provenance);
+// `failure` tells more of a run that stopped where a request was out of memory.
+std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance,
+                     const OutOfMemoryReport& failure = {});
+std::string comparison_json(const Comparison& comparison, const Provenance& provenance);
+std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
+                        const Provenance& provenance);
+std::string policies_json(std::span<const PolicyInfo> policies, const Provenance& provenance);
+std::string generators_json(std::span<const GeneratorInfo> generators,
+                            const Provenance& provenance);
+std::string written_json(std::span<const WrittenFile> files, const Provenance& provenance);
+
+}  // namespace tidemark

@@ -1,0 +1,127 @@
+// One row a rank, where they diverge, and who needs most.
+#include "replay/report/runs/ranks_report.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/findings/out_of_memory_report.h"
+#include "replay/report/forms/wording.h"
+#include "replay/report/runs/json.h"
+
+namespace tidemark {
+namespace {
+
+using report::Json;
+
+std::string known_bytes(Bytes bytes) {
+    return bytes == 0 ? "not known" : format_bytes(bytes);
+}
+
+std::string request_words(const std::string& name, Bytes bytes) {
+    return bytes == 0 ? fmt::format("{} has ended", printable(name))
+                      : fmt::format("{} requests {}", printable(name), format_bytes(bytes));
+}
+
+}  // namespace
+
+std::string ranks_sentence(const RankReport& report) {
+    const RankRow& largest = report.rows[report.largest()];
+    std::string text =
+        largest.peak_reserved > 0
+            ? fmt::format("{} sets the limit: it reserves {} at its peak", printable(largest.name),
+                          format_bytes(largest.peak_reserved))
+            : fmt::format("{} sets the limit: it requests {} at its peak", printable(largest.name),
+                          format_bytes(largest.peak_requested));
+    if (!report.divergence)
+        return text + "; all ranks request the same sizes in the same order";
+    const RankDivergence& where = *report.divergence;
+    return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {}, {}",
+                              format_count(where.index + 1), format_count(where.event),
+                              report::place_text(where.place),
+                              request_words(report.rows[where.rank].name, where.bytes),
+                              request_words(report.rows.front().name, where.first_bytes));
+}
+
+Table ranks_table(const RankReport& report) {
+    Table table({{"rank", Align::left}, {"allocations"}, {"requested, peak"}, {"reserved, peak"}});
+    for (std::size_t i = 0; i < report.rows.size(); ++i) {
+        const RankRow& row = report.rows[i];
+        table.add({{printable(row.name), i == report.largest()},
+                   {format_count(row.allocations)},
+                   {format_bytes(row.peak_requested)},
+                   {known_bytes(row.peak_reserved)}});
+    }
+    return table;
+}
+
+std::string ranks_text(const RankReport& report, Emphasis emphasis) {
+    return ranks_table(report).ruled(emphasis) + "\n" + ranks_sentence(report) + "\n";
+}
+
+namespace report {
+
+Json ranks_of(const std::optional<RankReport>& ranks) {
+    if (!ranks)
+        return nullptr;
+    Json rows = Json::array();
+    for (const RankRow& row : ranks->rows)
+        rows.push_back(
+            {{"trace", row.name},
+             {"allocations", row.allocations},
+             {"peak_requested_bytes", row.peak_requested},
+             {"peak_reserved_bytes", row.peak_reserved == 0 ? Json() : Json(row.peak_reserved)}});
+    Json diverge;
+    if (const auto& where = ranks->divergence) {
+        const Json place = place_json(where->place);
+        diverge = {{"trace", ranks->rows[where->rank].name},
+                   {"from", ranks->rows.front().name},
+                   {"allocation", where->index},
+                   {"event", where->event},
+                   {"bytes", where->bytes},
+                   {"from_bytes", where->first_bytes},
+                   {"inside", place["inside"]},
+                   {"after", place["after"]}};
+    }
+    return {{"rows", std::move(rows)},
+            {"sets_limit", ranks->rows[ranks->largest()].name},
+            {"diverge", std::move(diverge)}};
+}
+
+}  // namespace report
+
+std::string traces_text(std::span<const SummarizedTrace> traces,
+                        const std::optional<RankReport>& ranks) {
+    Table table({{"trace", Align::left},
+                 {"events"},
+                 {"duration"},
+                 {"allocations"},
+                 {"requested, peak"},
+                 {"reserved when recorded"},
+                 {"out of memory"}});
+    for (const SummarizedTrace& each : traces) {
+        const TraceSummary& summary = each.summary;
+        const Nanoseconds duration = each.trace->info().duration;
+        table.add({{printable(each.name)},
+                   {format_count(summary.events)},
+                   {duration > 0 ? format_duration(duration) : "no times"},
+                   {format_count(summary.allocations)},
+                   {format_bytes(summary.requested.value)},
+                   {summary.has_recorded_reserved ? format_bytes(summary.recorded_reserved.value)
+                                                  : "not known"},
+                   {format_count(summary.out_of_memory)}});
+    }
+    std::string text = table.ruled(Emphasis::none);
+    return ranks ? text + "\n" + ranks_sentence(*ranks) + "\n" : text;
+}
+
+std::string traces_json(std::span<const SummarizedTrace> traces,
+                        const std::optional<RankReport>& ranks, const Provenance& provenance) {
+    Json list = Json::array();
+    for (const SummarizedTrace& each : traces)
+        list.push_back(report::trace_of(each.name, *each.trace, each.summary));
+    return report::text_of({{"traces", std::move(list)},
+                            {"ranks", report::ranks_of(ranks)},
+                            {"provenance", report::provenance_of(provenance)}});
+}
+
+}  // namespace tidemark

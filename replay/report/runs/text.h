@@ -1,0 +1,51 @@
+// Text: what each command tells a person. Every function is pure and gives lines that end in a new
+// line; sizes and times in human units. Strings that come from files are made printable first.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/allocator/allocator.h"
+#include "replay/analysis/advise/out_of_memory.h"
+#include "replay/analysis/compare/compare.h"
+#include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/verify.h"
+#include "replay/report/forms/model.h"
+#include "replay/report/forms/table.h"
+#include "replay/scenario/scenario.h"
+#include "traces/generators/generators.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// `info`: what a trace is and holds. `name` is what the user called it.
+std::string trace_text(const std::string& name, const TraceInfo& info, const TraceSummary& summary);
+
+// `replay`: all measurements in groups, then `picture`, refusals, hazards and warnings.
+std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
+                     const std::string& picture, const OutOfMemoryReport& failure = {});
+
+// `compare`: a table for each trace, the totals over several, and what it means.
+std::string comparison_text(const Comparison& comparison, Emphasis emphasis);
+
+// `verify`: the counts, and the first difference with its neighbourhood.
+std::string verify_text(const std::string& name, const VerifyReport& report);
+
+// `policies`: all of them, a line each; or one with its options.
+std::string policies_text(std::span<const PolicyInfo> policies);
+std::string policy_text(const PolicyInfo& policy);
+
+// `generate` without a name: the generators with their options.
+std::string generators_text(std::span<const GeneratorInfo> generators);
+
+// Options with type, unit, range, default and meaning; each begins with an empty line.
+std::string options_text(std::span<const OptionInfo> options);
+
+// `import`, `export`, `generate`: what was written where, and what was left out.
+std::string written_text(const WrittenFile& file);
+
+// A trace's anomalies and warnings, a "note: ..." line each; "" if there are none.
+std::string trace_notes(const TraceInfo& info);
+
+}  // namespace tidemark

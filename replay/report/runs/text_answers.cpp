@@ -1,0 +1,307 @@
+// Words for comparisons, for verify and for the catalogue of policies.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/analysis/spread/spread_text.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/forms/wording.h"
+#include "replay/report/runs/ranks_report.h"
+#include "replay/report/runs/text.h"
+
+namespace tidemark {
+namespace {
+
+struct Title {
+    std::string_view name;
+    std::string_view title;
+};
+
+constexpr Title kTitles[] = {
+    {"peak_reserved_bytes", "peak reserved"},
+    {"overhead_ratio", "reserved / requested"},
+    {"mean_reserved_bytes", "mean reserved"},
+    {"external_fragmentation_at_peak", "fragmentation"},
+    {"device_calls", "device calls"},
+    {"driver_ns", "driver time"},
+    {"stall_ns", "stalled"},
+    {"retries", "retries"},
+    {"out_of_memory", "out of memory"},
+};
+
+// A column's title; a figure that has none here is called by its own name.
+std::string title_of(std::string_view name) {
+    for (const Title& each : kTitles)
+        if (each.name == name)
+            return std::string(each.title);
+    return std::string(name);
+}
+
+// "+4.1 %"; "=" where nothing changed; beyond a factor of ten "x 12".
+std::string percent_change(double change) {
+    if (change == 0)
+        return "=";
+    if (change >= 9)
+        return fmt::format("x {}",
+                           format_count(static_cast<std::uint64_t>(std::min(change, 1e15)) + 1));
+    const std::string text = fmt::format("{:+.1f} %", change * 100);
+    return text == "+0.0 %" || text == "-0.0 %" ? (change > 0 ? "+<0.1 %" : "-<0.1 %") : text;
+}
+
+constexpr const char* kTextAnswersOther = " (other)";
+constexpr std::string_view kOtherMeans =
+    "(other): another allocator than the recorded one, for comparison";
+
+// The figure that ranks gets a column of its own for how it differs from the first policy.
+constexpr std::string_view kRanking = "peak_reserved_bytes";
+
+Table table_of(const TraceComparison& comparison) {
+    const bool spread = comparison.rows.front().run.peak_spread.has_value();
+    std::vector<TableColumn> columns{{"policy", Align::left}};
+    for (const std::string_view name : comparison_columns()) {
+        columns.push_back({title_of(name)});
+        if (name != kRanking)
+            continue;
+        if (spread)
+            columns.push_back({"run to run"});
+        columns.push_back({"vs first"});
+    }
+    Table table(std::move(columns));
+    for (const ComparisonRow& row : comparison.rows) {
+        std::vector<TableCell> cells{
+            {printable(row.label) + (row.other_allocator ? kTextAnswersOther : ""),
+             row.recommended}};
+        for (const ComparisonCell& cell : row.cells) {
+            cells.push_back({figure_text(cell.measurement), cell.best});
+            if (cell.measurement.name == kRanking && spread)
+                cells.push_back({row.run.peak_spread ? range_text(*row.run.peak_spread) : ""});
+            if (cell.measurement.name == kRanking)
+                cells.push_back({row.baseline      ? "first"
+                                 : cell.comparable ? percent_change(cell.change)
+                                                   : ""});
+        }
+        table.add(std::move(cells));
+    }
+    return table;
+}
+
+Table table_of(const std::vector<ComparisonTotal>& totals) {
+    Table table({{"policy", Align::left},
+                 {"reserved / requested"},
+                 {"vs first"},
+                 {"driver time"},
+                 {"stalled"},
+                 {"out of memory"},
+                 {"traces out of memory"}});
+    for (const ComparisonTotal& total : totals) {
+        table.add({{printable(total.label) + (total.other_allocator ? kTextAnswersOther : ""),
+                    total.recommended},
+                   {fmt::format("{:.3f}", total.overhead_ratio)},
+                   {total.baseline ? "first" : percent_change(total.change)},
+                   {format_duration(total.driver_time)},
+                   {format_duration(total.stall_time)},
+                   {format_count(total.out_of_memory)},
+                   {format_count(total.traces_refused)}});
+    }
+    return table;
+}
+
+// Where there are several devices, the peak of each: the table above has sums.
+std::string devices_text(const TraceComparison& comparison, Emphasis emphasis) {
+    const std::size_t devices = device_peaks(comparison.rows.front().run.measurements).size();
+    if (devices < 2)
+        return {};
+    std::vector<TableColumn> columns{{"peak reserved of each", Align::left}};
+    for (std::size_t i = 0; i < devices; ++i)
+        columns.push_back({fmt::format("device {}", i)});
+    Table table(std::move(columns));
+    for (const ComparisonRow& row : comparison.rows) {
+        std::vector<TableCell> cells{{printable(row.label)}};
+        for (const DevicePeaks& device : device_peaks(row.run.measurements))
+            cells.push_back({format_bytes(device.reserved)});
+        table.add(std::move(cells));
+    }
+    return fmt::format(
+        "\nThe figures above are sums of {} devices; a card's memory limits each.\n\n{}", devices,
+        table.ruled(emphasis));
+}
+
+bool has_others(const Comparison& comparison) {
+    return std::ranges::any_of(comparison.traces, [](const TraceComparison& trace) {
+        return std::ranges::any_of(trace.rows,
+                                   [](const ComparisonRow& row) { return row.other_allocator; });
+    });
+}
+
+// The line under a table: the machine.
+std::string conditions(const ComparisonRow& row) {
+    const Scenario& scenario = row.run.scenario;
+    std::string text = fmt::format("on a simulated {}", printable(scenario.profile));
+    if (row.run.device_memory)
+        text = fmt::format("on {} ({}) with {}", printable(row.run.device_name), scenario.device,
+                           format_bytes(row.run.device_memory->total));
+    if (scenario.memory > 0)
+        text += " with " + card_text(scenario.memory, scenario.overhead);
+    if (!row.run.limit_text.empty())
+        text += ", " + row.run.limit_text;
+    if (scenario.scale != 1)
+        text += fmt::format(", all sizes times {}", scenario.scale);
+    return text;
+}
+
+std::string option_type(const OptionInfo& option) {
+    if (option.type != OptionType::choice)
+        return std::string(to_text(option.type));
+    std::string text;
+    for (const std::string_view choice : option.choices)
+        text += fmt::format("{}{}", text.empty() ? "" : "|", choice);
+    return text;
+}
+
+std::string option_range(const OptionInfo& option) {
+    if (option.minimum.empty() && option.maximum.empty())
+        return {};
+    return fmt::format("{}..{}", option.minimum, option.maximum);
+}
+
+}  // namespace
+
+std::string options_text(std::span<const OptionInfo> options) {
+    std::string text;
+    for (const OptionInfo& option : options) {
+        const bool unit = !option.unit.empty() && option.type != OptionType::bytes;
+        const std::string range = option_range(option);
+        text += fmt::format(
+            "\n  {} ({}{}{}{}{}), default {}\n    {}\n", option.name, option_type(option),
+            unit ? ", " : "", unit ? option.unit : "", range.empty() ? "" : ", ", range,
+            option.default_value.empty() ? "none" : option.default_value, option.summary);
+        if (!option.source.empty())
+            text += fmt::format("    source: {}\n", option.source);
+    }
+    return text;
+}
+
+std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
+    std::string text;
+    const bool several = comparison.traces.size() > 1;
+    for (const TraceComparison& trace : comparison.traces) {
+        if (trace.rows.empty())
+            continue;
+        text += fmt::format("{}{}: {}, {}\n\n", emphasis == Emphasis::markdown ? "#### " : "",
+                            printable(trace.name), format_counted(trace.events, "event"),
+                            conditions(trace.rows.front()));
+        text += table_of(trace).ruled(emphasis);
+        text += devices_text(trace, emphasis);
+        if (several)
+            text += fmt::format("\n{}\n\n", printable(trace.verdict));
+    }
+    if (several && !comparison.totals.empty()) {
+        text += fmt::format("{}All {} traces\n\n", emphasis == Emphasis::markdown ? "#### " : "",
+                            comparison.traces.size());
+        text += table_of(comparison.totals).ruled(emphasis);
+    }
+    text += fmt::format("\n{}\n", printable(comparison.verdict));
+    if (has_others(comparison))
+        text += fmt::format("{}\n", kOtherMeans);
+    if (comparison.ranks)
+        text += "\n" + ranks_text(*comparison.ranks, emphasis);
+    return comparison.interrupted ? text + "note: interrupted: rows are missing\n" : text;
+}
+
+std::string verify_text(const std::string& name, const VerifyReport& report) {
+    std::string text = fmt::format(
+        "{}: {} under {}\n", printable(name),
+        report.mismatches == 0
+            ? "every decision is the recorded one"
+            : fmt::format("{} of {} differ from the recorded ones", format_count(report.mismatches),
+                          format_counted(report.decisions, "decision")),
+        printable(report.policy));
+    Table table({{"", Align::left}, {"", Align::right}});
+    const auto add = [&table](std::string_view label, std::string value) {
+        table.add({{std::string(label)}, {std::move(value)}});
+    };
+    add("events", format_count(report.events));
+    add("decisions compared", format_count(report.decisions));
+    add("of these, blocks of the final state", format_count(report.final_blocks));
+    add("differences", format_count(report.mismatches));
+    add("not inferable from the record", format_count(report.not_inferable));
+    add("empty_cache inferred", format_count(report.inferred_trims));
+    for (std::size_t i = 0; i < report.device_peaks.size(); ++i) {
+        const std::string of =
+            report.device_peaks.size() == 1 ? std::string() : fmt::format(", device {}", i);
+        add("peak reserved" + of, format_bytes(report.device_peaks[i].reserved));
+        add("peak allocated" + of, format_bytes(report.device_peaks[i].allocated));
+    }
+    add("segments taken", format_count(report.stats.segments_created));
+    add("segments given back", format_count(report.stats.segments_released));
+    add("retries", format_count(report.stats.retries));
+    add("out of memory", format_count(report.stats.out_of_memory));
+    text += table.bare("  ");
+    if (report.first_mismatch) {
+        const Mismatch& first = *report.first_mismatch;
+        text += fmt::format("\nFirst difference: event {}, {} of {} on stream {}\n",
+                            format_count(first.event), to_text(first.what.kind),
+                            format_bytes(first.what.size), to_integer(first.what.stream));
+        text += fmt::format("  recorded  {}\n  replayed  {}\n", printable(first.expected),
+                            printable(first.actual));
+        for (const std::string& line : first.neighbourhood)
+            text += fmt::format("    {}\n", printable(line));
+    }
+    for (const std::string& note : report.notes)
+        text += fmt::format("\nnote: {}\n", printable(note));
+    return text;
+}
+
+std::string policies_text(std::span<const PolicyInfo> policies) {
+    Table table({{"", Align::left}, {"", Align::left}});
+    for (const PolicyInfo& policy : policies) {
+        std::string options;
+        for (const OptionInfo& option : policy.options)
+            options += fmt::format("{}{}", options.empty() ? "" : ", ", option.name);
+        table.add({{std::string(policy.name)}, {std::string(policy.summary)}});
+        if (!options.empty())
+            table.add({{""}, {fmt::format("options: {}", options)}});
+    }
+    return table.bare("") + "\n`tidemark policies NAME` explains a policy's options.\n";
+}
+
+std::string policy_text(const PolicyInfo& policy) {
+    std::string text =
+        fmt::format("{}: {}\nfollows: {}\n", policy.name, policy.summary, policy.source);
+    if (policy.options.empty())
+        return text + "no options\n";
+    return text +
+           fmt::format("\nOptions, as in --policy {}:{}={}\n", policy.name,
+                       policy.options.front().name, policy.options.front().default_value) +
+           options_text(policy.options);
+}
+
+std::string generators_text(std::span<const GeneratorInfo> generators) {
+    std::string text;
+    for (const GeneratorInfo& generator : generators)
+        text += fmt::format("{}{}: {}\n{}", text.empty() ? "" : "\n", generator.name,
+                            generator.summary, options_text(generator.options));
+    return text;
+}
+
+std::string written_text(const WrittenFile& file) {
+    std::string text = fmt::format("{}: {}, {}", printable(file.target),
+                                   format_counted(file.events, "event"), format_bytes(file.bytes));
+    if (file.events > 0 && file.bytes > 0)
+        text += fmt::format(" ({:.1f} bytes an event)",
+                            static_cast<double>(file.bytes) / static_cast<double>(file.events));
+    text += fmt::format(", from {} ({})\n", printable(file.source), printable(file.info.format));
+    if (file.left_out_truth > 0)
+        text += fmt::format(
+            "note: {} of the recorded allocator are left out: {} has no "
+            "word for them\n",
+            format_counted(file.left_out_truth, "decision"), file.format);
+    if (file.left_out_events > 0)
+        text += fmt::format("note: {} events are left out: {} has no word for them\n",
+                            format_count(file.left_out_events), file.format);
+    return text + trace_notes(file.info);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,431 @@
+// Random programs on a TieredStore: every interleaving of requests, chunks of copies, points that
+// pass and failures. Nothing is lost, and accounts are exact at every step.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "core/base/random.h"
+#include "core/tiers/victims/learned_forecast.h"
+#include "tests/support/tiered_fixture.h"
+
+namespace tidemark {
+namespace {
+
+using namespace support;
+
+struct Known {
+    std::uint64_t content = 0;
+    bool flat = false;  // kept as run lengths below the GPU
+    bool defined = false;
+    std::uint32_t accesses = 0;  // held
+};
+
+// A program that knows what each of its buffers holds.
+class RandomProgram {
+  public:
+    RandomProgram(std::uint64_t seed, const std::string& policy, const TieredSizes& sizes,
+                  const StoreOptions& options)
+        : random_(seed), fixture_(sizes, options, policy) {}
+
+    void run(std::uint64_t operations, bool faults) {
+        if (faults)
+            fixture_.transfers.set_faults(
+                {.no_place = 60, .place_fails = 200, .copy_fails = 60, .order_fails = 100});
+        for (std::uint64_t i = 0; i < operations; ++i) {
+            operate();
+            collect();
+            if (i % 64 == 0)
+                check();
+        }
+        fixture_.transfers.set_faults({});
+        finish();
+    }
+
+    std::uint64_t granted() const { return granted_; }
+
+    std::uint64_t refused() const { return refused_; }
+
+    std::uint64_t copies() const { return fixture_.transfers.copies(); }
+
+  private:
+    using Key = std::uint64_t;
+
+    static Key key(BufferRef buffer) {
+        return (Key{to_integer(buffer.id)} << 32U) | buffer.generation;
+    }
+
+    static BufferRef ref(Key key) {
+        return {BufferId{static_cast<std::uint32_t>(key >> 32U)}, static_cast<std::uint32_t>(key)};
+    }
+
+    Key any() {
+        auto chosen = known_.begin();
+        std::advance(chosen, static_cast<std::ptrdiff_t>(random_.below(known_.size())));
+        return chosen->first;
+    }
+
+    SpaceId any_space() {
+        return fixture_.machine.spaces[random_.below(fixture_.machine.spaces.size())].id;
+    }
+
+    void operate() {
+        const std::uint64_t dice = random_.below(100);
+        if (dice < 10 || known_.empty())
+            create();
+        else if (dice < 32)
+            ask();
+        else if (dice < 54)
+            release();
+        else if (dice < 57)
+            destroy();
+        else if (dice < 59)
+            prefetches_.push_back(
+                fixture_.store->prefetch(ref(any()), any_space(), random_.below(2) == 0));
+        else if (dice < 61)
+            frees_.push_back(fixture_.store->free_bytes(any_space(), random_.below(800)));
+        else if (dice < 63)
+            advise();
+        else if (dice < 65)
+            ask_all();
+        else if (dice < 66)
+            reserve();
+        else if (dice < 70)
+            fixture_.store->pump();
+        else if (dice < 76)
+            fixture_.transfers.pass_one();
+        else
+            fixture_.transfers.step();
+    }
+
+    void create() {
+        if (known_.size() + creations_.size() >= 40)
+            return;
+        BufferSpec spec;
+        spec.size = 1 + random_.below(300);
+        spec.space = any_space();
+        if (random_.below(3) == 0)
+            spec.otherwise.push_back(any_space());
+        spec.hint = static_cast<std::int32_t>(random_.below(3)) - 1;
+        spec.may_spill = random_.below(20) != 0;
+        spec.blank = random_.below(3) == 0;
+        const bool flat = random_.below(4) == 0;
+        if (flat) {
+            spec.space = kGpu;
+            spec.otherwise.clear();
+            spec.representation = run_lengths();
+            spec.stored_from = random_.below(2) == 0 ? Tier::host : Tier::disk;
+        }
+        creations_.emplace_back(flat, fixture_.store->create(spec));
+    }
+
+    void ask() {
+        const Key buffer = any();
+        AccessSpec spec;
+        spec.space = any_space();
+        const AccessMode modes[] = {AccessMode::read, AccessMode::read, AccessMode::write,
+                                    AccessMode::overwrite, AccessMode::pin};
+        spec.mode = modes[random_.below(5)];
+        spec.stream = StreamId{static_cast<std::uint32_t>(random_.below(3))};
+        spec.patient = random_.below(8) == 0;
+        asked_.emplace_back(buffer, fixture_.store->acquire(ref(buffer), spec));
+    }
+
+    // Some buffers at once.
+    void ask_all() {
+        std::vector<UseWish> uses;
+        const std::uint64_t count = 1 + random_.below(4);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const BufferRef buffer = ref(any());
+            const AccessMode modes[] = {AccessMode::read, AccessMode::write, AccessMode::overwrite,
+                                        AccessMode::pin};
+            const bool twice = std::any_of(
+                uses.begin(), uses.end(), [&](const UseWish& use) { return use.buffer == buffer; });
+            if (!twice)
+                uses.push_back({buffer, modes[random_.below(4)], 0});
+        }
+        AccessSpec spec;
+        spec.space = any_space();
+        spec.stream = StreamId{static_cast<std::uint32_t>(random_.below(3))};
+        spec.patient = random_.below(3) == 0;
+        auto pending = fixture_.store->acquire_all(uses, spec);
+        groups_.emplace_back(std::move(uses), std::move(pending));
+    }
+
+    void reserve() {
+        if (!reservations_.empty() && random_.below(2) == 0)
+            return reservations_.pop_back();
+        ReservationWish wish;
+        wish.spaces = {any_space(), any_space()};
+        wish.size = random_.below(400);
+        wish.up_to = random_.below(4) == 0;
+        wish.patient = random_.below(3) == 0;
+        reserving_.push_back(fixture_.store->reserve(wish));
+    }
+
+    void destroy() {
+        const Key buffer = any();
+        const bool used = known_.at(buffer).accesses != 0;
+        // An access may have been granted that this program has not looked at yet.
+        const Outcome<void> outcome = fixture_.store->destroy(ref(buffer));
+        if (used)
+            REQUIRE(outcome.error().fault == StoreFault::in_use);
+        if (outcome)
+            known_.erase(buffer);
+    }
+
+    void advise() {
+        const Key buffer = any();
+        REQUIRE(
+            fixture_.store->set_hint(ref(buffer), static_cast<std::int32_t>(random_.below(5)) - 2));
+        if (random_.below(2) == 0)
+            REQUIRE(fixture_.store->set_may_spill(ref(buffer), random_.below(8) != 0));
+    }
+
+    void release() {
+        if (held_.empty())
+            return;
+        const std::size_t which = random_.below(held_.size());
+        --known_.at(held_[which].first).accesses;
+        held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+
+    template <class T, class Take>
+    static void take_ready(std::vector<T>& list, Take take) {
+        for (std::size_t i = 0; i < list.size();) {
+            if (!list[i].second.ready()) {
+                ++i;
+                continue;
+            }
+            T entry = std::move(list[i]);
+            list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+            take(entry);
+        }
+    }
+
+    void collect() {
+        take_ready(creations_, [&](auto& entry) {
+            const Outcome<BufferRef> made = entry.second.take();
+            if (made)
+                known_[key(*made)] = {.content = 0, .flat = entry.first};
+        });
+        take_ready(asked_, [&](auto& entry) { use(entry.first, entry.second.take()); });
+        take_ready(groups_, [&](auto& entry) {
+            Outcome<std::vector<Access>> accesses = entry.second.take();
+            if (!accesses) {
+                ++refused_;
+                return;
+            }
+            REQUIRE(accesses->size() == entry.first.size());
+            for (std::size_t i = 0; i < accesses->size(); ++i)
+                use(key(entry.first[i].buffer), std::move((*accesses)[i]));
+        });
+        std::erase_if(reserving_, [&](auto& pending) {
+            if (!pending.ready())
+                return false;
+            Outcome<MemoryReservation> made = pending.take();
+            if (made)
+                reservations_.push_back(std::move(*made));
+            return true;
+        });
+        std::erase_if(prefetches_, [](auto& pending) { return pending.ready(); });
+        std::erase_if(frees_, [](auto& pending) {
+            if (!pending.ready())
+                return false;
+            const FreeReport report = pending.take();
+            REQUIRE((report.end != FreeEnd::enough || report.freed >= report.asked));
+            return true;
+        });
+    }
+
+    void use(Key buffer, Outcome<Access> access) {
+        if (!access) {
+            ++refused_;
+            return;
+        }
+        ++granted_;
+        Known& known = known_.at(buffer);
+        const AccessMode mode = access->mode();
+        const std::span<std::byte> bytes = fixture_.transfers.bytes(access->place());
+        if (known.defined && mode != AccessMode::overwrite && mode != AccessMode::pin)
+            REQUIRE(has_content(bytes, known.content, known.flat));
+        if (mode == AccessMode::write || mode == AccessMode::overwrite) {
+            known.content = random_.next();
+            known.defined = true;
+            fill_content(bytes, known.content, known.flat);
+        }
+        ++known.accesses;
+        held_.emplace_back(buffer, std::move(*access));
+    }
+
+    void check() {
+        fixture_.store->check();
+        for (const auto& space : fixture_.spaces) {
+            const SpaceCounters counters = space->counters();
+            REQUIRE(counters.used <= space->spec().capacity);
+            REQUIRE(fixture_.transfers.held(space->id()) <= counters.allocated);
+        }
+    }
+
+    bool waited_for(Key buffer) const {
+        return std::any_of(asked_.begin(), asked_.end(),
+                           [&](const auto& asked) { return asked.first == buffer; }) ||
+               std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+                   return std::any_of(
+                       group.first.begin(), group.first.end(),
+                       [&](const UseWish& use) { return key(use.buffer) == buffer; });
+               });
+    }
+
+    // Lets everything end, then reads every buffer.
+    void finish() {
+        for (const auto& [buffer, known] : known_)
+            REQUIRE(fixture_.store->set_may_spill(ref(buffer), true));
+        let_go();
+        REQUIRE(frees_.empty());
+        fixture_.store->drain();
+        check();
+        while (!known_.empty()) {
+            // Those that wait for room get it when others have ended.
+            const auto next = std::find_if(known_.begin(), known_.end(), [&](const auto& entry) {
+                return !waited_for(entry.first) && read_and_end(entry.first, entry.second);
+            });
+            REQUIRE(next != known_.end());
+            known_.erase(next);
+            let_go();
+        }
+        REQUIRE(asked_.empty());
+        REQUIRE(creations_.empty());
+        REQUIRE(groups_.empty());
+        REQUIRE(reserving_.empty());
+        REQUIRE(prefetches_.empty());
+        fixture_.store->close();
+        for (const auto& space : fixture_.spaces) {
+            REQUIRE(space->counters().used == 0);
+            REQUIRE(fixture_.transfers.held(space->id()) == 0);
+        }
+    }
+
+    // Until nothing more happens without anybody letting go.
+    void let_go() {
+        const auto unanswered = [&] {
+            return asked_.size() + creations_.size() + frees_.size() + prefetches_.size() +
+                   groups_.size() + reserving_.size();
+        };
+        for (std::size_t before = unanswered() + 1; before != unanswered() || !held_.empty();) {
+            before = unanswered();
+            fixture_.calm();
+            collect();
+            while (!held_.empty())
+                release();
+            reservations_.clear();
+        }
+        fixture_.calm();
+    }
+
+    // False: it can't be read while others take the room.
+    bool read_and_end(Key buffer, const Known& known) {
+        AccessSpec spec;
+        if (known.defined) {
+            const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
+            spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
+            const Outcome<Access> access =
+                fixture_.settle(fixture_.store->acquire(ref(buffer), spec));
+            if (!access) {
+                REQUIRE(known.flat);
+                REQUIRE(access.error().fault == StoreFault::no_room);
+                return false;
+            }
+            REQUIRE(
+                has_content(fixture_.transfers.bytes(access->place()), known.content, known.flat));
+        }
+        REQUIRE(fixture_.store->destroy(ref(buffer)));
+        return true;
+    }
+
+    Random random_;
+    TieredFixture fixture_;
+    std::map<Key, Known> known_;
+    std::vector<std::pair<bool, Pending<Outcome<BufferRef>>>> creations_;
+    std::vector<std::pair<Key, Pending<Outcome<Access>>>> asked_;
+    std::vector<Pending<Outcome<void>>> prefetches_;
+    std::vector<Pending<FreeReport>> frees_;
+    std::vector<std::pair<Key, Access>> held_;
+    std::vector<std::pair<std::vector<UseWish>, Pending<Outcome<std::vector<Access>>>>> groups_;
+    std::vector<Pending<Outcome<MemoryReservation>>> reserving_;
+    std::vector<MemoryReservation> reservations_;
+    std::uint64_t granted_ = 0;
+    std::uint64_t refused_ = 0;
+};
+
+struct Setting {
+    const char* policy;
+    TieredSizes sizes;
+    bool keep_clean;
+    bool upgrade;
+    bool pump_in_calls;
+    bool prefetch = false;  // by what is learned
+};
+
+const Setting kSettings[] = {
+    {"lru", {}, true, false, true},
+    {"lru", {.gpu = 1000, .host = 700, .disk = 3000}, true, true, false},
+    {"s3fifo", {.spill_start = 0.8, .spill_stop = 0.5}, true, true, true},
+    {"cost", {.gpu = 800, .host = 800, .disk = 0}, false, false, true},
+    {"hint", {.gpu1 = 600, .spill_start = 0.9, .spill_stop = 0.6}, true, true, false},
+    {"gdsf", {.host = 400, .disk = 2000, .gpu1 = 500}, false, true, false},
+    {"sieve", {.host = 900, .gpu1 = 700, .peers = false}, true, false, true},
+    {"learned", {}, true, false, true, true},
+    {"lru", {.gpu = 600, .host = 600, .disk = 3000}, true, false, false, true},
+};
+
+// Runs `operations` in programs of a few thousand.
+void run_programs(std::uint64_t operations, bool faults) {
+    std::uint64_t granted = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t copies = 0;
+    const std::uint64_t each = 2500;
+    for (std::uint64_t seed = 0; seed * each < operations; ++seed) {
+        const Setting& setting = kSettings[seed % std::size(kSettings)];
+        StoreOptions options;
+        options.spill.keep_clean = setting.keep_clean;
+        options.spill.upgrade = setting.upgrade;
+        options.spill.background_in_flight = 400;
+        options.pump_in_calls = setting.pump_in_calls;
+        if (setting.prefetch) {
+            options.spill.forecast = std::make_shared<LearnedForecast>();
+            options.spill.prefetch = true;
+        }
+        INFO("seed " << seed << ", " << setting.policy);
+        RandomProgram program(seed, setting.policy, setting.sizes, options);
+        program.run(each, faults);
+        granted += program.granted();
+        refused += program.refused();
+        copies += program.copies();
+    }
+    CHECK(granted > operations / 20);
+    CHECK(refused > 0);
+    CHECK(copies > operations / 50);
+    if (operations > 1'000'000)
+        WARN(operations << " operations: " << granted << " accesses granted, " << refused
+                        << " refused, " << copies << " copies");
+}
+
+TEST_CASE("a random program finds every byte where it left it", "[tiers][spill]") {
+    run_programs(100'000, false);
+}
+
+TEST_CASE("a random program finds every byte when copies and places fail", "[tiers][spill]") {
+    run_programs(100'000, true);
+}
+
+// More than a million copies, of which one in about sixty chunks fails.
+TEST_CASE("twenty million random operations with failures lose nothing", "[.long][tiers][spill]") {
+    run_programs(20'000'000, true);
+}
+
+}  // namespace
+}  // namespace tidemark

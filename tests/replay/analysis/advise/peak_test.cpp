@@ -1,0 +1,248 @@
+// The moments of a replay, what lies in memory there, and why it could not be used.
+#include "replay/analysis/advise/peak.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/analysis/advise/gaps.h"
+#include "replay/analysis/advise/memory.h"
+#include "tests/support/vector_trace.h"
+#include "traces/open.h"
+
+using namespace tidemark;
+using support::TraceBuilder;
+using support::VectorTrace;
+
+namespace {
+
+TrialSetup torch(const char* policy = "torch") {
+    TrialSetup setup;
+    setup.policy = parse_policy(policy).value();
+    return setup;
+}
+
+PeakPicture picture_of(const Trace& trace, const char* policy = "torch") {
+    Result<PeakPicture> picture = find_peak(trace, torch(policy));
+    REQUIRE(picture);
+    return std::move(*picture);
+}
+
+// Two segments of 20 MiB in each of which a block of 4 MiB stays, then a request that fits into
+// neither: 100 MiB.
+TraceBuilder pinned() {
+    TraceBuilder builder;
+    for (std::uint32_t slot = 0; slot < 10; ++slot)
+        builder.allocate(slot, 4_MiB);
+    for (std::uint32_t slot = 0; slot < 10; ++slot)
+        if (slot != 4 && slot != 9)
+            builder.free(slot);
+    builder.allocate(20, 100_MiB);  // event 18
+    builder.free(4);
+    return builder;
+}
+
+}  // namespace
+
+TEST_CASE("the peak is found with what lives there", "[advise]") {
+    const VectorTrace trace = pinned().build();
+    const PeakPicture picture = picture_of(trace);
+
+    CHECK(picture.reserved.event == 18);
+    CHECK(picture.fullest.event == 18);
+    CHECK(picture.allocated.event == 18);
+    CHECK(picture.reserved.usage.reserved == 140_MiB);
+    CHECK(picture.fullest.requested == 108_MiB);
+    REQUIRE(picture.fullest.live.size() == 3);
+    CHECK(picture.fullest.live[2].requested == 100_MiB);
+    CHECK(picture.growth.event == 18);
+    REQUIRE(picture.growth.live.size() == 2);  // without the request itself
+    CHECK(picture.growth.live[0].ends == 19);
+    CHECK(picture.growth.live[1].ends == kNotInTrace);
+}
+
+TEST_CASE("of all events at the peak the one with most in use is looked at", "[advise]") {
+    TraceBuilder builder;
+    builder.allocate(0, 100_MiB).free(0).allocate(1, 4_MiB);  // reserved: 120 MiB
+    builder.free(1).allocate(0, 96_MiB).allocate(1, 4_MiB).free(0);
+    const VectorTrace trace = builder.build();
+    const PeakPicture picture = picture_of(trace);
+
+    CHECK(picture.reserved.event == 0);
+    CHECK(picture.fullest.usage.reserved == picture.reserved.usage.reserved);
+    CHECK(picture.fullest.usage.active >= picture.reserved.usage.active);
+}
+
+TEST_CASE("a peak at the very last event is seen too", "[advise]") {
+    TraceBuilder builder;
+    builder.allocate(0, 4_MiB).allocate(1, 40_MiB);
+    const VectorTrace trace = builder.build();
+    const MemoryUse use = memory_use(picture_of(trace), false);
+
+    CHECK(use.reserved == 60_MiB);
+    CHECK(use.requested == 44_MiB);
+    CHECK(use.fragmentation == 16_MiB);
+}
+
+TEST_CASE("an empty trace has no peak", "[advise]") {
+    const VectorTrace trace = TraceBuilder().build();
+    const PeakPicture picture = picture_of(trace);
+    Sites sites(trace.info());
+
+    CHECK(picture.reserved.event == kNotInTrace);
+    CHECK(memory_use(picture, false).reserved == 0);
+    CHECK(gaps(picture, false).asked == 0);
+    CHECK(pins(picture, false, sites, 5).empty());
+    CHECK(holders(picture, trace.info(), sites, 5).empty());
+}
+
+TEST_CASE("reserved memory falls into its parts", "[advise]") {
+    TraceBuilder builder;
+    builder.allocate(0, 4_MiB - 1000).allocate(1, 4_MiB);
+    builder.allocate(2, 30_MiB).free(2);                 // a whole segment, cached
+    builder.end(EventKind::retire, 1).allocate(3, 100);  // block 1 waits; a small segment
+    const VectorTrace trace = builder.build();
+    const PeakPicture picture = picture_of(trace);
+    const MemoryUse use = memory_use(picture, false);
+
+    CHECK(picture.fullest.event == 5);
+    CHECK(use.reserved == 52_MiB);
+    CHECK(use.requested == 4_MiB - 1000 + 100);
+    CHECK(use.rounding == 1000 % 512 + 412);
+    CHECK(use.waiting == 4_MiB);
+    CHECK(use.unused == 30_MiB);
+    CHECK(use.fragmentation == 12_MiB + 512 + 2_MiB - 512);
+}
+
+TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[advise]") {
+    for (const char* name : {"generate:steps:events=4000", "generate:serving:events=4000",
+                             "generate:mix:events=4000"}) {
+        const auto trace = open_trace(name);
+        REQUIRE(trace);
+        for (const bool paged : {false, true}) {
+            INFO(name << " paged " << paged);
+            const PeakPicture picture =
+                picture_of(**trace, paged ? "torch:expandable_segments=true" : "torch");
+            const MemoryUse use = memory_use(picture, paged);
+            CHECK(use.reserved > 0);
+            CHECK(use.requested > 0);
+            CHECK(use.requested + use.rounding + use.waiting + use.fragmentation + use.unused ==
+                  use.reserved);
+        }
+    }
+}
+
+TEST_CASE("the gaps say why a request made the allocator grow", "[advise]") {
+    const VectorTrace trace = pinned().build();
+    const Gaps found = gaps(picture_of(trace), false);
+
+    CHECK(found.asked == 100_MiB);
+    CHECK(found.free == 32_MiB);
+    CHECK(found.reachable == 32_MiB);
+    CHECK(found.count == 2);
+    CHECK(found.largest == 16_MiB);
+    CHECK(found.whole == 0);
+}
+
+TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
+    TraceBuilder builder;
+    builder.allocate(0, 4_MiB, 0, 1).allocate(1, 512);
+    builder.allocate(2, 30_MiB).free(2).allocate(3, 40_MiB);
+    const Gaps found = gaps(picture_of(builder.build()), false);
+
+    CHECK(found.asked == 40_MiB);
+    CHECK(found.other_streams == 16_MiB);
+    CHECK(found.other_sizes == 2_MiB - 512);
+    CHECK(found.reachable == 30_MiB);
+    CHECK(found.whole == 30_MiB);
+    CHECK(found.free == found.reachable + found.other_streams + found.other_sizes);
+}
+
+TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
+    const VectorTrace trace = pinned().build();
+    Sites sites(trace.info());
+    const std::vector<Pin> found = pins(picture_of(trace), false, sites, 5);
+
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].place == "4.00 MiB to 8.00 MiB");
+    CHECK(found[0].segments == 2);
+    CHECK(found[0].blocks == 2);
+    CHECK(found[0].free == 32_MiB);
+    CHECK(found[0].block_bytes == 8_MiB);
+    CHECK(found[0].in_use == 8_MiB);
+    CHECK(found[0].born == 4);
+    CHECK(found[0].ends == kNotInTrace);
+}
+
+TEST_CASE("pages that are free as a whole pin nothing", "[advise]") {
+    TraceBuilder builder;
+    builder.allocate(0, 50_MiB).allocate(1, 8_MiB).free(0).allocate(2, 100_MiB);
+    const PeakPicture picture = picture_of(builder.build(), "torch:expandable_segments=true");
+    const MemoryUse use = memory_use(picture, true);
+
+    CHECK(use.requested == 108_MiB);
+    CHECK(use.unused == 40_MiB);  // two pages below the block
+    CHECK(use.fragmentation == use.reserved - 148_MiB);
+}
+
+TEST_CASE("moments know the ranges around them", "[advise]") {
+    TraceInfo info;
+    const std::uint32_t step = info.strings.intern("step");
+    const std::uint32_t forward = info.strings.intern("forward");
+    const std::uint32_t note = info.strings.intern("note");
+    TraceBuilder builder;
+    const auto range = [&](EventKind kind, std::uint32_t name) {
+        builder.add({.aux = name, .kind = kind});
+    };
+    range(EventKind::range_begin, step);
+    range(EventKind::range_end, step);
+    range(EventKind::mark, note);
+    range(EventKind::range_begin, step);
+    range(EventKind::range_begin, forward);
+    builder.allocate(0, 40_MiB);
+    range(EventKind::range_end, forward);
+    range(EventKind::range_end, step);
+    const VectorTrace trace = builder.build(info);
+    const PeakPicture picture = picture_of(trace);
+
+    REQUIRE(picture.reserved.inside.size() == 2);
+    CHECK(picture.reserved.inside[0].name == step);
+    CHECK(picture.reserved.inside[0].visit == 2);
+    CHECK(picture.reserved.inside[1].name == forward);
+    CHECK(picture.reserved.after.name == step);
+    CHECK(picture.reserved.after.visit == 1);
+    CHECK(picture.reserved.mark == note);
+    CHECK(picture.range_visits[step] == 2);
+    CHECK(picture.fullest.live[0].annotation == forward);
+}
+
+TEST_CASE("holders are grouped by place, operator and annotation", "[advise]") {
+    TraceInfo info;
+    const std::uint32_t file = info.strings.intern("/home/me/train.py");
+    const Frame first[] = {{info.strings.intern("build"), file, 3}};
+    const Frame second[] = {{info.strings.intern("aten::mm"), info.strings.intern("??"), 0},
+                            {info.strings.intern("run"), file, 9}};
+    const std::uint32_t build = info.stacks.intern(first);
+    const std::uint32_t run = info.stacks.intern(second);
+    const std::uint32_t tag = info.strings.intern("weights");
+    TraceBuilder builder;
+    builder.add({.size = 4_MiB, .slot = 0, .stack = build, .tag = tag});
+    builder.add({.size = 8_MiB, .slot = 1, .stack = run});
+    builder.add({.size = 2_MiB, .slot = 2, .stack = run});
+    const VectorTrace trace = builder.build(info);
+    Sites sites(trace.info());
+    const std::vector<Holder> found = holders(picture_of(trace), trace.info(), sites, 5);
+
+    REQUIRE(found.size() == 6);
+    CHECK(found[0].kind == HolderKind::place);
+    CHECK(found[0].name == "me/train.py:9 run");
+    CHECK(found[0].at_reserved_peak == 10_MiB);
+    CHECK(found[0].blocks == 2);
+    CHECK(found[0].stack == run);
+    CHECK(found[0].largest == 8_MiB);
+    CHECK(found[1].name == "me/train.py:3 build");
+    CHECK(found[2].kind == HolderKind::operation);
+    CHECK(found[2].name == "aten::mm");
+    CHECK(found[3].name.empty());
+    CHECK(found[4].kind == HolderKind::annotation);
+    CHECK(found[4].name.empty());
+    CHECK(found[5].name == "weights");
+}

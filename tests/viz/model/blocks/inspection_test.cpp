@@ -1,0 +1,294 @@
+// What the inspector and the lists of leaks and findings say of small histories.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "replay/timeline/memory_spans.h"
+#include "tests/support/property.h"
+#include "tests/support/small_history.h"
+#include "tests/viz/model/history_question.h"
+#include "viz/model/blocks/block_details.h"
+#include "viz/model/blocks/leaks.h"
+#include "viz/model/navigation/findings.h"
+#include "viz/model/session/moment.h"
+
+namespace tidemark::viz {
+namespace {
+
+using support::counterexample;
+using support::effort;
+using support::SmallHistory;
+
+std::string fact(const BlockStory& story, std::string_view label) {
+    for (const auto& [name, value] : story.facts)
+        if (name == label)
+            return value;
+    return "(no such fact)";
+}
+
+// A segment of 4 KiB: A B _ C, then B is freed and D takes its place.
+SmallHistory neighbours() {
+    SmallHistory history;
+    history.segment(0x1000, 0x1000)
+        .allocate(1, 0x400, {.address = 0x1000, .tag = "A"})
+        .allocate(2, 0x300, {.address = 0x1400, .tag = "B", .granted = 0x400})
+        .allocate(3, 0x400, {.address = 0x1c00, .tag = "C"})
+        .free(2)
+        .idle()
+        .allocate(4, 0x200, {.address = 0x1500, .tag = "D", .stack = {"conv", "main"}});
+    return history;
+}
+
+TEST_CASE("a moment is the last event at or before a position", "[viz][moment]") {
+    const auto history = SmallHistory().at(100).idle().at(100).idle().at(200).idle().build();
+    CHECK(event_at(*history, AxisUnit::time, 99) == std::nullopt);
+    CHECK(event_at(*history, AxisUnit::time, 100) == 1U);
+    CHECK(event_at(*history, AxisUnit::time, 199) == 1U);
+    CHECK(event_at(*history, AxisUnit::time, 1'000'000) == 2U);
+    CHECK(instant_of(*history, AxisUnit::time, Position{5}) == std::nullopt);
+    CHECK(instant_of(*history, AxisUnit::time, std::nullopt)->at_peak);
+    const auto span = measured_span(*history, AxisUnit::time, Window{50, 200});
+    REQUIRE(span);
+    CHECK(span->begin() == 0);
+    CHECK(span->end() == 3);
+}
+
+TEST_CASE("a story tells size, life, site and neighbours", "[viz][story]") {
+    SmallHistory small = neighbours();
+    const auto history = small.build();
+    const BlockStory story = block_story(*history, small.block(2), 3, kGoOn);
+    CHECK(story.title == "1.00 KiB at 0x1400");
+    CHECK(fact(story, "Requested") == "768 B, rounded up by 256 B (25.0 %)");
+    CHECK(fact(story, "Tag") == "B");
+    CHECK(fact(story, "Before it") == "nobody had these bytes");
+    CHECK(story.after == small.block(4));
+    CHECK(fact(story, "After it").find("512 B, D") == 0);
+    CHECK(fact(story, "After it").find("free for") != std::string::npos);
+    CHECK(story.left == small.block(1));
+    CHECK(story.right == small.block(3));
+    CHECK(fact(story, "Right of it") == "1.00 KiB free, then 1.00 KiB, C");
+    CHECK(fact(story, "Segment") == "4.00 KiB at 0x1000");
+    const BlockStory last = block_story(*history, small.block(3), 3, kGoOn);
+    CHECK(fact(last, "Right of it") == "the segment's edge");
+    CHECK(fact(last, "Freed") == "not in this run");
+    CHECK(block_story(*history, 999, 0, kGoOn).block == kNoBlock);
+}
+
+TEST_CASE("a story is text that can be copied", "[viz][story]") {
+    SmallHistory small = neighbours();
+    const auto history = small.build();
+    const std::string text = to_text(block_story(*history, small.block(4), 6, kGoOn));
+    CHECK(text.find("512 B at 0x1500\n") == 0);
+    CHECK(text.find("Stack, innermost first:\n  conv\n  main\n") != std::string::npos);
+}
+
+TEST_CASE("a waiting block's story tells for how long", "[viz][story]") {
+    SmallHistory small;
+    const auto history = small.allocate(1, 512).retire(1).idle().finish(1).build();
+    const BlockStory story = block_story(*history, small.block(1), 2, kGoOn);
+    CHECK(fact(story, "Waiting") == "20 ns, 2 events until the device was done");
+}
+
+TEST_CASE("memory spans add up to what lives and what is free", "[viz][spans]") {
+    SmallHistory small = neighbours();
+    const auto history = small.segment(0x10000, 0x800).build();
+    const std::vector<MemorySpan> spans = memory_spans(*history, 3, kGoOn);
+    REQUIRE(spans.size() == 1);
+    CHECK(spans[0].blocks == 3);
+    CHECK(spans[0].taken == 0xc00);
+    CHECK(spans[0].largest_gap == 0x400);
+    const FreeSpace later = free_space(
+        memory_spans(*history, static_cast<EventIndex>(history->counts().events - 1), kGoOn));
+    CHECK(later.held == 0x1800);
+    CHECK(later.whole == 0x800);
+    CHECK(later.blocks == 3);
+    CHECK(later.free == 0x1800 - 0x400 - 0x200 - 0x400);
+}
+
+TEST_CASE("pages that touch are one span, segments are not", "[viz][spans]") {
+    const auto pages = SmallHistory()
+                           .reserve(0x10000, 0x10000)
+                           .map(0x10000, 0x1000)
+                           .map(0x11000, 0x1000)
+                           .map(0x14000, 0x1000)
+                           .build();
+    const FreeSpace mapped = free_space(memory_spans(*pages, 3, kGoOn));
+    CHECK(mapped.spans == 2);
+    CHECK(mapped.largest == 0x2000);
+    const auto segments = SmallHistory().segment(0x10000, 0x1000).segment(0x11000, 0x1000).build();
+    CHECK(free_space(memory_spans(*segments, 1, kGoOn)).largest == 0x1000);
+}
+
+TEST_CASE("free space is what a bitmap of the memory says", "[viz][spans]") {
+    CHECK(counterexample(effort(40), [] {
+              const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+              const auto history = support::random_history(seed, 200);
+              RC_PRE(history->counts().events > 0);
+              const auto event = *rc::gen::inRange<EventIndex>(
+                  0, static_cast<EventIndex>(history->counts().events));
+              Bytes live = 0;
+              std::uint64_t blocks = 0;
+              const std::vector<MemorySpan> spans = memory_spans(*history, event, kGoOn);
+              for (const MemorySpan& span : spans) {
+                  RC_ASSERT(span.taken <= span.size);
+                  RC_ASSERT(span.largest_gap <= span.free());
+                  RC_ASSERT((span.gaps == 0) == (span.free() == 0));
+                  live += span.taken;
+                  blocks += span.blocks;
+              }
+              Bytes plain = 0;
+              std::uint64_t plainly = 0;
+              history->for_each_live(event, [&](BlockIndex index) {
+                  const Block block = history->block(index);
+                  for (const MemorySpan& span : spans)
+                      if (span.device == history->site(block.site).device &&
+                          block.address >= span.begin && block.address < span.begin + span.size) {
+                          plain += block.size;
+                          plainly += block.size > 0 ? 1 : 0;
+                      }
+              });
+              RC_ASSERT(blocks == plainly);
+              RC_ASSERT(live <= plain);
+          }) == "");
+}
+
+TEST_CASE("leaks are what a stretch allocated and did not let go of", "[viz][leaks]") {
+    CHECK(counterexample(effort(40), [] {
+              const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+              const auto history = support::random_history(seed, 200);
+              RC_PRE(history->counts().events > 0);
+              const auto events = static_cast<EventIndex>(history->counts().events);
+              EventSpan span;
+              span.last = *rc::gen::inRange<EventIndex>(0, events);
+              if (*rc::gen::arbitrary<bool>())
+                  span.first = *rc::gen::inRange<EventIndex>(0, span.last + 1);
+              Bytes bytes = 0;
+              std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> groups;
+              for (BlockIndex i = 0; i < history->counts().blocks; ++i) {
+                  const Block block = history->block(i);
+                  if (block.born < span.begin() || block.born > span.last ||
+                      block.freed <= span.last)
+                      continue;
+                  bytes += block.size;
+                  ++groups[{history->site(block.site).stack, history->site(block.site).tag}];
+              }
+              const Leaks leaks = find_leaks(*history, span, {}, kGoOn);
+              RC_ASSERT(leaks.bytes == bytes);
+              RC_ASSERT(leaks.groups.size() == groups.size());
+              for (const LeakGroup& group : leaks.groups)
+                  RC_ASSERT(group.blocks == (groups[{group.stack, group.tag}]));
+          }) == "");
+}
+
+TEST_CASE("leaks say when events are missing", "[viz][leaks]") {
+    const auto history =
+        SmallHistory().allocate(1, 512).mark(MarkKind::lost, 40).allocate(2, 512).build();
+    CHECK(find_leaks(*history, {kNever, 2}, {}, kGoOn).lost == 40);
+    CHECK(find_leaks(*history, {1, 2}, {}, kGoOn).lost == 0);
+    CHECK(leaks_text(*history, find_leaks(*history, {kNever, 2}, {}, kGoOn))
+              .find("40 events are missing") != std::string::npos);
+}
+
+bool tells(const std::vector<Finding>& findings, std::string_view part, EventIndex event) {
+    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+        return finding.title.find(part) != std::string::npos && finding.event == event;
+    });
+}
+
+TEST_CASE("a quiet run has no findings", "[viz][findings]") {
+    CHECK(findings_of_history(*SmallHistory().build(), kGoOn).empty());
+    SmallHistory small;
+    small.segment(0x1000, 0x1000).allocate(1, 0x1000, {.address = 0x1000});
+    for (int i = 0; i < 100; ++i)
+        small.idle();
+    CHECK(findings_of_history(*small.build(), kGoOn).empty());
+}
+
+TEST_CASE("a refusal while enough lies free in pieces is a finding", "[viz][findings]") {
+    const auto history = SmallHistory()
+                             .segment(0x1000, 0x1000)
+                             .allocate(1, 0x400, {.address = 0x1400})
+                             .mark(MarkKind::out_of_memory, 0xa00)
+                             .build();
+    const std::vector<Finding> found = findings_of_history(*history, kGoOn);
+    REQUIRE_FALSE(found.empty());
+    CHECK(found[0].weight == Finding::Weight::problem);
+    CHECK(found[0].title == "Out of memory: 2.50 KiB requested, though more was free");
+    CHECK(found[0].event == 2);
+}
+
+TEST_CASE("many refusals are a few findings", "[viz][findings]") {
+    SmallHistory small;
+    for (int i = 0; i < 50; ++i)
+        small.mark(MarkKind::out_of_memory, 512);
+    const std::vector<Finding> found = findings_of_history(*small.build(), kGoOn);
+    CHECK(found.size() == 6);
+    CHECK(tells(found, "Out of memory 45 times more", 49));
+}
+
+TEST_CASE("more allocated than there is is a finding, and nearly full is one", "[viz][findings]") {
+    HistoryNames names;
+    names.capacity = 4096;
+    const auto full = SmallHistory()
+                          .names(names)
+                          .segment(0x1000, 4096)
+                          .allocate(1, 4096, {.address = 0x1000})
+                          .build();
+    CHECK(tells(findings_of_history(*full, kGoOn), "100.0 % of the device memory", 0));
+    const auto wrong = SmallHistory()
+                           .names(names)
+                           .segment(0x1000, 8192)
+                           .allocate(1, 8192, {.address = 0x1000})
+                           .build();
+    CHECK(tells(findings_of_history(*wrong, kGoOn), "More is allocated", 1));
+}
+
+TEST_CASE("small blocks that hold up segments are a finding", "[viz][findings]") {
+    SmallHistory small;
+    for (std::uint64_t i = 0; i < 4; ++i)
+        small.segment(0x10000 * (i + 1), 0x10000);
+    small.allocate(1, 0x200, {.address = 0x18000, .tag = "pin"});
+    const auto history = small.build();
+    const std::vector<Finding> found = findings_of_history(*history, kGoOn);
+    CHECK(tells(found, "held up by blocks of pin", 3) == false);  // at the peak there was none yet
+    SmallHistory other;
+    other.segment(0x10000, 0x10000)
+        .allocate(1, 0x200, {.address = 0x18000, .tag = "pin"})
+        .segment(0x20000, 0x10000);
+    const auto pinned = other.build();
+    CHECK(tells(findings_of_history(*pinned, kGoOn), "held up by blocks of pin", 2));
+}
+
+TEST_CASE("growth while enough lies free in pieces is a finding", "[viz][findings]") {
+    const auto history =
+        SmallHistory().segment(0x1000, 0x1000).allocate(1, 0x400, {.address = 0x1400}).build();
+    CHECK_FALSE(tells(findings_of_history(*history, kGoOn), "grew to its peak while", 1));
+}
+
+TEST_CASE("idle memory, lost events and retries are findings", "[viz][findings]") {
+    SmallHistory small;
+    small.segment(0x1000, 0x10000).allocate(1, 0x10000, {.address = 0x1000}).free(1);
+    for (int i = 0; i < 100; ++i)
+        small.idle();
+    const auto history = small.mark(MarkKind::retry).mark(MarkKind::lost, 7).build();
+    const std::vector<Finding> found = findings_of_history(*history, kGoOn);
+    CHECK(tells(found, "of reserved memory lie free", 2));
+    CHECK(tells(found, "One retry to make room", 103));
+    CHECK(tells(found, "7 events missing", 104));
+}
+
+TEST_CASE("nobody who has given up is told anything", "[viz][cancel]") {
+    SmallHistory small = neighbours();
+    const auto history = small.build();
+    const Cancelled given_up = true;
+    CHECK(memory_spans(*history, 3, given_up).empty());
+    CHECK(findings_of_history(*history, given_up).empty());
+    CHECK(find_leaks(*history, {kNever, 3}, {}, given_up).groups.empty());
+}
+
+}  // namespace
+}  // namespace tidemark::viz

@@ -1,0 +1,218 @@
+// The loader: files become runs with histories; what is wrong becomes the error of its run.
+#include "viz/model/navigation/loader.h"
+
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "viz/model/navigation/findings.h"
+#include "viz/model/session/task_queue.h"
+
+using namespace tidemark;
+using namespace tidemark::viz;
+
+namespace {
+
+std::string sample(const std::string& name) {
+    return std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + name;
+}
+
+LoadRequest request_of(std::vector<std::string> files, std::vector<std::string> policies = {}) {
+    LoadRequest request;
+    request.files = std::move(files);
+    request.policies = std::move(policies);
+    request.keep = false;
+    request.advises = false;
+    return request;
+}
+
+std::vector<std::string> labels(const LoadRequest& request) {
+    std::vector<std::string> all;
+    for (const ViewedRun& run : planned_runs(request))
+        all.push_back(run.label);
+    return all;
+}
+
+using Labels = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("labels say what tells runs apart, and no more", "[viz][loader]") {
+    CHECK(labels(request_of({"/a/run.tmk"})) == Labels{"run.tmk"});
+    CHECK(labels(request_of({"/a/run.tmk"}, {"torch", "buddy"})) == Labels{"torch", "buddy"});
+    CHECK(labels(request_of({"/a/x.tmk", "/b/y.tmk"}, {"torch"})) == Labels{"x.tmk", "y.tmk"});
+    CHECK(labels(request_of({"/a/run.tmk", "/b/run.tmk"})) == Labels{"a/run.tmk", "b/run.tmk"});
+    CHECK(labels(request_of({"x", "y"}, {"torch", "buddy"})) ==
+          Labels{"x, torch", "x, buddy", "y, torch", "y, buddy"});
+    LoadRequest tiers = request_of({"x"});
+    tiers.tiers.gpu_memory = {"60%", "40%"};
+    tiers.tiers.spill = {"lru", "s3fifo"};
+    CHECK(labels(tiers) == Labels{"lru, 60%", "lru, 40%", "s3fifo, 60%", "s3fifo, 40%"});
+}
+
+TEST_CASE("a file under two policies becomes two runs of the same trace", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    loader.add(request_of({sample("gpt2_var.pickle.xz")}, {"", "best-fit"}));
+    REQUIRE(session.runs.size() == 2);
+    CHECK(session.runs[0].state.phase == LoadState::Phase::waiting);
+    loader.wait();
+    CHECK_FALSE(loader.running());
+    for (const ViewedRun& run : session.runs) {
+        INFO(to_text(run.state.error));
+        REQUIRE(run.state.phase == LoadState::Phase::ready);
+        CHECK(run.state.share == 1);
+        REQUIRE(run.history);
+        CHECK(run.history->complete());
+        REQUIRE(run.run);
+    }
+    CHECK(session.runs[0].history->counts().events == session.runs[1].history->counts().events);
+    CHECK(session.runs[1].run->policy_name == "best-fit");
+}
+
+TEST_CASE("wrong words and files are errors of their runs alone", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    loader.add(request_of({sample("graphs.pickle.xz")}, {"torch", "bets-fit"}));
+    loader.add(request_of({"/nonexistent/run.tmk"}));
+    loader.wait();
+    REQUIRE(session.runs.size() == 3);
+    CHECK(session.runs[0].state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[1].state.phase == LoadState::Phase::failed);
+    CHECK(session.runs[1].state.error.code == ErrorCode::bad_option);
+    CHECK(to_text(session.runs[1].state.error).find("best-fit") != std::string::npos);
+    CHECK(session.runs[2].state.phase == LoadState::Phase::failed);
+    CHECK(to_text(session.runs[2].state.error).find("/nonexistent/run.tmk") != std::string::npos);
+}
+
+TEST_CASE("a trace that names no allocator is shown under torch, with a note", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    loader.add(request_of({"generate:training"}));
+    loader.wait();
+    REQUIRE(session.runs[0].state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].run->policy_name == "torch");
+    REQUIRE_FALSE(session.runs[0].warnings.empty());
+    CHECK(session.runs[0].warnings.back().find("--policy") != std::string::npos);
+}
+
+TEST_CASE("tiers' options make runs over tiers", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({"generate:training"});
+    request.tiers.gpu_memory = {"70%", "lots"};
+    loader.add(request);
+    loader.wait();
+    REQUIRE(session.runs.size() == 2);
+    INFO(to_text(session.runs[0].state.error));
+    REQUIRE(session.runs[0].tiers);
+    CHECK(session.runs[0].tiers->makespan > 0);
+    CHECK_FALSE(session.runs[0].history);
+    CHECK(session.runs[1].state.phase == LoadState::Phase::failed);
+}
+
+TEST_CASE("findings come after the runs, unless nobody wants them", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({sample("graphs.pickle.xz")});
+    request.advises = true;
+    loader.add(request);
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events == 0);
+
+    Session plain;
+    Loader other(plain);
+    other.add(request_of({sample("graphs.pickle.xz")}));
+    other.wait();
+    CHECK(plain.runs[0].findings_state.phase == LoadState::Phase::waiting);
+}
+
+TEST_CASE("each run has findings of its own, the first one those of advise too", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({sample("gpt2_var.pickle.xz")}, {"torch", "buddy"});
+    request.advises = true;
+    loader.add(request);
+    loader.wait();
+    const Cancelled never = false;
+    for (const ViewedRun& run : session.runs) {
+        CHECK(run.findings_state.phase == LoadState::Phase::ready);
+        CHECK_FALSE(run.findings.empty());
+    }
+    CHECK(session.runs[1].findings.size() ==
+          findings_of_history(*session.runs[1].history, never).size());
+    CHECK(session.runs[0].findings.size() >
+          findings_of_history(*session.runs[0].history, never).size());
+}
+
+TEST_CASE("advise is not asked about a long trace, until somebody wants it", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    LoadRequest request = request_of({sample("gpt2_var.pickle.xz")});
+    request.advises = true;
+    request.most_advised_events = 1000;
+    loader.add(request);
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events > 1000);
+    const std::size_t seen = session.runs[0].findings.size();
+    CHECK(seen > 0);
+
+    // Cancelled, it can be asked again.
+    loader.advise();
+    CHECK(loader.running());
+    CHECK(session.runs[0].unadvised_events == 0);
+    loader.cancel();
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::failed);
+    CHECK(session.runs[0].findings_state.error.code == ErrorCode::cancelled);
+    CHECK(session.runs[0].unadvised_events > 0);
+    CHECK(session.runs[0].findings.size() == seen);
+
+    loader.advise();
+    loader.wait();
+    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
+    CHECK(session.runs[0].unadvised_events == 0);
+    CHECK(session.runs[0].findings.size() > seen);
+    loader.advise();
+    CHECK_FALSE(loader.running());
+}
+
+TEST_CASE("what is cancelled ends as cancelled or complete, and the next request is done",
+          "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    loader.add(request_of({"generate:training", "generate:serving"}, {"torch", "buddy"}));
+    loader.cancel();
+    loader.wait();
+    for (const ViewedRun& run : session.runs) {
+        const bool is_cancelled = run.state.phase == LoadState::Phase::failed &&
+                                  run.state.error.code == ErrorCode::cancelled;
+        CHECK((is_cancelled || run.state.phase == LoadState::Phase::ready));
+    }
+    loader.add(request_of({sample("graphs.pickle.xz")}));
+    loader.wait();
+    CHECK(session.runs.back().state.phase == LoadState::Phase::ready);
+}
+
+TEST_CASE("a loader may go while it works", "[viz][loader]") {
+    Session session;
+    Loader loader(session);
+    loader.add(request_of({"generate:training", "generate:serving"}));
+    loader.poll();
+    SUCCEED();
+}
+
+TEST_CASE("a queue runs all tasks, those of tasks as well", "[viz][loader]") {
+    TaskQueue queue;
+    std::atomic<int> done = 0;
+    for (int i = 0; i < 50; ++i)
+        queue.add([&] {
+            queue.add([&] { ++done; });
+            ++done;
+        });
+    queue.wait();
+    CHECK(done == 100);
+    CHECK(queue.unfinished() == 0);
+}

@@ -1,0 +1,339 @@
+// Ticks of axes, and places as text.
+#include <limits>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "replay/timeline/fullest_event.h"
+#include "tests/support/property.h"
+#include "tests/support/small_history.h"
+#include "viz/model/navigation/navigation.h"
+#include "viz/model/navigation/place.h"
+#include "viz/model/timeline/axis_ticks.h"
+
+using namespace tidemark;
+using namespace tidemark::viz;
+using support::SmallHistory;
+
+namespace {
+
+std::vector<std::string> labels(AxisUnit unit, Window window, std::size_t most) {
+    std::vector<std::string> all;
+    for (const Tick& tick : time_ticks(unit, window, most).ticks)
+        all.push_back(tick.label);
+    return all;
+}
+
+using Labels = std::vector<std::string>;
+
+constexpr Position kSecond = 1'000'000'000;
+
+}  // namespace
+
+TEST_CASE("an axis may end where positions do", "[viz][axis]") {
+    constexpr Position kLast = std::numeric_limits<Position>::max();
+    for (const Position begin : {Position{0}, kLast - 1, kLast - 100, kLast / 2}) {
+        for (const AxisUnit unit : {AxisUnit::time, AxisUnit::events}) {
+            const AxisTicks axis = time_ticks(unit, {begin, kLast}, 10);
+            CHECK(axis.ticks.size() <= 12);
+            CHECK(axis.fine.size() <= 120);
+        }
+    }
+}
+
+TEST_CASE("ticks stand within the window, evenly, with labels that differ", "[viz][axis]") {
+    CHECK(support::counterexample(support::effort(100), [] {
+              const AxisUnit unit = *rc::gen::element(AxisUnit::time, AxisUnit::events);
+              const Position length =
+                  *rc::gen::inRange<Position>(16, Position{1} << 61U) >> *rc::gen::inRange(0, 56);
+              const Position begin =
+                  *rc::gen::inRange<Position>(0, Position{1} << 61U) >> *rc::gen::inRange(0, 60);
+              const Window window{begin, begin + std::max<Position>(length, 16)};
+              const std::size_t most = *rc::gen::inRange<std::size_t>(1, 20);
+              const AxisTicks axis = time_ticks(unit, window, most);
+              RC_ASSERT(axis.ticks.size() <= most + 1);
+              std::set<std::string> seen;
+              for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+                  const Tick& tick = axis.ticks[i];
+                  RC_ASSERT(tick.position >= window.begin && tick.position < window.end);
+                  RC_ASSERT(seen.insert(tick.label).second);
+                  RC_ASSERT(tick.label.size() <= 26);
+                  if (i >= 2)
+                      RC_ASSERT(tick.position - axis.ticks[i - 1].position ==
+                                axis.ticks[1].position - axis.ticks[0].position);
+              }
+              RC_ASSERT(axis.fine.size() <= 12 * (most + 2));
+          }) == "");
+}
+
+TEST_CASE("labels have the unit and the digits that they need", "[viz][axis]") {
+    CHECK(labels(AxisUnit::time, {0, 1000}, 5) ==
+          Labels{"0", "200 ns", "400 ns", "600 ns", "800 ns"});
+    CHECK(labels(AxisUnit::time, {0, 2 * kSecond}, 4) == Labels{"0", "0.5 s", "1.0 s", "1.5 s"});
+    CHECK(labels(AxisUnit::time, {3 * kSecond / 2, 8 * kSecond / 5}, 5) ==
+          Labels{"1.50 s", "1.52 s", "1.54 s", "1.56 s", "1.58 s"});
+    CHECK(labels(AxisUnit::time, {0, 600 * kSecond}, 5) == Labels{"0", "2m", "4m", "6m", "8m"});
+    CHECK(labels(AxisUnit::time, {290 * kSecond, 351 * kSecond}, 3) ==
+          Labels{"5m 00s", "5m 20s", "5m 40s"});
+    CHECK(labels(AxisUnit::time, {0, 36'000 * kSecond}, 6) == Labels{"0", "2h", "4h", "6h", "8h"});
+    CHECK(labels(AxisUnit::events, {0, 5'000'000}, 5) ==
+          Labels{"#0", "#1,000", "#2,000", "#3,000", "#4,000"});
+
+    const AxisTicks far = time_ticks(AxisUnit::time, {8 * kSecond + 100, 8 * kSecond + 200}, 3);
+    CHECK(far.base == "8.0000001 s");
+    REQUIRE(far.ticks.size() == 2);
+    CHECK(far.ticks[1].label == "+50 ns");
+}
+
+TEST_CASE("byte ticks are powers of two apart", "[viz][axis]") {
+    const auto words = [](Bytes begin, Bytes end, std::size_t most) {
+        Labels all;
+        for (const ByteTick& tick : byte_ticks(begin, end, most))
+            all.push_back(tick.label);
+        return all;
+    };
+    const Bytes gib = Bytes{1} << 30U;
+    CHECK(words(0, 80 * gib, 5) == Labels{"0", "16 GiB", "32 GiB", "48 GiB", "64 GiB", "80 GiB"});
+    CHECK(words(0, 2 * gib, 4) == Labels{"0", "0.5 GiB", "1 GiB", "1.5 GiB", "2 GiB"});
+    CHECK(words(0, 100, 4) == Labels{"0", "32 B", "64 B", "96 B"});
+    CHECK(words(gib, gib + 1024, 2).front() == "1048576 KiB");
+    CHECK(support::counterexample(support::effort(100), [] {
+              const Bytes end = *rc::gen::arbitrary<Bytes>() >> *rc::gen::inRange(0, 64);
+              const std::size_t most = *rc::gen::inRange<std::size_t>(1, 12);
+              std::set<std::string> seen;
+              const auto ticks = byte_ticks(0, end, most);
+              RC_ASSERT(ticks.size() <= most + 1);
+              for (const ByteTick& tick : ticks) {
+                  RC_ASSERT(tick.bytes <= end);
+                  RC_ASSERT(seen.insert(tick.label).second);
+              }
+          }) == "");
+}
+
+TEST_CASE("positions are told as exactly as asked", "[viz][axis]") {
+    CHECK(position_text(AxisUnit::time, 1'250'000'000) == "1.25 s");
+    CHECK(position_text(AxisUnit::time, 1'250'400'001, 1'000'000) == "1.25 s");
+    CHECK(position_text(AxisUnit::time, 1'250'400'001, 1) == "1.250400001 s");
+    CHECK(position_text(AxisUnit::time, 12) == "12 ns");
+    CHECK(position_text(AxisUnit::time, 125 * kSecond + kSecond / 10, kSecond / 10) == "2m 05.1s");
+    CHECK(position_text(AxisUnit::events, 12'345'678) == "event 12,345");
+    CHECK(length_text(AxisUnit::events, 1000) == "1 event");
+}
+
+// --- places --------------------------------------------------------------------------------------
+
+TEST_CASE("a place that is printed reads back as itself", "[viz][place]") {
+    CHECK(support::counterexample(support::effort(100), [] {
+              Place place;
+              const auto position = [] {
+                  return *rc::gen::inRange<Position>(0, Position{1} << 61U) >>
+                         *rc::gen::inRange(0, 50);
+              };
+              const auto unit = [] { return *rc::gen::element(AxisUnit::time, AxisUnit::events); };
+              switch (*rc::gen::inRange(0, 4)) {
+                  case 0:
+                      place.unit = unit();
+                      place.window.emplace();
+                      place.window->begin = position();
+                      place.window->end = place.window->begin + 1 + position();
+                      break;
+                  case 1:
+                      place.moment = AxisPosition{unit(), position()};
+                      break;
+                  case 2:
+                      place.landmark = static_cast<Place::Landmark>(*rc::gen::inRange(1, 5));
+                      break;
+                  default:
+                      break;
+              }
+              if (*rc::gen::arbitrary<bool>())
+                  place.cursor = AxisPosition{unit(), position()};
+              if (*rc::gen::arbitrary<bool>())
+                  place.view = "timeline+address-map";
+              if (*rc::gen::arbitrary<bool>())
+                  place.block = *rc::gen::inRange<BlockIndex>(0, kNoBlock);
+              else if (*rc::gen::arbitrary<bool>())
+                  place.address = Address{*rc::gen::arbitrary<std::uint64_t>()};
+              place.run = *rc::gen::inRange<std::size_t>(0, 9);
+              const Result<Place> back = parse_place(to_text(place));
+              RC_ASSERT(back.has_value());
+              RC_ASSERT(*back == place);
+          }) == "");
+}
+
+TEST_CASE("places are read as people write them", "[viz][place]") {
+    const Result<Place> place = parse_place(" t=1.2s..1400ms ; cursor=#12;view=timeline;run=1 ");
+    REQUIRE(place);
+    CHECK(place->window == Window{1'200'000'000, 1'400'000'000});
+    CHECK(place->cursor == AxisPosition{AxisUnit::events, 12'000});
+    CHECK(place->view == "timeline");
+    CHECK(place->run == 1U);
+    CHECK(parse_place("t=2m")->moment->position == 120 * kSecond);
+    CHECK(parse_place("event=100..200")->window == Window{100'000, 200'000});
+    CHECK(parse_target("1.25s")->moment == AxisPosition{AxisUnit::time, 1'250'000'000});
+    CHECK(parse_target("#81")->moment == AxisPosition{AxisUnit::events, 81'000});
+    CHECK(parse_target("81")->moment == AxisPosition{AxisUnit::events, 81'000});
+    CHECK(parse_target("0x7f00")->address == Address{0x7f00});
+    CHECK(parse_target("oom")->landmark == Place::Landmark::out_of_memory);
+}
+
+TEST_CASE("what is no place is told with what would be", "[viz][place]") {
+    struct Case {
+        std::string text;
+        std::string answer;
+    };
+
+    const std::vector<Case> cases{
+        {"", "nowhere"},
+        {";;", "nowhere"},
+        {"peek", "did you mean peak?"},
+        {"t=12", "is no time"},
+        {"t=2s..1s", "ends before it begins"},
+        {"t=1s..1s", "ends before it begins"},
+        {"t=-1s", "is no time"},
+        {"t=1e9s", "is no time"},
+        {"t=99999999999999999999s", "is no time"},
+        {"t=0.0000000001s", "is no time"},
+        {"event=x", "is no event"},
+        {"peak=1", "takes no value"},
+        {"run", "needs a value"},
+        {"run=-1", "no number of a run"},
+        {"peak;oom", "says twice"},
+        {"view=a;view=b", "is there twice"},
+        {"block=7f", "is no block"},
+        {"block=#4294967295", "is no block"},
+        {"block=0x10000000000000000", "is no block"},
+    };
+    for (const Case& each : cases) {
+        const Result<Place> place = parse_place(each.text);
+        INFO(each.text);
+        REQUIRE_FALSE(place);
+        CHECK(place.error().code == ErrorCode::bad_option);
+        CHECK(to_text(place.error()).find(each.answer) != std::string::npos);
+    }
+}
+
+// --- going there ---------------------------------------------------------------------------------
+
+namespace {
+
+// Events 0..5 at 0, 10, .. 50 ns: a segment, then two blocks.
+struct OpenedRun {
+    Session session;
+    Camera camera;
+    Selection selection;
+
+    OpenedRun() {
+        SmallHistory history;
+        history.segment(0x1000, 0x1000)
+            .allocate(1, 512, {.address = 0x1000})
+            .allocate(2, 1024, {.address = 0x1400})
+            .mark(MarkKind::out_of_memory, 4096)
+            .free(1)
+            .free(2);
+        session.runs.emplace_back();
+        session.runs[0].history = history.build();
+        session.runs[0].state.phase = LoadState::Phase::ready;
+        camera.set_extent(AxisUnit::time, extent_of(session, AxisUnit::time));
+    }
+
+    Result<void> go(std::string_view place) {
+        return go_to(*parse_place(place), session, camera, selection);
+    }
+
+    const History& history() const { return *session.runs[0].history; }
+};
+
+}  // namespace
+
+TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
+    OpenedRun opened;
+    const History& history = opened.history();
+
+    REQUIRE(opened.go("peak"));
+    const EventIndex peak = fullest_event(history);
+    CHECK(opened.selection.cursor == history.position(AxisUnit::time, peak));
+    REQUIRE(opened.go("block=0x1500"));
+    CHECK(opened.selection.block == BlockIndex{1});
+    REQUIRE(opened.go("block=#0"));
+    CHECK(opened.selection.block == BlockIndex{0});
+    REQUIRE(opened.go("oom"));
+    CHECK(opened.selection.cursor == history.position(AxisUnit::time, history.mark(0).event));
+
+    CHECK_FALSE(opened.go("t=1h"));
+    CHECK_FALSE(opened.go("block=#77"));
+    CHECK_FALSE(opened.go("start;block=0x9999"));
+    CHECK_FALSE(opened.go("peak;run=3"));
+}
+
+TEST_CASE("going to a stretch of events changes the axis, and going back as well", "[viz][place]") {
+    OpenedRun opened;
+    opened.selection.cursor = opened.history().position(AxisUnit::time, 2);
+    REQUIRE(opened.go("event=1..4"));
+    CHECK(opened.camera.unit() == AxisUnit::events);
+    CHECK(opened.camera.window() == Window{1000, 4000});
+    CHECK(opened.selection.cursor == Position{2000});
+    REQUIRE(go_back(opened.session, opened.camera, opened.selection, false));
+    CHECK(opened.camera.unit() == AxisUnit::time);
+    CHECK(opened.selection.cursor == opened.history().position(AxisUnit::time, 2));
+}
+
+TEST_CASE("events are stepped through one by one, to either end", "[viz][navigation]") {
+    OpenedRun opened;
+    const auto events = static_cast<EventIndex>(opened.history().counts().events);
+    opened.selection.cursor = 0;
+    for (EventIndex event = 1; event < events; ++event) {
+        REQUIRE(step_events(opened.session, opened.camera, opened.selection, 1));
+        CHECK(opened.selection.cursor == opened.history().position(AxisUnit::time, event));
+    }
+    REQUIRE(step_events(opened.session, opened.camera, opened.selection, 1));
+    CHECK(opened.selection.cursor == opened.history().position(AxisUnit::time, events - 1));
+    REQUIRE(step_events(opened.session, opened.camera, opened.selection, -1000));
+    CHECK(opened.selection.cursor == opened.history().position(AxisUnit::time, 0));
+}
+
+TEST_CASE("stops are findings, marks of the run and the user's, in their order",
+          "[viz][navigation]") {
+    OpenedRun opened;
+    opened.session.runs[0].findings.push_back({Finding::Weight::note, "look", "", 2, 1});
+    toggle_mark(opened.selection, 45, 1);
+    opened.selection.cursor = 0;
+    std::vector<std::string> met;
+    while (const auto stop = next_stop(opened.session, opened.camera, opened.selection, true)) {
+        put_cursor(opened.camera, opened.selection, stop->position);
+        met.push_back(stop->what);
+    }
+    CHECK(met == Labels{"look", "out of memory: 4.00 KiB", "your mark"});
+    std::size_t back = 0;
+    while (const auto stop = next_stop(opened.session, opened.camera, opened.selection, false)) {
+        put_cursor(opened.camera, opened.selection, stop->position);
+        ++back;
+    }
+    CHECK(back == 2);
+    toggle_mark(opened.selection, 45, 1);
+    CHECK(opened.selection.marks.empty());
+}
+
+TEST_CASE("changing the axis there and back shows the same", "[viz][navigation]") {
+    CHECK(support::counterexample(support::effort(100), [] {
+              Session session;
+              session.runs.emplace_back();
+              session.runs[0].history =
+                  support::random_history(*rc::gen::arbitrary<std::uint64_t>(), 200);
+              const History& history = *session.runs[0].history;
+              Camera camera;
+              Selection selection;
+              camera.set_extent(AxisUnit::time, extent_of(session, AxisUnit::time));
+              const auto event = *rc::gen::inRange<EventIndex>(
+                  0, static_cast<EventIndex>(history.counts().events));
+              selection.cursor = history.position(AxisUnit::time, event);
+              RC_ASSERT(toggle_axis(session, camera, selection));
+              // The first of those at the same time.
+              RC_ASSERT(selection.cursor ==
+                        history.position(AxisUnit::events, history.first_at(history.time(event))));
+              const Window all{0, camera.extent()};
+              RC_ASSERT(camera.window() == all);
+              RC_ASSERT(toggle_axis(session, camera, selection));
+              RC_ASSERT(selection.cursor == history.position(AxisUnit::time, event));
+          }) == "");
+}

@@ -1,0 +1,256 @@
+// A block in words.
+#include "viz/model/blocks/block_details.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/blocks/site_names.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
+
+// Addresses without wrapping.
+std::uint64_t end_of(Address begin, Bytes size) {
+    const std::uint64_t from = to_integer(begin);
+    return from + std::min<std::uint64_t>(size, kTop - from);
+}
+
+bool has_times(const History& history) {
+    const std::size_t events = history.counts().events;
+    return events > 0 && history.time(static_cast<EventIndex>(events - 1)) > 0;
+}
+
+// The piece of memory, or of reserved addresses, that holds a block after `event`.
+std::optional<Segment> segment_of(const History& history, const Block& block, std::uint16_t device,
+                                  EventIndex event, const Cancelled& cancelled) {
+    std::optional<Segment> found;
+    const std::size_t count = history.counts().segments;
+    for (std::size_t i = 0; i < count && !cancelled; ++i) {
+        const Segment segment = history.segment(static_cast<SegmentIndex>(i));
+        if (segment.born > event)
+            break;
+        const bool holds = segment.died > event && segment.device == device &&
+                           segment.begin <= block.address &&
+                           end_of(segment.begin, segment.size) > to_integer(block.address);
+        // Pages lie within reservations: the smaller piece tells more, the larger has the others.
+        if (holds && (!found || segment.size > found->size))
+            found = segment;
+    }
+    return found;
+}
+
+class Teller {
+  public:
+    Teller(const History& history, BlockIndex index, EventIndex at, const Cancelled& cancelled)
+        : history_(history),
+          cancelled_(cancelled),
+          words_(history),
+          block_(history.block(index)),
+          site_(history.site(block_.site)) {
+        story_.block = index;
+        const bool there = block_.born <= at && at < block_.reused;
+        story_.at = there ? at : block_.born;
+    }
+
+    BlockStory tell() {
+        story_.title =
+            fmt::format("{} at {:#x}", format_bytes(block_.size), to_integer(block_.address));
+        tell_size();
+        tell_life();
+        tell_site();
+        tell_neighbours_in_time();
+        tell_neighbours_in_space();
+        story_.frames = words_.frames(site_.stack);
+        return std::move(story_);
+    }
+
+  private:
+    void add(std::string label, std::string value) {
+        story_.facts.emplace_back(std::move(label), std::move(value));
+    }
+
+    void tell_size() {
+        add("Size", fmt::format("{} ({} B)", format_bytes(block_.size), format_count(block_.size)));
+        const Bytes more = block_.size - std::min(block_.size, block_.requested);
+        if (more == 0)
+            add("Requested", "exactly this");
+        else
+            add("Requested",
+                fmt::format("{}, rounded up by {} ({:.1f} %)", format_bytes(block_.requested),
+                            format_bytes(more),
+                            100.0 * static_cast<double>(more) / static_cast<double>(block_.size)));
+        add("Address", fmt::format("{:#x} \u2013 {:#x}", to_integer(block_.address),
+                                   end_of(block_.address, block_.size)));
+    }
+
+    void tell_life() {
+        add("Born", moment_text(history_, block_.born));
+        const bool ends = block_.freed != kNever;
+        if (!ends) {
+            add("Freed", history_.complete() ? "not in this run" : "not yet");
+            return;
+        }
+        add("Freed", moment_text(history_, block_.freed));
+        add("Life", stretch_text(history_, block_.born, block_.freed));
+        if (block_.reused == kNever)
+            add("Waiting", "the device was never done with it");
+        else if (block_.reused > block_.freed)
+            add("Waiting",
+                stretch_text(history_, block_.freed, block_.reused) + " until the device was done");
+    }
+
+    void tell_site() {
+        if (std::string tag = words_.tag(site_); !tag.empty())
+            add("Tag", std::move(tag));
+        if (const std::string& place = words_.place(site_.stack); !place.empty())
+            add("Place", place);
+        add("Stream", words_.stream(site_.stream));
+        if (site_.pool != PoolId::default_pool)
+            add("Pool", words_.pool(site_.pool));
+        if (history_.devices().size() > 1 || site_.device > 0)
+            add("Device", words_.device(site_.device));
+    }
+
+    std::string brief(BlockIndex index) {
+        const Block other = history_.block(index);
+        const std::string name = brief_place(words_.name(history_.site(other.site)));
+        return fmt::format("{}, {}", format_bytes(other.size), name);
+    }
+
+    void tell_neighbours_in_time() {
+        if (cancelled_)
+            return;
+        story_.before = history_.before(story_.block);
+        add("Before it", story_.before == kNoBlock ? "nobody had these bytes"
+                                                   : brief(story_.before) + gap_before());
+        story_.after = history_.after(story_.block);
+        add("After it", story_.after == kNoBlock ? "nobody had these bytes"
+                                                 : brief(story_.after) + gap_after());
+    }
+
+    std::string gap_before() const {
+        const EventIndex reused = history_.block(story_.before).reused;
+        if (reused == kNever || reused > block_.born)
+            return {};
+        return ", free for " + stretch_text(history_, reused, block_.born);
+    }
+
+    std::string gap_after() const {
+        const EventIndex born = history_.block(story_.after).born;
+        if (block_.reused == kNever || block_.reused > born)
+            return {};
+        return ", free for " + stretch_text(history_, block_.reused, born);
+    }
+
+    void tell_neighbours_in_space() {
+        const std::optional<Segment> segment =
+            segment_of(history_, block_, site_.device, story_.at, cancelled_);
+        const std::uint64_t low = segment ? to_integer(segment->begin) : 0;
+        const std::uint64_t high = segment ? end_of(segment->begin, segment->size) : kTop;
+        find_sides(low, high);
+        if (segment)
+            add("Segment", fmt::format("{} at {:#x}", format_bytes(segment->size),
+                                       to_integer(segment->begin)));
+        const std::uint64_t begin = to_integer(block_.address);
+        const std::uint64_t end = end_of(block_.address, block_.size);
+        if (story_.left != kNoBlock) {
+            const Block left = history_.block(story_.left);
+            add("Left of it",
+                side(begin - std::min(begin, end_of(left.address, left.size)), story_.left));
+        } else if (segment) {
+            add("Left of it", edge(begin - low));
+        }
+        if (story_.right != kNoBlock)
+            add("Right of it",
+                side(to_integer(history_.block(story_.right).address) - end, story_.right));
+        else if (segment)
+            add("Right of it", edge(high - std::min(high, end)));
+    }
+
+    // The live blocks next to it within [low, high).
+    void find_sides(std::uint64_t low, std::uint64_t high) {
+        const std::uint64_t begin = to_integer(block_.address);
+        const std::uint64_t end = end_of(block_.address, block_.size);
+        std::uint64_t nearest_left = low;
+        std::uint64_t nearest_right = high;
+        history_.for_each_live(story_.at, [&](BlockIndex index) {
+            if (cancelled_ || index == story_.block)
+                return;
+            const Block other = history_.block(index);
+            if (history_.site(other.site).device != site_.device)
+                return;
+            const std::uint64_t from = to_integer(other.address);
+            const std::uint64_t to = end_of(other.address, other.size);
+            if (from >= low && from < begin && to > nearest_left) {
+                nearest_left = to;
+                story_.left = index;
+            } else if (from >= end && from < nearest_right) {
+                nearest_right = from;
+                story_.right = index;
+            }
+        });
+    }
+
+    std::string side(Bytes gap, BlockIndex index) {
+        if (gap == 0)
+            return brief(index);
+        return fmt::format("{} free, then {}", format_bytes(gap), brief(index));
+    }
+
+    static std::string edge(Bytes gap) {
+        if (gap == 0)
+            return "the segment's edge";
+        return fmt::format("{} free, then the segment's edge", format_bytes(gap));
+    }
+
+    const History& history_;
+    const Cancelled& cancelled_;
+    SiteWords words_;
+    Block block_;
+    Site site_;
+    BlockStory story_;
+};
+
+}  // namespace
+
+BlockStory block_story(const History& history, BlockIndex block, EventIndex at,
+                       const Cancelled& cancelled) {
+    if (block >= history.counts().blocks)
+        return {};
+    return Teller(history, block, at, cancelled).tell();
+}
+
+std::string to_text(const BlockStory& story) {
+    std::string text = story.title + "\n";
+    for (const auto& [label, value] : story.facts)
+        text += fmt::format("{:<12}{}\n", label, value);
+    if (!story.frames.empty())
+        text += "Stack, innermost first:\n";
+    for (const std::string& frame : story.frames)
+        text += "  " + frame + "\n";
+    return text;
+}
+
+std::string stretch_text(const History& history, EventIndex from, EventIndex to) {
+    const std::uint64_t events = to - std::min(from, to);
+    const std::string count =
+        fmt::format("{} event{}", format_count(events), events == 1 ? "" : "s");
+    if (!has_times(history))
+        return count;
+    return fmt::format("{}, {}", format_duration(history.time(to) - history.time(from)), count);
+}
+
+std::string moment_text(const History& history, EventIndex event) {
+    const std::string number = fmt::format("event {}", format_count(event));
+    if (!has_times(history))
+        return number;
+    return fmt::format("{}, {}", number, format_duration(history.time(event)));
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,46 @@
+// BlockStory: everything that a history knows about one block, in words: what it is, how long it
+// lived, who asked for it, who had its bytes before and after, and what stands beside it.
+//
+// Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are far.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/timeline/history.h"
+#include "viz/model/session/job.h"
+
+namespace tidemark::viz {
+
+struct BlockStory {
+    BlockIndex block = kNoBlock;
+    EventIndex at = 0;  // the moment that its neighbours are of
+    std::string title;  // "512 MiB at 0x7f3a80000000"
+    // A label and what stands behind it, in the order of a screen; labels may be empty where a line
+    // goes on.
+    std::vector<std::pair<std::string, std::string>> facts;
+    std::vector<std::string> frames;  // innermost first; empty = not recorded
+    // Others that one may go to; kNoBlock = none.
+    BlockIndex before = kNoBlock;  // had some of its bytes before
+    BlockIndex after = kNoBlock;   // and after it
+    BlockIndex left = kNoBlock;    // the nearest at lower addresses, in the same piece of memory
+    BlockIndex right = kNoBlock;
+};
+
+// Neighbours in space are those after event `at` if the block has its bytes then, else after its
+// birth.
+BlockStory block_story(const History& history, BlockIndex block, EventIndex at,
+                       const Cancelled& cancelled);
+
+// The story as lines of text, for the clipboard.
+std::string to_text(const BlockStory& story);
+
+// "1.20 s, 4,211 events": the length of (from, to]; a run without times has events alone.
+std::string stretch_text(const History& history, EventIndex from, EventIndex to);
+
+// "event 4,211, 1.20 s".
+std::string moment_text(const History& history, EventIndex event);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,140 @@
+// A pass over all blocks on a thread of its own, a bit for each.
+#include "viz/model/blocks/block_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/shares.h"
+#include "core/base/text.h"
+#include "viz/model/blocks/site_index.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kBlockSearchStep = RankedBits::kStride;
+
+// Whether `history` has grown so much that a search for rows is worth doing again.
+bool blocks_outgrew(const History& history, std::size_t known) {
+    const std::size_t blocks = history.counts().blocks;
+    return blocks > known && (history.complete() || blocks - known > known / 8 + kBlockSearchStep);
+}
+
+}  // namespace
+
+void BlockSearch::update(const std::shared_ptr<const History>& history, const Filter& filter) {
+    if (job_.take())
+        adopt();
+    const bool same = history == history_ && filter == filter_;
+    if (same && (hits_ == nullptr || job_.running() || !blocks_outgrew(*history, hits_->size())))
+        return;
+    job_.cancel();
+    next_hits_.reset();
+    ++revision_;
+    history_ = history;
+    filter_ = filter;
+    if (history == nullptr || !hides_something(filter)) {
+        hits_.reset();
+        return;
+    }
+    begin(same);
+}
+
+void BlockSearch::begin(bool grows) {
+    const auto found = std::make_shared<RankedBits>(history_->counts().blocks);
+    (grows ? next_hits_ : hits_) = found;
+    job_.start([history = history_, filter = filter_, found](const Cancelled& cancelled) {
+        const BlockFilter blocks(*history, filter, cancelled);
+        for (std::size_t i = 0; i < found->size() && !cancelled;) {
+            const std::size_t end = std::min(found->size(), i + kBlockSearchStep);
+            for (; i < end; ++i)
+                if (blocks.lets_through(history->block(static_cast<BlockIndex>(i))))
+                    found->add(i);
+            found->publish(end);
+        }
+        return true;
+    });
+}
+
+void BlockSearch::adopt() {
+    if (!next_hits_)
+        return;
+    hits_ = std::move(next_hits_);
+    ++revision_;
+}
+
+void BlockSearch::finish() {
+    if (job_.wait())
+        adopt();
+}
+
+double BlockSearch::share() const {
+    const RankedBits* const looked = next_hits_ ? next_hits_.get() : hits_.get();
+    if (looked == nullptr || looked->size() == 0)
+        return 1;
+    return static_cast<double>(looked->published()) / static_cast<double>(looked->size());
+}
+
+std::optional<Hit> BlockSearch::next(BlockIndex from) const {
+    const std::size_t count = hits_ ? hits_->count() : 0;
+    if (count == 0)
+        return std::nullopt;
+    const std::size_t before = hits_->rank(from);
+    const bool wraps = before >= count;
+    return Hit{static_cast<BlockIndex>(hits_->select(wraps ? 0 : before)), wraps};
+}
+
+std::optional<Hit> BlockSearch::previous(BlockIndex from) const {
+    const std::size_t count = hits_ ? hits_->count() : 0;
+    if (count == 0)
+        return std::nullopt;
+    const std::size_t before = hits_->rank(from);
+    const bool wraps = before == 0;
+    return Hit{static_cast<BlockIndex>(hits_->select(wraps ? count - 1 : before - 1)), wraps};
+}
+
+std::vector<std::uint32_t> BlockSearch::ticks(AxisUnit unit, Position begin, Position end,
+                                              std::size_t columns) const {
+    std::vector<std::uint32_t> found(columns);
+    if (hits_ == nullptr || columns == 0)
+        return found;
+    const auto rank_at = [&](std::size_t column) {
+        const auto share = static_cast<long double>(column) / static_cast<long double>(columns);
+        const auto at = static_cast<Position>(share * static_cast<long double>(end - begin));
+        return hits_->rank(history_->born_before(history_->event_from(unit, begin + at)));
+    };
+    std::size_t before = rank_at(0);
+    for (std::size_t column = 0; column < columns; ++column) {
+        const std::size_t after = std::max(before, rank_at(column + 1));
+        found[column] = static_cast<std::uint32_t>(after - before);
+        before = after;
+    }
+    return found;
+}
+
+std::string BlockSearch::text(std::optional<BlockIndex> selected) const {
+    if (hits_ == nullptr)
+        return {};
+    const std::size_t count = hits_->count();
+    const bool is_partial = running() && !next_hits_;
+    if (is_partial) {
+        const std::string searching = fmt::format("searching {:.0f} %", std::floor(100 * share()));
+        return count == 0 ? searching
+                          : fmt::format("{} so far, {}", format_count(count), searching);
+    }
+    if (count == 0 && filter_.pool && history_)
+        return fmt::format("no block has it: this run has {}",
+                           history_->pools().size() <= 1
+                               ? std::string("pool 0 alone")
+                               : fmt::format("pools 0 to {}", history_->pools().size() - 1));
+    if (count == 0)
+        return "no block has it";
+    if (selected && hits_->contains(*selected))
+        return fmt::format("hit {} of {}", format_count(hits_->rank(*selected) + 1),
+                           format_count(count));
+    return fmt::format("{} of {}, {}", format_count(count), format_counted(hits_->size(), "block"),
+                       format_brief_share(count, hits_->size()));
+}
+
+}  // namespace tidemark::viz

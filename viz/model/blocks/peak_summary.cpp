@@ -1,0 +1,118 @@
+// Summing up a peak.
+#include "viz/model/blocks/peak_summary.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/timeline/fullest_event.h"
+#include "replay/timeline/memory_spans.h"
+#include "replay/timeline/release_units.h"
+#include "viz/model/blocks/site_names.h"
+
+namespace tidemark::viz {
+namespace {
+
+struct Sum {
+    Bytes bytes = 0;
+    std::uint64_t blocks = 0;
+};
+
+void add(Sum& sum, const Sum& more) {
+    sum.bytes += more.bytes;
+    sum.blocks += more.blocks;
+}
+
+// Sites of the same name are one holder; where nobody has a name, blocks of about the same size.
+void add_holders(const History& history, PeakSummary& summary, const Cancelled& cancelled) {
+    std::unordered_map<std::uint32_t, Sum> by_site;
+    std::unordered_map<Bytes, Sum> by_size;
+    history.for_each_live(summary.peak, [&](BlockIndex index) {
+        if (cancelled.load(std::memory_order_relaxed))
+            return;
+        const Block block = history.block(index);
+        if (block.freed != kNever && block.freed <= summary.peak)
+            return;  // waits for a device: no longer allocated
+        add(by_site[block.site], {block.size, 1});
+        add(by_size[block.size], {block.size, 1});
+    });
+    if (cancelled.load())
+        return;
+    const bool is_anonymous =
+        std::all_of(by_site.begin(), by_site.end(), [&history](const auto& entry) {
+            const Site& site = history.site(entry.first);
+            return site.stack == 0 && site.tag == 0;
+        });
+    summary.holders_are_sizes = is_anonymous;
+    std::map<std::string, Sum> by_name;
+    SiteWords words(history);
+    for (const auto& [site, sum] : by_site) {
+        if (!is_anonymous)
+            add(by_name[words.name(history.site(site))], sum);
+    }
+    for (const auto& [size, sum] : by_size) {
+        if (is_anonymous)
+            add(by_name[fmt::format("blocks of {}", format_bytes(size))], sum);
+    }
+    for (const auto& [name, sum] : by_name)
+        summary.holders.push_back({name, sum.bytes, sum.blocks});
+    std::stable_sort(summary.holders.begin(), summary.holders.end(),
+                     [](const PeakHolder& a, const PeakHolder& b) { return a.bytes > b.bytes; });
+    for (std::size_t i = kMostHolders; i < summary.holders.size(); ++i) {
+        summary.others.bytes += summary.holders[i].bytes;
+        summary.others.blocks += summary.holders[i].blocks;
+        ++summary.other_places;
+    }
+    summary.holders.resize(std::min(summary.holders.size(), kMostHolders));
+}
+
+// A refusal in this run goes before those of the recording.
+std::optional<RefusedRequest> find_refused(const History& history) {
+    std::optional<RefusedRequest> recorded;
+    std::optional<RefusedRequest> refused;
+    const std::size_t marks = history.counts().marks;
+    for (std::size_t i = 0; i < marks; ++i) {
+        const Mark mark = history.mark(i);
+        const bool is_own = mark.kind == MarkKind::out_of_memory;
+        if (!is_own && mark.kind != MarkKind::recorded_out_of_memory)
+            continue;
+        auto& first = is_own ? refused : recorded;
+        if (!first) {
+            first.emplace();
+            first->event = mark.event;
+            first->requested = mark.size;
+            first->was_recorded = !is_own;
+        }
+        ++first->count;
+    }
+    return refused ? refused : recorded;
+}
+
+}  // namespace
+
+PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
+    PeakSummary summary;
+    summary.events = history.counts().events;
+    if (summary.events == 0)
+        return summary;
+    summary.peak = fullest_event(history);
+    summary.at_peak = history.values(summary.peak);
+    summary.most_reserved = summary.at_peak[Series::reserved];
+    summary.fragmentation = fragmentation_at(history, summary.peak, cancelled);
+    add_holders(history, summary, cancelled);
+    summary.refused = find_refused(history);
+    if (summary.refused && !cancelled.load()) {
+        const EventIndex before = summary.refused->event == 0 ? 0 : summary.refused->event - 1;
+        const FreeSpace space = free_space(memory_spans(history, before, cancelled));
+        summary.refused->held = space.held;
+        summary.refused->free = space.free;
+        summary.refused->largest_free = space.largest;
+    }
+    return summary;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,66 @@
+// SiteIndex: which sites a text means: those with it in their tag, or in a function or file of any
+// frame of their stack, without case. Strings are looked at once each, then stacks, then sites, so
+// that a search through 10^8 blocks is a look at a bit for each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "replay/timeline/history.h"
+#include "viz/model/session/job.h"
+#include "viz/model/session/session.h"
+
+namespace tidemark::viz {
+
+// `part` is in `text`, letters of the Latin alphabet compared without case. O(product) at worst.
+bool contains_text(std::string_view text, std::string_view part);
+
+// Which sites a filter's text, stream and pool let through. Immutable, thread-safe.
+class SiteIndex {
+  public:
+    // O(bytes of strings + frames + sites); cancelled: some are missing.
+    SiteIndex(const History& history, const Filter& filter, const Cancelled& cancelled);
+
+    // Sites that have come since the index was made are looked at one by one.
+    bool contains(std::uint32_t site) const;
+
+    std::size_t count() const;
+
+  private:
+    bool tells(std::uint32_t site) const;  // decides, by strings and stacks
+
+    bool means_string(std::uint32_t string) const {
+        return string < strings_.size() && strings_[string];
+    }
+
+    const History& history_;
+    std::optional<StreamId> stream_;
+    std::optional<PoolId> pool_;
+    bool all_ = true;  // no text was given
+    std::vector<bool> strings_;
+    std::vector<bool> stacks_;
+    std::vector<bool> sites_;
+};
+
+// A filter's word about blocks: size and site. What was freed when is the lists' business.
+class BlockFilter {
+  public:
+    BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled)
+        : filter_(filter), sites_(history, filter, cancelled) {}
+
+    bool lets_through(const Block& block) const {
+        return block.size >= filter_.least && block.size <= filter_.most &&
+               sites_.contains(block.site);
+    }
+
+  private:
+    Filter filter_;
+    SiteIndex sites_;
+};
+
+// Whether the filter hides anything at all.
+bool hides_something(const Filter& filter);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,63 @@
+// SiteWords: sites, stacks and tags of a history in words that fit a row, made once and kept. What
+// comes from the trace is made printable, whatever it holds, and cut to a length that no layout
+// breaks on.
+//
+// Not thread-safe: one for each thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "replay/analysis/trace/sites.h"
+#include "replay/report/forms/wording.h"
+#include "replay/timeline/history.h"
+
+namespace tidemark::viz {
+
+// A place without its folders: "resnet.py:155 forward". O(length).
+std::string brief_place(std::string_view place);
+
+class SiteWords {
+  public:
+    // `history` must outlive the words.
+    explicit SiteWords(const History& history);
+
+    // Where a stack stands in the program: "models/resnet.py:155 forward"; "" if not recorded.
+    const std::string& place(std::uint32_t stack);
+
+    // The tag, or "".
+    std::string tag(const Site& site) const;
+
+    // What the site is called where there is room for one word: its tag and place, as far as it has
+    // them, else "no stack recorded".
+    std::string name(const Site& site);
+
+    // All frames, innermost first, a line each. O(frames).
+    std::vector<std::string> frames(std::uint32_t stack) const;
+
+    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; or with what tells most
+    // first, for where there is little room: "_call_impl module.py:1779".
+    std::string frame(const tidemark::Frame& frame) const;
+    std::string brief_frame(const tidemark::Frame& frame) const;
+
+    // Any site has a tag. O(sites that are new since the last call).
+    bool has_tags();
+
+    // "7 (0x7f31a0)": the run's number and the program's handle; "0" for the default stream.
+    std::string stream(StreamId stream) const;
+
+    std::string pool(PoolId pool) const;
+    std::string device(std::uint16_t device) const;
+
+  private:
+    const History& history_;
+    Sites sites_;
+    std::unordered_map<std::uint32_t, std::string> places_;
+    std::uint32_t sites_seen_ = 0;  // of them none has a tag, or has_tags_
+    bool has_tags_ = false;
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,121 @@
+// Word by word.
+#include "viz/model/navigation/filter_query.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr Bytes kMost = ~Bytes{0};
+constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kSigns[] = {">=", "<=", ">", "<", "="};  // the longer ones first
+
+bool is_digit(char letter) {
+    return letter >= '0' && letter <= '9';
+}
+
+// The sign that `word` begins with, if a size follows: "<module>" is a name.
+std::string_view sign_of(std::string_view word) {
+    for (const std::string_view sign : kSigns) {
+        if (word.starts_with(sign))
+            return word.size() > sign.size() && is_digit(word[sign.size()]) ? sign
+                                                                            : std::string_view();
+    }
+    return {};
+}
+
+// "stream=7" with the name "stream": 7.
+std::optional<std::uint32_t> number_of(std::string_view word, std::string_view name) {
+    if (!word.starts_with(name) || word.size() < name.size() + 2 || word[name.size()] != '=')
+        return std::nullopt;
+    const auto number = parse_count(word.substr(name.size() + 1));
+    if (!number || *number > ~std::uint32_t{0})
+        return std::nullopt;
+    return static_cast<std::uint32_t>(*number);
+}
+
+Result<void> take_size(std::string_view word, std::string_view sign, Filter& filter) {
+    const Result<Bytes> size = parse_bytes(word.substr(sign.size()));
+    if (!size)
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is no size", word), "find",
+                    "say >=1MiB, <64KiB or =512");
+    const bool is_strict = sign.size() == 1 && sign != "=";
+    if (sign == "<" && *size == 0)
+        return fail(ErrorCode::bad_option, "nothing is smaller than 0 bytes", "find");
+    if (sign.front() != '<')
+        filter.least = std::max(filter.least, *size + (is_strict ? 1 : 0));
+    if (sign.front() != '>')
+        filter.most = std::min(filter.most, *size - (is_strict ? 1 : 0));
+    return {};
+}
+
+// "64KiB".
+std::string size_word(Bytes bytes) {
+    const WholeSize size = whole_size(bytes);
+    return fmt::format("{}{}", size.count, size.unit);
+}
+
+void add_word(std::string& text, std::string_view word) {
+    if (!text.empty())
+        text += ' ';
+    text += word;
+}
+
+}  // namespace
+
+WholeSize whole_size(Bytes bytes) {
+    for (const auto& [unit, name] :
+         {std::pair(1_GiB, "GiB"), std::pair(1_MiB, "MiB"), std::pair(1_KiB, "KiB")})
+        if (bytes >= unit && bytes % unit == 0)
+            return {bytes / unit, name};
+    return {bytes, {}};
+}
+
+Result<Filter> parse_filter(std::string_view words) {
+    Filter filter;
+    while (true) {
+        words.remove_prefix(std::min(words.find_first_not_of(kBlanks), words.size()));
+        if (words.empty())
+            break;
+        const std::string_view word = words.substr(0, words.find_first_of(kBlanks));
+        words.remove_prefix(word.size());
+        if (const std::string_view sign = sign_of(word); !sign.empty())
+            TM_TRY(take_size(word, sign, filter));
+        else if (const auto stream = number_of(word, "stream"))
+            filter.stream = StreamId{*stream};
+        else if (const auto pool = number_of(word, "pool"))
+            filter.pool = PoolId{*pool};
+        else
+            add_word(filter.text, word);
+    }
+    if (filter.least > filter.most)
+        return fail(ErrorCode::bad_option, "no block has both of these sizes", "find");
+    return filter;
+}
+
+std::string to_text(const Filter& filter) {
+    std::string text = filter.text;
+    if (filter.stream)
+        add_word(text, fmt::format("stream={}", to_integer(*filter.stream)));
+    if (filter.pool)
+        add_word(text, fmt::format("pool={}", to_integer(*filter.pool)));
+    if (filter.least == filter.most) {
+        add_word(text, "=" + size_word(filter.least));
+        return text;
+    }
+    if (filter.least > 0)
+        add_word(text, ">=" + size_word(filter.least));
+    if (filter.most != kMost)
+        add_word(text, (filter.most + 1) % 1_KiB == 0 ? "<" + size_word(filter.most + 1)
+                                                      : "<=" + size_word(filter.most));
+    return text;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,34 @@
+// Filter words: what one types to find blocks, and the line that says what is searched for.
+// Separated by blanks:
+//   >=1MiB  >1MiB  <64KiB  <=64KiB  =512    size, as it was granted
+//   stream=7   pool=2                       by their numbers in the run
+//   anything else                           together one text: in the tag or any frame of the stack
+//
+// Pure, thread-safe, O(length).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+#include "viz/model/session/session.h"
+
+namespace tidemark::viz {
+
+struct WholeSize {
+    Bytes count = 0;
+    std::string_view unit;  // "GiB", "MiB", "KiB"; "" = bytes
+};
+
+// In the largest unit that leaves a whole number.
+WholeSize whole_size(Bytes bytes);
+
+// A filter of those words, that hides nothing else. Errors (bad_option): a size that is none, or
+// sizes that no block can have.
+Result<Filter> parse_filter(std::string_view words);
+
+// The words that parse_filter reads as `filter`; what it says of freed blocks is no word.
+std::string to_text(const Filter& filter);
+
+}  // namespace tidemark::viz

@@ -1,0 +1,204 @@
+// Going to places: camera, cursor, run and block.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/timeline/fullest_event.h"
+#include "viz/model/navigation/place.h"
+#include "viz/model/timeline/axis_ticks.h"
+
+namespace tidemark::viz {
+namespace {
+
+// Keeps `position` in sight: where it isn't, the window moves so that it stands in the middle.
+void centre(Camera& camera, Position position) {
+    const Window window = camera.window();
+    if (position >= window.begin && position < window.end)
+        return;
+    const Position begin = position - window.length() / 2;
+    camera.show({begin, begin + window.length()});
+}
+
+// The position on the camera's axis.
+Result<Position> on_axis(const AxisPosition& wanted, const History* history, const Camera& camera) {
+    if (wanted.unit == camera.unit())
+        return wanted.position;
+    if (history == nullptr)
+        return fail(ErrorCode::not_found, "this run has no events to count", "go to",
+                    "give a time");
+    return converted(*history, wanted.unit, camera.unit(), wanted.position);
+}
+
+Result<EventIndex> first_out_of_memory(const History& history) {
+    const std::size_t marks = history.counts().marks;
+    for (std::size_t i = 0; i < marks; ++i) {
+        const Mark mark = history.mark(i);
+        if (mark.kind == MarkKind::out_of_memory || mark.kind == MarkKind::recorded_out_of_memory)
+            return mark.event;
+    }
+    return fail(ErrorCode::not_found, "memory was never out in this run", "go to oom",
+                "peak is where it was nearest");
+}
+
+Result<Position> landmark_position(Place::Landmark landmark, const History* history,
+                                   const Camera& camera) {
+    if (landmark == Place::Landmark::start)
+        return 0;
+    if (landmark == Place::Landmark::end)
+        return camera.extent() - 1;
+    if (history == nullptr || history->counts().events == 0)
+        return fail(ErrorCode::not_found, "this run has no events with a peak", "go to");
+    EventIndex event = fullest_event(*history);
+    if (landmark == Place::Landmark::out_of_memory) {
+        TM_ASSIGN(event, first_out_of_memory(*history));
+    }
+    return history->position(camera.unit(), event);
+}
+
+Result<void> put_cursor(Position position, Camera& camera, Selection& selection) {
+    if (position < 0 || position >= camera.extent())
+        return fail(
+            ErrorCode::not_found,
+            fmt::format("the run ends at {}", position_text(camera.unit(), camera.extent())),
+            "go to", "end goes there");
+    selection.cursor = position;
+    centre(camera, position);
+    return {};
+}
+
+Result<void> show_window(const Place& place, const History* history, Camera& camera,
+                         Selection& selection) {
+    const Window window = *place.window;
+    if (place.unit == camera.unit()) {
+        if (window.begin >= camera.extent())
+            return fail(
+                ErrorCode::not_found,
+                fmt::format("the run ends at {}", position_text(camera.unit(), camera.extent())),
+                "go to", "end goes there");
+        camera.show(window);
+        return {};
+    }
+    if (history == nullptr)
+        return fail(ErrorCode::not_found, "this run has no events to count", "go to",
+                    "give a stretch of time");
+    const AxisUnit before = camera.unit();
+    camera.set_unit(place.unit, history->end(place.unit), window);
+    convert(*history, before, place.unit, selection);
+    return {};
+}
+
+Result<void> select_block(const Place& place, const History* history, const Camera& camera,
+                          Selection& selection) {
+    if (history == nullptr)
+        return fail(ErrorCode::not_found, "this run has no addresses", "go to block");
+    if (place.block) {
+        if (*place.block >= history->counts().blocks)
+            return fail(
+                ErrorCode::not_found,
+                fmt::format("the run has {}", format_counted(history->counts().blocks, "block")),
+                "go to block");
+        selection.block = *place.block;
+        return {};
+    }
+    const Position at = selection.cursor.value_or(camera.window().end - 1);
+    const EventIndex next = history->event_from(camera.unit(), at + 1);
+    for (std::size_t device = 0;
+         next > 0 && device < std::max<std::size_t>(history->devices().size(), 1); ++device) {
+        const BlockIndex found =
+            history->find(static_cast<std::uint16_t>(device), *place.address, next - 1);
+        if (found != kNoBlock) {
+            selection.block = found;
+            return {};
+        }
+    }
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("nothing lies at {:#x} at {}", static_cast<std::uint64_t>(*place.address),
+                    position_text(camera.unit(), at)),
+        "go to address", "move the cursor to when something does");
+}
+
+}  // namespace
+
+Place place_of(const Camera& camera, const Selection& selection, std::string_view view) {
+    Place place;
+    place.unit = camera.unit();
+    place.window = camera.window();
+    if (selection.cursor)
+        place.cursor = AxisPosition{camera.unit(), *selection.cursor};
+    place.view = view;
+    place.run = selection.run;
+    place.block = selection.block;
+    return place;
+}
+
+Result<void> go_to(const Place& place, const Session& session, Camera& camera,
+                   Selection& selection) {
+    const std::size_t run = place.run.value_or(selection.run);
+    const ViewedRun* const shown = session.shown(run);
+    if (shown == nullptr)
+        return fail(ErrorCode::not_found, fmt::format("there is no run {}", run), "go to",
+                    fmt::format("there are {}, counted from 0", session.runs.size()));
+    const History* const history = shown->history.get();
+    camera.settle();
+    if (run != selection.run)
+        selection.block.reset();
+    selection.run = run;
+    if (place.window)
+        TM_TRY(show_window(place, history, camera, selection));
+    std::optional<Position> at;
+    if (place.landmark != Place::Landmark::none) {
+        TM_ASSIGN(at, landmark_position(place.landmark, history, camera));
+    }
+    if (const auto& moment = place.moment ? place.moment : place.cursor) {
+        TM_ASSIGN(at, on_axis(*moment, history, camera));
+    }
+    if (at)
+        TM_TRY(put_cursor(*at, camera, selection));
+    if (place.block || place.address)
+        TM_TRY(select_block(place, history, camera, selection));
+    camera.settle();
+    return {};
+}
+
+Position converted(const History& history, AxisUnit from, AxisUnit to, Position position) {
+    if (from == to)
+        return position;
+    const std::size_t events = history.counts().events;
+    if (events == 0)
+        return 0;
+    const EventIndex event = history.event_from(from, position);
+    if (event >= events)
+        return history.end(to);
+    const Position there = history.position(to, event);
+    if (event == 0)
+        return there;
+    // Between two events it stays between them, by the same share.
+    const Position left = history.position(from, event - 1);
+    const Position right = history.position(from, event);
+    if (right <= left || position >= right)
+        return there;
+    const Position before = history.position(to, event - 1);
+    const long double share =
+        static_cast<long double>(position - left) / static_cast<long double>(right - left);
+    return before + static_cast<Position>(share * static_cast<long double>(there - before));
+}
+
+Window converted(const History& history, AxisUnit from, AxisUnit to, const Window& window) {
+    const Position begin = converted(history, from, to, window.begin);
+    const Position end = converted(history, from, to, window.end);
+    return {begin, std::max(end, begin + 1)};
+}
+
+void convert(const History& history, AxisUnit from, AxisUnit to, Selection& selection) {
+    if (selection.cursor)
+        selection.cursor = converted(history, from, to, *selection.cursor);
+    if (selection.measure)
+        selection.measure = converted(history, from, to, *selection.measure);
+    for (Position& mark : selection.marks)
+        mark = converted(history, from, to, mark);
+    selection.hover.reset();
+}
+
+}  // namespace tidemark::viz

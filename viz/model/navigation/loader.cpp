@@ -1,0 +1,412 @@
+// Loader: files as work for threads, and the box through which these hand over what they have.
+#include "viz/model/navigation/loader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "viz/model/navigation/findings.h"
+#include "viz/model/navigation/run_loading.h"
+#include "viz/model/session/task_queue.h"
+
+namespace tidemark::viz {
+namespace {
+
+LoadState failed(Error error) {
+    return {LoadState::Phase::failed, 0, {}, std::move(error)};
+}
+
+LoadState ready() {
+    return {LoadState::Phase::ready, 1, {}, {}};
+}
+
+// What became of a run since the last poll.
+struct RunUpdate {
+    LoadState state;
+    std::shared_ptr<const History> history;
+    std::unique_ptr<Run> run;
+    std::unique_ptr<TierRun> tiers;
+};
+
+// What became of its findings.
+struct FindingsUpdate {
+    LoadState state;
+    std::optional<std::vector<Finding>> findings;
+    std::uint64_t unadvised_events = 0;
+};
+
+// What threads have for the session. Thread-safe.
+class Box {
+  public:
+    void tell(std::size_t run, double share, const std::string& doing) {
+        change(run, [&](RunUpdate& update) {
+            update.state = {LoadState::Phase::loading, share, doing, {}};
+        });
+    }
+
+    void fail(std::size_t run, const Error& error) {
+        change(run, [&](RunUpdate& update) { update.state = failed(error); });
+    }
+
+    template <class Change>
+    void change(std::size_t run, Change change) {
+        const std::lock_guard lock(mutex_);
+        change(runs_[run]);
+    }
+
+    // No list: the one that there is stays.
+    void set_findings(std::size_t run, LoadState state,
+                      std::optional<std::vector<Finding>> findings = {},
+                      std::uint64_t unadvised_events = 0) {
+        const std::lock_guard lock(mutex_);
+        FindingsUpdate& update = findings_[run];
+        update.state = std::move(state);
+        if (findings)
+            update.findings = std::move(findings);
+        update.unadvised_events = unadvised_events;
+    }
+
+    // Moves all of it into `session`; false if there was nothing.
+    bool empty_into(Session& session) {
+        const std::lock_guard lock(mutex_);
+        const bool has_some = !runs_.empty() || !findings_.empty();
+        for (auto& [index, update] : runs_)
+            move_into(session.runs[index], update);
+        runs_.clear();
+        for (auto& [index, update] : findings_)
+            move_into(session.runs[index], update);
+        findings_.clear();
+        return has_some;
+    }
+
+  private:
+    static void move_into(ViewedRun& viewed, RunUpdate& update) {
+        viewed.state = std::move(update.state);
+        if (update.history)
+            viewed.history = std::move(update.history);
+        if (update.run) {
+            viewed.run = std::move(update.run);
+            viewed.warnings = viewed.run->warnings;
+        }
+        if (update.tiers) {
+            viewed.tiers = std::move(update.tiers);
+            viewed.warnings = viewed.tiers->warnings;
+        }
+    }
+
+    static void move_into(ViewedRun& viewed, FindingsUpdate& update) {
+        viewed.findings_state = std::move(update.state);
+        if (update.findings)
+            viewed.findings = std::move(*update.findings);
+        viewed.unadvised_events = update.unadvised_events;
+    }
+
+    std::mutex mutex_;
+    std::map<std::size_t, RunUpdate> runs_;  // by index in the session
+    std::map<std::size_t, FindingsUpdate> findings_;
+};
+
+std::size_t runs_a_file(const LoadRequest& request) {
+    if (request.tiers.wanted())
+        return tier_choices(request.tiers).size();
+    return std::max<std::size_t>(request.policies.size(), 1);
+}
+
+std::string policy_of(const LoadRequest& request, std::size_t choice) {
+    return request.policies.empty() ? std::string() : request.policies[choice];
+}
+
+// "lru, 60%": what tells a run over tiers from its siblings.
+std::string choice_label(const LoadRequest& request, std::size_t choice) {
+    if (!request.tiers.wanted()) {
+        const std::string policy = policy_of(request, choice);
+        return policy.empty() ? "as recorded" : policy;
+    }
+    const TierChoice tiers = tier_choices(request.tiers)[choice];
+    const std::string spill = tiers.spill.empty() ? TierScenario{}.spill : tiers.spill;
+    return tiers.gpu_memory.empty() ? spill : fmt::format("{}, {}", spill, tiers.gpu_memory);
+}
+
+Result<void> check_words(const LoadRequest& request, std::size_t choice) {
+    return request.tiers.wanted() ? check_tiers(request.tiers, tier_choices(request.tiers)[choice])
+                                  : check_policy(policy_of(request, choice));
+}
+
+// Names of files, with as much of their folders as tells them apart.
+std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
+    std::map<std::string, std::size_t> uses;
+    for (const std::string& file : files)
+        ++uses[file_label(file)];
+    std::vector<std::string> names;
+    for (const std::string& file : files) {
+        const std::string name = file_label(file);
+        const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+        names.push_back(uses[name] == 1 || folder.empty() ? name
+                                                          : (folder.filename() / name).string());
+    }
+    return names;
+}
+
+// One file: opened once, then replayed by a task for each of its runs. Lives as long as its tasks.
+class FileWork : public std::enable_shared_from_this<FileWork> {
+  public:
+    FileWork(LoadRequest request, std::string path, std::size_t first_run, bool advises,
+             std::shared_ptr<Box> box, TaskQueue& queue, std::shared_ptr<const Cancelled> cancelled)
+        : request_(std::move(request)),
+          path_(std::move(path)),
+          first_run_(first_run),
+          advises_(advises),
+          box_(std::move(box)),
+          queue_(queue),
+          cancelled_(std::move(cancelled)),
+          open_choices_(runs_a_file(request_)) {}
+
+    void start() {
+        queue_.add([self = shared_from_this()] { self->open(); });
+    }
+
+    // Asks `advise` in any case. The trace is read again: nobody kept it for that.
+    void start_advice(std::shared_ptr<const Cancelled> cancelled) {
+        queue_.add([self = shared_from_this(), cancelled = std::move(cancelled)] {
+            self->advise_again(*cancelled);
+        });
+    }
+
+  private:
+    void open() {
+        std::vector<std::size_t> choices;
+        for (std::size_t i = 0; i < runs_a_file(request_); ++i) {
+            if (const auto checked = check_words(request_, i); !checked)
+                box_->fail(first_run_ + i, checked.error());
+            else
+                choices.push_back(i);
+        }
+        if (choices.empty())
+            return;
+        const auto tell = [&](double share, const std::string& doing) {
+            for (const std::size_t choice : choices)
+                box_->tell(first_run_ + choice, share, doing);
+        };
+        auto trace = open_for_view(path_, request_, tell, *cancelled_);
+        if (!trace) {
+            for (const std::size_t choice : choices)
+                box_->fail(first_run_ + choice, trace.error());
+            return;
+        }
+        trace_ = std::move(*trace);
+        open_choices_ = choices.size();
+        for (const std::size_t choice : choices)
+            queue_.add([self = shared_from_this(), choice] { self->replay(choice); });
+    }
+
+    void replay(std::size_t choice) {
+        const std::size_t run = first_run_ + choice;
+        const auto tell = [&](double share, const std::string& doing) {
+            box_->tell(run, share, doing);
+        };
+        if (cancelled_->load())
+            box_->fail(run, was_cancelled().error);
+        else if (request_.tiers.wanted())
+            replay_over_tiers(run, choice, tell);
+        else
+            replay_under_policy(run, choice, tell);
+        if (--open_choices_ != 0)
+            return;
+        if (advises_ && history_)
+            advise();
+        trace_.reset();
+    }
+
+    void replay_over_tiers(std::size_t run, std::size_t choice, const TellProgress& tell) {
+        auto result =
+            tiers_for_view(*trace_, request_, path_, tier_choices(request_.tiers)[choice], tell);
+        if (!result)
+            return box_->fail(run, result.error());
+        box_->change(run, [&](RunUpdate& update) {
+            update.state = ready();
+            update.tiers = std::make_unique<TierRun>(std::move(*result));
+        });
+    }
+
+    void replay_under_policy(std::size_t run, std::size_t choice, const TellProgress& tell) {
+        const auto begun = [&](std::shared_ptr<const History> history) {
+            box_->change(run, [&](RunUpdate& update) {
+                update.state.phase = LoadState::Phase::loading;
+                update.history = std::move(history);
+            });
+        };
+        auto result = record_for_view(*trace_, request_, path_, policy_of(request_, choice), begun,
+                                      tell, *cancelled_);
+        if (!result)
+            return box_->fail(run, result.error());
+        const std::shared_ptr<const History> history = result->history;
+        const std::string policy = result->run.scenario.policy;
+        box_->change(run, [&](RunUpdate& update) {
+            update.state = ready();
+            update.history = history;
+            update.run = std::make_unique<Run>(std::move(result->run));
+        });
+        if (request_.advises)
+            look(choice, *history);
+        if (choice == 0) {
+            policy_ = policy;
+            history_ = history;
+        }
+    }
+
+    // What the run shows by itself.
+    void look(std::size_t choice, const History& history) {
+        const std::size_t run = first_run_ + choice;
+        box_->set_findings(run,
+                           {LoadState::Phase::loading, 0, "looking for what is worth a look", {}});
+        std::vector<Finding> seen = findings_of_history(history, *cancelled_);
+        box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(), std::move(seen));
+    }
+
+    LoadState was_cancelled() const {
+        return failed({ErrorCode::cancelled, "was cancelled", file_label(path_), {}});
+    }
+
+    // What many replays say of the first run, unless they would take long.
+    void advise() {
+        const std::uint64_t events = trace_->info().event_count;
+        if (cancelled_->load())
+            box_->set_findings(first_run_, was_cancelled(), {}, askable(events));
+        else if (events > request_.most_advised_events)
+            box_->set_findings(first_run_, ready(), {}, askable(events));
+        else
+            ask(*trace_, *cancelled_);
+    }
+
+    void advise_again(const Cancelled& cancelled) {
+        const auto tell = [&](double share, const std::string& doing) {
+            box_->set_findings(first_run_, {LoadState::Phase::loading, share, doing, {}});
+        };
+        const auto trace = open_for_view(path_, request_, tell, cancelled);
+        if (!trace)
+            return box_->set_findings(first_run_, failed(trace.error()), {}, askable(1));
+        ask(**trace, cancelled);
+    }
+
+    void ask(const Trace& trace, const Cancelled& cancelled) {
+        box_->set_findings(first_run_, {LoadState::Phase::loading, 0, kAsking, {}});
+        const auto advice = cancellable_advice(trace, advise_options(), cancelled);
+        if (!advice)
+            return box_->set_findings(first_run_, failed(advice.error()), {},
+                                      askable(trace.info().event_count));
+        box_->set_findings(first_run_, ready(),
+                           findings_of(*history_, policy_, trace.info(), *advice, cancelled));
+    }
+
+    // What can't be read again can't be asked about later.
+    std::uint64_t askable(std::uint64_t events) const { return path_ == "-" ? 0 : events; }
+
+    AdviseOptions advise_options() const {
+        AdviseOptions options;
+        options.memory = request_.scenario.memory;
+        options.overhead = request_.scenario.overhead;
+        options.limit = request_.scenario.limit;
+        options.profile = request_.scenario.profile;
+        options.progress = [box = box_, run = first_run_](std::uint64_t done, std::uint64_t total) {
+            const double share =
+                total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
+            box->set_findings(run, {LoadState::Phase::loading, share, kAsking, {}});
+        };
+        return options;
+    }
+
+    static constexpr const char* kAsking = "asking what would need less";
+
+    const LoadRequest request_;
+    const std::string path_;
+    const std::size_t first_run_;
+    const bool advises_;
+    const std::shared_ptr<Box> box_;
+    TaskQueue& queue_;
+    const std::shared_ptr<const Cancelled> cancelled_;
+    std::shared_ptr<const Trace> trace_;
+    std::shared_ptr<const History> history_;  // of the first run
+    std::string policy_;                      // it is under, as understood
+    std::atomic<std::size_t> open_choices_;   // runs that aren't finished
+};
+
+}  // namespace
+
+std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
+    const std::vector<std::string> names = distinct_names(request.files);
+    const std::size_t choices = runs_a_file(request);
+    std::vector<ViewedRun> runs;
+    for (const std::string& name : names) {
+        for (std::size_t i = 0; i < choices; ++i) {
+            ViewedRun run;
+            run.trace_name = name;
+            run.policy = choice_label(request, i);
+            run.label = names.size() == 1 && choices > 1 ? run.policy
+                        : choices == 1                   ? name
+                                                         : fmt::format("{}, {}", name, run.policy);
+            runs.push_back(std::move(run));
+        }
+    }
+    return runs;
+}
+
+struct Loader::Shared {
+    std::shared_ptr<Box> box = std::make_shared<Box>();
+    std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
+    std::shared_ptr<FileWork> advised;  // the file that `advise` is asked about
+    TaskQueue queue;
+};
+
+Loader::Loader(Session& session) : session_(session), shared_(std::make_unique<Shared>()) {}
+
+Loader::~Loader() {
+    shared_->cancelled->store(true);
+}
+
+void Loader::add(LoadRequest request) {
+    const std::size_t choices = runs_a_file(request);
+    for (std::size_t file = 0; file < request.files.size(); ++file) {
+        const std::size_t first = session_.runs.size() + file * choices;
+        const bool advises = request.advises && session_.runs.empty() && file == 0;
+        const auto work =
+            std::make_shared<FileWork>(request, request.files[file], first, advises, shared_->box,
+                                       shared_->queue, shared_->cancelled);
+        if (advises)
+            shared_->advised = work;
+        work->start();
+    }
+    for (ViewedRun& run : planned_runs(request))
+        session_.runs.push_back(std::move(run));
+}
+
+void Loader::advise() {
+    if (!shared_->advised || session_.runs.empty() || session_.runs[0].unadvised_events == 0)
+        return;
+    session_.runs[0].unadvised_events = 0;
+    shared_->advised->start_advice(shared_->cancelled);
+}
+
+bool Loader::poll() {
+    return shared_->box->empty_into(session_);
+}
+
+bool Loader::running() const {
+    return shared_->queue.unfinished() > 0;
+}
+
+void Loader::wait() {
+    shared_->queue.wait();
+    poll();
+}
+
+void Loader::cancel() {
+    shared_->cancelled->store(true);
+    shared_->cancelled = std::make_shared<Cancelled>(false);
+}
+
+}  // namespace tidemark::viz

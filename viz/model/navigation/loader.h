@@ -1,0 +1,86 @@
+// Loader: opens traces, replays them under policies or over tiers, and puts what comes of it into a
+// session: histories as soon as they have begun, figures when they are complete, what `advise`
+// finds at the end. All work is done on threads of its own; the session is touched by poll() alone.
+//
+// The screen's thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replay/scenario/scenario.h"
+#include "traces/model/trace.h"
+#include "viz/model/session/session.h"
+
+namespace tidemark::viz {
+
+// Any of these set: the traces are replayed over tiers instead of under allocator policies.
+struct TierRequest {
+    std::string machine;                  // see `tidemark machines`, or a JSON file
+    std::vector<std::string> gpu_memory;  // "80GiB", or "60%" of the program's peak
+    std::vector<std::string> spill;       // victim policies with their options
+    Bytes host_memory = 0;
+
+    bool wanted() const {
+        return !machine.empty() || !gpu_memory.empty() || !spill.empty() || host_memory > 0;
+    }
+};
+
+// Every file under every policy: a run each.
+struct LoadRequest {
+    std::vector<std::string> files;     // of any format, "-", "generate:NAME:options"
+    std::vector<std::string> policies;  // with their options; none: as it was recorded
+    Scenario scenario;                  // device, memory, limit, profile and scale of all of them
+    TierRequest tiers;
+    bool strict = false;
+    bool lenient = false;
+    bool as_recorded = false;  // nothing is inferred (replay/record/infer_missing_events.h)
+    bool keep = true;          // histories, beside .tmk files
+    bool advises = true;       // findings of each run, and those of `advise` for the first file
+    std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
+};
+
+// The runs that a request makes: labels tell them apart. Pure; O(files * policies).
+std::vector<ViewedRun> planned_runs(const LoadRequest& request);
+
+class Loader {
+  public:
+    // `session` must outlive it.
+    explicit Loader(Session& session);
+    Loader(const Loader&) = delete;
+    Loader& operator=(const Loader&) = delete;
+
+    // Stops all work and waits until it has.
+    ~Loader();
+
+    // Adds the runs to the session and begins. Wrong words (a policy that isn't) become the error
+    // of their run, told before a file is read.
+    void add(LoadRequest request);
+
+    // Asks `advise` about the first file although it is longer than its request allows, or was
+    // cancelled; what comes of it becomes findings of the first run. Nothing if it can't be asked:
+    // see ViewedRun::unadvised_events.
+    void advise();
+
+    // Brings what has come into the session; true if there was anything. O(runs).
+    bool poll();
+
+    // Something is still being read, replayed or advised.
+    bool running() const;
+
+    // Waits until nothing is, and polls: for pictures.
+    void wait();
+
+    // Stops what goes on; runs that aren't complete end with ErrorCode::cancelled, and what they
+    // have shown so far stays.
+    void cancel();
+
+  private:
+    struct Shared;  // threads and what they have to hand over
+
+    Session& session_;
+    std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace tidemark::viz

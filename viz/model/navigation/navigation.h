@@ -1,0 +1,69 @@
+// Navigation: what keys do to camera and selection: events one by one, findings and marks in their
+// order, the other axis, the stretch that is selected. Pure but for what it is asked to change.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "viz/model/blocks/block_search.h"
+#include "viz/model/session/camera.h"
+#include "viz/model/session/session.h"
+
+namespace tidemark::viz {
+
+// The run's last moment or event: the end of its axis; 0 if it has none of that unit (runs over
+// tiers have no events).
+Position end_of(const ViewedRun& run, AxisUnit unit);
+
+// The longest run's. At least 1.
+Position extent_of(const Session& session, AxisUnit unit);
+
+// Moves the cursor by so many events of the shown run, from where it is or the middle of the
+// window, and keeps it in sight. False if there are none. O(log events).
+bool step_events(const Session& session, Camera& camera, Selection& selection, std::int64_t by);
+
+// Something worth a stop: a finding, a mark in the run or one of the user's.
+struct Stop {
+    Position position = 0;
+    std::string what;  // one line
+    BlockIndex block = kNoBlock;
+};
+
+// The first stop beyond the cursor (before it if not `forward`) in the shown run; none if there is
+// no other. O(findings + log marks + user's marks).
+std::optional<Stop> next_stop(const Session& session, const Camera& camera,
+                              const Selection& selection, bool forward);
+
+// Goes to the hit after where one stands, or before it: to the block that is born there, which is
+// selected. One stands at the selected block if it is a hit and the cursor is at its birth, else at
+// the cursor, else at the window's edge. Can be undone. None if nothing was found yet. O(log
+// events).
+std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, Camera& camera,
+                             Selection& selection, bool forward);
+
+// Puts the cursor there, and keeps it in sight.
+void put_cursor(Camera& camera, Selection& selection, Position position);
+
+// Sets a mark of the user's, or takes it away if one is within `reach` positions.
+void toggle_mark(Selection& selection, Position position, Position reach);
+
+// Changes between time and events; window, cursor, measured stretch and marks go along. False if
+// the shown run has no other axis. O(log events).
+bool toggle_axis(const Session& session, Camera& camera, Selection& selection);
+
+// Undoes navigation, or does it again. What is selected stays, on whichever axis, unless the step
+// was one to a hit: then one stands where one stood. False if there is nothing.
+bool go_back(const Session& session, Camera& camera, Selection& selection, bool forward);
+
+// The measured stretch, else the life of the selected block, with a margin.
+std::optional<Window> selected_stretch(const Session& session, const Camera& camera,
+                                       const Selection& selection);
+
+// What the window shows: "1.2 s to 1.4 s (200 ms, 41,202 events)".
+std::string window_text(const Session& session, const Camera& camera, const Selection& selection);
+
+// The state at the looked-at position, a line for each curve: what copying gives where nothing
+// else is said. Empty if there is nothing.
+std::string state_text(const Session& session, const Camera& camera, const Selection& selection);
+
+}  // namespace tidemark::viz

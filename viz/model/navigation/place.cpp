@@ -1,0 +1,328 @@
+// Place as text, and back.
+#include "viz/model/navigation/place.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark::viz {
+namespace {
+
+struct Unit {
+    std::string_view name;
+    std::uint64_t size;  // in positions
+};
+
+// Of those that end alike the longer one first.
+constexpr std::array<Unit, 6> kTimeUnits{{
+    {"ns", 1},
+    {"us", 1'000},
+    {"ms", 1'000'000},
+    {"s", 1'000'000'000},
+    {"m", 60'000'000'000},
+    {"h", 3'600'000'000'000},
+}};
+constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
+constexpr std::array<std::string_view, 10> kWords{"t",   "event",  "peak", "oom", "start",
+                                                  "end", "cursor", "view", "run", "block"};
+
+constexpr std::string_view kExample = "as in t=1.2s..1.4s;cursor=1.25s;view=timeline";
+
+tl::unexpected<Error> no_place(std::string what, std::string hint = std::string(kExample)) {
+    return fail(ErrorCode::bad_option, std::move(what), "--goto", std::move(hint));
+}
+
+// "12.5" times `unit`, exactly; nullopt if it is no number, too fine or too large.
+std::optional<Position> scaled(std::string_view digits, std::uint64_t unit) {
+    const std::size_t point = std::min(digits.find('.'), digits.size());
+    const std::string_view whole = digits.substr(0, point);
+    const std::string_view rest = point < digits.size() ? digits.substr(point + 1) : "";
+    std::uint64_t value = 0;
+    const auto read = std::from_chars(whole.data(), whole.data() + whole.size(), value);
+    if (whole.empty() || read.ec != std::errc() || read.ptr != whole.data() + whole.size() ||
+        value > kFarthest / unit || (point < digits.size() && rest.empty()))
+        return std::nullopt;
+    std::uint64_t sum = value * unit;
+    std::uint64_t place = unit;
+    for (const char digit : rest) {
+        if (digit < '0' || digit > '9')
+            return std::nullopt;
+        if (place % 10 != 0) {
+            // Sixths of minutes and the like end here as well: only zeros may follow.
+            if (digit != '0')
+                return std::nullopt;
+            continue;
+        }
+        place /= 10;
+        sum += static_cast<std::uint64_t>(digit - '0') * place;
+    }
+    if (sum > kFarthest)
+        return std::nullopt;
+    return static_cast<Position>(sum);
+}
+
+std::optional<Position> parse_time(std::string_view text) {
+    const auto is_digit = [](char letter) {
+        return (letter >= '0' && letter <= '9') || letter == '.';
+    };
+    const std::size_t end = static_cast<std::size_t>(
+        std::find_if_not(text.begin(), text.end(), is_digit) - text.begin());
+    const std::string_view name = trimmed(text.substr(end));
+    for (const Unit& unit : kTimeUnits) {
+        if (name == unit.name)
+            return scaled(text.substr(0, end), unit.size);
+    }
+    return std::nullopt;
+}
+
+std::optional<Position> parse_event(std::string_view text) {
+    if (text.starts_with('#'))
+        text.remove_prefix(1);
+    return scaled(text, static_cast<std::uint64_t>(kPositionsPerEvent));
+}
+
+std::optional<Position> parse_position(AxisUnit unit, std::string_view text) {
+    return unit == AxisUnit::time ? parse_time(trimmed(text)) : parse_event(trimmed(text));
+}
+
+std::string position_error(AxisUnit unit, std::string_view text) {
+    if (unit == AxisUnit::time)
+        return fmt::format("'{}' is no time: a number with ns, us, ms, s, m or h", text);
+    return fmt::format("'{}' is no event: a number, with up to three decimals", text);
+}
+
+// "1.2s..1.4s", or a moment.
+Result<void> read_stretch(Place& place, AxisUnit unit, std::string_view value) {
+    const std::size_t dots = value.find("..");
+    const std::string_view first = value.substr(0, dots);
+    const auto begin = parse_position(unit, first);
+    if (!begin)
+        return no_place(position_error(unit, first));
+    if (dots == std::string_view::npos) {
+        place.moment = AxisPosition{unit, *begin};
+        return {};
+    }
+    const std::string_view last = value.substr(dots + 2);
+    const auto end = parse_position(unit, last);
+    if (!end)
+        return no_place(position_error(unit, last));
+    if (*end <= *begin)
+        return no_place(fmt::format("'{}' ends before it begins", value));
+    place.unit = unit;
+    place.window = Window{*begin, *end};
+    return {};
+}
+
+Result<void> read_cursor(Place& place, std::string_view value) {
+    const AxisUnit unit = value.starts_with('#') ? AxisUnit::events : AxisUnit::time;
+    const auto position = parse_position(unit, value);
+    if (!position)
+        return no_place(position_error(unit, value), "a time, or #123 for an event");
+    place.cursor = AxisPosition{unit, *position};
+    return {};
+}
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view text, int base = 10) {
+    Number value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size())
+        return std::nullopt;
+    return value;
+}
+
+Result<void> read_block(Place& place, std::string_view value) {
+    if (value.starts_with("0x")) {
+        if (const auto address = whole_number<std::uint64_t>(value.substr(2), 16)) {
+            place.address = Address{*address};
+            return {};
+        }
+    } else if (value.starts_with('#')) {
+        const auto number = whole_number<BlockIndex>(value.substr(1));
+        if (number && *number != kNoBlock) {
+            place.block = *number;
+            return {};
+        }
+    }
+    return no_place(fmt::format("'{}' is no block", value),
+                    "block=#81 by its number, block=0x7f00 by an address in it");
+}
+
+std::optional<Place::Landmark> landmark_of(std::string_view word) {
+    if (word == "peak")
+        return Place::Landmark::peak;
+    if (word == "oom")
+        return Place::Landmark::out_of_memory;
+    if (word == "start")
+        return Place::Landmark::start;
+    if (word == "end")
+        return Place::Landmark::end;
+    return std::nullopt;
+}
+
+Result<void> read_word(Place& place, std::string_view name, std::string_view value) {
+    if (name == "t")
+        return read_stretch(place, AxisUnit::time, value);
+    if (name == "event")
+        return read_stretch(place, AxisUnit::events, value);
+    if (name == "cursor")
+        return read_cursor(place, value);
+    if (name == "block")
+        return read_block(place, value);
+    if (name == "view") {
+        place.view = value;
+        return {};
+    }
+    place.run = whole_number<std::size_t>(value);
+    if (!place.run)
+        return no_place(fmt::format("'{}' is no number of a run", value), "the first one is run=0");
+    return {};
+}
+
+// Each word once, and only one that says where on the axis.
+Result<void> check_word(std::string_view word, std::vector<std::string_view>& seen,
+                        bool has_value) {
+    const bool is_known = std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+    if (!is_known) {
+        const std::string_view near = nearest(word, kWords);
+        return no_place(fmt::format("there is no '{}' to go to", word),
+                        near.empty() ? fmt::format("known are {}", fmt::join(kWords, ", "))
+                                     : fmt::format("did you mean {}?", near));
+    }
+    if (landmark_of(word).has_value() == has_value)
+        return no_place(has_value ? fmt::format("'{}' takes no value", word)
+                                  : fmt::format("'{}' needs a value", word));
+    if (std::find(seen.begin(), seen.end(), word) != seen.end())
+        return no_place(fmt::format("'{}' is there twice", word));
+    seen.push_back(word);
+    return {};
+}
+
+Result<void> check_whole(const std::vector<std::string_view>& seen) {
+    const auto says_where = [](std::string_view word) {
+        return word == "t" || word == "event" || landmark_of(word);
+    };
+    if (std::count_if(seen.begin(), seen.end(), says_where) > 1)
+        return no_place("says twice where to go", "give one of t, event, peak, oom, start, end");
+    return {};
+}
+
+std::string time_text(Position position) {
+    const auto value = static_cast<std::uint64_t>(std::max<Position>(position, 0));
+    std::size_t unit = 0;
+    while (unit < 3 && value >= kTimeUnits[unit + 1].size)
+        ++unit;
+    std::string text = fmt::format("{}", value / kTimeUnits[unit].size);
+    if (const std::uint64_t rest = value % kTimeUnits[unit].size; rest > 0) {
+        text += fmt::format(".{:0{}}", rest, unit * 3);
+        text.erase(text.find_last_not_of('0') + 1);
+    }
+    return text + std::string(kTimeUnits[unit].name);
+}
+
+std::string event_text(Position position) {
+    const auto value = static_cast<std::uint64_t>(std::max<Position>(position, 0));
+    constexpr auto kOne = static_cast<std::uint64_t>(kPositionsPerEvent);
+    std::string text = fmt::format("{}", value / kOne);
+    if (value % kOne > 0) {
+        text += fmt::format(".{:03}", value % kOne);
+        text.erase(text.find_last_not_of('0') + 1);
+    }
+    return text;
+}
+
+std::string position_word(AxisUnit unit, Position position) {
+    return unit == AxisUnit::time ? time_text(position) : event_text(position);
+}
+
+std::string stretch_word(const Place& place) {
+    if (place.window) {
+        return fmt::format("{}={}..{}", place.unit == AxisUnit::time ? "t" : "event",
+                           position_word(place.unit, place.window->begin),
+                           position_word(place.unit, place.window->end));
+    }
+    if (place.moment) {
+        return fmt::format("{}={}", place.moment->unit == AxisUnit::time ? "t" : "event",
+                           position_word(place.moment->unit, place.moment->position));
+    }
+    switch (place.landmark) {
+        case Place::Landmark::peak:
+            return "peak";
+        case Place::Landmark::out_of_memory:
+            return "oom";
+        case Place::Landmark::start:
+            return "start";
+        case Place::Landmark::end:
+            return "end";
+        case Place::Landmark::none:
+            break;
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Place> parse_place(std::string_view text) {
+    Place place;
+    std::vector<std::string_view> seen;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(';', begin), text.size());
+        const std::string_view word = trimmed(text.substr(begin, end - begin));
+        begin = end + 1;
+        if (word.empty())
+            continue;
+        const std::size_t equals = word.find('=');
+        const std::string_view name = trimmed(word.substr(0, equals));
+        TM_TRY(check_word(name, seen, equals != std::string_view::npos));
+        if (const auto landmark = landmark_of(name))
+            place.landmark = *landmark;
+        else
+            TM_TRY(read_word(place, name, trimmed(word.substr(equals + 1))));
+    }
+    if (seen.empty())
+        return no_place("says nowhere to go");
+    TM_TRY(check_whole(seen));
+    return place;
+}
+
+Result<Place> parse_target(std::string_view text) {
+    text = trimmed(text);
+    Place place;
+    if (text.starts_with("0x")) {
+        TM_TRY(read_block(place, text));
+        return place;
+    }
+    if (const auto time = parse_time(text)) {
+        place.moment = AxisPosition{AxisUnit::time, *time};
+        return place;
+    }
+    if (const auto event = parse_event(text)) {
+        place.moment = AxisPosition{AxisUnit::events, *event};
+        return place;
+    }
+    return parse_place(text);
+}
+
+std::string to_text(const Place& place) {
+    std::vector<std::string> words;
+    if (std::string stretch = stretch_word(place); !stretch.empty())
+        words.push_back(std::move(stretch));
+    if (place.cursor)
+        words.push_back(fmt::format("cursor={}{}", place.cursor->unit == AxisUnit::time ? "" : "#",
+                                    position_word(place.cursor->unit, place.cursor->position)));
+    if (!place.view.empty())
+        words.push_back("view=" + place.view);
+    if (place.run)
+        words.push_back(fmt::format("run={}", *place.run));
+    if (place.block)
+        words.push_back(fmt::format("block=#{}", *place.block));
+    if (place.address)
+        words.push_back(fmt::format("block={:#x}", static_cast<std::uint64_t>(*place.address)));
+    return fmt::format("{}", fmt::join(words, ";"));
+}
+
+}  // namespace tidemark::viz

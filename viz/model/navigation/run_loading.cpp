@@ -1,0 +1,199 @@
+// Opening and replaying for the viewer.
+#include "viz/model/navigation/run_loading.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "backends/machines/machine_json.h"
+#include "core/allocator/spec.h"
+#include "core/base/text.h"
+#include "replay/analysis/tiers/compare_tiers.h"
+#include "replay/record/infer_missing_events.h"
+#include "replay/record/recorded_policy.h"
+#include "replay/tiers/tier_program.h"
+#include "traces/model/scaled_trace.h"
+#include "traces/open.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr double kRead = 0.2;  // share of a run that reading its file takes; then it's explained
+constexpr std::string_view kDefaultPolicy = "torch";
+constexpr std::string_view kDefaultMachine = "h200-node";
+
+double share_of(std::uint64_t done, std::uint64_t total) {
+    if (total == 0)
+        return 0;
+    return std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+}
+
+std::uint64_t file_size(const std::string& path) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    return error ? 0 : size;
+}
+
+tl::unexpected<Error> was_cancelled(const std::string& path) {
+    return fail(ErrorCode::cancelled, "was cancelled", file_label(path));
+}
+
+// The error with the file in front, unless it names it already or is about an option.
+Error in_file(Error error, const std::string& path) {
+    if (error.where.empty())
+        error.where = path;
+    else if (error.code != ErrorCode::bad_option && error.where.find(path) == std::string::npos)
+        error.where = fmt::format("{}: {}", path, error.where);
+    return error;
+}
+
+Result<TierScenario> tier_scenario(const LoadRequest& request, const std::string& path,
+                                   const TierChoice& choice) {
+    TierScenario scenario;
+    if (!choice.gpu_memory.empty()) {
+        TM_ASSIGN(const GpuMemory memory, parse_gpu_memory(choice.gpu_memory));
+        scenario.gpu_memory = memory.bytes;
+        scenario.gpu_fraction = memory.share;
+    }
+    if (!choice.spill.empty())
+        scenario.spill = choice.spill;
+    scenario.host_memory = request.tiers.host_memory;
+    scenario.trace = path;
+    scenario.timeline = true;
+    return scenario;
+}
+
+Result<MachineSpec> machine_of(const TierRequest& request) {
+    return open_machine(request.machine.empty() ? kDefaultMachine : request.machine);
+}
+
+}  // namespace
+
+std::string file_label(const std::string& path) {
+    if (path == "-")
+        return "standard input";
+    if (path.starts_with("generate:"))
+        return path.substr(std::string_view("generate:").size());
+    return std::filesystem::path(path).filename().string();
+}
+
+Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
+                                                   const LoadRequest& request,
+                                                   const TellProgress& tell,
+                                                   const Cancelled& cancelled) {
+    ReadOptions options;
+    options.strict = request.strict;
+    options.lenient = request.lenient;
+    const std::uint64_t size = file_size(path);
+    const std::string name = file_label(path);
+    options.progress = [&](std::uint64_t done) {
+        tell(kRead * share_of(done, size),
+             fmt::format("reading {}, {} of {}", name, format_bytes(done), format_bytes(size)));
+    };
+    tell(0, "reading " + name);
+    Result<std::unique_ptr<Trace>> trace = open_trace(path, options);
+    if (!trace)
+        return tl::make_unexpected(in_file(std::move(trace).error(), path));
+    if (cancelled.load())
+        return was_cancelled(path);
+    if (request.as_recorded)
+        return std::shared_ptr<const Trace>(std::move(*trace));
+    const std::uint64_t events = (*trace)->info().event_count;
+    const std::string doing = "finding what " + name + " leaves unsaid";
+    tell(kRead, doing);
+    Result<std::unique_ptr<Trace>> explained =
+        infer_missing_events(std::move(*trace), [&](std::uint64_t done) {
+            tell(kRead + (kOpened - kRead) * share_of(done, events), doing);
+        });
+    if (!explained)
+        return tl::make_unexpected(in_file(std::move(explained).error(), path));
+    if (cancelled.load())
+        return was_cancelled(path);
+    return std::shared_ptr<const Trace>(std::move(*explained));
+}
+
+Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
+                                    const std::string& path, const std::string& policy,
+                                    const HistoryBegun& begun, const TellProgress& tell,
+                                    const Cancelled& cancelled) {
+    Scenario scenario = request.scenario;
+    scenario.trace = path;
+    scenario.policy = policy;
+    const bool is_unknown = policy.empty() && !recorded_policy(trace.info());
+    if (is_unknown)
+        scenario.policy = kDefaultPolicy;
+    RecordHistoryOptions options;
+    options.keep = request.keep;
+    options.begun = begun;
+    options.cancel = &cancelled;
+    const std::uint64_t events = trace.info().event_count;
+    const std::string doing = policy.empty()
+                                  ? fmt::format("replaying {}", file_label(path))
+                                  : fmt::format("replaying {} under {}", file_label(path), policy);
+    options.progress = [&](std::uint64_t done) {
+        tell(kOpened + (1 - kOpened) * share_of(done, events), doing);
+    };
+    tell(kOpened, doing);
+    Result<RecordedRun> recorded = record_history(trace, scenario, options);
+    if (!recorded)
+        return tl::make_unexpected(in_file(std::move(recorded).error(), path));
+    if (recorded->from_cache)
+        recorded->history->bring_in(cancelled);  // it is being looked at already
+    if (is_unknown) {
+        recorded->run.warnings.push_back(fmt::format(
+            "the file doesn't say which allocator it was recorded under: shown is {} with its "
+            "defaults; --policy names another",
+            kDefaultPolicy));
+    }
+    return recorded;
+}
+
+std::vector<TierChoice> tier_choices(const TierRequest& request) {
+    const std::vector<std::string> any(1);
+    std::vector<TierChoice> choices;
+    for (const std::string& spill : request.spill.empty() ? any : request.spill)
+        for (const std::string& memory : request.gpu_memory.empty() ? any : request.gpu_memory)
+            choices.push_back({memory, spill});
+    return choices;
+}
+
+Result<void> check_policy(const std::string& policy) {
+    if (!policy.empty())
+        TM_TRY(parse_policy(policy));
+    return {};
+}
+
+Result<void> check_tiers(const TierRequest& request, const TierChoice& choice) {
+    if (!choice.spill.empty())
+        TM_TRY(parse_victim_policy(choice.spill));
+    if (!choice.gpu_memory.empty())
+        TM_TRY(parse_gpu_memory(choice.gpu_memory));
+    TM_TRY(machine_of(request));
+    return {};
+}
+
+Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
+                               const std::string& path, const TierChoice& choice,
+                               const TellProgress& tell) {
+    TM_ASSIGN(const TierScenario scenario, tier_scenario(request, path, choice));
+    TM_ASSIGN(const MachineSpec machine, machine_of(request.tiers));
+    TM_ASSIGN(const Scale factor, Scale::of(request.scenario.scale));
+    const std::string doing = "replaying " + file_label(path) + " over tiers";
+    tell(kOpened, doing);
+    Result<TierProgram> program =
+        factor.changes() ? make_tier_program(ScaledTrace(trace, factor)) : make_tier_program(trace);
+    if (!program)
+        return tl::make_unexpected(in_file(std::move(program).error(), path));
+    const std::uint64_t steps = program->steps.size();
+    const TierProgress progress = [&](std::uint64_t done) {
+        tell(kOpened + (1 - kOpened) * share_of(done, steps), doing);
+    };
+    Result<TierRun> run = run_tiers(*program, machine, scenario, progress);
+    if (!run)
+        return tl::make_unexpected(in_file(std::move(run).error(), path));
+    run->machine_hash = machine_hash(machine);
+    return run;
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,57 @@
+// The work of a loader, step by step, on whatever thread calls it: opening a trace, replaying it,
+// each telling how far it is. For loader.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "replay/scenario/record_history.h"
+#include "replay/tiers/tier_run.h"
+#include "viz/model/navigation/loader.h"
+#include "viz/model/session/job.h"
+
+namespace tidemark::viz {
+
+// How far a step is: 0 to 1 of all that its run takes, and what is done.
+using TellProgress = std::function<void(double share, const std::string& doing)>;
+
+// Opens `path`, with what a record leaves out put in where it can be inferred. Its share of the
+// whole ends at kOpened. Errors: those of open_trace; cancelled.
+Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
+                                                   const LoadRequest& request,
+                                                   const TellProgress& tell,
+                                                   const Cancelled& cancelled);
+
+constexpr double kOpened = 0.3;
+
+using HistoryBegun = std::function<void(std::shared_ptr<const History>)>;
+
+// Replays under `policy` ("" = as recorded; where the trace doesn't say under what, under torch's
+// defaults, with a warning). Errors: record_history's.
+Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
+                                    const std::string& path, const std::string& policy,
+                                    const HistoryBegun& begun, const TellProgress& tell,
+                                    const Cancelled& cancelled);
+
+// One combination of tiers' options: as planned_runs lists them.
+struct TierChoice {
+    std::string gpu_memory;  // "" = the machine's
+    std::string spill;       // "" = lru
+};
+
+std::vector<TierChoice> tier_choices(const TierRequest& request);
+
+// Errors: those of the options' words, of make_tier_program and run_tiers.
+Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
+                               const std::string& path, const TierChoice& choice,
+                               const TellProgress& tell);
+
+// The last part of a path, or what else the file is called by people.
+std::string file_label(const std::string& path);
+
+// Checks the words of a run before its file is read. Errors: unknown names, bad values.
+Result<void> check_policy(const std::string& policy);
+Result<void> check_tiers(const TierRequest& request, const TierChoice& choice);
+
+}  // namespace tidemark::viz

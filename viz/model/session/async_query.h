@@ -1,0 +1,75 @@
+// Asked: a question about a history whose answer takes too long for a frame. It is asked anew each
+// frame and costs nothing while it stays the same; the old answer stays until the new one is there.
+//
+// The screen's thread only.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "replay/timeline/history.h"
+#include "viz/model/session/job.h"
+
+namespace tidemark::viz {
+
+template <class Question, class Answer>
+class Asked {
+  public:
+    using Work = Answer (*)(const History& history, const Question& question,
+                            const Cancelled& cancelled);
+
+    // What is to be known from now on; nothing asked: nothing known. `until` is the last event that
+    // the answer is about: while the history has not grown beyond it, it is asked again.
+    void ask(const std::shared_ptr<const History>& history, const std::optional<Question>& question,
+             EventIndex until, Work work) {
+        take(job_.take());
+        if (history == nullptr || !question || history != history_)
+            forget(history == nullptr || !question);
+        if (history == nullptr || !question)
+            return;
+        const std::size_t events = history->counts().events;
+        const bool grows = events > known_ && known_ <= until;
+        const bool same = history == history_ && asked_ == question;
+        if (same && (job_.running() || !grows))
+            return;
+        history_ = history;
+        asked_ = question;
+        known_ = events;
+        job_.start([history, question = *question, work](const Cancelled& cancelled) {
+            return work(*history, question, cancelled);
+        });
+    }
+
+    // The newest answer; null if there is none yet.
+    const Answer* answer() const { return answer_ ? &*answer_ : nullptr; }
+
+    // The answer is to an older question, or there is none yet.
+    bool running() const { return job_.running(); }
+
+    // Waits for the answer: for pictures.
+    void finish() { take(job_.wait()); }
+
+  private:
+    void take(std::optional<Answer> answer) {
+        if (answer)
+            answer_ = std::move(answer);
+    }
+
+    void forget(bool stop) {
+        answer_.reset();
+        if (stop) {
+            job_.cancel();
+            asked_.reset();
+        }
+    }
+
+    std::shared_ptr<const History> history_;
+    std::optional<Question> asked_;
+    std::size_t known_ = 0;  // events that the answer may know of
+    std::optional<Answer> answer_;
+    Job<Answer> job_;
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,121 @@
+// Session: what the viewer has open: runs of one or more traces, how far they are loaded, and what
+// was found. And Selection: what the user points at. No view owns any of it; all of them read it.
+//
+// Used by the screen's thread only; a history that is still being built grows behind its own doors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/scenario/scenario.h"
+#include "replay/tiers/tier_run.h"
+#include "replay/timeline/history.h"
+#include "viz/model/session/camera.h"
+
+namespace tidemark::viz {
+
+// How far something is that takes time.
+struct LoadState {
+    enum class Phase : std::uint8_t { waiting, loading, ready, failed };
+
+    Phase phase = Phase::waiting;
+    double share = 0;   // done, 0 to 1
+    std::string doing;  // "reading run.tmk", "replaying under buddy"
+    Error error;        // if failed
+};
+
+// What a history shows by itself or `advise` found, ready to be listed and gone to.
+struct Finding {
+    enum class Weight : std::uint8_t { note, warning, problem };
+
+    Weight weight = Weight::note;
+    std::string title;          // one line
+    std::string detail;         // why, and what to do about it
+    EventIndex event = kNever;  // where to look; kNever: nowhere in particular
+    BlockIndex block = kNoBlock;
+};
+
+// Where a living program stands, for the status line; absent for what was recorded.
+struct LiveState {
+    bool alive = true;
+    bool paused = false;  // the viewer doesn't take what comes
+    std::int64_t process = 0;
+    double events_per_second = 0;
+    std::uint64_t dropped = 0;        // events that the program could not hand over
+    double ring_share = 0;            // of the fullest ring
+    std::uint64_t unknown_frees = 0;  // of blocks whose begin is not in the history
+};
+
+// One run: a trace under a policy.
+struct ViewedRun {
+    std::string label;       // "run.tmk, buddy": as in legends
+    std::string trace_name;  // without folders
+    std::string policy;      // with its options
+    LoadState state;
+    std::shared_ptr<const History> history;  // null until there is one; may grow
+    std::unique_ptr<Run> run;                // figures; null until complete, and for what is alive
+    std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
+    std::optional<LiveState> live;
+    std::vector<std::string> warnings;
+    std::vector<Finding> findings;
+    LoadState findings_state;
+    std::uint64_t unadvised_events = 0;  // that `advise` was not asked about, but can be
+};
+
+struct Session {
+    std::vector<ViewedRun> runs;
+
+    // The run whose blocks and tables are shown; null if none has a history or tiers yet.
+    const ViewedRun* shown(std::size_t run) const {
+        return run < runs.size() ? &runs[run] : nullptr;
+    }
+};
+
+// Which blocks and events tables and maps show. Empty = all.
+struct Filter {
+    std::string text;  // in the tag or any frame of the stack, without case
+    Bytes least = 0;
+    Bytes most = ~Bytes{0};
+    std::optional<StreamId> stream;
+    std::optional<PoolId> pool;
+    bool hides_freed = false;
+
+    friend bool operator==(const Filter&, const Filter&) = default;
+};
+
+// What address maps and lists are coloured by.
+enum class ColourBy : std::uint8_t { tag, stream, stack, size, age };
+
+struct Selection {
+    std::size_t run = 0;                  // of Session::runs
+    std::optional<Position> cursor;       // put by a click; all views show the state there
+    std::optional<Position> hover;        // under the mouse, in whichever view: see point_at
+    std::optional<BlockIndex> block;      // of `run`
+    std::optional<BlockIndex> hot_block;  // under the mouse, for one frame
+    std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
+    std::optional<Window> measure;        // between two cursors: shift-drag
+    Filter filter;
+    ColourBy colour_by = ColourBy::tag;
+    std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
+    std::string described;        // what is under the mouse, in words, for Ctrl-C; for one frame
+    std::string wanted_view;      // a view to bring up, by name: the shell does and empties it
+    bool wants_advice = false;    // `advise` is to be asked: the shell does and resets it
+    std::vector<Position> marks;  // the user's own, rising
+    bool pointed = false;         // this frame's views have said where the mouse is
+
+    // The mouse is at `position`, says the view that it is over. All views know until it leaves.
+    void point_at(Position position) {
+        hover = position;
+        pointed = true;
+    }
+
+    // The position that figures are given for: the mouse's, else the cursor's.
+    std::optional<Position> looked_at() const { return hover ? hover : cursor; }
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,56 @@
+// FragmentationFollower: the fragmentation of the run that is shown, swept in a job and swept on
+// while its history grows.
+//
+// The screen's thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "replay/timeline/fragmentation_curve.h"
+#include "viz/model/session/job.h"
+
+namespace tidemark::viz {
+
+class FragmentationFollower {
+  public:
+    // The curve of `history`: null until all that there was has been swept for the first time. Of a
+    // history that grows the last events may be missing. With `wait` none is. O(1) without.
+    std::shared_ptr<const FragmentationCurve> look(const std::shared_ptr<const History>& history,
+                                                   bool wait);
+
+    // What look() gave last, in the columns that History::series gave; none as long as there is no
+    // curve. `asked` says by another number that they are others than before: the answer is kept
+    // while it is the same and no more is known. Valid until the next call.
+    std::span<const HeldColumn> columns(std::span<const SeriesColumn> of, std::size_t asked);
+
+    // How far the sweep is: 0 to 1.
+    double share() const;
+
+    bool busy() const { return job_.running(); }
+
+    // There is no room on the disk: what isn't known stays so.
+    bool failed() const { return failed_; }
+
+  private:
+    enum class Sweep : std::uint8_t { right, wrong, failed };
+
+    void start();
+    void take(std::optional<Sweep> sweep);
+    bool lags() const;
+
+    std::shared_ptr<const History> history_;
+    std::shared_ptr<FragmentationCurve> swept_;
+    std::shared_ptr<const FragmentationCurve> shown_;
+    std::vector<HeldColumn> columns_;
+    std::shared_ptr<const FragmentationCurve> columns_of_;
+    std::size_t known_ = 0;  // events, when columns_ were made
+    std::size_t asked_ = 0;
+    bool failed_ = false;
+    Job<Sweep> job_;  // the last member: its end comes before that of what it works on
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,67 @@
+// Ranges too narrow to be seen one by one are joined until they can: a lane of a million ranges is
+// drawn as a few hundred, and each of them knows how many it stands for.
+//
+// Cells are cut at multiples of their length, not where the window begins, so that what is joined
+// doesn't change while the camera pans. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "viz/model/session/camera.h"
+
+namespace tidemark::viz {
+
+// `count` neighbours of a lane, from `first` on, that cover [begin, end] with what lies between.
+struct MergedRange {
+    Position begin = 0;
+    Position end = 0;
+    std::size_t first = 0;
+    std::size_t count = 0;
+
+    friend bool operator==(const MergedRange&, const MergedRange&) = default;
+};
+
+// The first of 0 ... `count` for which `holds`, which is false and then true. O(log count).
+template <class Holds>
+std::size_t first_where(std::size_t from, std::size_t count, const Holds& holds) {
+    while (from < count) {
+        const std::size_t middle = from + (count - from) / 2;
+        if (holds(middle))
+            count = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
+}
+
+// The start of the cell that `position` lies in. `length` > 0.
+inline Position cell_of(Position position, Position length) {
+    const Position rest = position % length;
+    return position - (rest < 0 ? rest + length : rest);
+}
+
+// Appends what is to be seen of `ranges` in `window`, in order: each range that is longer than
+// `shortest` or lies across the end of a cell of that length alone, the others joined by cell.
+// `Ranges` has size(), begin(i) and end(i), both rising: ranges that don't overlap. At most two for
+// each cell and as many long ones as there are. O(answer * log ranges).
+template <class Ranges>
+void merge_ranges(const Ranges& ranges, const Window& window, Position shortest,
+                  std::vector<MergedRange>& merged) {
+    shortest = std::max<Position>(shortest, 1);
+    const std::size_t size = ranges.size();
+    const Position from = cell_of(window.begin, shortest);
+    std::size_t first = first_where(0, size, [&](std::size_t i) { return ranges.end(i) >= from; });
+    while (first < size && ranges.begin(first) < window.end) {
+        const Position cell_end = cell_of(ranges.begin(first), shortest) + shortest;
+        const std::size_t beyond =
+            first_where(first + 1, size, [&](std::size_t i) { return ranges.end(i) >= cell_end; });
+        const std::size_t last = ranges.end(first) >= cell_end ? first : beyond - 1;
+        if (ranges.end(last) >= window.begin)
+            merged.push_back({ranges.begin(first), ranges.end(last), first, last - first + 1});
+        first = last + 1;
+    }
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,171 @@
+// Sorting a replay's spans and levels into lanes.
+#include "viz/model/timeline/tier_tracks.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kTierLanesBetweenLooks = 1U << 16U;  // spans, at the request to stop
+constexpr std::size_t kMostLanes = 4096;  // of a kind: numbers beyond are no lane's
+
+std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
+    const Tier source = link.source.tier;
+    const Tier target = link.target.tier;
+    const Direction direction = source <= target ? Direction::down : Direction::up;
+    const auto [upper, lower] = std::minmax(source, target);
+    if (source == target)
+        return {Passage::sideways, direction};
+    if (upper == Tier::gpu)
+        return {lower == Tier::host ? Passage::gpu_host : Passage::gpu_disk, direction};
+    return {Passage::host_disk, direction};
+}
+
+void add_to(std::vector<BusyLane>& lanes, const TierSpan& span) {
+    if (span.lane >= kMostLanes)
+        return;
+    if (span.lane >= lanes.size())
+        lanes.resize(span.lane + 1);
+    lanes[span.lane].add(span.begin, span.end);
+}
+
+// The levels of one space, by time.
+std::pair<LevelPyramid, LevelPyramid> levels_of(const TierRun& run, std::size_t space) {
+    std::vector<LevelPyramid::Change> used;
+    std::vector<LevelPyramid::Change> reserved;
+    for (const TierLevel& level : run.levels) {
+        if (level.space != space)
+            continue;
+        used.push_back({level.time, level.used});
+        if (reserved.empty() || reserved.back().value != level.reserved)
+            reserved.push_back({level.time, level.reserved});
+    }
+    return {LevelPyramid(std::move(used)), LevelPyramid(std::move(reserved))};
+}
+
+// The sum of a tier's spaces, by time.
+LevelPyramid held_by(const TierRun& run, Tier tier) {
+    std::vector<LevelPyramid::Change> changes;
+    std::vector<Bytes> used(run.spaces.size());
+    Bytes sum = 0;
+    for (const TierLevel& level : run.levels) {
+        if (level.space >= used.size() || run.spaces[level.space].space.tier != tier)
+            continue;
+        sum = sum - used[level.space] + level.used;
+        used[level.space] = level.used;
+        changes.push_back({level.time, sum});
+    }
+    return LevelPyramid(std::move(changes));
+}
+
+struct MoveBegins {
+    const std::vector<TierSpan>& spans;
+
+    std::size_t size() const { return spans.size(); }
+
+    Position begin(std::size_t i) const { return spans[i].begin; }
+
+    Position end(std::size_t i) const { return spans[i].begin; }
+};
+
+}  // namespace
+
+std::string_view to_text(StallCause cause) {
+    switch (cause) {
+        case StallCause::fetch:
+            return "fetch";
+        case StallCause::room:
+            return "room";
+        case StallCause::reservation:
+            return "reservation";
+    }
+    return "";
+}
+
+std::shared_ptr<const TierLanes> TierLanes::build(const TierRun& run, const Cancelled& cancelled) {
+    auto lanes = std::make_shared<TierLanes>();
+    for (std::size_t space = 0; space < run.spaces.size() && !cancelled; ++space) {
+        auto [used, reserved] = levels_of(run, space);
+        lanes->used_.push_back(std::move(used));
+        lanes->reserved_.push_back(std::move(reserved));
+    }
+    for (const Tier tier : {Tier::gpu, Tier::host, Tier::disk})
+        lanes->held_[static_cast<std::size_t>(tier)] = held_by(run, tier);
+    lanes->links_.resize(run.links.size());
+    std::vector<const TierSpan*> order;
+    order.reserve(run.timeline.size());
+    for (const TierSpan& span : run.timeline)
+        order.push_back(&span);
+    std::stable_sort(order.begin(), order.end(), [](const TierSpan* left, const TierSpan* right) {
+        return left->begin < right->begin;
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (i % kTierLanesBetweenLooks == 0 && cancelled)
+            return nullptr;
+        lanes->take(run, *order[i]);
+    }
+    for (auto& passage : lanes->moves_)
+        for (MoveRow& row : passage)
+            lanes->sum_up(row);
+    lanes->sum_up(lanes->drops_);
+    return cancelled ? nullptr : lanes;
+}
+
+void TierLanes::take(const TierRun& run, const TierSpan& span) {
+    switch (span.kind) {
+        case SpanKind::kernel:
+            return add_to(kernels_, span);
+        case SpanKind::fetch_stall:
+            return add_to(stalls_[static_cast<std::size_t>(StallCause::fetch)], span);
+        case SpanKind::room_stall:
+            return add_to(stalls_[static_cast<std::size_t>(StallCause::room)], span);
+        case SpanKind::reservation_stall:
+            return add_to(stalls_[static_cast<std::size_t>(StallCause::reservation)], span);
+        case SpanKind::drop:
+            drops_.spans.push_back(span);
+            return;
+        case SpanKind::copy:
+            if (span.lane >= run.links.size())
+                return;
+            links_[span.lane].add(span.begin, span.end);
+            const auto [passage, direction] = way_of(run.links[span.lane]);
+            moves_[static_cast<std::size_t>(passage)][static_cast<std::size_t>(direction)]
+                .spans.push_back(span);
+            return;
+    }
+}
+
+void TierLanes::sum_up(MoveRow& moves) {
+    Bytes sum = 0;
+    moves.before.reserve(moves.spans.size() + 1);
+    for (const TierSpan& span : moves.spans) {
+        moves.before.push_back(sum);
+        sum += span.bytes;
+    }
+    moves.before.push_back(sum);
+}
+
+std::vector<MoveGroup> TierLanes::MoveRow::groups(const Window& window, Position cell) const {
+    std::vector<MergedRange> merged;
+    merge_ranges(MoveBegins{spans}, window, cell, merged);
+    std::vector<MoveGroup> groups;
+    groups.reserve(merged.size());
+    for (const MergedRange& range : merged) {
+        const std::size_t beyond = range.first + range.count;
+        groups.push_back({range.begin, spans[beyond - 1].end, range.first, range.count,
+                          before[beyond] - before[range.first]});
+    }
+    return groups;
+}
+
+std::vector<MoveGroup> TierLanes::moves(Passage passage, Direction direction, const Window& window,
+                                        Position cell) const {
+    return row(passage, direction).groups(window, cell);
+}
+
+std::vector<MoveGroup> TierLanes::drops(const Window& window, Position cell) const {
+    return drops_.groups(window, cell);
+}
+
+}  // namespace tidemark::viz

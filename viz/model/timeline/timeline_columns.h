@@ -1,0 +1,76 @@
+// TimelineColumns: what the timeline draws of a run, one pixel column after the other: asked of the
+// history once for each place of the camera, and kept while that stands still. And how the sums of
+// a column become layers of a picture.
+//
+// Pure but for what is kept; the screen's thread only.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "replay/timeline/column_edge.h"
+#include "replay/timeline/fragmentation_curve.h"
+#include "viz/model/session/camera.h"
+
+namespace tidemark::viz {
+
+// What one column is filled with, from the bottom up. Each height is at least the one before.
+struct ColumnLayers {
+    Bytes requested = 0;  // up to here: allocated without what rounding adds
+    Bytes allocated = 0;  // up to here: what it adds
+    Bytes swing = 0;      // up to here: allocated at one moment of the column, not at all of them
+    Bytes waiting = 0;    // up to here: let go, and still awaited by a device
+    Bytes fragmentation = 0;  // up to here: free, beside what is taken: it can't be given back
+    Bytes cached = 0;    // up to here: reserved and holding nothing; the line of reserved begins
+    Bytes reserved = 0;  // where that line ends
+
+    friend bool operator==(const ColumnLayers&, const ColumnLayers&) = default;
+};
+
+// A column that holds one event or two is shown as its largest values, so that steps are as sharp
+// as pixels are; one that holds more is shown as what swings in it.
+constexpr EventIndex kSharpEvents = 2;
+
+// What is reserved and not active, after an event.
+struct IdleMemory {
+    Bytes cached = 0;                    // in whole segments and pages that hold nothing
+    std::optional<Bytes> fragmentation;  // the rest; none: not known yet, it counts as cached
+};
+
+// `curve`: null where there is none. O(64).
+IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event);
+
+// What rounding adds to requests: `requested` counts what still waits for a device, as active does.
+Bytes rounding_of(const SeriesValues& values);
+
+// `held`: the most that could not be given back within the column (FragmentationCurve), 0 where
+// that isn't known. O(1).
+ColumnLayers layers_of(const SeriesColumn& column, Bytes held = 0);
+
+// The largest value of `series` in any of `columns`; 0 for none. O(columns).
+Bytes highest(std::span<const SeriesColumn> columns, Series series);
+
+class TimelineColumns {
+  public:
+    // The columns of `window`; valid until the next call. Asks the history only if something has
+    // changed since: another window, width, unit or run, or more events. Cost: that of
+    // History::series, or O(1).
+    std::span<const SeriesColumn> look(const std::shared_ptr<const History>& history, AxisUnit unit,
+                                       const Window& window, std::size_t columns);
+
+    // How often the history was asked: for tests of the promise above.
+    std::size_t asked() const { return asked_; }
+
+  private:
+    std::vector<SeriesColumn> columns_;
+    std::shared_ptr<const History> history_;
+    std::size_t events_ = 0;
+    Window window_;
+    AxisUnit unit_ = AxisUnit::time;
+    std::size_t asked_ = 0;
+};
+
+}  // namespace tidemark::viz
