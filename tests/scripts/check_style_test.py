@@ -72,6 +72,19 @@ class CheckStyle(unittest.TestCase):
         self.passes("core/a.cpp", "// x\nvoid a(int b,\n       int c) {\n" + body[:-12] + "}\n")
         self.finds("core/a.cpp", "// x\nvoid a(int b,\n       int c) {\n" + body + "}\n", 3, "71 lines")
 
+    def test_classes_with_many_methods_are_found(self):
+        methods = "".join(f"    int m{i}(int a,\n           int b) {{\n        return a;\n    }}\n"
+                          for i in range(41))
+        self.finds("core/a.h", "// x\n#pragma once\nclass A {\n" + methods + "};\n", 3, "41 methods")
+        others = "    A();\n    ~A();\n    std::function<void(int)> f;\n    int o() const override;\n"
+        self.passes("core/a.h", "// x\n#pragma once\nclass A {\n" + others + methods[methods.index("int m1("):] + "};\n")
+
+    def test_private_words_are_found_in_names_and_not_in_text(self):
+        part = "tell"
+        self.finds("core/a.cpp", f"// x\nvoid {part}_it();\n", 2, "docs/glossary.md")
+        self.finds("core/a.cpp", f"// x\nstruct {part.title()}It;\n", 2, "docs/glossary.md")
+        self.passes("core/a.cpp", f'// {part} it\nint in{part}ect = size("{part}");\n')
+
 
 if __name__ == "__main__":
     unittest.main()
