@@ -17,9 +17,9 @@ class Completions {
   public:
     virtual ~Completions() = default;
 
-    // Event `event` (a retire) begins a wait. Returns its number, with which it is told to be over.
-    // Events come in order. `spent` is what this replay's device calls have cost the program so
-    // far.
+    // Event `event` (a retire) begins a wait. Returns its number, with which ended_by() reports its
+    // end. Events come in order. `spent` is what this replay's device calls have cost the program
+    // so far.
     virtual std::size_t begin_wait(std::uint64_t event, Nanoseconds spent) = 0;
 
     // Event `event` is about to ask for memory: the waits that are over by then, each once, in the

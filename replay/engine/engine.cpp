@@ -30,50 +30,52 @@ struct Live {
     Allocation allocation;
     Bytes requested = 0;
     State state = State::none;
-    std::uint16_t lane = 0;  // of the device that it lives on; its end may name another one
+    std::uint16_t context = 0;  // of the device that it lives on; its end may name another one
 };
 
 // The state of one run.
 class Replay {
   public:
-    Replay(std::span<const Lane> lanes, std::span<Observer* const> observers, const TraceInfo& info,
-           const ReplayLimits& limits)
-        : lanes_(lanes), observers_(observers), limits_(limits), live_(info.slot_count) {}
+    Replay(std::span<const DeviceContext> contexts, std::span<Observer* const> observers,
+           const TraceInfo& info, const ReplayLimits& limits)
+        : contexts_(contexts), observers_(observers), limits_(limits), live_(info.slot_count) {}
 
     Result<ReplaySummary> run(TraceCursor& cursor);
 
   private:
-    // Everything that happens in one slice of events. `Single` compiles out the sum over lanes.
+    // Everything that happens in one slice of events. `Single` compiles out the sum over devices.
     template <bool Single>
     void replay_batch(const EventBatch& batch);
-    void replay_event(const EventBatch& batch, std::size_t i, const Lane& lane);
-    bool rare_event(const EventBatch& batch, std::size_t i, const Lane& lane);
-    void allocate(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void replay_event(const EventBatch& batch, std::size_t i, const DeviceContext& context);
+    bool rare_event(const EventBatch& batch, std::size_t i, const DeviceContext& context);
+    void allocate(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     void end_life(const EventBatch& batch, std::size_t i);
-    void order(const EventBatch& batch, std::size_t i, const Lane& lane);
+    void order(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     tl::expected<Allocation, OutOfMemory> ask(const EventBatch& batch, std::size_t i,
-                                              const Lane& lane);
-    void ask_again(const EventBatch& batch, std::size_t i, const Lane& lane);
-    static void trim(const EventBatch& batch, std::size_t i, const Lane& lane);
+                                              const DeviceContext& context);
+    void ask_again(const EventBatch& batch, std::size_t i, const DeviceContext& context);
+    static void trim(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     Live* granted(const EventBatch& batch, std::size_t i);
     void begin_wait(const EventBatch& batch, std::size_t i);
     void end_waits(const EventBatch& batch, std::size_t i);
-    bool end_all_waits(const EventBatch& batch, std::size_t i, const Lane& lane);
+    bool end_all_waits(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     bool waits(std::uint32_t slot) const;
     void note_retired(std::uint32_t slot);
-    bool end_recorded_waits(const EventBatch& batch, std::size_t i, const Lane& lane);
+    bool end_recorded_waits(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     void end_wait(std::size_t wait, const EventBatch& batch, std::size_t i);
     Nanoseconds spent() const;
 
-    const Lane& lane_of(const Live& live, const EventBatch& batch, std::size_t i) const;
+    const DeviceContext& context_of(const Live& live, const EventBatch& batch, std::size_t i) const;
     void close(Live& live, const EventBatch& batch, std::size_t i);
-    void refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
-    void tell_refusal(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why);
+    void refuse(const EventBatch& batch, std::size_t i, const DeviceContext& context,
+                OutOfMemory why);
+    void report_refusal(const EventBatch& batch, std::size_t i, const DeviceContext& context,
+                        OutOfMemory why);
     void slice(const EventBatch& events);
     void sample();
     Usage usage() const;
 
-    std::span<const Lane> lanes_;
+    std::span<const DeviceContext> contexts_;
     std::span<Observer* const> observers_;
     const ReplayLimits& limits_;
     std::vector<Live> live_;
@@ -97,8 +99,8 @@ class Replay {
 
 Usage Replay::usage() const {
     Usage sum;
-    for (const Lane& lane : lanes_)
-        sum += lane.allocator->usage();
+    for (const DeviceContext& context : contexts_)
+        sum += context.allocator->usage();
     return sum;
 }
 
@@ -112,17 +114,18 @@ Live* Replay::granted(const EventBatch& batch, std::size_t i) {
     return &live_[slot];
 }
 
-// The lane that an allocation lives on, at the time of event `i`.
-inline const Lane& Replay::lane_of(const Live& live, const EventBatch& batch, std::size_t i) const {
-    const Lane& lane = lanes_[live.lane];
-    if (lane.clock != nullptr)
-        lane.clock->recorded = batch.time[i];
-    return lane;
+// The device that an allocation lives on, at the time of event `i`.
+inline const DeviceContext& Replay::context_of(const Live& live, const EventBatch& batch,
+                                               std::size_t i) const {
+    const DeviceContext& context = contexts_[live.context];
+    if (context.clock != nullptr)
+        context.clock->recorded = batch.time[i];
+    return context;
 }
 
 inline void Replay::close(Live& live, const EventBatch& batch, std::size_t i) {
     if (live.state == Live::State::granted)
-        lane_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
+        context_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
     requested_ -= live.requested;
     live.state = Live::State::none;
 }
@@ -130,8 +133,8 @@ inline void Replay::close(Live& live, const EventBatch& batch, std::size_t i) {
 // What device calls have cost the program so far: one host drives all devices.
 Nanoseconds Replay::spent() const {
     Nanoseconds sum = 0;
-    for (const Lane& lane : lanes_)
-        sum += lane.clock != nullptr ? lane.clock->spent : 0;
+    for (const DeviceContext& context : contexts_)
+        sum += context.clock != nullptr ? context.clock->spent : 0;
     return sum;
 }
 
@@ -169,17 +172,18 @@ void Replay::note_retired(std::uint32_t slot) {
 }
 
 // Those of one device: a request there waits for no other.
-bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i, const Lane& lane) {
+bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i,
+                                const DeviceContext& context) {
     bool any = false;
     for (const std::uint32_t slot : std::exchange(retired_, {})) {
         if (!waits(slot))
             continue;
         Live& live = live_[slot];
-        if (&lanes_[live.lane] != &lane) {
+        if (&contexts_[live.context] != &context) {
             retired_.push_back(slot);
             continue;
         }
-        lane_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
+        context_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
         live.state = Live::State::finished;
         any = true;
     }
@@ -187,9 +191,9 @@ bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i, const La
 }
 
 // False if there were none.
-bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const Lane& lane) {
+bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     if (limits_.completions == nullptr)
-        return end_recorded_waits(batch, i, lane);
+        return end_recorded_waits(batch, i, context);
     if (waits_.empty())
         return false;
     for (const std::size_t wait : limits_.completions->end_all())
@@ -199,18 +203,18 @@ bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const Lane& l
 
 // A refusal ends all waits: no allocator gives up before it has waited for the device.
 inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
-                                                         const Lane& lane) {
+                                                         const DeviceContext& context) {
     const Request request{.size = batch.size[i],
                           .alignment = 1,
                           .stream = batch.stream[i],
                           .pool = PoolId{batch.aux[i]}};
-    auto allocation = lane.allocator->allocate(request);
-    if (!allocation && end_all_waits(batch, i, lane)) [[unlikely]]
-        return lane.allocator->allocate(request);
+    auto allocation = context.allocator->allocate(request);
+    if (!allocation && end_all_waits(batch, i, context)) [[unlikely]]
+        return context.allocator->allocate(request);
     return allocation;
 }
 
-inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane& lane) {
+inline void Replay::allocate(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const std::uint32_t slot = batch.slot[i];
     if (slot >= live_.size() || (batch.flags[i] & kTierMask) != 0) [[unlikely]] {
         ++summary_.skipped;
@@ -220,13 +224,13 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Lane&
     if (live.state != Live::State::none) [[unlikely]]
         close(live, batch, i);  // a trace that reuses a live slot
     const Bytes size = batch.size[i];
-    const auto allocation = ask(batch, i, lane);
+    const auto allocation = ask(batch, i, context);
     live.requested = size < kLargestRequest ? size : 0;
-    live.lane = static_cast<std::uint16_t>(&lane - lanes_.data());
+    live.context = static_cast<std::uint16_t>(&context - contexts_.data());
     requested_ += live.requested;
     if (!allocation) [[unlikely]] {
         live.state = Live::State::refused;
-        refuse(batch, i, lane, allocation.error());
+        refuse(batch, i, context, allocation.error());
         return;
     }
     // Field by field: the allocator has just stored them so, and a wider load would have to wait
@@ -253,88 +257,90 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
 
 // What the program was refused when it was recorded. What it would have done with the memory nobody
 // knows, so a grant must leave no trace; a refusal leaves its own (emptied caches).
-void Replay::ask_again(const EventBatch& batch, std::size_t i, const Lane& lane) {
+void Replay::ask_again(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const Request request{.size = batch.size[i],
                           .alignment = 1,
                           .stream = batch.stream[i],
                           .pool = PoolId{batch.aux[i]}};
-    if (lane.grants && lane.grants(request)) {
+    if (context.grants && context.grants(request)) {
         ++summary_.probes_granted;
         return;
     }
-    const auto allocation = ask(batch, i, lane);
+    const auto allocation = ask(batch, i, context);
     if (allocation) {
         ++summary_.probes_granted;
-        lane.allocator->deallocate(*allocation, batch.stream[i]);
+        context.allocator->deallocate(*allocation, batch.stream[i]);
         return;
     }
     ++summary_.refused_again;
     stop_ = limits_.stop_at_probe;
-    tell_refusal(batch, i, lane, allocation.error());
+    report_refusal(batch, i, context, allocation.error());
 }
 
-void Replay::trim(const EventBatch& batch, std::size_t i, const Lane& lane) {
+void Replay::trim(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const PoolId ended{batch.aux[i]};
     if (ended != PoolId::default_pool) {
-        lane.allocator->close_pool(ended);
+        context.allocator->close_pool(ended);
         if ((batch.flags[i] & kEndsPool) != 0)
-            lane.allocator->trim_pool(ended);
+            context.allocator->trim_pool(ended);
     }
     if ((batch.flags[i] & kTrimsNothing) == 0)
-        lane.allocator->trim(TrimLevel::all);
+        context.allocator->trim(TrimLevel::all);
 }
 
-void Replay::refuse(const EventBatch& batch, std::size_t i, const Lane& lane, OutOfMemory why) {
+void Replay::refuse(const EventBatch& batch, std::size_t i, const DeviceContext& context,
+                    OutOfMemory why) {
     ++summary_.refused;
-    tell_refusal(batch, i, lane, why);
+    report_refusal(batch, i, context, why);
     stop_ = limits_.stop_at_refusal;
 }
 
-void Replay::tell_refusal(const EventBatch& batch, std::size_t i, const Lane& lane,
-                          OutOfMemory why) {
-    const Refusal refusal{first_event_ + i, batch[i], why, lane.allocator->usage(),
-                          lane.allocator->largest_free()};
+void Replay::report_refusal(const EventBatch& batch, std::size_t i, const DeviceContext& context,
+                            OutOfMemory why) {
+    const Refusal refusal{first_event_ + i, batch[i], why, context.allocator->usage(),
+                          context.allocator->largest_free()};
     for (Observer* observer : observers_)
         observer->on_refusal(refusal);
 }
 
 // Events between streams. The device's refusals are not the program's: they are ignored here and
 // show in the device's counters.
-void Replay::order(const EventBatch& batch, std::size_t i, const Lane& lane) {
+void Replay::order(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const StreamId stream = batch.stream[i];
     const std::uint64_t name = std::uint64_t{batch.device[i]} << 32U | batch.aux[i];
     if (batch.kind[i] == EventKind::record_event) {
-        if (const DeviceResult<EventId> event = lane.device->record(stream))
+        if (const DeviceResult<EventId> event = context.device->record(stream))
             events_[name] = *event;
     } else if (batch.kind[i] == EventKind::wait_event) {
         if (const auto found = events_.find(name); found != events_.end())
-            static_cast<void>(lane.device->wait(stream, found->second));
+            static_cast<void>(context.device->wait(stream, found->second));
     } else if ((batch.flags[i] & kWholeDevice) != 0) {
-        static_cast<void>(lane.device->synchronize_device());
+        static_cast<void>(context.device->synchronize_device());
     } else {
-        static_cast<void>(lane.device->synchronize(stream));
+        static_cast<void>(context.device->synchronize(stream));
     }
 }
 
-inline void Replay::replay_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
+inline void Replay::replay_event(const EventBatch& batch, std::size_t i,
+                                 const DeviceContext& context) {
     const EventKind kind = batch.kind[i];
     if (limits_.completions != nullptr && asks(kind)) [[unlikely]]
         end_waits(batch, i);
     if (kind == EventKind::allocate)
-        allocate(batch, i, lane);
+        allocate(batch, i, context);
     else if (kind == EventKind::free || kind == EventKind::finish)
         end_life(batch, i);
-    else if (!rare_event(batch, i, lane))
+    else if (!rare_event(batch, i, context))
         return;
     ++summary_.replayed;
 }
 
 // All but allocations and their ends. False for what no allocator sees: truth, ranges, uses.
-bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane) {
+bool Replay::rare_event(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     switch (batch.kind[i]) {
         case EventKind::retire:
             if (Live* live = granted(batch, i); live != nullptr && !live->allocation.retired) {
-                lane_of(*live, batch, i).allocator->retire(live->allocation);
+                context_of(*live, batch, i).allocator->retire(live->allocation);
                 ++summary_.retired;
                 if (limits_.completions != nullptr)
                     begin_wait(batch, i);
@@ -344,26 +350,27 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
             return true;
         case EventKind::record_use:
             if (const Live* live = granted(batch, i))
-                lane_of(*live, batch, i).allocator->record_use(live->allocation, batch.stream[i]);
+                context_of(*live, batch, i)
+                    .allocator->record_use(live->allocation, batch.stream[i]);
             return true;
         case EventKind::record_event:
         case EventKind::wait_event:
         case EventKind::synchronize:
-            order(batch, i, lane);
+            order(batch, i, context);
             return true;
         case EventKind::trim:
             if (limits_.completions != nullptr)
-                end_all_waits(batch, i, lane);
-            trim(batch, i, lane);
+                end_all_waits(batch, i, context);
+            trim(batch, i, context);
             return true;
         case EventKind::pool_begin:
-            lane.allocator->begin_pool(PoolId{batch.aux[i]}, {});
+            context.allocator->begin_pool(PoolId{batch.aux[i]}, {});
             return true;
         case EventKind::pool_end:
-            lane.allocator->end_pool(PoolId{batch.aux[i]});
+            context.allocator->end_pool(PoolId{batch.aux[i]});
             return true;
         case EventKind::out_of_memory:
-            ask_again(batch, i, lane);
+            ask_again(batch, i, context);
             return true;
         default:
             return false;
@@ -372,29 +379,29 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const Lane& lane
 
 template <bool Single>
 void Replay::replay_batch(const EventBatch& batch) {
-    const Allocator& only = *lanes_[0].allocator;
-    const bool told = static_cast<bool>(limits_.before_event);
+    const Allocator& only = *contexts_[0].allocator;
+    const bool watched = static_cast<bool>(limits_.before_event);
     for (std::size_t i = 0; i < batch.count && !stop_; ++i) {
-        if (told) [[unlikely]]
+        if (watched) [[unlikely]]
             limits_.before_event(first_event_ + i);
         const std::size_t device =
-            Single ? 0 : std::min<std::size_t>(batch.device[i], lanes_.size() - 1);
-        const Lane& lane = lanes_[device];
-        if (lane.clock != nullptr)
-            lane.clock->recorded = batch.time[i];
+            Single ? 0 : std::min<std::size_t>(batch.device[i], contexts_.size() - 1);
+        const DeviceContext& context = contexts_[device];
+        if (context.clock != nullptr)
+            context.clock->recorded = batch.time[i];
         granted_[i] = Address::null;
-        replay_event(batch, i, lane);
+        replay_event(batch, i, context);
         usages_[i] = Single ? only.usage() : usage();
         requesteds_[i] = requested_;
-        times_[i] = lane.clock != nullptr ? lane.clock->now() : lane.device->now();
+        times_[i] = context.clock != nullptr ? context.clock->now() : context.device->now();
         ++summary_.events;
     }
 }
 
 void Replay::sample() {
     Sample sample{first_event_, usage(), 0};
-    for (const Lane& lane : lanes_)
-        sample.largest_free = std::max(sample.largest_free, lane.allocator->largest_free());
+    for (const DeviceContext& context : contexts_)
+        sample.largest_free = std::max(sample.largest_free, context.allocator->largest_free());
     for (Observer* observer : observers_)
         observer->on_sample(sample);
 }
@@ -403,7 +410,7 @@ void Replay::sample() {
 void Replay::slice(const EventBatch& events) {
     const Stopwatch loop;
     const std::uint64_t before = summary_.events;
-    if (lanes_.size() == 1)
+    if (contexts_.size() == 1)
         replay_batch<true>(events);
     else
         replay_batch<false>(events);
@@ -449,13 +456,14 @@ Result<ReplaySummary> Replay::run(TraceCursor& cursor) {
 
 }  // namespace
 
-ReplayEngine::ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers)
-    : lanes_(lanes.begin(), lanes.end()), observers_(observers.begin(), observers.end()) {}
+ReplayEngine::ReplayEngine(std::span<const DeviceContext> contexts,
+                           std::span<Observer* const> observers)
+    : contexts_(contexts.begin(), contexts.end()), observers_(observers.begin(), observers.end()) {}
 
 Result<ReplaySummary> ReplayEngine::run(const TraceInfo& info, TraceCursor& cursor,
                                         const ReplayLimits& limits) {
-    TM_CHECK(!lanes_.empty() && lanes_.size() >= info.devices.size());
-    return Replay(lanes_, observers_, info, limits).run(cursor);
+    TM_CHECK(!contexts_.empty() && contexts_.size() >= info.devices.size());
+    return Replay(contexts_, observers_, info, limits).run(cursor);
 }
 
 }  // namespace tidemark

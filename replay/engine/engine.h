@@ -1,4 +1,5 @@
-// ReplayEngine: gives each event of a trace to an allocator and tells the observers what happened.
+// ReplayEngine: gives each event of a trace to an allocator and reports to the observers what
+// happened.
 //
 // It decides nothing: no policy, no metric and no output lives here. It knows three interfaces
 // (TraceCursor, Allocator with its Device, Observer) and keeps one table of live allocations,
@@ -24,8 +25,8 @@ namespace tidemark {
 
 // One device of the trace, and who manages its memory. A device with a virtual clock gives its
 // `clock`: the replay stores the recorded time there before each event, and reads back what calls
-// have cost. Null on real hardware, where now() is asked.
-struct Lane {
+// have cost. Null on real hardware, which has Device::now().
+struct DeviceContext {
     Device* device = nullptr;
     Allocator* allocator = nullptr;
     ReplayClock* clock = nullptr;
@@ -66,9 +67,9 @@ struct ReplayLimits {
 
 class ReplayEngine {
   public:
-    // Lanes by device index of the trace; at least as many as TraceInfo::devices. Everything must
+    // Devices by index of the trace; at least as many as TraceInfo::devices. Everything must
     // outlive the engine.
-    ReplayEngine(std::span<const Lane> lanes, std::span<Observer* const> observers);
+    ReplayEngine(std::span<const DeviceContext> contexts, std::span<Observer* const> observers);
 
     // Runs the trace to its end. A refusal does not stop it: that lifetime is skipped and counted.
     // What the program was refused when it was recorded (out_of_memory) is a probe: whether it
@@ -78,7 +79,7 @@ class ReplayEngine {
                               const ReplayLimits& limits = {});
 
   private:
-    std::vector<Lane> lanes_;
+    std::vector<DeviceContext> contexts_;
     std::vector<Observer*> observers_;
 };
 

@@ -22,8 +22,8 @@ struct OutcomeBatch {
     std::uint64_t first_event = 0;      // index in the trace of the batch's first event
 };
 
-// A refusal, told at once (before the rest of its batch). Of an out_of_memory event: the request
-// was refused already when it was recorded.
+// A refusal, reported at once (before the rest of its batch). Of an out_of_memory event: the
+// request was refused already when it was recorded.
 struct Refusal {
     std::uint64_t event = 0;
     TraceEvent what;

@@ -20,9 +20,9 @@ Finding remark(Severity severity, const std::string& message) {
     return finding;
 }
 
-// Advice looked at the same run: what both tell of is told once. Refusals are the run's to tell,
+// Advice looked at the same run: what both report is reported once. Refusals are the run's,
 // one by one.
-void drop_told_by_advice(std::vector<Finding>& shown, std::vector<Finding>& advised) {
+void drop_repeated(std::vector<Finding>& shown, std::vector<Finding>& advised) {
     const auto has = [](const std::vector<Finding>& list, Kind kind) {
         return std::ranges::any_of(list, [kind](const Finding& each) { return each.kind == kind; });
     };
@@ -46,7 +46,7 @@ std::vector<Finding> find(const Source& source, const std::atomic<bool>& cancell
         if (run.history != nullptr)
             shown = from_history(*run.history, cancelled);
         if (source.advice != nullptr && run.policy == source.advice->policy)
-            drop_told_by_advice(shown, advised);
+            drop_repeated(shown, advised);
         if (run.run != nullptr)
             for (const std::string& warning : run.run->warnings)
                 shown.push_back(remark(Severity::note, warning));

@@ -1,5 +1,5 @@
 // Finding: one thing about a run that a person should know: of which kind, how urgent, where, and
-// its figures. Findings are built once (find.h) and only then put into words, a page, JSON or the
+// its figures. Findings are built once (find.h) and only then put into text, a page, JSON or the
 // viewer's list: nobody beyond this folder decides what is a warning.
 //
 // Plain values. Strings may hold what a trace holds: whoever shows them makes them printable.
@@ -16,7 +16,7 @@
 
 namespace tidemark::findings {
 
-// In the order in which findings of one severity are told.
+// In the order in which findings of one severity are shown.
 enum class Kind : std::uint8_t {
     out_of_memory,      // a request was not granted
     does_not_fit,       // no setting survives: too much lives at once
@@ -69,7 +69,7 @@ struct Finding {
     Kind kind = Kind::remark;
     Severity severity = Severity::note;
     std::string run = {};      // the run's label, where there are several
-    std::string place = {};    // of the program, or what stands for it; "" = none
+    std::string site = {};     // of the program, or what represents it; "" = none
     std::string range = {};    // of the program's ranges: "in step (3 of 8)"
     std::string setting = {};  // a value of PYTORCH_ALLOC_CONF
     std::string message = {};  // of a remark: the sentence
@@ -88,7 +88,7 @@ struct Finding {
 // twentieth.
 Severity severity_of_waste(Bytes wasted, Bytes reserved);
 
-// Most urgent first: by severity, then kind; equals as they stand.
+// Most urgent first: by severity, then kind; equals as they are.
 void put_in_order(std::vector<Finding>& findings);
 
 }  // namespace tidemark::findings

@@ -19,17 +19,17 @@ class AdviceRules {
     AdviceRules(const TraceInfo& info, const Advice& advice) : info_(info), advice_(advice) {}
 
     std::vector<Finding> all() {
-        tell_refusals();
-        tell_lack();
-        tell_steps();
-        tell_setting();
-        tell_free();
-        tell_growth();
-        tell_streams();
-        tell_pins();
-        tell_use();
-        tell_pools();
-        tell_holders();
+        add_refusals();
+        add_lack();
+        add_steps();
+        add_setting();
+        add_free();
+        add_growth();
+        add_streams();
+        add_pins();
+        add_use();
+        add_pools();
+        add_holders();
         for (const std::string& warning : advice_.warnings)
             add(Kind::remark, Severity::warning, {}).message = warning;
         for (const std::string& note : advice_.notes)
@@ -55,12 +55,12 @@ class AdviceRules {
         finding.range = range_text(info_, advice_.picture, moment);
     }
 
-    void tell_refusals() {
+    void add_refusals() {
         const TrialResult& result = advice_.search.before.result;
         if (result.refusals() == 0)
             return;
         if (!advice_.out_of_memory.cases.empty())
-            return tell_cases();
+            return add_cases();
         if (!result.first_refusal) {
             add(Kind::out_of_memory, Severity::problem, {{"count", result.refusals()}});
             return;
@@ -80,7 +80,7 @@ class AdviceRules {
     }
 
     // One by one, with who is in the way and what a replay shows to help.
-    void tell_cases() {
+    void add_cases() {
         const OutOfMemoryReport& report = advice_.out_of_memory;
         for (std::size_t i = 0; i < report.cases.size(); ++i) {
             const OutOfMemoryCase& found = report.cases[i];
@@ -108,7 +108,7 @@ class AdviceRules {
                 .event = report.cases.back().refusal.event;
     }
 
-    void tell_setting() {
+    void add_setting() {
         const SearchResult& search = advice_.search;
         if (!search.improves)
             return;
@@ -130,7 +130,7 @@ class AdviceRules {
         put_at(finding, advice_.picture.reserved);
     }
 
-    void tell_lack() {
+    void add_lack() {
         if (!advice_.no_fit)
             return;
         const NoFit& lack = *advice_.no_fit;
@@ -147,7 +147,7 @@ class AdviceRules {
                     {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
     }
 
-    void tell_steps() {
+    void add_steps() {
         for (const StepGrowth& growth : advice_.growth.growths) {
             const bool is_cache = growth.kind == StepGrowthKind::cache;
             Finding& finding = add(growth.kind == StepGrowthKind::leak ? Kind::leak
@@ -159,17 +159,17 @@ class AdviceRules {
                                     {"last_bytes", growth.last_bytes},
                                     {"first_event", growth.first_event},
                                     {"blocks", growth.blocks}});
-            finding.place = growth.place;
+            finding.site = growth.place;
             finding.stack = growth.stack;
             finding.message = advice_.growth.steps.name;
             finding.event = growth.last_event;
             if (!is_cache)
-                tell_slope(growth, finding);
+                add_slope(growth, finding);
         }
     }
 
     // How fast it grows, and when that ends.
-    void tell_slope(const StepGrowth& growth, Finding& finding) const {
+    void add_slope(const StepGrowth& growth, Finding& finding) const {
         const auto slope = static_cast<std::uint64_t>(std::max(growth.bytes_per_step, 1.0));
         finding.figures.push_back({"bytes_per_step", slope});
         const Bytes memory =
@@ -211,7 +211,7 @@ class AdviceRules {
     }
 
     // Free when it had to grow, but not for this request's stream or pool.
-    void tell_streams() {
+    void add_streams() {
         const Gaps& gaps = advice_.gaps;
         const Bytes other = gaps.other_streams + gaps.other_pools;
         if (other == 0 || other < advice_.use.reserved / kFromAdviceWorthTelling)
@@ -229,7 +229,7 @@ class AdviceRules {
             finding.parts.push_back(std::move(part));
     }
 
-    void tell_pools() {
+    void add_pools() {
         if (advice_.pools.empty())
             return;
         Finding& finding = add(Kind::pools, Severity::note, {});
@@ -244,28 +244,30 @@ class AdviceRules {
     }
 
     // What is free where most of the peak is in use.
-    void tell_free() {
+    void add_free() {
         const MemoryUse& use = advice_.use;
-        const auto tell = [&](Kind kind, Severity severity, std::string_view name, Bytes bytes) {
+        const auto add_waste = [&](Kind kind, Severity severity, std::string_view name,
+                                   Bytes bytes) {
             if (bytes > 0 && bytes >= use.reserved / kFromAdviceWorthTelling)
                 put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", use.reserved}}),
                        advice_.picture.fullest);
         };
-        tell(Kind::fragmentation, severity_of_waste(use.fragmentation, use.reserved),
-             "fragmentation_bytes", use.fragmentation);
-        tell(Kind::cached, std::min(severity_of_waste(use.unused, use.reserved), Severity::warning),
-             "cached_bytes", use.unused);
-        tell(Kind::waiting,
-             std::min(severity_of_waste(use.waiting, use.reserved), Severity::warning),
-             "waiting_bytes", use.waiting);
+        add_waste(Kind::fragmentation, severity_of_waste(use.fragmentation, use.reserved),
+                  "fragmentation_bytes", use.fragmentation);
+        add_waste(Kind::cached,
+                  std::min(severity_of_waste(use.unused, use.reserved), Severity::warning),
+                  "cached_bytes", use.unused);
+        add_waste(Kind::waiting,
+                  std::min(severity_of_waste(use.waiting, use.reserved), Severity::warning),
+                  "waiting_bytes", use.waiting);
         if (!found_.empty() && found_.back().kind == Kind::waiting)
             found_.back().parts = by_stream(advice_.waiting, true);
-        tell(Kind::rounding,
-             std::min(severity_of_waste(use.rounding, use.reserved), Severity::warning),
-             "rounding_bytes", use.rounding);
+        add_waste(Kind::rounding,
+                  std::min(severity_of_waste(use.rounding, use.reserved), Severity::warning),
+                  "rounding_bytes", use.rounding);
     }
 
-    void tell_growth() {
+    void add_growth() {
         const Gaps& gaps = advice_.gaps;
         if (gaps.asked == 0 || gaps.free == 0 || gaps.free < gaps.asked ||
             gaps.free < advice_.use.reserved / kFromAdviceWorthTelling)
@@ -282,7 +284,7 @@ class AdviceRules {
                advice_.picture.growth);
     }
 
-    void tell_pins() {
+    void add_pins() {
         for (std::size_t i = 0; i < std::min(kShownPins, advice_.pins.size()); ++i) {
             const Pin& pin = advice_.pins[i];
             if (pin.free < advice_.use.reserved / kFromAdviceWorthTelling)
@@ -301,7 +303,7 @@ class AdviceRules {
                     finding.figures.push_back(
                         {"lifetime_ns", static_cast<std::uint64_t>(pin.end_time - pin.born_time)});
             }
-            finding.place = pin.place;
+            finding.site = pin.place;
             finding.stack = pin.stack;
             finding.event = pin.born;
             if (info_.duration > 0)
@@ -309,7 +311,7 @@ class AdviceRules {
         }
     }
 
-    void tell_use() {
+    void add_use() {
         const MemoryUse& use = advice_.use;
         if (use.reserved == 0)
             return;
@@ -323,7 +325,7 @@ class AdviceRules {
                advice_.picture.fullest);
     }
 
-    void tell_holders() {
+    void add_holders() {
         Finding finding;
         finding.kind = Kind::holders;
         for (const Holder& holder : advice_.holders)

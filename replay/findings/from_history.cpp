@@ -63,14 +63,14 @@ class HistoryRules {
     }
 
     void look_at_marks();
-    void tell_refusal(const Mark& mark, std::uint64_t number);
+    void add_refusal(const Mark& mark, std::uint64_t number);
     void look_at_capacity();
     void look_at_growth();
     void look_at_pins();
     void look_at_rounding();
     void look_at_curves();
-    void tell_idle(const std::vector<SeriesColumn>& columns);
-    void tell_waiting(const std::vector<SeriesColumn>& columns);
+    void add_idle(const std::vector<SeriesColumn>& columns);
+    void add_waiting(const std::vector<SeriesColumn>& columns);
 
     const History& history_;
     const std::atomic<bool>& cancelled_;
@@ -90,7 +90,7 @@ void HistoryRules::look_at_marks() {
         const Mark mark = history_.mark(i);
         if (mark.kind == MarkKind::out_of_memory) {
             if (++refusals <= kFromHistoryShownRefusals)
-                tell_refusal(mark, refusals);
+                add_refusal(mark, refusals);
             last_refusal = mark.event;
         } else if (mark.kind == MarkKind::retry && retries++ == 0) {
             first_retry = mark.event;
@@ -109,7 +109,7 @@ void HistoryRules::look_at_marks() {
         add(Kind::lost_events, Severity::warning, first_lost, {{"count", lost}});
 }
 
-void HistoryRules::tell_refusal(const Mark& mark, std::uint64_t number) {
+void HistoryRules::add_refusal(const Mark& mark, std::uint64_t number) {
     const FreeSpace space = space_before(mark.event);
     add(Kind::out_of_memory, Severity::problem, mark.event,
         {{"number", number},
@@ -183,9 +183,9 @@ void HistoryRules::look_at_pins() {
     Finding& finding = add(Kind::pinned, Severity::warning, event, std::move(figures));
     finding.block = worst.stays;
     finding.stack = history_.site(block.site).stack;
-    finding.place = Sites(history_.strings(), history_.stacks()).place(finding.stack);
-    if (finding.place.empty())
-        finding.place = history_.strings()[history_.site(block.site).tag];
+    finding.site = Sites(history_.strings(), history_.stacks()).place(finding.stack);
+    if (finding.site.empty())
+        finding.site = history_.strings()[history_.site(block.site).tag];
 }
 
 void HistoryRules::look_at_rounding() {
@@ -202,12 +202,12 @@ void HistoryRules::look_at_curves() {
     const AxisUnit unit = history_.end(AxisUnit::time) > 1 ? AxisUnit::time : AxisUnit::events;
     std::vector<SeriesColumn> columns(kFromHistoryColumns);
     history_.series(unit, 0, history_.end(unit), columns);
-    tell_idle(columns);
-    tell_waiting(columns);
+    add_idle(columns);
+    add_waiting(columns);
 }
 
 // The longest stretch in which a large part of reserved memory held nothing, never less.
-void HistoryRules::tell_idle(const std::vector<SeriesColumn>& columns) {
+void HistoryRules::add_idle(const std::vector<SeriesColumn>& columns) {
     const Bytes peak = at(history_.peak_event(Series::reserved), Series::reserved);
     const auto gap = [](const SeriesColumn& column) {
         const Bytes held = column.min[Series::reserved];
@@ -234,7 +234,7 @@ void HistoryRules::tell_idle(const std::vector<SeriesColumn>& columns) {
         {{"free_bytes", least}, {"parts", best_length}, {"parts_in_all", columns.size()}});
 }
 
-void HistoryRules::tell_waiting(const std::vector<SeriesColumn>& columns) {
+void HistoryRules::add_waiting(const std::vector<SeriesColumn>& columns) {
     const auto waiting = [](const SeriesColumn& column) {
         const SeriesValues& values = column.last;
         return values[Series::active] - std::min(values[Series::active], values[Series::allocated]);

@@ -33,12 +33,12 @@ class DeviceCalls final : public Metric {
   public:
     void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
 
-    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         std::uint64_t total = 0;
         Nanoseconds driver = 0;
         Nanoseconds stall = 0;
-        for (const Lane& lane : lanes) {
-            const DeviceCounters& counters = lane.device->counters();
+        for (const DeviceContext& context : contexts) {
+            const DeviceCounters& counters = context.device->counters();
             total += counters.total_calls();
             driver += counters.total_ns();
             stall += counters.stall_ns;
@@ -51,9 +51,9 @@ class DeviceCalls final : public Metric {
         for (std::size_t i = 0; i < call_names().size(); ++i) {
             std::uint64_t calls = 0;
             Nanoseconds spent = 0;
-            for (const Lane& lane : lanes) {
-                calls += lane.device->counters().calls[i];
-                spent += lane.device->counters().call_ns[i];
+            for (const DeviceContext& context : contexts) {
+                calls += context.device->counters().calls[i];
+                spent += context.device->counters().call_ns[i];
             }
             const CallNames& names = call_names()[i];
             figures.push_back(count(names.calls, "device calls of this kind", calls));

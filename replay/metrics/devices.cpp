@@ -61,7 +61,7 @@ class Devices final : public Metric {
         }
     }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         std::vector<Measurement> list;
         for (std::size_t device = 0; device < states_.size(); ++device) {
             const DevicePeaks& peaks = states_[device].peaks;

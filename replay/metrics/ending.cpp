@@ -17,7 +17,7 @@ class Ending final : public Metric {
 
     void on_end(Nanoseconds time) override { makespan_ = std::max<Nanoseconds>(time, 0); }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
             {.name = "makespan_ns",
              .summary = "virtual time from the first event to the end of the run",

@@ -18,7 +18,7 @@ class LargestFree final : public Metric {
         ++samples_;
     }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
             {.name = "largest_free_min_bytes",
              .summary = "smallest sampled size of the largest free block",

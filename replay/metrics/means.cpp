@@ -51,7 +51,7 @@ class Means final : public Metric {
             level->hold_until(now_);
     }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         const Wide active = allocated_.integral + waiting_.integral;
         return {
             bytes("mean_reserved_bytes", "time-weighted mean of reserved memory", Better::less,

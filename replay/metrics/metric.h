@@ -31,8 +31,8 @@ struct Measurement {
 
 class Metric : public Observer {
   public:
-    // The figures, after on_end. `lanes` gives the counters of devices and allocators.
-    virtual std::vector<Measurement> results(std::span<const Lane> lanes) const = 0;
+    // The figures, after on_end. `contexts` gives the counters of devices and allocators.
+    virtual std::vector<Measurement> results(std::span<const DeviceContext> contexts) const = 0;
 };
 
 struct MetricInfo {

@@ -9,12 +9,12 @@ class Movement final : public Metric {
   public:
     void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
 
-    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         Bytes spilled = 0;
         Bytes fetched = 0;
-        for (const Lane& lane : lanes) {
-            spilled += lane.device->counters().copied_to_host;
-            fetched += lane.device->counters().copied_to_device;
+        for (const DeviceContext& context : contexts) {
+            spilled += context.device->counters().copied_to_host;
+            fetched += context.device->counters().copied_to_device;
         }
         return {
             {.name = "spilled_bytes",

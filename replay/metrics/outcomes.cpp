@@ -11,10 +11,10 @@ class Outcomes final : public Metric {
 
     void on_refusal(const Refusal& /*refusal*/) override { ++refused_; }
 
-    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         AllocatorStats sum;
-        for (const Lane& lane : lanes)
-            sum += lane.allocator->stats();
+        for (const DeviceContext& context : contexts)
+            sum += context.allocator->stats();
         return {
             count(
                 "out_of_memory",

@@ -54,7 +54,7 @@ class Peaks final : public Metric {
         requested_ = requested;
     }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         const double overhead = requested_ == 0 ? 1.0
                                                 : static_cast<double>(reserved_.value) /
                                                       static_cast<double>(requested_);
@@ -79,17 +79,17 @@ class Peaks final : public Metric {
                   "share of active memory that was not requested, at the peak of allocated",
                   internal_fragmentation(static_cast<double>(allocated_.requested),
                                          static_cast<double>(allocated_.usage.active))),
-            place("peak_reserved_event", "index of the event that reached peak reserved",
-                  Unit::count, reserved_.event),
-            place("peak_reserved_time_ns", "virtual time of that event", Unit::nanoseconds,
-                  static_cast<std::uint64_t>(reserved_.time)),
-            place("peak_fullest_event",
-                  "index of the event with peak reserved at which most of it was in use: the peak",
-                  Unit::count, fullest_.event),
-            place("peak_allocated_event", "index of the event that reached peak allocated",
-                  Unit::count, allocated_.event),
-            place("peak_allocated_time_ns", "virtual time of that event", Unit::nanoseconds,
-                  static_cast<std::uint64_t>(allocated_.time)),
+            moment("peak_reserved_event", "index of the event that reached peak reserved",
+                   Unit::count, reserved_.event),
+            moment("peak_reserved_time_ns", "virtual time of that event", Unit::nanoseconds,
+                   static_cast<std::uint64_t>(reserved_.time)),
+            moment("peak_fullest_event",
+                   "index of the event with peak reserved at which most of it was in use: the peak",
+                   Unit::count, fullest_.event),
+            moment("peak_allocated_event", "index of the event that reached peak allocated",
+                   Unit::count, allocated_.event),
+            moment("peak_allocated_time_ns", "virtual time of that event", Unit::nanoseconds,
+                   static_cast<std::uint64_t>(allocated_.time)),
         };
     }
 
@@ -102,8 +102,8 @@ class Peaks final : public Metric {
         return {.name = name, .summary = summary, .unit = Unit::ratio, .real = value};
     }
 
-    static Measurement place(std::string_view name, std::string_view summary, Unit unit,
-                             std::uint64_t value) {
+    static Measurement moment(std::string_view name, std::string_view summary, Unit unit,
+                              std::uint64_t value) {
         return {.name = name,
                 .summary = summary,
                 .unit = unit,

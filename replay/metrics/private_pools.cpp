@@ -10,10 +10,10 @@ class PrivatePools final : public Metric {
   public:
     void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
 
-    std::vector<Measurement> results(std::span<const Lane> lanes) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         AllocatorStats sum;
-        for (const Lane& lane : lanes)
-            sum += lane.allocator->stats();
+        for (const DeviceContext& context : contexts)
+            sum += context.allocator->stats();
         return {
             {.name = "private_reserved_peak_bytes",
              .summary = "most memory held for private pools",

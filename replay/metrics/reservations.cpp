@@ -24,7 +24,7 @@ class Reservations final : public Metric {
             on_many_devices(events, outcomes);
     }
 
-    std::vector<Measurement> results(std::span<const Lane> /*lanes*/) const override {
+    std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         std::vector<std::uint64_t> waits = waits_;
         std::sort(waits.begin(), waits.end());
         return {

@@ -202,7 +202,7 @@ void Reader::make_chains() {
     }
 }
 
-// Waits of one chain with the same sizes, its own and the one's before it, stand for the same work:
+// Waits of one chain with the same sizes, its own and the one's before it, mean the same work:
 // its median where the device was busy all the time, else the least time that passed for it.
 void Reader::find_work() {
     struct Kind {

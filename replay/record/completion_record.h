@@ -1,13 +1,13 @@
-// CompletionRecord: what a recording tells of when the device finished: the frees that waited for
+// CompletionRecord: what a recording shows of when the device finished: the frees that waited for
 // other streams, how long in time, and the pace at which the program went on meanwhile.
 //
 // A recording shows a completion when a request notices it: it lies between the last request that
 // did not and the one that did. Waits are put into chains: queues of the device that complete in
 // order (an owner's blocks used on one other stream). What the device did between two waits of a
-// chain is its work there: exactly known as far as the intervals tell where the device lagged
+// chain is its work there: exactly known as far as the intervals show where the device lagged
 // behind the program; where it was idle in between, no more than the time that passed.
 //
-// What the program waited for is told by a long gap after which a chain is empty.
+// What the program waited for shows in a long gap after which a chain is empty.
 //
 // Immutable; may be shared by threads.
 #pragma once

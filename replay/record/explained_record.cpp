@@ -1,4 +1,4 @@
-// What was found about a recorded run, asked.
+// Queries of what was found about a recorded run.
 #include "replay/record/explained_record.h"
 
 #include <algorithm>

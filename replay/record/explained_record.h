@@ -1,4 +1,4 @@
-// ExplainedRecord: what a recorded run was, as far as its record tells and the model of its
+// ExplainedRecord: what a recorded run was, as far as its record says and the model of its
 // allocator can explain: the settings, the limit, what was refused, the peaks, and, for each
 // device, what has to be assumed at each step for the model to do what was recorded.
 //
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/allocator/spec.h"
-#include "replay/record/lane_search.h"
+#include "replay/record/record_search.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -23,7 +23,7 @@ struct RecordedDevice {
     bool limit_inferred = false;  // from what was refused; else the recorded settings name it
     std::uint64_t refusals = 0;   // requests that were refused
     ModelSpec model;              // its policy has the limit
-    LaneFindings findings;
+    DeviceFindings findings;
 };
 
 struct ExplainedRecord {

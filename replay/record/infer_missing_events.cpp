@@ -71,9 +71,9 @@ class InferredCursor final : public TraceCursor {
 std::uint64_t hash_with(std::uint64_t recorded, const std::vector<Change>& changes) {
     std::uint64_t hash = recorded;
     for (const Change& change : changes) {
-        const std::array<std::uint64_t, 4> words = {
+        const std::array<std::uint64_t, 4> fields = {
             change.event, static_cast<std::uint64_t>(change.kind), change.pool, change.flags};
-        hash = XXH3_64bits_withSeed(words.data(), sizeof(words), hash);
+        hash = XXH3_64bits_withSeed(fields.data(), sizeof(fields), hash);
     }
     return hash;
 }

@@ -1,6 +1,7 @@
 // infer_missing_events: the stage between reading a recording and replaying it. A snapshot does not
 // say when the program emptied its caches, which private pools ended, and which pool a request was
-// for; the model of the recorded allocator, held against every recorded decision (verify), tells.
+// for; the model of the recorded allocator, held against every recorded decision (verify), shows
+// it.
 //
 // What is inferred is put in, so that a replay under other settings is a replay of the whole
 // program. Entries about segments, which replays skip, make room for it, so every event keeps its
@@ -19,7 +20,7 @@ namespace tidemark {
 
 // `trace` itself if it records no decisions or its policy has no model. If the model differs from
 // the recording in more than a thousandth of the decisions, nothing is inferred and a warning says
-// so. Else what was inferred is in the trace, and explained_record() tells of it; its info() names
+// so. Else what was inferred is in the trace, and explained_record() has it; its info() names
 // inferred pools and warns of what replays cannot follow (settings that the program switched).
 // O(events). Errors: of a damaged trace.
 Result<std::unique_ptr<Trace>> infer_missing_events(

@@ -28,11 +28,11 @@ class Bounds {
   public:
     explicit Bounds(const policies::TorchSettings& settings) : settings_(settings) {}
 
-    void walk(const RecordedLane& lane) {
-        for (const SeedSegment& seed : lane.seeds)
+    void walk(const DeviceRecord& record) {
+        for (const SeedSegment& seed : record.seeds)
             reserved_ += seed.range.size;
         granted_ = reserved_;
-        for (const RecordedStep& step : lane.steps)
+        for (const RecordedStep& step : record.steps)
             take(step.event);
         for (const Bytes amount : retried_)
             refused_ = amount > granted_ ? std::min(refused_, amount) : refused_;
@@ -152,14 +152,14 @@ std::vector<std::pair<Bytes, Bytes>> likely_thresholds(std::vector<Bounds::Growt
 
 }  // namespace
 
-std::vector<Bytes> infer_limits(const RecordedLane& lane, const PolicySpec& policy) {
+std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& policy) {
     if (policy.policy->name != "torch")
         return {};
     const auto settings = policies::TorchSettings::from(policy.options);
     if (!settings)
         return {};
     Bounds bounds(*settings);
-    bounds.walk(lane);
+    bounds.walk(record);
     std::vector<Bytes> limits;
     const Bytes least = bounds.granted();
     if (bounds.is_plausible() && bounds.refused() != kInferredLimitNone && bounds.refused() > least)

@@ -1,11 +1,11 @@
-// What a record tells of the limit on reserved bytes that its program had set: PyTorch's snapshots
+// What a record shows of the limit on reserved bytes that its program had set: PyTorch's snapshots
 // don't hold it.
 #pragma once
 
 #include <vector>
 
 #include "core/allocator/spec.h"
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 
 namespace tidemark {
 
@@ -14,6 +14,6 @@ namespace tidemark {
 // (but for garbage_collection_threshold, which is a part of it), so the roundest number comes
 // first. Empty if nothing points to a limit, or the policy is not one that keeps limits as PyTorch
 // does. O(steps).
-std::vector<Bytes> infer_limits(const RecordedLane& lane, const PolicySpec& policy);
+std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& policy);
 
 }  // namespace tidemark

@@ -2,7 +2,7 @@
 #include "replay/record/recorded_allocator.h"
 
 #include "core/base/check.h"
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 
 namespace tidemark {
 namespace {
@@ -33,16 +33,16 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
     TM_CHECK(number < run.devices.size());
     const Trace& trace = *run.record;
     const RecordedDevice& recorded = run.devices[number];
-    TM_ASSIGN(std::vector<RecordedLane> lanes, record_lanes(trace));
-    auto lane = std::make_unique<RecordedLane>(std::move(lanes[number]));
-    lane->max_split = max_split_of(recorded.model.policy);
+    TM_ASSIGN(std::vector<DeviceRecord> records, device_records(trace));
+    auto record = std::make_unique<DeviceRecord>(std::move(records[number]));
+    record->max_split = max_split_of(recorded.model.policy);
     if (recorded.findings.assumes_pools)
-        assume_pools(*lane);
-    std::unique_ptr<RecordedAllocator> made(new RecordedAllocator(std::move(lane)));
-    TM_ASSIGN(LaneReplay replay,
-              LaneReplay::follow(*made->lane_, recorded.model, recorded.findings.setup,
-                                 recorded.findings.found, device, face));
-    made->replay_ = std::make_unique<LaneReplay>(std::move(replay));
+        assume_pools(*record);
+    std::unique_ptr<RecordedAllocator> made(new RecordedAllocator(std::move(record)));
+    TM_ASSIGN(DeviceReplay replay,
+              DeviceReplay::follow(*made->record_, recorded.model, recorded.findings.setup,
+                                   recorded.findings.found, device, face));
+    made->replay_ = std::make_unique<DeviceReplay>(std::move(replay));
     TM_ASSIGN(made->preamble_slots_, slots_of_preamble(trace, number));
     made->show();
     return made;
@@ -55,8 +55,8 @@ void RecordedAllocator::show() {
 
 void RecordedAllocator::advance(std::uint64_t event) {
     Bytes retired = 0;
-    while (!replay_->at_end() && lane_->steps[replay_->position()].index <= event) {
-        const TraceEvent& what = lane_->steps[replay_->position()].event;
+    while (!replay_->at_end() && record_->steps[replay_->position()].index <= event) {
+        const TraceEvent& what = record_->steps[replay_->position()].event;
         const Allocation* const freed =
             what.kind == EventKind::retire ? replay_->allocation(what.slot) : nullptr;
         // The engine retires it itself, which takes its bytes from what is allocated.

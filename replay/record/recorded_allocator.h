@@ -14,8 +14,8 @@
 #include "backends/wrap/scripted.h"
 #include "core/allocator/allocator.h"
 #include "core/base/result.h"
+#include "replay/record/device_replay.h"
 #include "replay/record/explained_record.h"
-#include "replay/record/lane_replay.h"
 
 namespace tidemark {
 
@@ -23,7 +23,7 @@ namespace tidemark {
 class RecordedAllocator final : public Allocator {
   public:
     // Device `number` of `run`, whose trace is read once more: O(events), memory likewise. The
-    // model talks to `face`, which stands before `device`. All must outlive it. Errors: those of
+    // model talks to `face`, which wraps `device`. All must outlive it. Errors: those of
     // the trace and the policy.
     static Result<std::unique_ptr<RecordedAllocator>> make(const ExplainedRecord& run,
                                                            std::size_t number,
@@ -46,12 +46,12 @@ class RecordedAllocator final : public Allocator {
     }
 
   private:
-    explicit RecordedAllocator(std::unique_ptr<RecordedLane> lane) : lane_(std::move(lane)) {}
+    explicit RecordedAllocator(std::unique_ptr<DeviceRecord> record) : record_(std::move(record)) {}
 
     void show();
 
-    std::unique_ptr<RecordedLane> lane_;
-    std::unique_ptr<LaneReplay> replay_;
+    std::unique_ptr<DeviceRecord> record_;
+    std::unique_ptr<DeviceReplay> replay_;
     std::size_t seeded_ = 0;  // allocations of the preamble that the replay has asked for
     std::vector<std::uint32_t> preamble_slots_;
 };

@@ -1,4 +1,4 @@
-// Recorded settings, in the words of our policies' options.
+// Recorded settings, as our policies' options.
 #include "replay/record/recorded_policy.h"
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void add_torch_settings(const TraceInfo& info, PolicyText& text) {
         text.keep_default("expandable_segments");
 }
 
-// The "key:value" entries of a configuration string in order. Of a key that stands there twice the
+// The "key:value" entries of a configuration string in order. Of a key that occurs twice the
 // last counts, as for PyTorch.
 std::vector<std::pair<std::string, std::string>> entries(std::string conf) {
     std::erase(conf, ' ');

@@ -4,7 +4,7 @@
 #include <span>
 #include <tuple>
 
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 
 namespace tidemark {
 namespace {
@@ -44,8 +44,8 @@ struct Release {
 // The walk that finds births and deaths.
 class Lives {
   public:
-    explicit Lives(RecordedLane& lane) : lane_(lane) {
-        for (const SeedSegment& seed : lane.seeds) {
+    explicit Lives(DeviceRecord& record) : record_(record) {
+        for (const SeedSegment& seed : record.seeds) {
             const Address begin = seed.expandable ? seed.reserved : seed.range.begin;
             Held& held = held_[begin];
             held.end = std::max(held.end, seed.range.begin + seed.range.size);
@@ -59,14 +59,14 @@ class Lives {
     std::vector<Release> take_releases() {
         for (Release& release : releases_) {
             if (release.life != Release::kSeed)
-                release.small = lane_.lives[release.life].small;
+                release.small = record_.lives[release.life].small;
         }
         return std::move(releases_);
     }
 
     void walk() {
-        for (std::size_t i = 0; i < lane_.steps.size(); ++i) {
-            const TraceEvent& event = lane_.steps[i].event;
+        for (std::size_t i = 0; i < record_.steps.size(); ++i) {
+            const TraceEvent& event = record_.steps[i].event;
             const Range range{Address{event.address}, event.size};
             if (event.kind == EventKind::segment_alloc)
                 bear(i, range, event);
@@ -84,13 +84,13 @@ class Lives {
     SegmentLife* alive_at(Address address) {
         const auto found = holder(held_, address);
         return found == held_.end() || found->second.is_seed ? nullptr
-                                                             : &lane_.lives[found->second.life];
+                                                             : &record_.lives[found->second.life];
     }
 
   private:
     void bear(std::size_t step, Range range, const TraceEvent& event) {
-        lane_.births[step] = lane_.lives.size();
-        held_[range.begin] = {range.begin + range.size, range.size, lane_.lives.size(), false,
+        record_.births[step] = record_.lives.size();
+        held_[range.begin] = {range.begin + range.size, range.size, record_.lives.size(), false,
                               false};
         SegmentLife life;
         life.birth = step;
@@ -98,7 +98,7 @@ class Lives {
         life.stream = event.stream;
         life.small = range.size == 2_MiB;
         life.pool = PoolId{event.aux};
-        lane_.lives.push_back(life);
+        record_.lives.push_back(life);
     }
 
     void map(std::size_t step, Range range, const TraceEvent& event) {
@@ -112,7 +112,7 @@ class Lives {
     }
 
     bool same_reservation(const Held& held, const TraceEvent& event) const {
-        return held.is_seed || lane_.lives[held.life].stream == event.stream;
+        return held.is_seed || record_.lives[held.life].stream == event.stream;
     }
 
     void release(std::size_t step, Range range, const TraceEvent& event) {
@@ -127,24 +127,24 @@ class Lives {
         if (held.mapped != 0)
             return;
         if (!held.is_seed)
-            lane_.lives[held.life].death = step;
+            record_.lives[held.life].death = step;
         held_.erase(found);
     }
 
     // Pages come in pieces of 2 MiB for small blocks and 20 MiB for large ones; where both would
-    // do, the blocks tell.
+    // do, the blocks decide.
     void note_request(std::size_t step, Range range) {
         const auto found = holder(held_, range.begin);
         if (found == held_.end() || found->second.is_seed)
             return;
-        SegmentLife& life = lane_.lives[found->second.life];
-        lane_.life_of_request[step] = found->second.life;
+        SegmentLife& life = record_.lives[found->second.life];
+        record_.life_of_request[step] = found->second.life;
         life.whole = life.whole && range.begin == life.begin;
-        if (lane_.has_pages && range.size > 0)
+        if (record_.has_pages && range.size > 0)
             life.small = range.size <= 1_MiB;
     }
 
-    RecordedLane& lane_;
+    DeviceRecord& record_;
     HeldMap held_;
     std::vector<Release> releases_;
 };
@@ -154,12 +154,12 @@ bool is_before(const Release& a, const Release& b) {
            std::tie(b.unmaps, b.stream, b.size, b.begin);
 }
 
-// Do they stand next to each other in what one pool of one kind gives back?
+// Do they follow each other in what one pool of one kind gives back?
 bool goes_on(const Release& a, const Release& b) {
     return a.small == b.small && is_before(a, b);
 }
 
-// One run of releases: which of them are of private pools, as far as the order tells.
+// One run of releases: which of them are of private pools, as far as the order shows.
 class RunOfReleases {
   public:
     RunOfReleases(std::span<const Release> run, bool captures) : run_(run), captures_(captures) {}
@@ -203,10 +203,10 @@ bool shows_capture(std::span<const Release> run) {
 
 class Assumption {
   public:
-    explicit Assumption(RecordedLane& lane) : lane_(lane), next_pool_(lane.next_pool) {}
+    explicit Assumption(DeviceRecord& record) : record_(record), next_pool_(record.next_pool) {}
 
     void assume(std::span<const Release> run) {
-        const RunOfReleases order(run, lane_.captures);
+        const RunOfReleases order(run, record_.captures);
         const std::size_t first = order.first_private();
         bool was_private = false;
         for (std::size_t i = 0; i < run.size(); ++i) {
@@ -214,12 +214,12 @@ class Assumption {
             const bool same = i > 0 && is_private == was_private && goes_on(run[i - 1], run[i]) &&
                               run[i - 1].stream == run[i].stream;
             if (!same)
-                ++lane_.groups;
+                ++record_.groups;
             if (i > 0 && was_private && is_private && is_another_pool(run[i - 1], run[i]))
                 ++next_pool_;
             was_private = is_private;
             if (run[i].life != Release::kSeed)
-                decide(lane_.lives[run[i].life], is_private);
+                decide(record_.lives[run[i].life], is_private);
         }
         ++next_pool_;
     }
@@ -235,68 +235,68 @@ class Assumption {
     void decide(SegmentLife& life, bool is_private) {
         if (life.known)
             return;
-        life.group = lane_.groups - 1;
+        life.group = record_.groups - 1;
         const PoolId own{next_pool_};
         life.pool = is_private ? own : PoolId::default_pool;
         life.instead = is_private ? PoolId::default_pool : own;
-        lane_.has_unknown_pools = true;
+        record_.has_unknown_pools = true;
     }
 
-    RecordedLane& lane_;
+    DeviceRecord& record_;
     std::uint32_t next_pool_;
 };
 
 // Inside the scope of a private pool nothing but that pool's own blocks of max_split_size and above
 // goes back to make room, one or several from the largest down: such releases just before a new
 // segment of a private pool were of that pool.
-void follow_requests(RecordedLane& lane, std::span<const Release> run) {
-    const auto born = lane.births.find(run.back().step + 1);
-    if (born == lane.births.end() || lane.max_split == 0)
+void follow_requests(DeviceRecord& record, std::span<const Release> run) {
+    const auto born = record.births.find(run.back().step + 1);
+    if (born == record.births.end() || record.max_split == 0)
         return;
-    const SegmentLife next = lane.lives[born->second];
+    const SegmentLife next = record.lives[born->second];
     bool own_room = next.pool != PoolId::default_pool;
     for (std::size_t i = 0; i < run.size(); ++i)
-        own_room = own_room && run[i].size >= lane.max_split && run[i].stream == next.stream &&
+        own_room = own_room && run[i].size >= record.max_split && run[i].stream == next.stream &&
                    (i == 0 || is_before(run[i], run[i - 1]));
     if (!own_room)
         return;
     for (const Release& release : run) {
-        if (release.life == Release::kSeed || lane.lives[release.life].known)
+        if (release.life == Release::kSeed || record.lives[release.life].known)
             continue;
-        lane.lives[release.life].pool = next.pool;
-        lane.lives[release.life].instead = PoolId::default_pool;
+        record.lives[release.life].pool = next.pool;
+        record.lives[release.life].instead = PoolId::default_pool;
     }
 }
 
 // Private pools in which several small requests lived, and none beside another in a segment.
-void find_whole_pools(RecordedLane& lane) {
+void find_whole_pools(DeviceRecord& record) {
     constexpr std::size_t kEnough = 3;
     std::map<PoolId, std::size_t> small_lives;
     std::set<PoolId> split;
-    for (const SegmentLife& life : lane.lives) {
+    for (const SegmentLife& life : record.lives) {
         small_lives[life.pool] += life.small ? 1U : 0U;
         if (!life.whole)
             split.insert(life.pool);
     }
     for (const auto& [pool, count] : small_lives) {
         if (pool != PoolId::default_pool && count >= kEnough && split.count(pool) == 0)
-            lane.whole_pools.insert(pool);
+            record.whole_pools.insert(pool);
     }
 }
 
 }  // namespace
 
-void assume_pools(RecordedLane& lane) {
-    lane.life_of_request.assign(lane.steps.size(), RecordedLane::kNoLife);
-    Lives lives(lane);
+void assume_pools(DeviceRecord& record) {
+    record.life_of_request.assign(record.steps.size(), DeviceRecord::kNoLife);
+    Lives lives(record);
     lives.walk();
-    for (const TraceEvent& segment : lane.final_segments) {
+    for (const TraceEvent& segment : record.final_segments) {
         if (SegmentLife* life = lives.alive_at(Address{segment.address})) {
             life->pool = PoolId{segment.aux};
             life->small = (segment.flags & kSmallPool) != 0;
         }
     }
-    for (SegmentLife& life : lane.lives)
+    for (SegmentLife& life : record.lives)
         life.known = life.death == SegmentLife::kAlive || life.pool != PoolId::default_pool;
     const std::vector<Release> releases = lives.take_releases();
     std::vector<std::span<const Release>> runs;
@@ -304,7 +304,7 @@ void assume_pools(RecordedLane& lane) {
         std::size_t end = begin + 1;
         const auto follows = [&](std::size_t i) {
             for (std::size_t step = releases[i - 1].step; step < releases[i].step; ++step) {
-                if (!is_release(lane.steps[step].event.kind))
+                if (!is_release(record.steps[step].event.kind))
                     return false;
             }
             return true;
@@ -312,40 +312,40 @@ void assume_pools(RecordedLane& lane) {
         while (end < releases.size() && follows(end))
             ++end;
         runs.push_back(std::span(releases).subspan(begin, end - begin));
-        lane.captures = lane.captures || shows_capture(runs.back());
+        record.captures = record.captures || shows_capture(runs.back());
         begin = end;
     }
-    Assumption assumption(lane);
+    Assumption assumption(record);
     for (const std::span<const Release> run : runs)
         assumption.assume(run);
     // Later segments first: theirs is what earlier ones are taken for.
     for (auto run = runs.rbegin(); run != runs.rend(); ++run)
-        follow_requests(lane, *run);
-    lane.first_own_pool = assumption.next_pool();
-    find_whole_pools(lane);
+        follow_requests(record, *run);
+    record.first_own_pool = assumption.next_pool();
+    find_whole_pools(record);
 }
 
-PoolId pool_of(const RecordedLane& lane, const SegmentLife& life, const PoolChoices& chosen) {
+PoolId pool_of(const DeviceRecord& record, const SegmentLife& life, const PoolChoices& chosen) {
     if (life.known)
         return life.pool;
-    for (const std::uint32_t key : {life_key(lane, life), group_key(life)}) {
+    for (const std::uint32_t key : {life_key(record, life), group_key(life)}) {
         const auto choice = chosen.find(key);
         if (choice == chosen.end() || choice->second == PoolChoice::likelier)
             continue;
         return choice->second == PoolChoice::instead ? life.instead
-                                                     : PoolId{lane.first_own_pool + key};
+                                                     : PoolId{record.first_own_pool + key};
     }
     return life.pool;
 }
 
-std::vector<std::pair<std::size_t, PoolId>> changed_pools(const RecordedLane& lane,
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(const DeviceRecord& record,
                                                           const PoolChoices& chosen) {
     std::vector<std::pair<std::size_t, PoolId>> changes;
-    for (std::size_t step = 0; step < lane.life_of_request.size(); ++step) {
-        if (lane.life_of_request[step] == RecordedLane::kNoLife)
+    for (std::size_t step = 0; step < record.life_of_request.size(); ++step) {
+        if (record.life_of_request[step] == DeviceRecord::kNoLife)
             continue;
-        const PoolId pool = pool_of(lane, lane.lives[lane.life_of_request[step]], chosen);
-        if (pool != PoolId{lane.steps[step].event.aux})
+        const PoolId pool = pool_of(record, record.lives[record.life_of_request[step]], chosen);
+        if (pool != PoolId{record.steps[step].event.aux})
             changes.emplace_back(step, pool);
     }
     return changes;

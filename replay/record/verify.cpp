@@ -1,4 +1,4 @@
-// The lanes of a trace, each against the model, and what was found put together.
+// The devices of a trace, each against the model, and what was found put together.
 #include "replay/record/verify.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/record/device_record.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/inferred_limit.h"
-#include "replay/record/lane_search.h"
-#include "replay/record/recorded_lane.h"
+#include "replay/record/record_search.h"
 
 namespace tidemark {
 namespace {
@@ -45,21 +45,21 @@ Result<std::optional<PolicySpec>> switched(const PolicySpec& policy) {
 
 // What was found about pools: of each segment that isn't in the pool that the trace says, and what
 // that means for the requests.
-void add_pools(VerifyReport& report, const RecordedLane& lane, const PoolChoices& chosen) {
-    for (const SegmentLife& life : lane.lives) {
-        const PoolId pool = pool_of(lane, life, chosen);
-        if (pool != PoolId{lane.steps[life.birth].event.aux})
+void add_pools(VerifyReport& report, const DeviceRecord& record, const PoolChoices& chosen) {
+    for (const SegmentLife& life : record.lives) {
+        const PoolId pool = pool_of(record, life, chosen);
+        if (pool != PoolId{record.steps[life.birth].event.aux})
             report.facts.push_back({.kind = InferredFact::Kind::pool_of_segment,
-                                    .device = lane.device,
-                                    .event = lane.steps[life.birth].index,
+                                    .device = record.device,
+                                    .event = record.steps[life.birth].index,
                                     .pool = pool});
     }
-    for (const auto& [step, pool] : changed_pools(lane, chosen))
-        report.pools.push_back({lane.steps[step].index, pool});
+    for (const auto& [step, pool] : changed_pools(record, chosen))
+        report.pools.push_back({record.steps[step].index, pool});
 }
 
-void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) {
-    LaneReplay::Findings& found = findings.found;
+void add(VerifyReport& report, const DeviceRecord& record, DeviceFindings findings) {
+    DeviceReplay::Findings& found = findings.found;
     report.decisions += found.decisions;
     report.mismatches += found.mismatches;
     report.final_blocks += found.final_blocks;
@@ -70,7 +70,7 @@ void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) 
         report.inferred_trims += fact.kind == InferredFact::Kind::emptied_caches ? 1U : 0U;
     report.facts.insert(report.facts.end(), found.facts.begin(), found.facts.end());
     if (found.has_inferred_pools)
-        add_pools(report, lane, found.chosen);
+        add_pools(report, record, found.chosen);
     if (found.first_mismatch &&
         (!report.first_mismatch || found.first_mismatch->event < report.first_mismatch->event))
         report.first_mismatch = std::move(found.first_mismatch);
@@ -80,7 +80,7 @@ void add(VerifyReport& report, const RecordedLane& lane, LaneFindings findings) 
 struct LimitTrial {
     Bytes limit = 0;
     ModelSpec spec;
-    LaneFindings straight;
+    DeviceFindings straight;
 
     std::uint64_t agrees_until() const {
         const auto& first = straight.found.first_mismatch;
@@ -88,15 +88,15 @@ struct LimitTrial {
     }
 };
 
-// One lane under `policy`; without a limit, under those that the record points to as well.
+// One device under `policy`; without a limit, under those that the record points to as well.
 // Whichever agrees with it longest is looked into.
-Result<RecordedDevice> explain_lane(RecordedLane& lane, const PolicySpec& policy, Bytes memory,
-                                    const std::function<void(std::uint64_t)>& progress) {
+Result<RecordedDevice> explain_device(DeviceRecord& record, const PolicySpec& policy, Bytes memory,
+                                      const std::function<void(std::uint64_t)>& progress) {
     RecordedDevice run;
-    lane.max_split = max_split_of(policy);
+    record.max_split = max_split_of(policy);
     std::vector<Bytes> limits;
     if (policy.keeps_limit() && policy.options.is_default("limit"))
-        limits = infer_limits(lane, policy);
+        limits = infer_limits(record, policy);
     limits.push_back(0);
     std::optional<LimitTrial> best;
     for (const Bytes limit : limits) {
@@ -104,30 +104,30 @@ Result<RecordedDevice> explain_lane(RecordedLane& lane, const PolicySpec& policy
         TM_ASSIGN(trial.spec.policy, policy.with_limit(limit));
         TM_ASSIGN(trial.spec.switched, switched(trial.spec.policy));
         trial.spec.capacity = memory;
-        TM_ASSIGN(trial.straight, replay_straight(lane, trial.spec, true, progress));
+        TM_ASSIGN(trial.straight, replay_straight(record, trial.spec, true, progress));
         if (!best || trial.agrees_until() > best->agrees_until())
             best = std::move(trial);
         if (best->straight.found.mismatches == 0)
             break;
     }
-    LaneFindings found = std::move(best->straight);
+    DeviceFindings found = std::move(best->straight);
     run.model = best->spec;
     if (found.found.mismatches != 0) {
-        TM_ASSIGN(found, replay_straight(lane, best->spec, false, progress));
-        TM_ASSIGN(LaneFindings searched, search_lane(lane, best->spec));
+        TM_ASSIGN(found, replay_straight(record, best->spec, false, progress));
+        TM_ASSIGN(DeviceFindings searched, search_record(record, best->spec));
         if (searched.found.mismatches < found.found.mismatches)
             found = std::move(searched);
     }
     if (best->limit != 0)
         found.found.facts.push_back({.kind = InferredFact::Kind::limit,
-                                     .device = lane.device,
+                                     .device = record.device,
                                      .event = 0,
                                      .count = best->limit});
     run.limit = best->limit;
     run.limit_inferred = best->limit != 0;
     if (run.limit == 0 && policy.keeps_limit())
         run.limit = policy.options.bytes("limit");
-    for (const RecordedStep& step : lane.steps)
+    for (const RecordedStep& step : record.steps)
         run.refusals += step.event.kind == EventKind::out_of_memory ? 1U : 0U;
     run.findings = std::move(found);
     return run;
@@ -147,10 +147,10 @@ std::string_view to_text(InferredFact::Kind kind) {
 
 Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
                             const VerifyOptions& options, ExplainedRecord* run) {
-    TM_ASSIGN(std::vector<RecordedLane> lanes, record_lanes(trace));
+    TM_ASSIGN(std::vector<DeviceRecord> records, device_records(trace));
     std::uint64_t truths = 0;
-    for (const RecordedLane& lane : lanes)
-        truths += lane.truths;
+    for (const DeviceRecord& record : records)
+        truths += record.truths;
     if (truths == 0)
         return fail(ErrorCode::unsupported,
                     "the trace does not say what the recorded system decided", {},
@@ -159,8 +159,8 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
     report.events = trace.info().event_count;
     TM_ASSIGN(const PolicySpec policy, unlimited.with_limit(options.limit));
     std::uint64_t done = 0;
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        RecordedLane& lane = lanes[i];
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        DeviceRecord& record = records[i];
         const Bytes recorded = trace.info().devices[i].total_memory;
         Bytes memory = options.memory != 0 ? options.memory
                        : recorded != 0     ? recorded
@@ -171,11 +171,11 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
             if (options.progress)
                 options.progress(done + steps);
         };
-        TM_ASSIGN(RecordedDevice found, explain_lane(lane, policy, memory, progress));
-        add(report, lane, found.findings);
+        TM_ASSIGN(RecordedDevice found, explain_device(record, policy, memory, progress));
+        add(report, record, found.findings);
         if (run != nullptr)
             run->devices.push_back(std::move(found));
-        done += lane.steps.size();
+        done += record.steps.size();
     }
     report.policy = policy.text();
     if (run != nullptr) {

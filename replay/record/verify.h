@@ -85,9 +85,9 @@ struct VerifyOptions {
 };
 
 // Replays `trace` under `policy` and compares. O(events); the allocator is copied wherever one
-// explanation must be told from another. Thread-safe. Errors: unsupported (a trace without truth, a
-// policy that can neither be copied nor started in the middle); bad_input for a damaged trace.
-// `run`, unless null, gets what a replay needs to be that run.
+// explanation must be distinguished from another. Thread-safe. Errors: unsupported (a trace without
+// truth, a policy that can neither be copied nor started in the middle); bad_input for a damaged
+// trace. `run`, unless null, gets what a replay needs to be that run.
 Result<VerifyReport> verify(const Trace& trace, const PolicySpec& policy,
                             const VerifyOptions& options, ExplainedRecord* run = nullptr);
 

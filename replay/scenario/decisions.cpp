@@ -31,11 +31,11 @@ bool is_decision(DeviceCall call) {
 
 }  // namespace
 
-void DecisionLog::add(std::uint16_t device, std::string_view words) {
+void DecisionLog::add(std::uint16_t device, std::string_view text) {
     if (ended_)
         return;
     const std::size_t begin = lines_.size();
-    fmt::format_to(std::back_inserter(lines_), "{} {} {}\n", event_, device, words);
+    fmt::format_to(std::back_inserter(lines_), "{} {} {}\n", event_, device, text);
     hash_ = XXH3_64bits_withSeed(lines_.data() + begin, lines_.size() - begin, hash_);
     ++count_;
     if (lines_.size() >= kFlushed)
@@ -53,7 +53,7 @@ void DecisionLog::end() {
     ended_ = true;
 }
 
-std::string DecisionDevice::place(Address address) const {
+std::string DecisionDevice::position(Address address) const {
     auto next = segments_.upper_bound(to_integer(address));
     if (next == segments_.begin())
         return "nowhere";
@@ -81,29 +81,29 @@ std::string DecisionDevice::open(char kind, Address address, Bytes size) {
 }
 
 // What was asked for.
-std::string DecisionDevice::words(const CallArguments& a) const {
+std::string DecisionDevice::text(const CallArguments& a) const {
     const std::string_view call = to_text(a.call);
     switch (a.call) {
         case DeviceCall::free:
         case DeviceCall::host_free:
-            return fmt::format("{} {}", call, place(a.address));
+            return fmt::format("{} {}", call, position(a.address));
         case DeviceCall::malloc_async:
             return fmt::format("{} {} {}", call, a.size, to_integer(a.stream));
         case DeviceCall::free_async:
-            return fmt::format("{} {} {}", call, place(a.address), to_integer(a.stream));
+            return fmt::format("{} {} {}", call, position(a.address), to_integer(a.stream));
         case DeviceCall::unreserve:
         case DeviceCall::unmap:
-            return fmt::format("{} {} {}", call, place(a.address), a.size);
+            return fmt::format("{} {} {}", call, position(a.address), a.size);
         case DeviceCall::release:
             return fmt::format("{} {}", call, handle_name(a.handle));
         case DeviceCall::map:
-            return fmt::format("{} {} {} {}", call, place(a.address), a.size,
+            return fmt::format("{} {} {} {}", call, position(a.address), a.size,
                                handle_name(a.handle));
         case DeviceCall::set_access:
-            return fmt::format("{} {} {} {}", call, place(a.address), a.size,
+            return fmt::format("{} {} {} {}", call, position(a.address), a.size,
                                a.value != 0 ? "write" : "read");
         case DeviceCall::set_access_for:
-            return fmt::format("{} {} {} {} {}", call, place(a.address), a.size, a.handle,
+            return fmt::format("{} {} {} {} {}", call, position(a.address), a.size, a.handle,
                                a.value != 0 ? "write" : "read");
         case DeviceCall::record:
         case DeviceCall::synchronize:
@@ -161,7 +161,7 @@ void DecisionDevice::forget(const CallArguments& a) {
 void DecisionDevice::called(const CallArguments& arguments, const CallOutcome& outcome) {
     if (!is_decision(arguments.call))
         return;
-    std::string line = words(arguments);
+    std::string line = text(arguments);
     if (outcome.ok) {
         forget(arguments);
         line += given(arguments, outcome);
@@ -174,7 +174,7 @@ void DecisionDevice::called(const CallArguments& arguments, const CallOutcome& o
 void DecisionDevice::granted(const Request& request, const Allocation& allocation) {
     log_.add(number_,
              fmt::format("grant {} {} -> {} ({})", request.size, to_integer(request.stream),
-                         place(allocation.address), allocation.size));
+                         position(allocation.address), allocation.size));
 }
 
 void DecisionDevice::refused(const Request& request, const OutOfMemory& why) {

@@ -1,7 +1,7 @@
 // DecisionLog: what an allocator decided, as lines of text that are the same wherever it decided
 // the same: on the simulator and on real hardware, in this process and in the next.
 //
-// A line is "EVENT DEVICE WORDS": the event of the trace at which it happened, the device of the
+// A line is "EVENT DEVICE TEXT": the event of the trace at which it happened, the device of the
 // trace, and one of
 //     malloc SIZE -> p1           free p1            (a malloc_async gives a1, a2, ...)
 //     reserve SIZE -> v1          unreserve v1 SIZE
@@ -10,7 +10,7 @@
 //     record STREAM -> e1         complete e1 -> yes          wait STREAM e1      synchronize
 //     STREAM grant SIZE STREAM -> p1+OFFSET (SIZE)      refuse SIZE STREAM: CAUSE
 // and the other calls of core/device/device.h that take or give memory or time. Where a device put
-// something is told relative to the segment or reservation that it lies in, and those, handles and
+// something is given relative to the segment or reservation that it lies in, and those, handles and
 // events are numbered in the order of their coming: bases and handles of the hardware don't show.
 // A refused call has its status in the place of what it gave. Movement of bytes is no decision.
 //
@@ -41,7 +41,7 @@ class DecisionLog {
     // The number of the event at hand. A plain store: call it before each event.
     void set_event(std::uint64_t event) { event_ = event; }
 
-    void add(std::uint16_t device, std::string_view words);
+    void add(std::uint16_t device, std::string_view text);
 
     // Gives the sink what it has not seen. What comes later is no decision any more: the program
     // has ended, and its machine is taken down.
@@ -77,7 +77,7 @@ class DecisionDevice final : public WrappedDevice<DecisionDevice> {
     }
 
     // "p3+512": where in which segment or reservation; "nowhere" outside of all.
-    std::string place(Address address) const;
+    std::string position(Address address) const;
 
     void granted(const Request& request, const Allocation& allocation);
     void refused(const Request& request, const OutOfMemory& why);
@@ -89,7 +89,7 @@ class DecisionDevice final : public WrappedDevice<DecisionDevice> {
     };
 
     void called(const CallArguments& arguments, const CallOutcome& outcome);
-    std::string words(const CallArguments& arguments) const;
+    std::string text(const CallArguments& arguments) const;
     std::string given(const CallArguments& arguments, const CallOutcome& outcome);
     void forget(const CallArguments& arguments);
     std::string open(char kind, Address address, Bytes size);

@@ -44,9 +44,8 @@ void HeldStateObserver::listen(RunListeners& listeners) {
         reservations_[device] = std::make_shared<Reservations>();
         return reservations_[device].get();
     };
-    listeners.begun = [this](std::span<const Lane> lanes, const std::uint64_t& /*event*/) {
-        lanes_ = lanes;
-    };
+    listeners.begun = [this](std::span<const DeviceContext> contexts,
+                             const std::uint64_t& /*event*/) { contexts_ = contexts; };
     listeners.ended = [this] { gather(); };
 }
 
@@ -79,15 +78,15 @@ HeldBlock HeldStateObserver::block_of(const Region& region, const Grants& grants
 
 // Regions come in address order within each segment; a segment is where they say that they lie.
 void HeldStateObserver::gather() {
-    state_.devices.resize(lanes_.size());
-    for (std::size_t device = 0; device < lanes_.size(); ++device) {
+    state_.devices.resize(contexts_.size());
+    for (std::size_t device = 0; device < contexts_.size(); ++device) {
         Grants grants;
         for (const Live& live : live_)
             if (live.address != Address::null &&
-                std::min<std::size_t>(live.device, lanes_.size() - 1) == device)
+                std::min<std::size_t>(live.device, contexts_.size() - 1) == device)
                 grants[live.address] = &live;
         std::map<Address, HeldSegment> segments;
-        lanes_[device].allocator->for_each_region([&](const Region& region) {
+        contexts_[device].allocator->for_each_region([&](const Region& region) {
             HeldSegment& segment = segments[region.segment.begin];
             if (segment.blocks.empty()) {
                 segment.range = region.segment;

@@ -65,7 +65,7 @@ class HeldStateObserver final : public Observer {
 
     std::vector<Live> live_;  // by slot
     std::vector<std::shared_ptr<Reservations>> reservations_;
-    std::span<const Lane> lanes_;
+    std::span<const DeviceContext> contexts_;
     HeldState state_;
 };
 

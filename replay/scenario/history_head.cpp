@@ -91,7 +91,7 @@ HistoryCounts get_counts(tmk::ByteReader& reader) {
     return counts;
 }
 
-// What stands behind the checksum; nothing if that is wrong.
+// What follows the checksum; nothing if that is wrong.
 std::optional<tmk::ByteReader> checked(std::span<const std::byte> head) {
     tmk::ByteReader reader(head);
     const auto magic = reader.get_bytes(kMagic.size());

@@ -21,7 +21,7 @@ constexpr std::uint32_t kHistoryFormat = 1;
 // Of complete columns.
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run);
 
-// Opens the columns in `folder` that `head` tells of. False if that is not the head of `key`, or
+// Opens the columns in `folder` that `head` describes. False if that is not the head of `key`, or
 // any of it is not as it says; then `columns` and `run` are worth nothing.
 bool read_history(std::span<const std::byte> head, const std::string& folder, const HistoryKey& key,
                   History::Columns& columns, Run& run);

@@ -8,7 +8,7 @@
 namespace tidemark {
 namespace {
 
-// One place for both directions: `Words` puts a field or gets it.
+// One place for both directions: `Fields` puts a field or gets it.
 class Putter {
   public:
     explicit Putter(tmk::ByteWriter& writer) : writer_(writer) {}
@@ -65,84 +65,85 @@ class Getter {
     tmk::ByteReader& reader_;
 };
 
-template <class Words, class AnyScenario>
-void pass_scenario(Words& words, AnyScenario& scenario) {
-    words.text(scenario.trace);
-    words.text(scenario.policy);
-    words.text(scenario.device);
-    words.text(scenario.profile);
-    words.number(scenario.scale);
-    words.number(scenario.memory);
-    words.number(scenario.stop_at_refusal);
+template <class Fields, class AnyScenario>
+void pass_scenario(Fields& fields, AnyScenario& scenario) {
+    fields.text(scenario.trace);
+    fields.text(scenario.policy);
+    fields.text(scenario.device);
+    fields.text(scenario.profile);
+    fields.number(scenario.scale);
+    fields.number(scenario.memory);
+    fields.number(scenario.stop_at_refusal);
 }
 
-template <class Words, class AnySummary>
-void pass_summary(Words& words, AnySummary& summary) {
-    words.number(summary.events);
-    words.number(summary.replayed);
-    words.number(summary.refused);
-    words.number(summary.refused_again);
-    words.number(summary.retired);
-    words.number(summary.skipped);
-    words.number(summary.live_at_end);
-    words.number(summary.elapsed);
-    words.number(summary.elapsed_total);
-    words.number(summary.makespan);
+template <class Fields, class AnySummary>
+void pass_summary(Fields& fields, AnySummary& summary) {
+    fields.number(summary.events);
+    fields.number(summary.replayed);
+    fields.number(summary.refused);
+    fields.number(summary.refused_again);
+    fields.number(summary.retired);
+    fields.number(summary.skipped);
+    fields.number(summary.live_at_end);
+    fields.number(summary.elapsed);
+    fields.number(summary.elapsed_total);
+    fields.number(summary.makespan);
 }
 
-template <class Words, class AnyRefusal>
-void pass_refusal(Words& words, AnyRefusal& refusal) {
-    words.number(refusal.event);
-    words.number(refusal.what);
-    words.number(refusal.why.cause);
-    words.number(refusal.why.status);
-    words.number(refusal.usage);
-    words.number(refusal.largest_free);
+template <class Fields, class AnyRefusal>
+void pass_refusal(Fields& fields, AnyRefusal& refusal) {
+    fields.number(refusal.event);
+    fields.number(refusal.what);
+    fields.number(refusal.why.cause);
+    fields.number(refusal.why.status);
+    fields.number(refusal.usage);
+    fields.number(refusal.largest_free);
 }
 
-template <class Words, class AnyMeasurement>
-void pass_measurement(Words& words, AnyMeasurement& measurement) {
-    words.lasting_text(measurement.name);
-    words.lasting_text(measurement.summary);
-    words.number(measurement.unit);
-    words.number(measurement.better);
-    words.number(measurement.whole);
-    words.number(measurement.real);
+template <class Fields, class AnyMeasurement>
+void pass_measurement(Fields& fields, AnyMeasurement& measurement) {
+    fields.lasting_text(measurement.name);
+    fields.lasting_text(measurement.summary);
+    fields.number(measurement.unit);
+    fields.number(measurement.better);
+    fields.number(measurement.whole);
+    fields.number(measurement.real);
 }
 
-template <class Words, class AnyRun>
-void pass_run(Words& words, AnyRun& run) {
-    pass_scenario(words, run.scenario);
-    words.text(run.policy_name);
-    words.list(run.policy_options, [&](auto& option) {
-        words.text(option.first);
-        words.text(option.second);
+template <class Fields, class AnyRun>
+void pass_run(Fields& fields, AnyRun& run) {
+    pass_scenario(fields, run.scenario);
+    fields.text(run.policy_name);
+    fields.list(run.policy_options, [&](auto& option) {
+        fields.text(option.first);
+        fields.text(option.second);
     });
-    pass_summary(words, run.summary);
-    words.list(run.measurements, [&](auto& measurement) { pass_measurement(words, measurement); });
-    words.list(run.refusals, [&](auto& refusal) { pass_refusal(words, refusal); });
-    words.text(run.device_name);
-    words.number(run.limit);
-    words.text(run.limit_text);
-    words.number(run.as_recorded);
-    words.number(run.timeline.events_per_bucket);
-    words.list(run.timeline.buckets, [&](auto& bucket) { words.number(bucket); });
-    words.list(run.warnings, [&](auto& warning) { words.text(warning); });
-    words.number(run.trace_hash);
-    words.number(run.profile_hash);
+    pass_summary(fields, run.summary);
+    fields.list(run.measurements,
+                [&](auto& measurement) { pass_measurement(fields, measurement); });
+    fields.list(run.refusals, [&](auto& refusal) { pass_refusal(fields, refusal); });
+    fields.text(run.device_name);
+    fields.number(run.limit);
+    fields.text(run.limit_text);
+    fields.number(run.as_recorded);
+    fields.number(run.timeline.events_per_bucket);
+    fields.list(run.timeline.buckets, [&](auto& bucket) { fields.number(bucket); });
+    fields.list(run.warnings, [&](auto& warning) { fields.text(warning); });
+    fields.number(run.trace_hash);
+    fields.number(run.profile_hash);
 }
 
 }  // namespace
 
 void put_run(tmk::ByteWriter& writer, const Run& run) {
-    Putter words(writer);
-    pass_run(words, run);
+    Putter fields(writer);
+    pass_run(fields, run);
 }
 
 Run get_run(tmk::ByteReader& reader) {
     Run run;
-    Getter words(reader);
-    pass_run(words, run);
+    Getter fields(reader);
+    pass_run(fields, run);
     return run;
 }
 

@@ -6,7 +6,7 @@
 
 namespace tidemark {
 
-// All but what only checks and real hardware tell (touch, decisions, device_memory, hazards).
+// All but what only checks and real hardware report (touch, decisions, device_memory, hazards).
 void put_run(tmk::ByteWriter& writer, const Run& run);
 
 // As put_run() wrote it; `reader` is not ok() afterwards if it was something else. Names of

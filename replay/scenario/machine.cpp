@@ -22,7 +22,7 @@ Bytes fallen(Bytes from, Bytes to) {
     return from > to ? from - to : 0;
 }
 
-// What a real device cannot be told.
+// What cannot be set of a real device.
 Result<void> allow_real(const Scenario& scenario, const PolicySpec& policy, Bytes limit) {
     if (scenario.memory > 0)
         return fail(ErrorCode::bad_option, "is of simulated devices; a real one has what it has",
@@ -77,7 +77,7 @@ Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
     return std::min(memory, SimDevice::kLargestCapacity);
 }
 
-Device& Machine::Stand::face() {
+Device& Machine::DeviceStack::face() {
     if (decided)
         return *decided;
     if (observed)
@@ -98,18 +98,18 @@ Result<void> Machine::open_cuda(std::size_t count, const Scenario& scenario, int
                                     "shows {}",
                                     count, ordinal, present),
                         "--device", "without --device they are simulated");
-        Stand stand;
-        TM_ASSIGN(stand.witness, open_cuda_device(driver, {.ordinal = ordinal}));
-        warm(*stand.witness);
-        stand.untouched = stand.witness->memory();
-        TM_ASSIGN(stand.cuda,
+        DeviceStack stack;
+        TM_ASSIGN(stack.witness, open_cuda_device(driver, {.ordinal = ordinal}));
+        warm(*stack.witness);
+        stack.untouched = stack.witness->memory();
+        TM_ASSIGN(stack.cuda,
                   open_cuda_device(
                       driver, {.ordinal = ordinal, .await_events = true, .track_memory = true}));
-        stand.free_before = stand.cuda->memory().free;
-        if (scenario.touch && !stand.cuda->has(Feature::patterns))
+        stack.free_before = stack.cuda->memory().free;
+        if (scenario.touch && !stack.cuda->has(Feature::patterns))
             return fail(ErrorCode::unsupported, "this device cannot write and check patterns",
                         "--touch");
-        stands_.push_back(std::move(stand));
+        stacks_.push_back(std::move(stack));
     }
     return {};
 }
@@ -131,8 +131,8 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
                         fmt::format("of a device with {}, {} cannot be in use already",
                                     format_bytes(capacity), format_bytes(held)),
                         "--overhead");
-        Stand stand;
-        stand.sim = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
+        DeviceStack stack;
+        stack.sim = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
                                                           .held = held,
                                                           .granularity = setup.profile->granularity,
                                                           .profile = setup.profile,
@@ -140,61 +140,62 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
                                                           .placement = placement_for(setup.policy),
                                                           .await_events = scenario.touch});
         if (setup.record != nullptr) {
-            stand.scripted =
+            stack.scripted =
                 std::make_unique<ScriptedDevice>(setup.record->devices[i].model.capacity);
-            stand.scripted->mirror(*stand.sim);
+            stack.scripted->mirror(*stack.sim);
         }
-        stands_.push_back(std::move(stand));
+        stacks_.push_back(std::move(stack));
     }
     return {};
 }
 
 // The allocator itself, without what watches it.
-Result<void> Machine::make_allocator(Stand& stand, std::size_t number, const MachineSetup& setup) {
+Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
+                                     const MachineSetup& setup) {
     if (setup.record == nullptr) {
         TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(limit_of(setup, number)));
-        TM_ASSIGN(stand.allocator, policy.make(stand.face()));
-        stand.policy = stand.allocator.get();
+        TM_ASSIGN(stack.allocator, policy.make(stack.face()));
+        stack.policy = stack.allocator.get();
         return {};
     }
     TM_ASSIGN(auto recorded,
-              RecordedAllocator::make(*setup.record, number, *stand.scripted, stand.face()));
-    stand.recorded = recorded.get();
-    stand.policy = recorded.get();
-    stand.allocator = std::move(recorded);
+              RecordedAllocator::make(*setup.record, number, *stack.scripted, stack.face()));
+    stack.recorded = recorded.get();
+    stack.policy = recorded.get();
+    stack.allocator = std::move(recorded);
     return {};
 }
 
 // Puts what watches around the device and the allocator around that.
-Result<void> Machine::equip(Stand& stand, std::size_t number, const Scenario& scenario,
+Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenario& scenario,
                             const MachineSetup& setup) {
     if (scenario.check) {
-        stand.checker = std::make_unique<Checker>();
-        stand.checked = std::make_unique<CheckedDevice>(stand.bare(), *stand.checker);
+        stack.checker = std::make_unique<Checker>();
+        stack.checked = std::make_unique<CheckedDevice>(stack.bare(), *stack.checker);
     }
     if (MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr)
-        stand.observed = std::make_unique<ObservedDevice>(stand.face(), *observer);
+        stack.observed = std::make_unique<ObservedDevice>(stack.face(), *observer);
     if (setup.decisions != nullptr)
-        stand.decided = std::make_unique<DecisionDevice>(
-            stand.face(), static_cast<std::uint16_t>(number), *setup.decisions);
-    TM_TRY(make_allocator(stand, number, setup));
-    if (stand.cuda) {
-        auto closing = std::make_unique<ClosingAllocator>(std::move(stand.allocator));
-        stand.closing = closing.get();
-        stand.allocator = std::move(closing);
+        stack.decided = std::make_unique<DecisionDevice>(
+            stack.face(), static_cast<std::uint16_t>(number), *setup.decisions);
+    TM_TRY(make_allocator(stack, number, setup));
+    if (stack.cuda) {
+        auto closing = std::make_unique<ClosingAllocator>(std::move(stack.allocator));
+        stack.closing = closing.get();
+        stack.allocator = std::move(closing);
     }
     if (scenario.touch) {
         auto touching =
-            std::make_unique<TouchingAllocator>(std::move(stand.allocator), stand.bare());
-        stand.touching = touching.get();
-        stand.allocator = std::move(touching);
+            std::make_unique<TouchingAllocator>(std::move(stack.allocator), stack.bare());
+        stack.touching = touching.get();
+        stack.allocator = std::move(touching);
     }
     if (setup.decisions != nullptr)
-        stand.allocator =
-            std::make_unique<DecisionAllocator>(std::move(stand.allocator), *stand.decided);
+        stack.allocator =
+            std::make_unique<DecisionAllocator>(std::move(stack.allocator), *stack.decided);
     if (scenario.check)
-        stand.allocator =
-            std::make_unique<CheckedAllocator>(std::move(stand.allocator), *stand.checker);
+        stack.allocator =
+            std::make_unique<CheckedAllocator>(std::move(stack.allocator), *stack.checker);
     return {};
 }
 
@@ -211,15 +212,15 @@ Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
     } else {
         TM_TRY(machine.open_sim(info, scenario, setup));
     }
-    for (std::size_t i = 0; i < machine.stands_.size(); ++i) {
-        Stand& stand = machine.stands_[i];
-        TM_TRY(equip(stand, i, scenario, setup));
-        Lane lane{.device = &stand.face(), .allocator = stand.allocator.get()};
-        if (stand.sim) {
-            lane.clock = stand.sim->replay_clock();
-            lane.grants = probe_of(*stand.sim, *stand.policy);
+    for (std::size_t i = 0; i < machine.stacks_.size(); ++i) {
+        DeviceStack& stack = machine.stacks_[i];
+        TM_TRY(equip(stack, i, scenario, setup));
+        DeviceContext context{.device = &stack.face(), .allocator = stack.allocator.get()};
+        if (stack.sim) {
+            context.clock = stack.sim->replay_clock();
+            context.grants = probe_of(*stack.sim, *stack.policy);
         }
-        machine.lanes_.push_back(std::move(lane));
+        machine.contexts_.push_back(std::move(context));
     }
     return machine;
 }
@@ -227,50 +228,50 @@ Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
 void Machine::set_event(std::uint64_t event) {
     if (decisions_ != nullptr)
         decisions_->set_event(event);
-    for (Stand& stand : stands_) {
-        if (stand.recorded != nullptr)
-            stand.recorded->advance(event);
-        if (stand.checker)
-            stand.checker->set_event(event);
-        if (stand.touching != nullptr)
-            stand.touching->set_event(event);
+    for (DeviceStack& stack : stacks_) {
+        if (stack.recorded != nullptr)
+            stack.recorded->advance(event);
+        if (stack.checker)
+            stack.checker->set_event(event);
+        if (stack.touching != nullptr)
+            stack.touching->set_event(event);
     }
 }
 
 Result<void> Machine::check_alive() const {
-    for (const Stand& stand : stands_) {
-        if (!stand.witness)
+    for (const DeviceStack& stack : stacks_) {
+        if (!stack.witness)
             continue;
-        const DeviceResult<void> done = stand.witness->synchronize_device();
+        const DeviceResult<void> done = stack.witness->synchronize_device();
         if (done || done.error().status != DeviceStatus::lost)
             continue;
-        Error error = stand.witness->explain(done.error());
+        Error error = stack.witness->explain(done.error());
         error.what = "the device was lost while the trace was replayed: " + error.what;
-        error.where = fmt::format("--device cuda:{}", stand.witness->ordinal());
+        error.where = fmt::format("--device cuda:{}", stack.witness->ordinal());
         return tl::make_unexpected(std::move(error));
     }
     return {};
 }
 
 std::string Machine::device_name() const {
-    const Stand& stand = stands_.front();
-    return std::string(stand.sim ? stand.sim->name() : stand.cuda->name());
+    const DeviceStack& stack = stacks_.front();
+    return std::string(stack.sim ? stack.sim->name() : stack.cuda->name());
 }
 
 // A trace may end with allocations alive. If none is, an allocator that was asked to give back all
 // it can must hold nothing; if some are, no more than it says.
-void Machine::find_leaks(Stand& stand, Run& run) {
-    stand.allocator->trim(TrimLevel::all);
-    if (stand.allocator->usage().active == 0) {
-        stand.allocator.reset();
-        stand.checker->finish();
+void Machine::find_leaks(DeviceStack& stack, Run& run) {
+    stack.allocator->trim(TrimLevel::all);
+    if (stack.allocator->usage().active == 0) {
+        stack.allocator.reset();
+        stack.checker->finish();
         return;
     }
-    if (!stand.sim)
+    if (!stack.sim)
         return;  // others use a real device too: see Run::device_memory
-    const MemoryInfo memory = stand.sim->memory();
+    const MemoryInfo memory = stack.sim->memory();
     const Bytes held = memory.total - memory.free;
-    const Bytes known = stand.allocator->usage().reserved;
+    const Bytes known = stack.allocator->usage().reserved;
     if (held <= known)
         return;
     const std::uint64_t last = std::max<std::uint64_t>(run.summary.events, 1) - 1;
@@ -282,13 +283,13 @@ void Machine::find_leaks(Stand& stand, Run& run) {
                            last, last});
 }
 
-void Machine::tell_hazards(Run& run) {
-    for (Stand& stand : stands_) {
-        if (!stand.checker)
+void Machine::report_hazards(Run& run) {
+    for (DeviceStack& stack : stacks_) {
+        if (!stack.checker)
             continue;
-        find_leaks(stand, run);
-        run.hazard_count += stand.checker->count();
-        for (const Hazard& hazard : stand.checker->hazards())
+        find_leaks(stack, run);
+        run.hazard_count += stack.checker->count();
+        for (const Hazard& hazard : stack.checker->hazards())
             run.hazards.push_back({std::string(to_text(hazard.kind)), hazard.what,
                                    hazard.first_event, hazard.second_event});
     }
@@ -299,12 +300,12 @@ void Machine::tell_hazards(Run& run) {
         run.hazards.resize(kHazardsKept);
 }
 
-void Machine::tell_touch(Run& run) {
-    for (Stand& stand : stands_) {
-        if (stand.touching == nullptr)
+void Machine::report_touch(Run& run) {
+    for (DeviceStack& stack : stacks_) {
+        if (stack.touching == nullptr)
             continue;
-        stand.touching->check_live();
-        const TouchReport& report = stand.touching->report();
+        stack.touching->check_live();
+        const TouchReport& report = stack.touching->report();
         if (!run.touch)
             run.touch.emplace();
         *run.touch += report;
@@ -312,32 +313,32 @@ void Machine::tell_touch(Run& run) {
             run.warnings.push_back(
                 fmt::format("--touch: {} writes and checks failed, the first one: {}",
                             format_count(report.failures),
-                            to_text(stand.bare().explain(*report.first_failure))));
+                            to_text(stack.bare().explain(*report.first_failure))));
     }
 }
 
 void Machine::finish(Run& run) {
-    tell_touch(run);
-    tell_hazards(run);
-    lanes_.clear();
-    for (Stand& stand : stands_) {
-        if (stand.allocator && stand.closing != nullptr)
-            stand.closing->close();
-        stand.allocator.reset();
-        stand.closing = nullptr;
-        stand.touching = nullptr;
-        stand.recorded = nullptr;
-        if (!stand.cuda)
+    report_touch(run);
+    report_hazards(run);
+    contexts_.clear();
+    for (DeviceStack& stack : stacks_) {
+        if (stack.allocator && stack.closing != nullptr)
+            stack.closing->close();
+        stack.allocator.reset();
+        stack.closing = nullptr;
+        stack.touching = nullptr;
+        stack.recorded = nullptr;
+        if (!stack.cuda)
             continue;
         if (!run.device_memory)
             run.device_memory.emplace();
-        run.device_memory->total += stand.untouched.total;
-        run.device_memory->peak += fallen(stand.free_before, stand.cuda->lowest_free());
-        stand.decided.reset();
-        stand.observed.reset();
-        stand.checked.reset();
-        stand.cuda.reset();
-        run.device_memory->leak += fallen(stand.untouched.free, stand.witness->memory().free);
+        run.device_memory->total += stack.untouched.total;
+        run.device_memory->peak += fallen(stack.free_before, stack.cuda->lowest_free());
+        stack.decided.reset();
+        stack.observed.reset();
+        stack.checked.reset();
+        stack.cuda.reset();
+        run.device_memory->leak += fallen(stack.untouched.free, stack.witness->memory().free);
     }
 }
 

@@ -2,7 +2,7 @@
 // a trace is: a simulated one, or a GPU.
 //
 // Device i of the trace is the i-th simulated device, or cuda:N+i. Between device and allocator
-// stand, where the scenario asks for them, the checker, the log of decisions and the one that
+// are, where the scenario asks for them, the checker, the log of decisions and the one that
 // touches all memory. On a GPU events are replayed in the recorded order as fast as it can; it
 // answers whether work is done by waiting, so that every run decides the same.
 #pragma once
@@ -31,8 +31,8 @@
 
 namespace tidemark {
 
-// For Lane::grants: asks copies of both, which go away again. `allocator` is the policy's own; it
-// and its device must outlive the answer. O(state) a request.
+// For DeviceContext::grants: asks copies of both, which go away again. `allocator` is the policy's
+// own; it and its device must outlive the answer. O(state) a request.
 std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator);
 
 // Bytes of a simulated device: as asked, else as recorded, else the profile's.
@@ -46,7 +46,7 @@ struct MachineSetup {
     const ExplainedRecord* record = nullptr;  // not null: the run is that one; simulated only
     const CostProfile* profile = nullptr;     // of simulated devices; must outlive the machine
     DecisionLog* decisions = nullptr;         // null: nobody wants them; must outlive the machine
-    // Who hears of a device's memory; null or empty: nobody. They must outlive the machine.
+    // Who observes a device's memory; null or empty: nobody. They must outlive the machine.
     std::function<MemoryObserver*(std::size_t device)> memory = {};
 };
 
@@ -58,7 +58,7 @@ class Machine {
     static Result<Machine> build(const TraceInfo& info, const Scenario& scenario,
                                  const MachineSetup& setup);
 
-    std::span<const Lane> lanes() const { return lanes_; }
+    std::span<const DeviceContext> contexts() const { return contexts_; }
 
     // Does anybody here want to know which event is at hand?
     bool follows_events() const { return follows_events_; }
@@ -78,7 +78,7 @@ class Machine {
 
   private:
     // Destroyed from the last to the first: the allocator while its device is there.
-    struct Stand {
+    struct DeviceStack {
         std::unique_ptr<SimDevice> sim;
         std::unique_ptr<CudaDevice> cuda;
         std::unique_ptr<CudaDevice> witness;  // asks how much is free when `cuda` is gone
@@ -103,17 +103,18 @@ class Machine {
     Result<void> open_cuda(std::size_t count, const Scenario& scenario, int first);
     Result<void> open_sim(const TraceInfo& info, const Scenario& scenario,
                           const MachineSetup& setup);
-    static Result<void> make_allocator(Stand& stand, std::size_t number, const MachineSetup& setup);
-    static Result<void> equip(Stand& stand, std::size_t number, const Scenario& scenario,
+    static Result<void> make_allocator(DeviceStack& stack, std::size_t number,
+                                       const MachineSetup& setup);
+    static Result<void> equip(DeviceStack& stack, std::size_t number, const Scenario& scenario,
                               const MachineSetup& setup);
-    static void find_leaks(Stand& stand, Run& run);
-    void tell_hazards(Run& run);
-    void tell_touch(Run& run);
+    static void find_leaks(DeviceStack& stack, Run& run);
+    void report_hazards(Run& run);
+    void report_touch(Run& run);
 
     DecisionLog* decisions_ = nullptr;
     bool follows_events_ = false;
-    std::vector<Stand> stands_;
-    std::vector<Lane> lanes_;
+    std::vector<DeviceStack> stacks_;
+    std::vector<DeviceContext> contexts_;
 };
 
 }  // namespace tidemark

@@ -119,11 +119,11 @@ Result<PoolPlans> pool_plans(const Trace& trace) {
     }
 }
 
-Result<void> plan_pools(const Trace& trace, std::span<const Lane> lanes) {
+Result<void> plan_pools(const Trace& trace, std::span<const DeviceContext> contexts) {
     TM_ASSIGN(const PoolPlans plans, pool_plans(trace));
     for (const auto& [key, requests] : plans) {
-        const std::size_t device = std::min<std::size_t>(key.first, lanes.size() - 1);
-        lanes[device].allocator->plan_pool(key.second, requests);
+        const std::size_t device = std::min<std::size_t>(key.first, contexts.size() - 1);
+        contexts[device].allocator->plan_pool(key.second, requests);
     }
     return {};
 }

@@ -1,5 +1,5 @@
 // pool_plans: what private pools are going to be asked for, read off the trace before it is
-// replayed. For policies that place by plan: in a program a dry run tells them, in a replay the
+// replayed. For policies that place by plan: in a program a dry run finds them, in a replay the
 // trace itself does.
 #pragma once
 
@@ -23,8 +23,8 @@ using PoolPlans = std::map<std::pair<std::uint16_t, PoolId>, std::vector<Planned
 
 Result<PoolPlans> pool_plans(const Trace& trace);
 
-// Reads the plans and tells them to the allocators of `lanes`, as the replay engine assigns devices
-// to lanes. Errors: those of reading the trace.
-Result<void> plan_pools(const Trace& trace, std::span<const Lane> lanes);
+// Reads the plans and gives them to the allocators of `contexts`, as the replay engine assigns
+// devices to them. Errors: those of reading the trace.
+Result<void> plan_pools(const Trace& trace, std::span<const DeviceContext> contexts);
 
 }  // namespace tidemark

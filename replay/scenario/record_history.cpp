@@ -37,8 +37,8 @@ class Recorder final : public Observer {
                 .observer = this,
                 .memory = [this](std::size_t device) { return devices_[device].get(); },
                 .begun =
-                    [this](std::span<const Lane> lanes, const std::uint64_t& event) {
-                        lanes_ = lanes;
+                    [this](std::span<const DeviceContext> contexts, const std::uint64_t& event) {
+                        contexts_ = contexts;
                         event_ = &event;
                     },
                 .ended = [this] { end(); },
@@ -64,7 +64,7 @@ class Recorder final : public Observer {
         return {};
     }
 
-    // All has been told. Errors: what the builder failed with, whatever became of the run.
+    // Everything is there. Errors: what the builder failed with, whatever became of the run.
     Result<void> finish() {
         relay_.finish();
         if (observer_.error())
@@ -73,7 +73,7 @@ class Recorder final : public Observer {
     }
 
   private:
-    // Hears of one device's memory.
+    // Observes one device's memory.
     class DeviceListener final : public MemoryObserver {
       public:
         DeviceListener(Recorder& recorder, std::uint16_t device)
@@ -101,7 +101,7 @@ class Recorder final : public Observer {
     // What allocators give back when they are taken down is no part of the run.
     void end() {
         look_for_retries();
-        lanes_ = {};
+        contexts_ = {};
         event_ = nullptr;
         ended_ = true;
     }
@@ -123,8 +123,8 @@ class Recorder final : public Observer {
     // has been counted since was at the event of the last of either.
     void look_for_retries() {
         std::uint64_t retries = 0;
-        for (const Lane& lane : lanes_)
-            retries += lane.allocator->stats().retries;
+        for (const DeviceContext& context : contexts_)
+            retries += context.allocator->stats().retries;
         if (retries != std::exchange(retries_, retries))
             relay_.on_retry(changed_);
     }
@@ -133,7 +133,7 @@ class Recorder final : public Observer {
     HistoryRelay relay_;
     const RecordHistoryOptions& options_;
     std::vector<std::unique_ptr<DeviceListener>> devices_;
-    std::span<const Lane> lanes_;
+    std::span<const DeviceContext> contexts_;
     const std::uint64_t* event_ = nullptr;  // the one at hand
     bool ended_ = false;
     std::uint64_t changed_ = 0;  // the event at which memory came or went last

@@ -53,9 +53,9 @@ class Watchers {
 
     std::span<Observer* const> observers() const { return observers_; }
 
-    void tell(Run& run, std::span<const Lane> lanes) {
+    void report_to(Run& run, std::span<const DeviceContext> contexts) {
         for (const auto& metric : metrics_) {
-            for (const Measurement& measurement : metric->results(lanes))
+            for (const Measurement& measurement : metric->results(contexts))
                 run.measurements.push_back(measurement);
         }
         run.timeline = timeline_.take();
@@ -174,18 +174,17 @@ class WatchedCursor final : public TraceCursor {
     const std::function<Result<void>()>& proceed_;
 };
 
-// What the engine tells before each event, if anybody listens: the machine, and on
-// a real device, which may need a minute for what the engine does between two tellings of
-// progress, that too.
+// What the engine calls before each event, if anything needs it: the machine, and on a real device,
+// which may take a minute between two reports of progress by the engine, that too.
 std::function<void(std::uint64_t)> before_events(Machine& machine, const RunListeners& listeners,
                                                  bool real) {
-    const bool tells = real && listeners.progress;
-    if (!machine.follows_events() && !tells)
+    const bool reports = real && listeners.progress;
+    if (!machine.follows_events() && !reports)
         return {};
-    return [&machine, &listeners, tells](std::uint64_t event) {
+    return [&machine, &listeners, reports](std::uint64_t event) {
         if (machine.follows_events())
             machine.set_event(event);
-        if (tells && event % kEventsPerProgress == 0)
+        if (reports && event % kEventsPerProgress == 0)
             listeners.progress(event);
     };
 }
@@ -243,10 +242,10 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     setup.memory = listeners.memory;
     TM_ASSIGN(Machine machine, Machine::build(info, result.scenario, setup));
     if (parts.policy.policy->plans_pools)
-        TM_TRY(plan_pools(replayed, machine.lanes()));
+        TM_TRY(plan_pools(replayed, machine.contexts()));
 
     Watchers watchers(info, listeners.observer);
-    ReplayEngine engine(machine.lanes(), watchers.observers());
+    ReplayEngine engine(machine.contexts(), watchers.observers());
     WatchedCursor cursor(replayed.cursor(), listeners.proceed);
     const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
                               .stop_at_probe = scenario.stop_at_refusal,
@@ -254,7 +253,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
                               .before_event = before_events(machine, listeners, parts.device.real),
                               .begun = [&](const std::uint64_t& event) {
                                   if (listeners.begun)
-                                      listeners.begun(machine.lanes(), event);
+                                      listeners.begun(machine.contexts(), event);
                               }};
     Result<ReplaySummary> replay = engine.run(info, cursor, limits);
     if (listeners.ended)
@@ -265,7 +264,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
         result.decisions = DecisionDigest{decisions.count(), decisions.hash()};
     }
     TM_TRY(machine.check_alive());
-    watchers.tell(result, machine.lanes());
+    watchers.report_to(result, machine.contexts());
     conclude(result, info, machine, parts);
     return result;
 }

@@ -48,7 +48,7 @@ struct Scenario {
     bool stop_at_refusal = false;  // the first one, also of what was refused when recorded
 };
 
-// One hazard that the checker found, in words (backends/wrap/checked.h has the parts).
+// One hazard that the checker found, as text (backends/wrap/checked.h has the parts).
 struct HazardText {
     std::string kind;
     std::string what;
@@ -96,20 +96,21 @@ struct Run {
     const Measurement& measurement(std::string_view name) const;
 };
 
-// Whom a run tells what, while it goes on. All may be empty.
+// Who gets what of a run, while it goes on. All may be empty.
 struct RunListeners {
     std::function<void(std::uint64_t events_done)> progress = {};  // now and then
     // Every decision, a line each (replay/scenario/decisions.h). Without it nothing is written down
     // and Run::decisions is empty.
     std::function<void(std::string_view lines)> decisions = {};
     Observer* observer = nullptr;  // sees what the metrics see
-    // Asked once for each device of the trace: who hears of the memory that its allocator takes and
-    // gives back. Null: nobody.
+    // Asked once for each device of the trace: who gets notice of the memory that its allocator
+    // takes and gives back. Null: nobody.
     std::function<MemoryObserver*(std::size_t device)> memory = {};
     // Once, before the first event: the devices with their allocators, and where the index of the
     // event at hand can be read from then on, as long as the run goes on.
-    std::function<void(std::span<const Lane> lanes, const std::uint64_t& event)> begun = {};
-    // The replay is over, or has failed: what `begun` told of goes away now, and so does what the
+    std::function<void(std::span<const DeviceContext> contexts, const std::uint64_t& event)> begun =
+        {};
+    // The replay is over, or has failed: what `begun` gave goes away now, and so does what the
     // allocators still hold.
     std::function<void()> ended = {};
     // Some ten thousand events apart; an Error ends the run, which returns it.

@@ -82,7 +82,7 @@ class Peaks final : public Observer {
         }
     }
 
-    void tell(TrialResult& result) const {
+    void report_to(TrialResult& result) const {
         result.peak = peak_;
         result.peak_requested = requested_;
         result.peak_event = event_;
@@ -93,7 +93,8 @@ class Peaks final : public Observer {
     }
 
   private:
-    // Does any of these events after `event` ask for memory? (One that is refused is told anew.)
+    // Does any of these events after `event` ask for memory? (One that is refused is reported
+    // anew.)
     static bool goes_on_after(std::uint64_t event, const EventBatch& events, std::uint64_t first) {
         const std::size_t begin = event < first ? 0 : event - first + 1;
         return std::any_of(events.kind + std::min(begin, events.count), events.kind + events.count,
@@ -122,17 +123,18 @@ Nanoseconds time_giving_back(const DeviceCounters& counters) {
 // Splits the time that goes into giving memory back: called before each event.
 class FlushMeter {
   public:
-    explicit FlushMeter(std::span<const Lane> lanes) : lanes_(lanes), seen_(lanes.size()) {
-        for (std::size_t i = 0; i < lanes.size(); ++i)
-            seen_[i].time = time_giving_back(lanes[i].device->counters());
+    explicit FlushMeter(std::span<const DeviceContext> contexts)
+        : contexts_(contexts), seen_(contexts.size()) {
+        for (std::size_t i = 0; i < contexts.size(); ++i)
+            seen_[i].time = time_giving_back(contexts[i].device->counters());
     }
 
     // Looks at what the last event did.
     void look() {
-        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        for (std::size_t i = 0; i < contexts_.size(); ++i) {
             Seen& seen = seen_[i];
-            const std::uint64_t retries = lanes_[i].allocator->stats().retries;
-            const Nanoseconds time = time_giving_back(lanes_[i].device->counters());
+            const std::uint64_t retries = contexts_[i].allocator->stats().retries;
+            const Nanoseconds time = time_giving_back(contexts_[i].device->counters());
             if (retries != seen.retries) [[unlikely]]
                 total_ += time - seen.time;
             seen = {retries, time};
@@ -147,24 +149,25 @@ class FlushMeter {
         Nanoseconds time = 0;
     };
 
-    std::span<const Lane> lanes_;
+    std::span<const DeviceContext> contexts_;
     std::vector<Seen> seen_;
     Nanoseconds total_ = 0;
 };
 
 // What each of several devices reserves at most; empty for one, whose peak is the sum's.
-std::vector<Bytes> reserved_by_device(const Metric& metric, std::span<const Lane> lanes) {
+std::vector<Bytes> reserved_by_device(const Metric& metric,
+                                      std::span<const DeviceContext> contexts) {
     std::vector<Bytes> peaks;
-    if (lanes.size() > 1)
-        for (const DevicePeaks& device : device_peaks(metric.results(lanes)))
+    if (contexts.size() > 1)
+        for (const DevicePeaks& device : device_peaks(metric.results(contexts)))
             peaks.push_back(device.reserved);
     return peaks;
 }
 
-void tell_lanes(TrialResult& result, std::span<const Lane> lanes) {
-    for (const Lane& lane : lanes) {
-        const DeviceCounters& counters = lane.device->counters();
-        result.stats += lane.allocator->stats();
+void add_counters(TrialResult& result, std::span<const DeviceContext> contexts) {
+    for (const DeviceContext& context : contexts) {
+        const DeviceCounters& counters = context.device->counters();
+        result.stats += context.allocator->stats();
         result.device_calls += counters.total_calls();
         result.driver_time += counters.total_ns();
         result.stall_time += counters.stall_ns;
@@ -177,7 +180,7 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     const TraceInfo& info = trace.info();
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
     Peaks peaks;
-    FlushMeter meter(machine.lanes());
+    FlushMeter meter(machine.contexts());
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,
                         .progress = {}};
@@ -201,12 +204,12 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     TM_ASSIGN(const ReplaySummary summary,
               machine.run(info, *cursor, observers, std::move(limits)));
     TrialResult result;
-    peaks.tell(result);
-    tell_lanes(result, machine.lanes());
+    peaks.report_to(result);
+    add_counters(result, machine.contexts());
     if (setup.time_flushes)
         meter.look();
     result.flush_time = meter.total();
-    result.device_peaks = reserved_by_device(*devices, machine.lanes());
+    result.device_peaks = reserved_by_device(*devices, machine.contexts());
     result.refused = summary.refused;
     result.refused_again = summary.refused_again;
     result.probes_granted = summary.probes_granted;

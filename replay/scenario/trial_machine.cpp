@@ -52,7 +52,7 @@ Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) 
     return record->limit_under(setup.policy, device);
 }
 
-Result<TrialMachine::Place> TrialMachine::simulated(const TrialSetup& setup, Bytes limit) {
+Result<TrialMachine::DeviceStack> TrialMachine::simulated(const TrialSetup& setup, Bytes limit) {
     TM_ASSIGN(const PolicySpec spec, setup.policy.with_limit(limit));
     const Bytes granularity = granularity_of(setup);
     const Bytes held = align_up(setup.overhead, granularity);
@@ -69,26 +69,26 @@ Result<TrialMachine::Place> TrialMachine::simulated(const TrialSetup& setup, Byt
                     fmt::format("a device with {} of which {} are in use cannot be simulated",
                                 format_bytes(config.capacity), format_bytes(held)),
                     "--memory");
-    Place place;
-    place.device = std::make_unique<SimDevice>(config);
-    TM_ASSIGN(place.allocator, spec.make(*place.device));
-    return place;
+    DeviceStack stack;
+    stack.device = std::make_unique<SimDevice>(config);
+    TM_ASSIGN(stack.allocator, spec.make(*stack.device));
+    return stack;
 }
 
-Result<TrialMachine::Place> TrialMachine::recorded(const TrialSetup& setup,
-                                                   const ExplainedRecord& record,
-                                                   std::size_t number) {
-    Place place;
-    place.device = std::make_unique<SimDevice>(SimConfig{.capacity = SimDevice::kLargestCapacity,
+Result<TrialMachine::DeviceStack> TrialMachine::recorded(const TrialSetup& setup,
+                                                         const ExplainedRecord& record,
+                                                         std::size_t number) {
+    DeviceStack stack;
+    stack.device = std::make_unique<SimDevice>(SimConfig{.capacity = SimDevice::kLargestCapacity,
                                                          .granularity = granularity_of(setup),
                                                          .profile = setup.profile});
-    place.scripted = std::make_unique<ScriptedDevice>(record.devices[number].model.capacity);
-    place.scripted->mirror(*place.device);
+    stack.scripted = std::make_unique<ScriptedDevice>(record.devices[number].model.capacity);
+    stack.scripted->mirror(*stack.device);
     TM_ASSIGN(auto recorded,
-              RecordedAllocator::make(record, number, *place.scripted, *place.scripted));
-    place.recorded = recorded.get();
-    place.allocator = std::move(recorded);
-    return place;
+              RecordedAllocator::make(record, number, *stack.scripted, *stack.scripted));
+    stack.recorded = recorded.get();
+    stack.allocator = std::move(recorded);
+    return stack;
 }
 
 Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& setup) {
@@ -96,46 +96,47 @@ Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& s
     TrialMachine machine;
     machine.follows_ = record != nullptr;
     for (std::size_t i = 0; i < std::max<std::size_t>(trace.info().devices.size(), 1); ++i) {
-        TM_ASSIGN(Place place, record != nullptr ? recorded(setup, *record, i)
-                                                 : simulated(setup, limit_of(trace, setup, i)));
-        machine.lanes_.push_back({.device = place.device.get(),
-                                  .allocator = place.allocator.get(),
-                                  .clock = place.device->replay_clock(),
-                                  .grants = probe_of(*place.device, *place.allocator)});
-        machine.places_.push_back(std::move(place));
+        TM_ASSIGN(DeviceStack stack, record != nullptr
+                                         ? recorded(setup, *record, i)
+                                         : simulated(setup, limit_of(trace, setup, i)));
+        machine.contexts_.push_back({.device = stack.device.get(),
+                                     .allocator = stack.allocator.get(),
+                                     .clock = stack.device->replay_clock(),
+                                     .grants = probe_of(*stack.device, *stack.allocator)});
+        machine.stacks_.push_back(std::move(stack));
     }
     if (record == nullptr && setup.policy.policy->plans_pools)
-        TM_TRY(plan_pools(trace, machine.lanes()));
+        TM_TRY(plan_pools(trace, machine.contexts()));
     return machine;
 }
 
 Result<ReplaySummary> TrialMachine::run(const TraceInfo& info, TraceCursor& cursor,
                                         std::span<Observer* const> observers, ReplayLimits limits) {
     if (follows_)
-        limits.before_event = [this, asked = std::move(limits.before_event)](std::uint64_t event) {
-            if (asked)
-                asked(event);
+        limits.before_event = [this, inner = std::move(limits.before_event)](std::uint64_t event) {
+            if (inner)
+                inner(event);
             set_event(event);
         };
-    return ReplayEngine(lanes_, observers).run(info, cursor, limits);
+    return ReplayEngine(contexts_, observers).run(info, cursor, limits);
 }
 
 void TrialMachine::set_event(std::uint64_t event) {
-    for (const Place& place : places_)
-        if (place.recorded != nullptr)
-            place.recorded->advance(event);
+    for (const DeviceStack& stack : stacks_)
+        if (stack.recorded != nullptr)
+            stack.recorded->advance(event);
 }
 
 void TrialMachine::empty_caches() {
-    for (const Place& place : places_)
-        place.allocator->trim(TrimLevel::all);
+    for (const DeviceStack& stack : stacks_)
+        stack.allocator->trim(TrimLevel::all);
 }
 
 std::vector<std::vector<Region>> TrialMachine::regions() const {
     std::vector<std::vector<Region>> found;
-    for (const Place& place : places_) {
+    for (const DeviceStack& stack : stacks_) {
         std::vector<Region>& list = found.emplace_back();
-        place.allocator->for_each_region([&list](const Region& region) { list.push_back(region); });
+        stack.allocator->for_each_region([&list](const Region& region) { list.push_back(region); });
     }
     return found;
 }

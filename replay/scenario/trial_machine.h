@@ -25,10 +25,10 @@ class TrialMachine {
     // Errors: as run_trial.
     static Result<TrialMachine> build(const Trace& trace, const TrialSetup& setup);
 
-    std::span<const Lane> lanes() const { return lanes_; }
+    std::span<const DeviceContext> contexts() const { return contexts_; }
 
     // Replays what `cursor` gives of the trace, once. `limits.before_event` is called before the
-    // allocators are told of an event. Errors: those of the cursor.
+    // allocators get an event. Errors: those of the cursor.
     Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
                               std::span<Observer* const> observers, ReplayLimits limits = {});
 
@@ -39,23 +39,23 @@ class TrialMachine {
     std::vector<std::vector<Region>> regions() const;
 
   private:
-    struct Place {
+    struct DeviceStack {
         std::unique_ptr<SimDevice> device;
         std::unique_ptr<ScriptedDevice> scripted;  // in front of it, where the record is followed
         std::unique_ptr<Allocator> allocator;      // destroyed first: it talks to the device
         RecordedAllocator* recorded = nullptr;     // with `scripted`: `allocator`
     };
 
-    static Result<Place> simulated(const TrialSetup& setup, Bytes limit);
-    static Result<Place> recorded(const TrialSetup& setup, const ExplainedRecord& record,
-                                  std::size_t number);
+    static Result<DeviceStack> simulated(const TrialSetup& setup, Bytes limit);
+    static Result<DeviceStack> recorded(const TrialSetup& setup, const ExplainedRecord& record,
+                                        std::size_t number);
 
     // Before the engine gives that event to the allocators.
     void set_event(std::uint64_t event);
 
     bool follows_ = false;  // the record, event by event
-    std::vector<Place> places_;
-    std::vector<Lane> lanes_;
+    std::vector<DeviceStack> stacks_;
+    std::vector<DeviceContext> contexts_;
 };
 
 }  // namespace tidemark

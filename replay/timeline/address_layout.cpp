@@ -15,7 +15,7 @@ constexpr Bytes kWholePage = 32_MiB;             // smaller gaps are shown as th
 constexpr Bytes kLongestPiece = Bytes{1} << 50;  // beyond that somebody's numbers are wrong
 constexpr unsigned kGapShare = 32;               // so is a gap below this part of all memory
 
-// Addresses that belong together, `last` included: so that 2^64 - 1 has a place.
+// Addresses that belong together, `last` included: so that 2^64 - 1 fits.
 struct Extent {
     std::uint16_t device = 0;
     Bytes begin = 0;
@@ -65,13 +65,13 @@ class AddressLayoutMaker {
         add_segments();
         index_addresses();
         add_blocks();
-        place();
+        arrange();
         index_addresses();
         return std::move(layout_);
     }
 
   private:
-    using Lanes = std::vector<std::vector<std::uint32_t>>;  // the rows of each place
+    using Bands = std::vector<std::vector<std::uint32_t>>;  // the rows of each band
 
     void add_segments();
     void add_row(const Extent* begin, const Extent* end);
@@ -80,10 +80,10 @@ class AddressLayoutMaker {
     std::vector<Extent> uncovered_blocks() const;
     bool covered(const AddressPiece& piece, const Block& block, std::uint16_t device) const;
     void index_addresses();
-    void place();
-    Lanes lanes(bool shared) const;
-    Bytes length_of(const Lanes& lanes) const;
-    void lay_out(const Lanes& lanes);
+    void arrange();
+    Bands bands(bool shared) const;
+    Bytes length_of(const Bands& bands) const;
+    void lay_out(const Bands& bands);
 
     const History& history_;
     const AddressLayoutOptions& options_;
@@ -265,9 +265,9 @@ void AddressLayoutMaker::index_addresses() {
               });
 }
 
-// Which rows share a place: each row takes, when it is born, a place of about its height that
-// nobody lives in any more.
-AddressLayoutMaker::Lanes AddressLayoutMaker::lanes(bool shared) const {
+// Which rows share a band of the axis: each row takes, when it is born, a band of about its height
+// that is empty again.
+AddressLayoutMaker::Bands AddressLayoutMaker::bands(bool shared) const {
     const std::vector<AddressRow>& rows = layout_.rows_;
     std::vector<std::uint32_t> order(rows.size());
     for (std::uint32_t i = 0; i < order.size(); ++i)
@@ -275,10 +275,10 @@ AddressLayoutMaker::Lanes AddressLayoutMaker::lanes(bool shared) const {
     std::sort(order.begin(), order.end(), [&rows](std::uint32_t a, std::uint32_t b) {
         return std::tie(rows[a].born, a) < std::tie(rows[b].born, b);
     });
-    using End = std::pair<EventIndex, std::uint32_t>;  // of the life in a lane
+    using End = std::pair<EventIndex, std::uint32_t>;  // of the life in a band
     std::priority_queue<End, std::vector<End>, std::greater<>> living;
     std::map<std::pair<std::uint16_t, Bytes>, std::vector<std::uint32_t>> empty;
-    Lanes result;
+    Bands result;
     for (const std::uint32_t index : order) {
         const AddressRow& row = rows[index];
         for (; !living.empty() && living.top().first <= row.born; living.pop()) {
@@ -286,39 +286,39 @@ AddressLayoutMaker::Lanes AddressLayoutMaker::lanes(bool shared) const {
             empty[{first.device, first.length}].push_back(living.top().second);
         }
         auto fit = empty.lower_bound({row.device, row.length});
-        std::uint32_t lane = 0;
+        std::uint32_t band = 0;
         if (shared && fit != empty.end() && fit->first.first == row.device &&
             fit->first.second <= row.length + row.length / 4) {
-            lane = fit->second.back();
+            band = fit->second.back();
             fit->second.pop_back();
             if (fit->second.empty())
                 empty.erase(fit);
-            result[lane].push_back(index);
+            result[band].push_back(index);
         } else {
-            lane = static_cast<std::uint32_t>(result.size());
+            band = static_cast<std::uint32_t>(result.size());
             result.push_back({index});
         }
-        living.emplace(row.died, lane);
+        living.emplace(row.died, band);
     }
     return result;
 }
 
-Bytes AddressLayoutMaker::length_of(const Lanes& lanes) const {
+Bytes AddressLayoutMaker::length_of(const Bands& bands) const {
     Bytes sum = 0;
-    for (const std::vector<std::uint32_t>& lane : lanes)
-        sum = std::min(AddressLayout::kLongest, sum + layout_.rows_[lane.front()].length);
+    for (const std::vector<std::uint32_t>& band : bands)
+        sum = std::min(AddressLayout::kLongest, sum + layout_.rows_[band.front()].length);
     return sum;
 }
 
-void AddressLayoutMaker::place() {
+void AddressLayoutMaker::arrange() {
     for (AddressRow& row : layout_.rows_) {
         row.length = 0;
         for (std::uint32_t i = 0; i < row.pieces; ++i)
             row.length += layout_.pieces_[row.first_piece + i].range.size;
     }
-    Lanes chosen = lanes(false);
+    Bands chosen = bands(false);
     if (options_.sharing != RowSharing::never) {
-        Lanes shared = lanes(true);
+        Bands shared = bands(true);
         const bool helps = length_of(shared) < length_of(chosen) / 2;
         if (helps || options_.sharing == RowSharing::always) {
             layout_.shares_ = shared.size() < chosen.size();
@@ -328,24 +328,24 @@ void AddressLayoutMaker::place() {
     lay_out(chosen);
 }
 
-// Puts the places one above the other, by the addresses of their first rows.
-void AddressLayoutMaker::lay_out(const Lanes& lanes) {
+// Puts the bands one above the other, by the addresses of their first rows.
+void AddressLayoutMaker::lay_out(const Bands& bands) {
     std::vector<AddressRow> rows;
     std::vector<AddressPiece> pieces;
     std::vector<const std::vector<std::uint32_t>*> order;
-    for (const std::vector<std::uint32_t>& lane : lanes)
-        order.push_back(&lane);
+    for (const std::vector<std::uint32_t>& band : bands)
+        order.push_back(&band);
     std::sort(order.begin(), order.end(), [this](const auto* a, const auto* b) {
         const AddressRow& one = layout_.rows_[a->front()];
         const AddressRow& other = layout_.rows_[b->front()];
         return std::tie(one.device, one.range.begin) < std::tie(other.device, other.range.begin);
     });
-    for (const std::vector<std::uint32_t>* lane : order) {
-        const Bytes height = layout_.rows_[lane->front()].length;
+    for (const std::vector<std::uint32_t>* band : order) {
+        const Bytes height = layout_.rows_[band->front()].length;
         if (height > AddressLayout::kLongest - layout_.length_)
             break;
-        layout_.places_.push_back(static_cast<std::uint32_t>(rows.size()));
-        for (const std::uint32_t index : *lane) {
+        layout_.bands_.push_back(static_cast<std::uint32_t>(rows.size()));
+        for (const std::uint32_t index : *band) {
             AddressRow row = layout_.rows_[index];
             const std::uint32_t first = row.first_piece;
             row.offset = layout_.length_;
@@ -398,11 +398,11 @@ std::optional<Bytes> AddressLayout::offset(std::uint16_t device, Address address
 std::size_t AddressLayout::row_at(Bytes offset, EventIndex event) const {
     if (offset >= length_)
         return rows_.size();
-    const auto place = std::partition_point(places_.begin(), places_.end(), [&](std::uint32_t row) {
+    const auto beyond = std::partition_point(bands_.begin(), bands_.end(), [&](std::uint32_t row) {
         return rows_[row].offset <= offset;
     });
-    const std::size_t begin = *(place - 1);
-    const std::size_t end = place == places_.end() ? rows_.size() : *place;
+    const std::size_t begin = *(beyond - 1);
+    const std::size_t end = beyond == bands_.end() ? rows_.size() : *beyond;
     const auto row = std::partition_point(
         rows_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
         rows_.begin() + static_cast<std::ptrdiff_t>(end),
@@ -419,11 +419,11 @@ Address AddressLayout::address_in(const AddressRow& row, Bytes offset) const {
     return (piece - 1)->range.begin + (row.offset + offset - (piece - 1)->offset);
 }
 
-std::optional<AddressPlace> AddressLayout::place(Bytes offset, EventIndex event) const {
+std::optional<AddressLocation> AddressLayout::location(Bytes offset, EventIndex event) const {
     const std::size_t row = row_at(offset, event);
     if (row == rows_.size())
         return std::nullopt;
-    return AddressPlace{rows_[row].device, address_in(rows_[row], offset - rows_[row].offset)};
+    return AddressLocation{rows_[row].device, address_in(rows_[row], offset - rows_[row].offset)};
 }
 
 }  // namespace tidemark

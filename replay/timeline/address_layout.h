@@ -6,7 +6,7 @@
 // times, a reservation with its pages, or blocks outside any segment. A piece is a part of a row
 // without a break: offsets on the axis and addresses run side by side in it.
 //
-// Rows may share their place on the axis if they never live at the same time, so that a run that
+// Rows may share a band of the axis if they never live at the same time, so that a run that
 // makes and drops thousands of segments stays readable. A plain value; thread-safe to read.
 #pragma once
 
@@ -50,11 +50,11 @@ enum class RowSharing : std::uint8_t {
     always,
 };
 
-struct AddressPlace {
+struct AddressLocation {
     std::uint16_t device = 0;
     Address address = Address::null;
 
-    friend bool operator==(const AddressPlace&, const AddressPlace&) = default;
+    friend bool operator==(const AddressLocation&, const AddressLocation&) = default;
 };
 
 struct AddressLayoutOptions {
@@ -73,7 +73,7 @@ class AddressLayout {
 
     bool shares_rows() const { return shares_; }
 
-    // In order of their offsets; rows that share a place in order of birth.
+    // In order of their offsets; rows that share a band in order of birth.
     const std::vector<AddressRow>& rows() const { return rows_; }
 
     const std::vector<AddressPiece>& pieces() const { return pieces_; }
@@ -84,13 +84,13 @@ class AddressLayout {
     // The piece that holds an address; null if none does. O(log rows).
     const AddressPiece* piece(std::uint16_t device, Address address) const;
 
-    // The row at an offset after `event`: where rows share a place, the last one born by then, or
+    // The row at an offset after `event`: where rows share a band, the last one born by then, or
     // the first of all; rows().size() beyond the axis and above a row that is shorter than its
-    // place. O(log rows).
+    // band. O(log rows).
     std::size_t row_at(Bytes offset, EventIndex event) const;
 
     // The address at an offset after `event`: in row_at(). O(log rows).
-    std::optional<AddressPlace> place(Bytes offset, EventIndex event) const;
+    std::optional<AddressLocation> location(Bytes offset, EventIndex event) const;
 
     // The same the other way round, within one row; `offset` counts from the row's. O(log pieces).
     Address address_in(const AddressRow& row, Bytes offset) const;
@@ -127,7 +127,7 @@ class AddressLayout {
     std::vector<AddressRow> rows_;
     std::vector<AddressPiece> pieces_;
     std::vector<std::uint32_t> by_address_;  // pieces, by device and address: they are disjoint
-    std::vector<std::uint32_t> places_;      // the first row of each place, by offset
+    std::vector<std::uint32_t> bands_;       // the first row of each band, by offset
     Bytes length_ = 0;
     bool shares_ = false;
 };

@@ -13,7 +13,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kSample = 1U << 20U;
-constexpr std::size_t kMostSizes = 8;  // colours of one ramp that can be told apart
+constexpr std::size_t kMostSizes = 8;  // colours of one ramp that can be distinguished
 
 // Four to a power of two: 8, 10, 12, 14, 16, 20, ...; 0 by itself.
 std::size_t size_bin(Bytes size) {
@@ -213,7 +213,7 @@ void BlockClasses::name_sites(const History& history, const Weights& of_site, st
 
 // From the smallest on, a class ends where it has its share of what the classes left have to hold;
 // a bin that has more than that is one by itself, and counts for no more than that: where one size
-// holds nearly all, the others are still told apart. Few bins have a class each.
+// holds nearly all, the others are still distinguished. Few bins have a class each.
 void BlockClasses::name_sizes(const Weights& of_bin, std::size_t most) {
     of_bin_.assign(of_bin.size(), 0);
     const auto counted = [most](double weight) {

@@ -28,7 +28,7 @@ struct BlockClass {
     bool rest = false;        // what has no class of its own
     bool blank = false;       // no tag, no stack
     std::uint32_t value = 0;  // the tag, stream or a stack of it, where it is one
-    std::string end = {};     // of sizes: "12 MiB", for legends where all stand in a row
+    std::string end = {};     // of sizes: "12 MiB", for legends where all are in a row
 };
 
 // What a stack is called; stacks of the same name are of one class.
@@ -52,7 +52,7 @@ class BlockClasses {
     // An index into all(). O(1). Also of blocks born after the classes were made.
     std::uint8_t of(const Block& block) const;
 
-    // Nothing to tell apart: all blocks are in one class.
+    // Nothing to distinguish: all blocks are in one class.
     bool trivial() const { return classes_.size() <= 1; }
 
   private:

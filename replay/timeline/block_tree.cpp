@@ -50,7 +50,7 @@ void BlockTree::over(MappedColumn<BlockNode>& nodes, BlockIndex block, EventInde
             return;
         if (index + 1 == here.alive.size() && here.children > 0)
             return;  // it isn't complete
-        set_shared(nodes.at(TreeOrder::place(depth, index)).end, event);
+        set_shared(nodes.at(TreeOrder::position(depth, index)).end, event);
         index /= TreeOrder::kFanOut;
     }
 }

@@ -1,6 +1,6 @@
 // BlockTree: the builder's side of the tree of blocks: which nodes are complete, and which are over
-// because all of their blocks are. A node hears of a child only when that is over, so that most
-// ends are one decrement.
+// because all of their blocks are. A node is informed of a child only when that is over, so that
+// most ends are one decrement.
 //
 // Used by the builder's thread.
 #pragma once

@@ -25,7 +25,7 @@ bool walk_forward(const History::Columns& columns, std::size_t begin, std::size_
                 ++level;
             for (;; --level) {
                 const std::size_t index = leaf >> (TreeOrder::kBits * level);
-                skipped = skip(columns.block_nodes[TreeOrder::place(level, index)]);
+                skipped = skip(columns.block_nodes[TreeOrder::position(level, index)]);
                 if (skipped || level == 0)
                     break;
             }
@@ -57,7 +57,7 @@ bool walk_backward(const History::Columns& columns, std::size_t end, Skip&& skip
         bool skipped = false;
         for (;; --level) {
             const std::size_t index = (leaf >> (TreeOrder::kBits * level)) - 1;
-            skipped = skip(columns.block_nodes[TreeOrder::place(level, index)]);
+            skipped = skip(columns.block_nodes[TreeOrder::position(level, index)]);
             if (skipped || level == 0)
                 break;
         }

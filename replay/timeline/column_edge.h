@@ -1,4 +1,4 @@
-// How a stretch of an axis is cut into the columns of a picture: for all who ask for columns and
+// How a stretch of an axis is cut into the columns of a chart: for all who ask for columns and
 // all who draw them.
 #pragma once
 

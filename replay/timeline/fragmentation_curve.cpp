@@ -1,4 +1,4 @@
-// fragmentation_curve: the sweep, which hears of segments and blocks in the order in which they
+// fragmentation_curve: the sweep, which gets segments and blocks in the order in which they
 // come and go, and reading what it wrote.
 #include "replay/timeline/fragmentation_curve.h"
 
@@ -285,7 +285,7 @@ HeldColumn FragmentationCurve::column(std::size_t begin, std::size_t end) const 
     }
     part(begin, first_whole * kRun);
     TreeOrder::cover(first_whole, end_whole, [&](std::size_t level, std::size_t index) {
-        const Node& node = nodes_[TreeOrder::place(level, index)];
+        const Node& node = nodes_[TreeOrder::position(level, index)];
         take(node.min, node.max);
     });
     part(end_whole * kRun, end);

@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-// Bytes that could not go back, over one column of a picture.
+// Bytes that could not go back, over one column of a chart.
 struct HeldColumn {
     Bytes min = 0;  // of all values that held within, the one on entry included
     Bytes max = 0;

@@ -96,7 +96,7 @@ struct Segment {
     std::uint16_t device = 0;
     SegmentKind kind = SegmentKind::segment;
     std::uint8_t reserved = 0;  // zero
-    std::uint32_t stream = 0;   // that it was taken for, as far as the device was told
+    std::uint32_t stream = 0;   // that it was taken for, as far as the device knows
 };
 
 // A stretch of the program that has a name: step, module, operator, the user's annotation.
@@ -136,7 +136,7 @@ struct HistoryCounts {
     friend bool operator==(const HistoryCounts&, const HistoryCounts&) = default;
 };
 
-// One column of a picture: what a series did between two positions.
+// One column of a chart: what a series did between two positions.
 struct SeriesColumn {
     SeriesValues min;  // of all values that held within, the one on entry included
     SeriesValues max;
@@ -165,7 +165,7 @@ class History {
     // Nothing will be added any more.
     bool complete() const;
 
-    // Brings what lies in files into memory, what every picture needs first, until half of the
+    // Brings what lies in files into memory, what every view needs first, until half of the
     // machine's memory is used or `cancelled` is set: afterwards no query waits for pages.
     // O(bytes); 0.2 s for 10^8 events that the page cache has.
     void bring_in(const std::atomic<bool>& cancelled) const;

@@ -65,7 +65,7 @@ std::uint32_t HistoryBuilder::site(const Site& site) {
     const auto index = static_cast<std::uint32_t>(columns_.sites.pushed());
     push(columns_.sites, site);
     if (columns_.sites.pushed() == index)
-        return 0;  // the disk is full, which make_room() will tell
+        return 0;  // the disk is full, which make_room() will report
     same.push_back(index);
     return index;
 }

@@ -1,9 +1,10 @@
 // HistoryBuilder: makes a History, event by event, while others may look at it already.
 //
 // Two feed it: a replay, which knows every series after every event, and the follower of a living
-// program, which knows only what was told. Calls come from one thread; what was added is seen by
+// program, which knows only what was sent. Calls come from one thread; what was added is seen by
 // readers from the next publish() on. A full disk is no business of every event: make_room() asks
-// for as many as come next, and whatever else fails is told by the next make_room() or publish().
+// for as many as come next, and whatever else fails is reported by the next make_room() or
+// publish().
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ struct NewEvent {
     // the bytes are free at once; after retire the bytes are awaited until finish.
     BlockIndex block = kNoBlock;
     std::uint32_t name = 0;  // of strings(): of range_begin, range_end and mark
-    bool deferred = false;   // of free: the bytes are not free yet; reuse() tells when
+    bool deferred = false;   // of free: the bytes are not free yet; reuse() says when
     // All series after the event, for who knows them. Otherwise they follow from the blocks and
     // from set_reserved().
     const SeriesValues* values = nullptr;
@@ -146,7 +147,7 @@ class HistoryBuilder {
     Nanoseconds last_time_ = 0;
     Nanoseconds time_base_ = 0;
     SeriesValues base_;     // as the events say of their blocks
-    SeriesValues offset_;   // the rest of it, as far as it was told
+    SeriesValues offset_;   // the rest of it, as far as it was reported
     SeriesValues applied_;  // the last corrections
     SeriesValues values_;   // after the last event
     std::vector<Level> levels_;

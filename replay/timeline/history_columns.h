@@ -82,12 +82,12 @@ struct BlockNode {
 
 // A number that one thread changes while others read it; what it says is ordered by what is
 // published afterwards.
-inline void set_shared(std::uint32_t& place, std::uint32_t value) {
-    std::atomic_ref(place).store(value, std::memory_order_relaxed);
+inline void set_shared(std::uint32_t& field, std::uint32_t value) {
+    std::atomic_ref(field).store(value, std::memory_order_relaxed);
 }
 
-inline std::uint32_t get_shared(const std::uint32_t& place) {
-    return std::atomic_ref(const_cast<std::uint32_t&>(place)).load(std::memory_order_relaxed);
+inline std::uint32_t get_shared(const std::uint32_t& field) {
+    return std::atomic_ref(const_cast<std::uint32_t&>(field)).load(std::memory_order_relaxed);
 }
 
 // Counts that change together.
@@ -163,10 +163,10 @@ struct History::Columns {
     void prefetch_events(std::size_t event, std::size_t events) const;
     void prefetch_blocks(std::size_t event, std::size_t events) const;
 
-    // Adds to `values` of events from `begin` on what the blocks don't tell.
+    // Adds to `values` of events from `begin` on what the blocks don't show.
     void correct(std::size_t begin, std::span<SeriesValues> values) const;
 
-    // What an event does to the series as far as its block tells.
+    // What an event does to the series as far as its block shows.
     void apply(EventKind kind, BlockIndex block, EventIndex event, SeriesValues& values) const;
 
     // By how much the corrections of a series change over events [begin, end); it may wrap.

@@ -49,17 +49,17 @@ void HistoryObserver::on_events(const EventBatch& events, const OutcomeBatch& ou
         const Usage& usage = outcomes.usage[i];
         const SeriesValues values{
             {usage.reserved, usage.allocated, usage.active, outcomes.requested[i]}};
-        if (marks_told_ < marks_.size()) [[unlikely]]
-            tell_marks(outcomes.first_event + i);
+        if (marks_added_ < marks_.size()) [[unlikely]]
+            add_marks(outcomes.first_event + i);
         if (i + kAhead < events.count)
             send_for(events.slot[i + kAhead]);
         if (events.kind[i] == EventKind::allocate)
             allocate(events, i, outcomes.granted[i], values);
         else
-            tell(events, i, values);
+            record(events, i, values);
         before_ = values;
     }
-    tell_segments();
+    add_segments();
     if (Result<void> published = builder_.publish(); !published)
         error_ = std::move(published).error();
 }
@@ -120,7 +120,7 @@ void HistoryObserver::allocate(const EventBatch& events, std::size_t i, Address 
 }
 
 // Any other event.
-void HistoryObserver::tell(const EventBatch& events, std::size_t i, const SeriesValues& values) {
+void HistoryObserver::record(const EventBatch& events, std::size_t i, const SeriesValues& values) {
     const EventKind kind = events.kind[i];
     if (kind == EventKind::free || kind == EventKind::retire || kind == EventKind::finish) {
         end(events, i, values);
@@ -203,24 +203,24 @@ void HistoryObserver::come_back_at(std::uint16_t device, Range range) {
     const std::uint64_t begin = to_integer(range.begin);
     for (std::size_t i = 0; i < deferred_.size();) {
         const Deferred& one = deferred_[i];
-        if (one.place.first == device && one.place.second < begin + range.size &&
-            begin < one.place.second + one.size)
+        if (one.location.first == device && one.location.second < begin + range.size &&
+            begin < one.location.second + one.size)
             give_back(deferred_.begin() + static_cast<std::ptrdiff_t>(i));
         else
             ++i;
     }
 }
 
-void HistoryObserver::tell_marks(std::uint64_t event) {
-    for (; marks_told_ < marks_.size() && marks_[marks_told_].event <= event; ++marks_told_)
-        builder_.add_mark(marks_[marks_told_]);
-    if (marks_told_ == marks_.size()) {
+void HistoryObserver::add_marks(std::uint64_t event) {
+    for (; marks_added_ < marks_.size() && marks_[marks_added_].event <= event; ++marks_added_)
+        builder_.add_mark(marks_[marks_added_]);
+    if (marks_added_ == marks_.size()) {
         marks_.clear();
-        marks_told_ = 0;
+        marks_added_ = 0;
     }
 }
 
-void HistoryObserver::tell_segments() {
+void HistoryObserver::add_segments() {
     for (const SegmentStep& step : steps_)
         builder_.change_segment(step.device, step.change, step.range, step.stream,
                                 static_cast<EventIndex>(step.event));

@@ -37,10 +37,10 @@ class HistoryObserver final : public Observer {
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override;
     void on_refusal(const Refusal& refusal) override;
 
-    // At an event that is told of later.
+    // At an event that comes later.
     void on_segment(const SegmentStep& step) { steps_.push_back(step); }
 
-    // Caches were emptied at `event`, which is told of later.
+    // Caches were emptied at `event`, which comes later.
     void on_retry(std::uint64_t event);
 
     // Of the builder, if it failed: nothing was kept from then on.
@@ -50,10 +50,10 @@ class HistoryObserver final : public Observer {
     struct Deferred {
         BlockIndex block = kNoBlock;
         Bytes size = 0;
-        std::pair<std::uint16_t, std::uint64_t> place;  // device, address
+        std::pair<std::uint16_t, std::uint64_t> location;  // device, address
     };
 
-    void tell(const EventBatch& events, std::size_t i, const SeriesValues& values);
+    void record(const EventBatch& events, std::size_t i, const SeriesValues& values);
     void allocate(const EventBatch& events, std::size_t i, Address granted,
                   const SeriesValues& values);
     void end(const EventBatch& events, std::size_t i, const SeriesValues& values);
@@ -63,8 +63,8 @@ class HistoryObserver final : public Observer {
     std::uint32_t site_of(const EventBatch& events, std::size_t i);
     void send_for(std::uint32_t slot) const;
     BlockIndex& slot(std::uint32_t slot);
-    void tell_marks(std::uint64_t event);
-    void tell_segments();
+    void add_marks(std::uint64_t event);
+    void add_segments();
 
     HistoryBuilder& builder_;
     std::size_t devices_;
@@ -76,7 +76,7 @@ class HistoryObserver final : public Observer {
     std::deque<Deferred> deferred_;
     std::vector<SegmentStep> steps_;
     std::vector<Mark> marks_;
-    std::size_t marks_told_ = 0;
+    std::size_t marks_added_ = 0;
     std::optional<Error> error_;
 };
 

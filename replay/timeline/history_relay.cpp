@@ -43,7 +43,7 @@ void HistoryRelay::finish() {
         const std::lock_guard lock(mutex_);
         ended_ = true;
     }
-    told_.notify_one();
+    has_batch_.notify_one();
     worker_.join();
 }
 
@@ -51,7 +51,7 @@ void HistoryRelay::on_events(const EventBatch& events, const OutcomeBatch& outco
     std::size_t number = 0;
     {
         std::unique_lock lock(mutex_);
-        heard_.wait(lock, [this] { return filled_ - done_ < kBatches; });
+        has_room_.wait(lock, [this] { return filled_ - done_ < kBatches; });
         number = filled_;
     }
     Batch& batch = batches_[number % kBatches];
@@ -60,17 +60,17 @@ void HistoryRelay::on_events(const EventBatch& events, const OutcomeBatch& outco
     batch.steps = std::exchange(steps_, {});
     batch.retries = std::exchange(retries_, {});
     if (!worker_.joinable()) {
-        hear(batch);
+        deliver(batch);
         return;
     }
     {
         const std::lock_guard lock(mutex_);
         ++filled_;
     }
-    told_.notify_one();
+    has_batch_.notify_one();
 }
 
-void HistoryRelay::hear(const Batch& batch) {
+void HistoryRelay::deliver(const Batch& batch) {
     for (const Refusal& refusal : batch.refusals)
         observer_.on_refusal(refusal);
     for (const SegmentStep& step : batch.steps)
@@ -97,15 +97,15 @@ void HistoryRelay::hear(const Batch& batch) {
 void HistoryRelay::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        told_.wait(lock, [this] { return done_ < filled_ || ended_; });
+        has_batch_.wait(lock, [this] { return done_ < filled_ || ended_; });
         if (done_ == filled_)
             return;
         const Batch& batch = batches_[done_ % kBatches];
         lock.unlock();
-        hear(batch);
+        deliver(batch);
         lock.lock();
         ++done_;
-        heard_.notify_one();
+        has_room_.notify_one();
     }
 }
 

@@ -1,4 +1,4 @@
-// HistoryRelay: takes what a replay tells and lets another thread make the history of it, so that
+// HistoryRelay: takes what a replay reports and lets another thread make the history of it, so that
 // on two cores a history costs the replay little more than a copy of its outcomes.
 //
 // Used by the replay's thread. Order is kept; so the history is the same as without it. Where the
@@ -20,7 +20,7 @@ namespace tidemark {
 
 class HistoryRelay final : public Observer {
   public:
-    // `observer` must outlive it and hears of everything from here.
+    // `observer` must outlive it and gets everything from here.
     explicit HistoryRelay(HistoryObserver& observer);
     HistoryRelay(const HistoryRelay&) = delete;
     HistoryRelay& operator=(const HistoryRelay&) = delete;
@@ -38,7 +38,7 @@ class HistoryRelay final : public Observer {
     // Has the observer given up?
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
-    // Waits until all that was told has been heard; nothing may be told afterwards.
+    // Waits until the observer has all of it; nothing may come afterwards.
     void finish();
 
   private:
@@ -63,7 +63,7 @@ class HistoryRelay final : public Observer {
 
     static constexpr std::size_t kBatches = 16;
 
-    void hear(const Batch& batch);
+    void deliver(const Batch& batch);
     void work();
 
     HistoryObserver& observer_;
@@ -73,10 +73,10 @@ class HistoryRelay final : public Observer {
     std::atomic<bool> failed_ = false;
 
     std::mutex mutex_;  // of the two numbers and `ended_`
-    std::condition_variable told_;
-    std::condition_variable heard_;
-    std::size_t filled_ = 0;  // batches that were told
-    std::size_t done_ = 0;    // and heard
+    std::condition_variable has_batch_;
+    std::condition_variable has_room_;
+    std::size_t filled_ = 0;  // batches that were added
+    std::size_t done_ = 0;    // and delivered
     bool ended_ = false;
     std::array<Batch, kBatches> batches_;  // by number modulo
     std::thread worker_;

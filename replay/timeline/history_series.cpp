@@ -1,4 +1,4 @@
-// history_series: the curves. A column of a picture is a few nodes of the series tree, and at its
+// history_series: the curves. A column of a chart is a few nodes of the series tree, and at its
 // edges the events of two leaves.
 #include <algorithm>
 #include <array>
@@ -100,9 +100,9 @@ class SeriesReader {
         const std::size_t level = level_for(end - begin);
         const std::size_t last = std::min(end, events_ - 1) / span_of(level);
         for (std::size_t i = begin / span_of(level); i <= last; ++i) {
-            const std::size_t place = TreeOrder::place(level, i);
-            if (place < columns_.series.size())
-                __builtin_prefetch(&columns_.series[place]);
+            const std::size_t at = TreeOrder::position(level, i);
+            if (at < columns_.series.size())
+                __builtin_prefetch(&columns_.series[at]);
         }
     }
 
@@ -113,7 +113,7 @@ class SeriesReader {
         const std::size_t first_whole = (begin + span - 1) / span;
         const std::size_t end_whole = end / span;
         for (std::size_t i = first_whole; i < end_whole; ++i) {
-            const SeriesNode& node = columns_.series[TreeOrder::place(level, i)];
+            const SeriesNode& node = columns_.series[TreeOrder::position(level, i)];
             widen(column.min, column.max, node.min, node.max);
         }
         if (first_whole > end_whole) {
@@ -131,7 +131,7 @@ class SeriesReader {
             return;
         const std::size_t index = begin / span_of(level);
         if ((index + 1) * span_of(level) <= events_ &&
-            within(columns_.series[TreeOrder::place(level, index)], column.min, column.max))
+            within(columns_.series[TreeOrder::position(level, index)], column.min, column.max))
             return;
         if (level == 0)
             part(column, begin, end);
@@ -259,7 +259,7 @@ class PeakSearch {
 
   private:
     Bytes max_of(std::size_t level, std::size_t index) const {
-        return columns_.series[TreeOrder::place(level, index)].max[series_];
+        return columns_.series[TreeOrder::position(level, index)].max[series_];
     }
 
     void offer(std::size_t level, std::size_t index) {

@@ -2,7 +2,7 @@
 // what has been published. Its elements never move, so pointers into it stay valid.
 //
 // One writer, any number of readers: the writer pushes, fills, and publishes; readers look only
-// below size(). What is beyond the page cache's wish lives on the disk, not in memory.
+// below size(). What the page cache does not keep lives on the disk, not in memory.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ class MappedBytes {
     Result<void> finish(std::size_t bytes);
 
     // Reads [begin, begin + bytes) into memory and maps it, so that no reader waits for a page
-    // there. Only a wish: nothing happens where the system cannot do it. Any thread.
+    // there. Only a request: nothing happens where the system cannot do it. Any thread.
     void bring_in(std::size_t begin, std::size_t bytes) const;
 
   private:

@@ -236,20 +236,20 @@ class OccupancyArtist {
           classes_(classes),
           options_(options),
           counts_(history.counts()) {
-        picture_.frame = frame;
-        picture_.frame.columns = std::clamp(frame.columns, 1U, 8192U);
-        picture_.frame.rows = std::clamp(frame.rows, 1U, 8192U);
-        picture_.frame.end = std::max(frame.end, frame.begin + 1);
-        picture_.frame.top = std::max(frame.top, frame.bottom + 1);
+        heatmap_.frame = frame;
+        heatmap_.frame.columns = std::clamp(frame.columns, 1U, 8192U);
+        heatmap_.frame.rows = std::clamp(frame.rows, 1U, 8192U);
+        heatmap_.frame.end = std::max(frame.end, frame.begin + 1);
+        heatmap_.frame.top = std::max(frame.top, frame.bottom + 1);
     }
 
-    OccupancyPicture make() {
-        const OccupancyFrame& frame = picture_.frame;
-        picture_.cells.resize(std::size_t{frame.columns} * frame.rows);
-        picture_.events = static_cast<EventIndex>(counts_.events);
-        picture_.complete = draw_blocks();
+    OccupancyHeatmap make() {
+        const OccupancyFrame& frame = heatmap_.frame;
+        heatmap_.cells.resize(std::size_t{frame.columns} * frame.rows);
+        heatmap_.events = static_cast<EventIndex>(counts_.events);
+        heatmap_.complete = draw_blocks();
         draw_segments();
-        return std::move(picture_);
+        return std::move(heatmap_);
     }
 
   private:
@@ -264,14 +264,14 @@ class OccupancyArtist {
     const BlockClasses& classes_;
     const OccupancyOptions& options_;
     HistoryCounts counts_;
-    OccupancyPicture picture_;
+    OccupancyHeatmap heatmap_;
 };
 
 bool OccupancyArtist::draw_blocks() {
-    const OccupancyFrame& frame = picture_.frame;
+    const OccupancyFrame& frame = heatmap_.frame;
     const EventIndex first = history_.event_from(frame.unit, frame.begin);
     const EventIndex beyond = history_.event_from(frame.unit, frame.end);
-    std::vector<BlockIndex> older;  // that were there when the picture begins
+    std::vector<BlockIndex> older;  // that were there when the heatmap begins
     if (first > 0 && counts_.events > 0)
         history_.for_each_live(first - 1, [&older](BlockIndex block) { older.push_back(block); });
     const BlockIndex begin = history_.born_before(first);
@@ -315,13 +315,13 @@ bool OccupancyArtist::draw_blocks() {
 template <class Keep>
 void OccupancyArtist::for_each_cell(Keep&& keep) {
     constexpr std::uint32_t kSquare = 32;
-    const OccupancyFrame& frame = picture_.frame;
+    const OccupancyFrame& frame = heatmap_.frame;
     for (std::uint32_t left = 0; left < frame.columns; left += kSquare)
         for (std::uint32_t bottom = 0; bottom < frame.rows; bottom += kSquare)
             for (std::uint32_t row = bottom; row < std::min(bottom + kSquare, frame.rows); ++row)
                 for (std::uint32_t column = left; column < std::min(left + kSquare, frame.columns);
                      ++column)
-                    keep(column, row, picture_.cells[std::size_t{row} * frame.columns + column]);
+                    keep(column, row, heatmap_.cells[std::size_t{row} * frame.columns + column]);
 }
 
 std::uint8_t share_of(std::uint32_t area) {
@@ -347,7 +347,7 @@ void OccupancyArtist::keep_blocks(BlockPainter& painter) {
 }
 
 void OccupancyArtist::draw_segments() {
-    const OccupancyFrame& frame = picture_.frame;
+    const OccupancyFrame& frame = heatmap_.frame;
     const Grid grid(frame);
     const Position end = history_.end(frame.unit);
     const auto add = [&](Splat& splat, const Segment& segment) {
@@ -389,7 +389,7 @@ void OccupancyArtist::draw_segments() {
 
 }  // namespace
 
-OccupancyPicture draw_occupancy(const History& history, const AddressLayout& layout,
+OccupancyHeatmap draw_occupancy(const History& history, const AddressLayout& layout,
                                 const BlockClasses& classes, const OccupancyFrame& frame,
                                 const OccupancyOptions& options) {
     return OccupancyArtist(history, layout, classes, frame, options).make();

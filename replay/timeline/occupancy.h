@@ -1,8 +1,8 @@
-// Occupancy: pictures of address against time. A cell says which share of its bytes x time was
+// Occupancy: heatmaps of address against time. A cell says which share of its bytes x time was
 // taken by blocks, which share had memory behind it, and what kind of block took most.
 //
 // The sum of the cells is the integral of bytes over time, to within a 255th of a cell each: no
-// block is too small to count. Cost grows with the blocks that meet the picture, hardly with their
+// block is too small to count. Cost grows with the blocks that meet the heatmap, hardly with their
 // area. Pure; thread-safe.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace tidemark {
 
-// What a picture shows: a stretch of time and a stretch of the layout's axis, both half-open and
+// What a heatmap shows: a stretch of time and a stretch of the layout's axis, both half-open and
 // not empty, cut into cells.
 struct OccupancyFrame {
     AxisUnit unit = AxisUnit::time;
@@ -41,7 +41,7 @@ struct OccupancyCell {
     friend bool operator==(const OccupancyCell&, const OccupancyCell&) = default;
 };
 
-// OccupancyCell::kind of blocks that aren't asked for.
+// OccupancyCell::kind of blocks that OccupancyOptions::shows leaves out.
 constexpr std::uint8_t kHiddenKind = 255;
 
 // OccupancyCell::flags.
@@ -49,7 +49,7 @@ constexpr std::uint8_t kWaitingCell = 1;   // what takes most was let go; the de
 constexpr std::uint8_t kReservedCell = 2;  // addresses are reserved, for some of the time
 constexpr std::uint8_t kShadeBits = 2;     // two bits from here: shade_of() what takes most
 
-// Neighbours of one class can be told apart if they have different shades: 0 to 3, by chance.
+// Neighbours of one class can be distinguished if they have different shades: 0 to 3, by chance.
 constexpr std::uint8_t shade_of(BlockIndex block) {
     return static_cast<std::uint8_t>(block * 0x9e3779b9U >> 30U);
 }
@@ -58,7 +58,7 @@ constexpr std::uint8_t shade_of(const OccupancyCell& cell) {
     return cell.flags >> kShadeBits & 3U;
 }
 
-struct OccupancyPicture {
+struct OccupancyHeatmap {
     OccupancyFrame frame;
     std::vector<OccupancyCell> cells;  // row by row, the lowest addresses first
     EventIndex events = 0;             // of the history, when it was made
@@ -79,7 +79,7 @@ struct OccupancyOptions {
 
 // What happened to the blocks of `history` within `frame`. About 30 ns a block and core, 10 ns a
 // cell. Blocks that no device is done with yet last until the end of the history.
-OccupancyPicture draw_occupancy(const History& history, const AddressLayout& layout,
+OccupancyHeatmap draw_occupancy(const History& history, const AddressLayout& layout,
                                 const BlockClasses& classes, const OccupancyFrame& frame,
                                 const OccupancyOptions& options = {});
 

@@ -1,5 +1,5 @@
 // OpenSegments: which of a history's segments are alive, so that what comes back to the device can
-// be told by its addresses: of a whole segment, or of some pages of several mappings.
+// be recognised by its addresses: of a whole segment, or of some pages of several mappings.
 //
 // Used by the builder's thread.
 #pragma once

@@ -22,9 +22,9 @@ namespace tidemark {
 
 class ReleaseUnits {
   public:
-    // Takes in where a reservation is, or how large its pages may be; of others nothing. To be told
-    // before begin(), reservations first. False: pages are smaller than those that blocks were
-    // counted in, and all must be counted anew. O(log segments).
+    // Takes in where a reservation is, or how large its pages may be; of others nothing. To be
+    // called before begin(), reservations first. False: pages are smaller than those that blocks
+    // were counted in, and all must be counted anew. O(log segments).
     bool learn(const Segment& segment);
 
     // Memory comes and goes. O(log segments).

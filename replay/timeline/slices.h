@@ -1,5 +1,5 @@
 // Slices: long loops over blocks, cut into slices for all cores. Each thread takes the next slice
-// when it is done with one, and stops between slices when it is told to.
+// when it is done with one, and stops between slices on request.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Timeline: reserved, allocated and requested over a run, reduced to a few thousand buckets of
 // equal numbers of events, whatever the run's length: when the buckets are full, neighbours are
-// joined and each bucket spans twice as many events. What a picture needs and no more.
+// joined and each bucket spans twice as many events. What a chart needs and no more.
 #pragma once
 
 #include <cstddef>

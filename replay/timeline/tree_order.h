@@ -14,7 +14,7 @@ struct TreeOrder {
     static constexpr std::size_t kFanOut = std::size_t{1} << kBits;
 
     // The place of the `index`-th node of `level`. O(levels).
-    static constexpr std::size_t place(std::size_t level, std::size_t index) {
+    static constexpr std::size_t position(std::size_t level, std::size_t index) {
         const std::size_t last = ((index + 1) << (kBits * level)) - 1;  // leaf below it
         std::size_t before = 0;  // nodes that were complete before that leaf, but for its own line
         for (std::size_t nodes = last; nodes != 0; nodes >>= kBits)

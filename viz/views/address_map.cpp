@@ -328,7 +328,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
     HoverCard card;
     const AddressLayout& layout = tiles_.ground()->layout;
     const std::size_t at = layout.row_at(offset, event);
-    const auto place = layout.place(offset, event);
+    const auto place = layout.location(offset, event);
     if (index == kNoBlock) {
         const float x = ImGui::GetIO().MousePos.x - plot_.left;
         const float y = ImGui::GetIO().MousePos.y - plot_.top;

@@ -78,9 +78,10 @@ class Counters final : public Observer {
         listeners.memory = [this](std::size_t device) -> MemoryObserver* {
             return device < retries_.size() ? &retries_[device] : nullptr;
         };
-        listeners.begun = [this](std::span<const Lane> lanes, const std::uint64_t& event) {
-            for (std::size_t i = 0; i < std::min(lanes.size(), retries_.size()); ++i)
-                retries_[i].watch(*lanes[i].allocator, event);
+        listeners.begun = [this](std::span<const DeviceContext> contexts,
+                                 const std::uint64_t& event) {
+            for (std::size_t i = 0; i < std::min(contexts.size(), retries_.size()); ++i)
+                retries_[i].watch(*contexts[i].allocator, event);
         };
         listeners.proceed = [this] { return entries_.spill(); };
         for (std::size_t device = 0; device < levels_.size(); ++device)

@@ -28,7 +28,7 @@ Json findings_json(std::span<const findings::Finding> list) {
                          {"detail", said.detail},
                          {"command", said.command},
                          {"run", finding.run},
-                         {"place", finding.place},
+                         {"place", finding.site},
                          {"event", finding.event == kNotInTrace ? Json() : Json(finding.event)},
                          {"time_ns", finding.time < 0 ? Json() : Json(finding.time)},
                          {"figures", std::move(figures)},

@@ -159,9 +159,9 @@ FindingText growth_while_free(const findings::Finding& finding) {
 FindingText pinned(const findings::Finding& finding) {
     const std::string_view unit = has(finding, "pages") ? "page" : "segment";
     FindingText text{bytes(finding, "free_bytes") + " held up by small or long-lived blocks"};
-    if (!finding.place.empty())
+    if (!finding.site.empty())
         text.title = fmt::format("{} held up by blocks of {}", bytes(finding, "free_bytes"),
-                                 one_line(finding.place, 100));
+                                 one_line(finding.site, 100));
     text.detail = fmt::format(
         "{} cannot go back or be joined",
         format_counted(finding.figure(has(finding, "pages") ? "pages" : "segments"), unit));
@@ -191,7 +191,7 @@ std::string over_steps(const findings::Finding& finding) {
 }
 
 std::string place_or(const findings::Finding& finding, std::string_view otherwise) {
-    return finding.place.empty() ? std::string(otherwise) : one_line(finding.place, 100);
+    return finding.site.empty() ? std::string(otherwise) : one_line(finding.site, 100);
 }
 
 // "At this rate the 79.2 GiB are full after 1,234 more steps, in about 3.20 h."
@@ -219,9 +219,9 @@ FindingText step_growth(const findings::Finding& finding) {
     if (drifts)
         text.title = fmt::format(
             "Drift: reserved memory grows by {} a step, though what lives doesn't", slope);
-    else if (finding.stack == 0 && !finding.place.empty())
+    else if (finding.stack == 0 && !finding.site.empty())
         text.title = fmt::format("Leak: {} more are live after each step, in blocks of {}", slope,
-                                 finding.place);
+                                 finding.site);
     else
         text.title = fmt::format("Leak: {} keeps {} more each step",
                                  place_or(finding, "the program"), slope);

@@ -25,7 +25,7 @@ char step_of(std::uint8_t share) {
     return static_cast<char>((share + 7) / 8);
 }
 
-std::string planes(const OccupancyPicture& picture) {
+std::string planes(const OccupancyHeatmap& picture) {
     std::string taken;
     std::string memory;
     std::string kinds;

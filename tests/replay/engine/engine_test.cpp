@@ -1,4 +1,4 @@
-// ReplayEngine: every event once, outcomes exact, oddities counted, refusals told.
+// ReplayEngine: every event once, outcomes exact, oddities counted, refusals reported.
 #include "replay/engine/engine.h"
 
 #include <utility>
@@ -14,7 +14,7 @@ using support::TraceBuilder;
 
 namespace {
 
-// Keeps everything it is told.
+// Keeps everything it is given.
 class Recorder final : public Observer {
   public:
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
@@ -47,24 +47,24 @@ struct Fixture {
         for (std::size_t i = 0; i < count; ++i) {
             devices.push_back(std::make_unique<ScriptedDevice>(capacity));
             allocators.push_back(*parse_policy(policy)->make(*devices.back()));
-            lanes.push_back({devices.back().get(), allocators.back().get(), nullptr});
+            contexts.push_back({devices.back().get(), allocators.back().get(), nullptr});
         }
     }
 
     ReplaySummary run(const TraceBuilder& trace, const ReplayLimits& limits = {}) {
         Observer* const observers[] = {&recorder};
         TraceInfo info;
-        info.devices.resize(lanes.size());
+        info.devices.resize(contexts.size());
         const auto built = trace.build(std::move(info));
         const auto cursor = built.cursor();
-        const auto summary = ReplayEngine(lanes, observers).run(built.info(), *cursor, limits);
+        const auto summary = ReplayEngine(contexts, observers).run(built.info(), *cursor, limits);
         REQUIRE(summary);
         return *summary;
     }
 
     std::vector<std::unique_ptr<ScriptedDevice>> devices;
     std::vector<std::unique_ptr<Allocator>> allocators;
-    std::vector<Lane> lanes;
+    std::vector<DeviceContext> contexts;
     Recorder recorder;
 };
 

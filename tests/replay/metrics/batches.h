@@ -111,8 +111,8 @@ inline std::unique_ptr<Metric> make_metric(std::string_view name, const TraceInf
 
 // The figure of that name; a default one (name "") if there is none.
 inline Measurement figure(const Metric& metric, std::string_view name,
-                          std::span<const Lane> lanes = {}) {
-    for (const Measurement& measurement : metric.results(lanes)) {
+                          std::span<const DeviceContext> contexts = {}) {
+    for (const Measurement& measurement : metric.results(contexts)) {
         if (measurement.name == name)
             return measurement;
     }

@@ -151,7 +151,7 @@ TEST_CASE("refusals are counted one by one", "[metrics]") {
     CHECK(figure(*metric, "out_of_memory").whole == 2);
 }
 
-TEST_CASE("counters of devices and allocators are summed over the lanes", "[metrics]") {
+TEST_CASE("counters of devices and allocators are summed over the contexts", "[metrics]") {
     SimDevice first({.capacity = 1_GiB});
     SimDevice second({.capacity = 1_GiB});
     auto a = parse_policy("cuda-malloc")->make(first);
@@ -160,16 +160,17 @@ TEST_CASE("counters of devices and allocators are summed over the lanes", "[metr
     const auto one = (*a)->allocate({.size = 1000});
     REQUIRE((one && (*b)->allocate({.size = 1000}) && (*b)->allocate({.size = 3000})));
     (*a)->deallocate(*one, StreamId::default_stream);
-    const std::vector<Lane> lanes{{&first, a->get(), nullptr}, {&second, b->get(), nullptr}};
+    const std::vector<DeviceContext> contexts{{&first, a->get(), nullptr},
+                                              {&second, b->get(), nullptr}};
 
     const auto calls = make_metric("device_calls", timed_info());
-    CHECK(figure(*calls, "calls_malloc", lanes).whole == 3);
-    CHECK(figure(*calls, "calls_free", lanes).whole == 1);
-    CHECK(figure(*calls, "device_calls", lanes).whole ==
+    CHECK(figure(*calls, "calls_malloc", contexts).whole == 3);
+    CHECK(figure(*calls, "calls_free", contexts).whole == 1);
+    CHECK(figure(*calls, "device_calls", contexts).whole ==
           first.counters().total_calls() + second.counters().total_calls());
     const auto outcomes = make_metric("outcomes", timed_info());
-    CHECK(figure(*outcomes, "segments_created", lanes).whole == 3);
-    CHECK(figure(*outcomes, "segments_released", lanes).whole == 1);
+    CHECK(figure(*outcomes, "segments_created", contexts).whole == 3);
+    CHECK(figure(*outcomes, "segments_released", contexts).whole == 1);
 }
 
 TEST_CASE("driver time and stalls are those of the devices' clocks", "[metrics]") {
@@ -179,12 +180,12 @@ TEST_CASE("driver time and stalls are those of the devices' clocks", "[metrics]"
     auto allocator = parse_policy("cuda-malloc")->make(device);
     REQUIRE(allocator);
     REQUIRE((*allocator)->allocate({.size = 1000}));
-    const std::vector<Lane> lanes{{&device, allocator->get(), nullptr}};
+    const std::vector<DeviceContext> contexts{{&device, allocator->get(), nullptr}};
 
     const auto calls = make_metric("device_calls", timed_info());
-    CHECK(figure(*calls, "driver_ns", lanes).whole ==
+    CHECK(figure(*calls, "driver_ns", contexts).whole ==
           static_cast<std::uint64_t>(profile->cost(DeviceCall::malloc, 1024)));
-    CHECK(figure(*calls, "stall_ns", lanes).whole == 0);
+    CHECK(figure(*calls, "stall_ns", contexts).whole == 0);
 }
 
 TEST_CASE("bytes copied off the device are spilled, those copied to it fetched", "[metrics]") {
@@ -196,11 +197,11 @@ TEST_CASE("bytes copied off the device are spilled, those copied to it fetched",
     REQUIRE((memory && host));
     REQUIRE(device.copy(*host, *memory, 3000, StreamId::default_stream));
     REQUIRE(device.copy(*memory, *host, 1000, StreamId::default_stream));
-    const std::vector<Lane> lanes{{&device, allocator->get(), nullptr}};
+    const std::vector<DeviceContext> contexts{{&device, allocator->get(), nullptr}};
 
     const auto metric = make_metric("movement", timed_info());
-    CHECK(figure(*metric, "spilled_bytes", lanes).whole == 3000);
-    CHECK(figure(*metric, "fetched_bytes", lanes).whole == 1000);
+    CHECK(figure(*metric, "spilled_bytes", contexts).whole == 3000);
+    CHECK(figure(*metric, "fetched_bytes", contexts).whole == 1000);
 }
 
 TEST_CASE("the ending tells the makespan and what is still held", "[metrics]") {

@@ -1,4 +1,4 @@
-// recorded_policy: settings as sources write them, in our policies' words.
+// recorded_policy: settings as sources write them, as our policies' options.
 #include "replay/record/recorded_policy.h"
 
 #include <catch2/catch.hpp>

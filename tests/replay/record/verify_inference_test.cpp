@@ -1,5 +1,5 @@
 // verify's inference: what a record leaves out is found where it explains the record, and only
-// there. Each story stands beside one that is changed so that nothing explains it.
+// there. Each writer is beside one that is changed so that nothing explains it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,52 +21,53 @@ namespace {
 
 using Fact = InferredFact::Kind;
 
-// A trace as one would tell it.
-class Story {
+// Writes a trace event by event.
+class RecordWriter {
   public:
     // A segment that the next request takes, and the request, at its begin.
-    Story& grow(std::uint32_t slot, Bytes size, std::uint64_t address, Bytes segment) {
+    RecordWriter& grow(std::uint32_t slot, Bytes size, std::uint64_t address, Bytes segment) {
         trace_.segment(EventKind::segment_alloc, address, segment);
         return take(slot, size, address);
     }
 
-    Story& take(std::uint32_t slot, Bytes size, std::uint64_t address) {
+    RecordWriter& take(std::uint32_t slot, Bytes size, std::uint64_t address) {
         trace_.allocate(slot, size, address);
         return *this;
     }
 
-    Story& map(std::uint64_t address, Bytes size) {
+    RecordWriter& map(std::uint64_t address, Bytes size) {
         trace_.segment(EventKind::segment_map, address, size);
         return *this;
     }
 
-    Story& free(std::uint32_t slot) {
+    RecordWriter& free(std::uint32_t slot) {
         trace_.free(slot);
         return *this;
     }
 
-    Story& retire(std::uint32_t slot) {
+    RecordWriter& retire(std::uint32_t slot) {
         trace_.end(EventKind::retire, slot);
         return *this;
     }
 
-    Story& finish(std::uint32_t slot) {
+    RecordWriter& finish(std::uint32_t slot) {
         trace_.end(EventKind::finish, slot);
         return *this;
     }
 
-    Story& gone(std::uint64_t address, Bytes size) {
+    RecordWriter& gone(std::uint64_t address, Bytes size) {
         trace_.segment(EventKind::segment_free, address, size);
         return *this;
     }
 
-    Story& refused(Bytes size, Bytes device_free = 0) {
+    RecordWriter& refused(Bytes size, Bytes device_free = 0) {
         trace_.add({.size = size, .address = device_free, .kind = EventKind::out_of_memory});
         return *this;
     }
 
     // A segment with one block, free or not, in the snapshot at the end.
-    Story& left(std::uint64_t address, Bytes size, std::uint8_t flags = 0, std::uint32_t pool = 0) {
+    RecordWriter& left(std::uint64_t address, Bytes size, std::uint8_t flags = 0,
+                       std::uint32_t pool = 0) {
         const auto small = static_cast<std::uint8_t>(size == 2_MiB ? kSmallPool : 0);
         trace_.add({.size = size,
                     .address = address,
@@ -106,8 +107,8 @@ const InferredFact& fact(const VerifyReport& report, Fact kind) {
 }
 
 // A private pool's segment beside a cached one of the default pool that would have served.
-Story beside_a_cached_segment() {
-    return Story().grow(0, 12_MiB, kA, 12_MiB).free(0).grow(1, 12_MiB, kB, 12_MiB);
+RecordWriter beside_a_cached_segment() {
+    return RecordWriter().grow(0, 12_MiB, kA, 12_MiB).free(0).grow(1, 12_MiB, kB, 12_MiB);
 }
 
 }  // namespace
@@ -127,17 +128,17 @@ TEST_CASE("every kind of inferred fact has a name of its own", "[verify]") {
 }
 
 TEST_CASE("emptied caches are noted at their last release", "[verify]") {
-    const Story story = Story()
-                            .grow(0, 100, kA, 2_MiB)
-                            .grow(1, 12_MiB, kB, 12_MiB)
-                            .free(0)
-                            .free(1)
-                            .gone(kB, 12_MiB)
-                            .gone(kA, 2_MiB)
-                            .grow(0, 100, kC, 2_MiB)
-                            .left(kC, 2_MiB, kActive);
+    const RecordWriter writer = RecordWriter()
+                                    .grow(0, 100, kA, 2_MiB)
+                                    .grow(1, 12_MiB, kB, 12_MiB)
+                                    .free(0)
+                                    .free(1)
+                                    .gone(kB, 12_MiB)
+                                    .gone(kA, 2_MiB)
+                                    .grow(0, 100, kC, 2_MiB)
+                                    .left(kC, 2_MiB, kActive);
 
-    const VerifyReport report = Story(story).verified();
+    const VerifyReport report = RecordWriter(writer).verified();
 
     CHECK(count(report, Fact::emptied_caches) == 1);
     CHECK(fact(report, Fact::emptied_caches).event == 7);
@@ -147,7 +148,7 @@ TEST_CASE("emptied caches are noted at their last release", "[verify]") {
 
 TEST_CASE("a segment in use cannot have been given back", "[verify]") {
     const VerifyReport report =
-        Story().grow(0, 100, kA, 2_MiB).gone(kA, 2_MiB).grow(1, 100, kB, 2_MiB).verified();
+        RecordWriter().grow(0, 100, kA, 2_MiB).gone(kA, 2_MiB).grow(1, 100, kB, 2_MiB).verified();
 
     CHECK(report.mismatches > 0);
     REQUIRE(report.first_mismatch);
@@ -183,7 +184,7 @@ TEST_CASE("no pool explains a segment that the snapshot has in the default one",
 }
 
 TEST_CASE("no pool explains an address inside a new segment", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .grow(0, 2_MiB, kA, 20_MiB)
                                     .free(0)
                                     .grow(1, 2_MiB, kB, 20_MiB)
@@ -215,24 +216,24 @@ TEST_CASE("pools whose names the record has can end too", "[verify]") {
 }
 
 TEST_CASE("a retry's wait may complete a free, too late for its own request", "[verify]") {
-    const auto story = [] {
-        return Story().grow(0, 12_MiB, kA, 12_MiB).retire(0).finish(0).gone(kA, 12_MiB);
+    const auto writer = [] {
+        return RecordWriter().grow(0, 12_MiB, kA, 12_MiB).retire(0).finish(0).gone(kA, 12_MiB);
     };
 
     // Its request would have fitted into what was freed, had it been there in time.
-    const VerifyReport report = story().grow(1, 12_MiB, kB, 12_MiB).verified("torch:limit=20MiB");
+    const VerifyReport report = writer().grow(1, 12_MiB, kB, 12_MiB).verified("torch:limit=20MiB");
     CHECK(report.mismatches == 0);
     CHECK(report.stats.retries == 1);
     CHECK(fact(report, Fact::late_completions).count == 1);
 
     // With room for both there was no reason to retry, and emptied caches leave the same.
-    const VerifyReport roomy = story().grow(1, 12_MiB, kB, 12_MiB).verified("torch:limit=30MiB");
+    const VerifyReport roomy = writer().grow(1, 12_MiB, kB, 12_MiB).verified("torch:limit=30MiB");
     CHECK(roomy.stats.retries == 0);
     CHECK(roomy.inferred_trims == 1);
 }
 
 TEST_CASE("a completed free is not left lying by the next request", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .grow(0, 12_MiB, kA, 12_MiB)
                                     .retire(0)
                                     .finish(0)
@@ -245,7 +246,7 @@ TEST_CASE("a completed free is not left lying by the next request", "[verify]") 
 }
 
 TEST_CASE("a free that waits is not reused before its end", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .grow(0, 12_MiB, kA, 12_MiB)
                                     .retire(0)
                                     .take(1, 12_MiB, kA)
@@ -257,33 +258,33 @@ TEST_CASE("a free that waits is not reused before its end", "[verify]") {
 }
 
 TEST_CASE("a request refused in a scope leaves the caches alone", "[verify]") {
-    const auto story = [] { return Story().grow(0, 40_MiB, kA, 40_MiB).free(0); };
+    const auto writer = [] { return RecordWriter().grow(0, 40_MiB, kA, 40_MiB).free(0); };
 
-    const VerifyReport report = story().refused(50_MiB, 64_GiB).verified("torch:limit=64MiB");
+    const VerifyReport report = writer().refused(50_MiB, 64_GiB).verified("torch:limit=64MiB");
     CHECK(report.mismatches == 0);
     CHECK(count(report, Fact::refused_in_scope) == 1);
     CHECK(report.stats.retries == 0);
 
     // Where a cached block fits there is no refusal, in whatever scope.
     CHECK(
-        story().refused(30_MiB, 64_GiB).left(kA, 40_MiB).verified("torch:limit=64MiB").mismatches >
+        writer().refused(30_MiB, 64_GiB).left(kA, 40_MiB).verified("torch:limit=64MiB").mismatches >
         0);
 }
 
 TEST_CASE("a device may be full for reasons of its own", "[verify]") {
-    const auto story = [] { return Story().grow(0, 40_MiB, kA, 40_MiB); };
+    const auto writer = [] { return RecordWriter().grow(0, 40_MiB, kA, 40_MiB); };
 
-    const VerifyReport report = story().refused(100_MiB).verified();
+    const VerifyReport report = writer().refused(100_MiB).verified();
     CHECK(report.mismatches == 0);
     CHECK(fact(report, Fact::device_full).event == 2);
     CHECK(report.stats.retries == 1);
 
-    CHECK(count(story().refused(100_MiB).verified("torch", 100_MiB), Fact::device_full) == 0);
-    CHECK(story().free(0).refused(30_MiB).left(kA, 40_MiB).verified().mismatches > 0);
+    CHECK(count(writer().refused(100_MiB).verified("torch", 100_MiB), Fact::device_full) == 0);
+    CHECK(writer().free(0).refused(30_MiB).left(kA, 40_MiB).verified().mismatches > 0);
 }
 
 TEST_CASE("a retry on a full device is told from caches that the program emptied", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .grow(0, 40_MiB, kA, 40_MiB)
                                     .free(0)
                                     .gone(kA, 40_MiB)
@@ -296,21 +297,21 @@ TEST_CASE("a retry on a full device is told from caches that the program emptied
 }
 
 TEST_CASE("a switch of expandable_segments shows in the next memory taken", "[verify]") {
-    const auto story = [](Bytes pages) {
-        return Story().grow(0, 12_MiB, kA, 12_MiB).map(kB, pages).take(1, 12_MiB, kB);
+    const auto writer = [](Bytes pages) {
+        return RecordWriter().grow(0, 12_MiB, kA, 12_MiB).map(kB, pages).take(1, 12_MiB, kB);
     };
 
-    const VerifyReport report = story(20_MiB).verified();
+    const VerifyReport report = writer(20_MiB).verified();
     CHECK(report.mismatches == 0);
     CHECK(count(report, Fact::switched_segments) == 1);
     CHECK(fact(report, Fact::switched_segments).event == 2);
     CHECK(report.stats.maps == 1);
 
-    CHECK(story(40_MiB).verified().mismatches > 0);  // one page would have been enough
+    CHECK(writer(40_MiB).verified().mismatches > 0);  // one page would have been enough
 }
 
 TEST_CASE("switches are inferred both ways", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .map(kB, 20_MiB)
                                     .take(0, 20_MiB, kB)
                                     .grow(1, 12_MiB, kA, 12_MiB)
@@ -323,26 +324,26 @@ TEST_CASE("switches are inferred both ways", "[verify]") {
 }
 
 TEST_CASE("a limit that nobody recorded is found between what went and what didn't", "[verify]") {
-    const auto story = [](Bytes device_free) {
-        return Story()
+    const auto writer = [](Bytes device_free) {
+        return RecordWriter()
             .grow(0, 40_MiB, kA, 40_MiB)
             .grow(1, 12_MiB, kB, 12_MiB)
             .refused(30_MiB, device_free);
     };
 
-    const VerifyReport report = story(64_GiB).verified();
+    const VerifyReport report = writer(64_GiB).verified();
     CHECK(report.mismatches == 0);
     const Bytes limit = fact(report, Fact::limit).count;
     CHECK(limit >= 52_MiB);
     CHECK(limit < 82_MiB);
     CHECK(limit == 64_MiB);  // the roundest
 
-    CHECK(count(story(64_GiB).verified("torch:limit=70MiB"), Fact::limit) == 0);
-    CHECK(count(story(10_MiB).verified(), Fact::limit) == 0);  // the device was full
+    CHECK(count(writer(64_GiB).verified("torch:limit=70MiB"), Fact::limit) == 0);
+    CHECK(count(writer(10_MiB).verified(), Fact::limit) == 0);  // the device was full
 }
 
 TEST_CASE("no limit explains that more was granted later than was refused", "[verify]") {
-    const VerifyReport report = Story()
+    const VerifyReport report = RecordWriter()
                                     .grow(0, 40_MiB, kA, 40_MiB)
                                     .refused(30_MiB, 64_GiB)
                                     .grow(1, 60_MiB, kB, 60_MiB)

@@ -72,7 +72,7 @@ TEST_CASE("handles, mappings and reservations are told by ordinal and offset") {
     REQUIRE(device.release(second));
     REQUIRE(device.release(first));
     REQUIRE(device.unreserve(room));
-    CHECK(device.place(room.begin) == "nowhere");
+    CHECK(device.position(room.begin) == "nowhere");
     kept.end();
     CHECK(lines ==
           "7 1 reserve 67108864 -> v1\n"

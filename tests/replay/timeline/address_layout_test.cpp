@@ -1,5 +1,5 @@
-// The address axis: every address that was ever used has one place on it, gaps have none, and rows
-// share places only if they never live together.
+// The address axis: every address that was ever used has one offset on it, gaps have none, and rows
+// share a band only if they never live together.
 #include "replay/timeline/address_layout.h"
 
 #include <map>
@@ -37,12 +37,12 @@ void check_layout(const History& history, const AddressLayout& layout) {
         Bytes sum = 0;
         layout.for_each_stretch(device, {block.address, block.size}, [&](Bytes offset, Bytes size) {
             sum += size;
-            const auto place = layout.place(offset, block.born);
-            REQUIRE(place);
-            CHECK(place->device == device);
-            CHECK(place->address >= block.address);
-            CHECK(place->address - block.address < block.size);
-            CHECK(layout.offset(device, place->address) == offset);
+            const auto location = layout.location(offset, block.born);
+            REQUIRE(location);
+            CHECK(location->device == device);
+            CHECK(location->address >= block.address);
+            CHECK(location->address - block.address < block.size);
+            CHECK(layout.offset(device, location->address) == offset);
         });
         // No byte lies beyond the end of the address space, whatever a block's size says.
         const Bytes room = ~Bytes{0} - to_integer(block.address);
@@ -71,8 +71,8 @@ TEST_CASE("segments stand end to end in the order of their addresses") {
     CHECK(layout.length() == 22_MiB);
     CHECK(layout.rows()[0].range == Range{Address{0x1000'0000}, 20_MiB});
     CHECK(layout.offset(0, Address{0x7000'0010'0000}) == 21_MiB);
-    CHECK(layout.place(21_MiB, 3) == AddressPlace{0, Address{0x7000'0010'0000}});
-    CHECK_FALSE(layout.place(22_MiB, 3));
+    CHECK(layout.location(21_MiB, 3) == AddressLocation{0, Address{0x7000'0010'0000}});
+    CHECK_FALSE(layout.location(22_MiB, 3));
     CHECK_FALSE(layout.offset(0, Address{0x1000'0000 + 20_MiB}));
     CHECK_FALSE(layout.offset(1, Address{0x1000'0000}));
     check_layout(*history, layout);
@@ -117,7 +117,7 @@ TEST_CASE("two devices with the same addresses have rows of their own") {
     REQUIRE(layout.rows().size() == 2);
     CHECK(layout.offset(0, Address{0x1000'0200}) == 512);
     CHECK(layout.offset(1, Address{0x1000'0200}) == 2_MiB + 512);
-    CHECK(layout.place(2_MiB + 512, 2) == AddressPlace{1, Address{0x1000'0200}});
+    CHECK(layout.location(2_MiB + 512, 2) == AddressLocation{1, Address{0x1000'0200}});
 }
 
 TEST_CASE("blocks outside any segment have rows too, also at the ends of the address space") {

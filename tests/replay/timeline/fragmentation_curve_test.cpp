@@ -375,19 +375,19 @@ TEST_CASE("columns lose no peak, at every zoom", "[fragmentation]") {
               const auto events = static_cast<EventIndex>(history->counts().events);
               const auto first = *rc::gen::inRange<EventIndex>(0, events);
               const auto wide = *rc::gen::element<EventIndex>(1, 10, 64, 65, 3000, events);
-              const SeriesColumn asked = column_of(
+              const SeriesColumn query = column_of(
                   first,
                   *rc::gen::inRange<EventIndex>(0, std::min<EventIndex>(wide, events - first) + 1));
               HeldColumn plain;
               plain.last = first == 0 ? 0 : curve->held(first - 1);
               plain.min = plain.max = plain.last;
-              for (EventIndex event = first; event < first + asked.events; ++event) {
+              for (EventIndex event = first; event < first + query.events; ++event) {
                   plain.last = curve->held(event);
                   plain.min = std::min(plain.min, plain.last);
                   plain.max = std::max(plain.max, plain.last);
               }
               HeldColumn found;
-              curve->columns({&asked, 1}, {&found, 1});
+              curve->columns({&query, 1}, {&found, 1});
               RC_ASSERT(found == plain);
           }).empty());
 }
@@ -400,9 +400,9 @@ TEST_CASE("what isn't known yet is nothing", "[fragmentation]") {
     for (int i = 0; i < 100'000; ++i)
         steps.idle();
     steps.look();
-    const SeriesColumn asked[] = {column_of(1, 3), column_of(2, 0), column_of(3, 1)};
+    const SeriesColumn query[] = {column_of(1, 3), column_of(2, 0), column_of(3, 1)};
     HeldColumn found[3];
-    curve->columns(asked, found);
+    curve->columns(query, found);
     CHECK(found[0] == HeldColumn{0, 1000, 1000});
     CHECK(found[1] == HeldColumn{1000, 1000, 1000});
     CHECK(found[2] == HeldColumn{});
@@ -424,16 +424,16 @@ TEST_CASE("it is what the allocator's own regions say", "[fragmentation]") {
             INFO(path << " " << policy);
             TrialSetup setup;
             setup.policy = parse_policy(policy).value();
-            const auto picture = find_peak(**trace, setup);
-            REQUIRE(picture);
+            const auto peak = find_peak(**trace, setup);
+            REQUIRE(peak);
             const bool paged = std::string_view(policy) != "torch";
             const auto recorded = record_history(**trace, {.trace = path, .policy = policy}, {});
             REQUIRE(recorded);
             const auto curve = curve_of(recorded->history);
-            const auto event = static_cast<EventIndex>(picture->fullest.event);
+            const auto event = static_cast<EventIndex>(peak->fullest.event);
             CHECK(recorded->history->values(event)[Series::reserved] ==
-                  picture->fullest.usage.reserved);
-            CHECK(curve->fragmentation(event) == memory_use(*picture, paged).fragmentation);
+                  peak->fullest.usage.reserved);
+            CHECK(curve->fragmentation(event) == memory_use(*peak, paged).fragmentation);
         }
     }
 }

@@ -1,4 +1,4 @@
-// Pictures of address against time, against a plain sum over all blocks and cells.
+// Heatmaps of address against time, against a plain sum over all blocks and cells.
 #include "replay/timeline/occupancy.h"
 
 #include <cmath>
@@ -58,22 +58,22 @@ Area cell_by_hand(const History& history, const AddressLayout& layout, const Occ
     return result;
 }
 
-OccupancyPicture draw(const History& history, const OccupancyFrame& frame, unsigned threads = 1) {
+OccupancyHeatmap draw(const History& history, const OccupancyFrame& frame, unsigned threads = 1) {
     OccupancyOptions options;
     options.threads = threads;
     return draw_occupancy(history, AddressLayout::of(history),
                           BlockClasses::of(history, BlockTrait::size), frame, options);
 }
 
-void check_picture(const History& history, const OccupancyFrame& frame) {
+void check_heatmap(const History& history, const OccupancyFrame& frame) {
     const AddressLayout layout = AddressLayout::of(history);
-    const OccupancyPicture picture = draw(history, frame);
-    REQUIRE(picture.complete);
+    const OccupancyHeatmap heatmap = draw(history, frame);
+    REQUIRE(heatmap.complete);
     double sum = 0;
     double by_hand = 0;
     for (std::uint32_t row = 0; row < frame.rows; ++row)
         for (std::uint32_t column = 0; column < frame.columns; ++column) {
-            const OccupancyCell& cell = picture.at(column, row);
+            const OccupancyCell& cell = heatmap.at(column, row);
             const Area truth = cell_by_hand(history, layout, frame, column, row);
             CHECK(cell.taken / 255.0 == Approx(std::min(truth.taken, 1.0)).margin(1.0 / 250));
             CHECK(cell.memory / 255.0 == Approx(std::min(truth.memory, 1.0)).margin(1.0 / 250));
@@ -95,11 +95,11 @@ TEST_CASE("a block fills the cells where it was while it was there") {
         steps.idle();
     const auto history = steps.build();
     OccupancyFrame frame{AxisUnit::events, 0, 16'000, 0, 4096, 4, 4};
-    const OccupancyPicture picture = draw(*history, frame);
+    const OccupancyHeatmap heatmap = draw(*history, frame);
     for (std::uint32_t row = 0; row < 4; ++row)
         for (std::uint32_t column = 0; column < 4; ++column) {
-            CHECK(picture.at(column, row).taken == (column == 1 && row == 1 ? 255 : 0));
-            CHECK(picture.at(column, row).memory == 255);
+            CHECK(heatmap.at(column, row).taken == (column == 1 && row == 1 ? 255 : 0));
+            CHECK(heatmap.at(column, row).memory == 255);
         }
     frame = {AxisUnit::events, 4000, 6000, 0x400, 0x500, 2, 2};
     CHECK(draw(*history, frame).at(1, 1).taken == 255);
@@ -111,14 +111,14 @@ TEST_CASE("cells are the shares that a plain sum over all blocks gives") {
         const AddressLayout layout = AddressLayout::of(*history);
         for (const AxisUnit unit : {AxisUnit::time, AxisUnit::events}) {
             OccupancyFrame frame = whole_frame(*history, layout, unit, 13, 11);
-            check_picture(*history, frame);
+            check_heatmap(*history, frame);
             Random random(seed);
             const auto end = static_cast<std::uint64_t>(frame.end);
             frame.begin = static_cast<Position>(random.below(end));
             frame.end = frame.begin + 1 + static_cast<Position>(random.below(end));
             frame.bottom = random.below(frame.top);
             frame.top = frame.bottom + 1 + random.below(frame.top);
-            check_picture(*history, frame);
+            check_heatmap(*history, frame);
         }
     }
 }
@@ -145,10 +145,10 @@ TEST_CASE("what takes most of a cell gives it its kind, and tells if it waits") 
     const std::uint8_t large = classes.of(history->block(history ? 1 : 0));
     CHECK(classes.all()[large].name == "large");
     const OccupancyFrame frame{AxisUnit::events, 2000, 6000, 0, 4096, 4, 1};
-    const OccupancyPicture picture = draw_occupancy(*history, layout, classes, frame);
+    const OccupancyHeatmap heatmap = draw_occupancy(*history, layout, classes, frame);
     for (std::uint32_t column = 0; column < 4; ++column) {
-        CHECK(picture.at(column, 0).kind == large);
-        CHECK(((picture.at(column, 0).flags & kWaitingCell) != 0) == (column > 0));
+        CHECK(heatmap.at(column, 0).kind == large);
+        CHECK(((heatmap.at(column, 0).flags & kWaitingCell) != 0) == (column > 0));
     }
 }
 
@@ -162,11 +162,11 @@ TEST_CASE("reserved addresses without pages are told from those without anything
                              .build();
     const AddressLayout layout = AddressLayout::of(*history);
     const OccupancyFrame frame = whole_frame(*history, layout, AxisUnit::events, 4, 4);
-    const OccupancyPicture picture = draw(*history, frame);
-    CHECK(picture.at(1, 0).memory > 200);
-    CHECK(picture.at(1, 3).memory == 0);
-    CHECK((picture.at(1, 3).flags & kReservedCell) != 0);
-    CHECK(picture.at(3, 0).memory == 0);
+    const OccupancyHeatmap heatmap = draw(*history, frame);
+    CHECK(heatmap.at(1, 0).memory > 200);
+    CHECK(heatmap.at(1, 3).memory == 0);
+    CHECK((heatmap.at(1, 3).flags & kReservedCell) != 0);
+    CHECK(heatmap.at(3, 0).memory == 0);
 }
 
 TEST_CASE("blocks that a caller doesn't ask for are there, without a kind of their own") {
@@ -178,11 +178,11 @@ TEST_CASE("blocks that a caller doesn't ask for are there, without a kind of the
     OccupancyOptions options;
     options.shows = [](const Block&) { return false; };
     const AddressLayout layout = AddressLayout::of(*history);
-    const OccupancyPicture picture =
+    const OccupancyHeatmap heatmap =
         draw_occupancy(*history, layout, BlockClasses::of(*history, BlockTrait::size),
                        {AxisUnit::events, 1000, 2000, 0, 4096, 1, 1}, options);
-    CHECK(picture.at(0, 0).taken == 255);
-    CHECK(picture.at(0, 0).kind == kHiddenKind);
+    CHECK(heatmap.at(0, 0).taken == 255);
+    CHECK(heatmap.at(0, 0).kind == kHiddenKind);
 }
 
 TEST_CASE("absurd frames and blocks do no harm") {
@@ -198,8 +198,8 @@ TEST_CASE("absurd frames and blocks do no harm") {
           OccupancyFrame{AxisUnit::events, 0, 0, 9, 9, 0, 0},
           OccupancyFrame{AxisUnit::events, far, far + 1, ~Bytes{0} - 1, ~Bytes{0}, 3, 3},
           OccupancyFrame{AxisUnit::time, 0, 1, 0, 1, 100, 100}}) {
-        const OccupancyPicture picture = draw(*history, frame);
-        CHECK(picture.cells.size() == std::size_t{picture.frame.columns} * picture.frame.rows);
+        const OccupancyHeatmap heatmap = draw(*history, frame);
+        CHECK(heatmap.cells.size() == std::size_t{heatmap.frame.columns} * heatmap.frame.rows);
     }
     const auto nothing = SmallHistory().build();
     CHECK(draw(*nothing, {AxisUnit::time, 0, 10, 0, 10, 4, 4}).cells.size() == 16);
@@ -211,10 +211,10 @@ TEST_CASE("a picture that is cancelled says that it shows a part") {
     OccupancyOptions options;
     options.cancel = &cancel;
     const AddressLayout layout = AddressLayout::of(*history);
-    const OccupancyPicture picture =
+    const OccupancyHeatmap heatmap =
         draw_occupancy(*history, layout, BlockClasses::of(*history, BlockTrait::life),
                        whole_frame(*history, layout, AxisUnit::time, 8, 8), options);
-    CHECK_FALSE(picture.complete);
+    CHECK_FALSE(heatmap.complete);
 }
 
 TEST_CASE("classes are the heaviest, and all others are one") {

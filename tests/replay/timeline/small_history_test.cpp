@@ -25,7 +25,7 @@ TEST_CASE("Nodes of a tree lie where they are appended") {
         REQUIRE(TreeOrder::count(leaf + 1) == appended.size());
     }
     for (std::size_t i = 0; i < appended.size(); ++i)
-        REQUIRE(TreeOrder::place(appended[i].first, appended[i].second) == i);
+        REQUIRE(TreeOrder::position(appended[i].first, appended[i].second) == i);
 }
 
 TEST_CASE("An empty history answers as well") {

@@ -364,7 +364,7 @@ MapTiles::Sampling MapTiles::sample(const OccupancyFrame& frame) const {
 }
 
 OccupancyCell MapTiles::cell(std::uint32_t column, std::uint32_t row) const {
-    const auto from = [&](const OccupancyPicture& picture,
+    const auto from = [&](const OccupancyHeatmap& picture,
                           const Sampling& sampling) -> const OccupancyCell* {
         const bool inside = column < sampling.columns.size() && row < sampling.rows.size() &&
                             sampling.columns[column] != kOutside && sampling.rows[row] != kOutside;
@@ -391,7 +391,7 @@ BlockIndex MapTiles::pick(Position position, Bytes offset, Position slack,
         ground_ ? event_at(*history_, look_.unit, position) : std::nullopt;
     if (!event)
         return kNoBlock;
-    if (const auto place = ground_->layout.place(offset, *event)) {
+    if (const auto place = ground_->layout.location(offset, *event)) {
         const BlockIndex block = history_->find(place->device, place->address, *event);
         if (block != kNoBlock)
             return block;

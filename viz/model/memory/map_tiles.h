@@ -60,7 +60,7 @@ struct MapGround {
     std::shared_ptr<const History> history;
     AddressLayout layout;
     BlockClasses classes;
-    OccupancyPicture whole;
+    OccupancyHeatmap whole;
     MapLook look;  // whose unit, trait and filter it was made for
     EventIndex events = 0;
 };
@@ -69,7 +69,7 @@ struct MapGround {
 struct MapDetail {
     std::shared_ptr<const MapGround> ground;
     MapLook look;  // that it was made for
-    OccupancyPicture picture;
+    OccupancyHeatmap picture;
     std::optional<std::vector<MapBlock>> blocks;
 };
 
@@ -170,8 +170,8 @@ BlockClasses classes_of(const History& history, BlockTrait trait, const Cancelle
 
 template <class Put>
 void MapTiles::for_each_cell(Put&& put) const {
-    const OccupancyPicture& whole = ground_->whole;
-    const OccupancyPicture* over = detail_ == nullptr ? nullptr : &detail_->picture;
+    const OccupancyHeatmap& whole = ground_->whole;
+    const OccupancyHeatmap* over = detail_ == nullptr ? nullptr : &detail_->picture;
     const OccupancyCell nothing;
     for (std::uint32_t row = 0; row < look_.rows; ++row) {
         const std::uint32_t below = under_.rows[row];

@@ -69,7 +69,7 @@ TEST_CASE("what is looked at is drawn as sharp as a picture of just that") {
     CHECK(tiles.bottom() == 256_KiB);
     CHECK(tiles.top() == 768_KiB);
     const OccupancyFrame frame{AxisUnit::events, 80'000, 240'000, 256_KiB, 768_KiB, 40, 32};
-    const OccupancyPicture truth =
+    const OccupancyHeatmap truth =
         draw_occupancy(*history, tiles.ground()->layout, tiles.ground()->classes, frame);
     const std::vector<OccupancyCell> shown = cells(tiles, look);
     for (std::uint32_t row = 0; row < 32; ++row)
@@ -133,7 +133,7 @@ TEST_CASE("a pick finds the block that a look at every block finds") {
         BlockIndex truth = kNoBlock;
         for (BlockIndex k = 0; event && k < history->counts().blocks; ++k) {
             const Block block = history->block(k);
-            const auto place = layout.place(offset, *event);
+            const auto place = layout.location(offset, *event);
             if (block.born <= *event && *event < block.reused && place &&
                 place->address >= block.address && place->address - block.address < block.size)
                 truth = k;

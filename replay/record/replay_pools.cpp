@@ -1,10 +1,10 @@
-// LaneReplay: to which pool each segment belongs, and the comparison of the state at the end.
+// DeviceReplay: to which pool each segment belongs, and the comparison of the state at the end.
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "replay/record/lane_replay.h"
+#include "replay/record/device_replay.h"
 
 namespace tidemark {
 namespace {
@@ -26,7 +26,7 @@ std::string describe(const ScriptedDevice::Call& call) {
 
 }  // namespace
 
-const LaneReplay::Held* LaneReplay::held_at(Address address) const {
+const DeviceReplay::Held* DeviceReplay::held_at(Address address) const {
     auto found = held_.upper_bound(address);
     if (found == held_.begin())
         return nullptr;
@@ -34,16 +34,16 @@ const LaneReplay::Held* LaneReplay::held_at(Address address) const {
     return address <= found->second.end ? &found->second : nullptr;
 }
 
-const SegmentLife* LaneReplay::life_born_at(std::size_t step) const {
-    const auto found = lane_->births.find(step);
-    return found == lane_->births.end() ? nullptr : &lane_->lives[found->second];
+const SegmentLife* DeviceReplay::life_born_at(std::size_t step) const {
+    const auto found = record_->births.find(step);
+    return found == record_->births.end() ? nullptr : &record_->lives[found->second];
 }
 
-PoolId LaneReplay::pool_of(const SegmentLife& life) const {
-    return tidemark::pool_of(*lane_, life, findings_.chosen);
+PoolId DeviceReplay::pool_of(const SegmentLife& life) const {
+    return tidemark::pool_of(*record_, life, findings_.chosen);
 }
 
-PoolId LaneReplay::pool_of(const TraceEvent& request) const {
+PoolId DeviceReplay::pool_of(const TraceEvent& request) const {
     if (!setup_.infers_pools)
         return PoolId{request.aux};
     for (const std::size_t step : segments_) {
@@ -55,18 +55,18 @@ PoolId LaneReplay::pool_of(const TraceEvent& request) const {
 }
 
 // Of the next request that was granted.
-PoolId LaneReplay::next_pool() const {
-    for (std::size_t step = position_ + 1; step < lane_->steps.size(); ++step) {
+PoolId DeviceReplay::next_pool() const {
+    for (std::size_t step = position_ + 1; step < record_->steps.size(); ++step) {
         if (event(step).kind != EventKind::allocate)
             continue;
-        const std::size_t life = lane_->life_of_request[step];
-        return life == RecordedLane::kNoLife ? PoolId{event(step).aux}
-                                             : pool_of(lane_->lives[life]);
+        const std::size_t life = record_->life_of_request[step];
+        return life == DeviceRecord::kNoLife ? PoolId{event(step).aux}
+                                             : pool_of(record_->lives[life]);
     }
     return PoolId::default_pool;
 }
 
-std::vector<std::uint32_t> LaneReplay::open_choices() const {
+std::vector<std::uint32_t> DeviceReplay::open_choices() const {
     std::vector<std::uint32_t> open;
     if (!setup_.infers_pools || at_end() || event(position_).kind != EventKind::allocate)
         return open;
@@ -74,7 +74,7 @@ std::vector<std::uint32_t> LaneReplay::open_choices() const {
         const SegmentLife* const life = life_born_at(step);
         if (life == nullptr || life->known)
             continue;
-        for (const std::uint32_t key : {group_key(*life), life_key(*lane_, *life)}) {
+        for (const std::uint32_t key : {group_key(*life), life_key(*record_, *life)}) {
             if (findings_.chosen.count(key) == 0)
                 open.push_back(key);
         }
@@ -82,7 +82,7 @@ std::vector<std::uint32_t> LaneReplay::open_choices() const {
     return open;
 }
 
-void LaneReplay::follow_segment(std::size_t step) {
+void DeviceReplay::follow_segment(std::size_t step) {
     const TraceEvent& entry = event(step);
     const Address begin{entry.address};
     const Address end = begin + entry.size;
@@ -105,7 +105,7 @@ void LaneReplay::follow_segment(std::size_t step) {
 }
 
 // Forks are known by the segment that they are about; groups have small numbers.
-std::uint32_t LaneReplay::choice_about(Address address) const {
+std::uint32_t DeviceReplay::choice_about(Address address) const {
     constexpr std::uint32_t kFork = 0x80000000U;
     const auto after = held_.upper_bound(address);
     const Address begin = after == held_.begin() ? address : std::prev(after)->first;
@@ -114,7 +114,7 @@ std::uint32_t LaneReplay::choice_about(Address address) const {
 
 // What a contradiction is about: first the segments on which the model and the record differ, then
 // those that both name.
-void LaneReplay::find_suspects(const Attempt& attempt) {
+void DeviceReplay::find_suspects(const Attempt& attempt) {
     suspects_ = {};
     std::vector<ScriptedDevice::Call> recorded = script();
     for (const ScriptedDevice::Call& call : recorded) {
@@ -141,12 +141,12 @@ void LaneReplay::find_suspects(const Attempt& attempt) {
         suspect(Address{event(position_).address}, false);
 }
 
-void LaneReplay::add_keys(const SegmentLife& life, std::vector<std::uint32_t>& keys) const {
+void DeviceReplay::add_keys(const SegmentLife& life, std::vector<std::uint32_t>& keys) const {
     keys.push_back(group_key(life));
-    keys.push_back(life_key(*lane_, life));
+    keys.push_back(life_key(*record_, life));
 }
 
-void LaneReplay::suspect(Address address, bool is_common) {
+void DeviceReplay::suspect(Address address, bool is_common) {
     std::vector<std::uint32_t>& tier = is_common ? suspects_.common : suspects_.prime;
     const Held* const held = held_at(address);
     if (held != nullptr && held->life != nullptr)
@@ -156,7 +156,7 @@ void LaneReplay::suspect(Address address, bool is_common) {
 }
 
 // The private pools to which the segments belong that the record gives back here.
-std::vector<PoolId> LaneReplay::ended_pools() const {
+std::vector<PoolId> DeviceReplay::ended_pools() const {
     std::vector<PoolId> pools;
     if (!setup_.infers_pools)
         return pools;
@@ -172,13 +172,13 @@ std::vector<PoolId> LaneReplay::ended_pools() const {
     return pools;
 }
 
-void LaneReplay::explain(const Attempt& attempt, const TraceEvent* request) {
+void DeviceReplay::explain(const Attempt& attempt, const TraceEvent* request) {
     if (findings_.first_mismatch)
         return;
     const std::size_t at = request != nullptr || segments_.empty() ? position_ : segments_.front();
-    const std::size_t step = std::min(at, lane_->steps.size() - 1);
+    const std::size_t step = std::min(at, record_->steps.size() - 1);
     Mismatch mismatch;
-    mismatch.event = lane_->steps[step].index;
+    mismatch.event = record_->steps[step].index;
     mismatch.what = event(step);
     for (const std::size_t entry : segments_)
         mismatch.expected += describe(event(entry)) + "; ";
@@ -199,7 +199,7 @@ void LaneReplay::explain(const Attempt& attempt, const TraceEvent* request) {
     findings_.first_mismatch = std::move(mismatch);
 }
 
-std::vector<std::string> LaneReplay::blocks_near(Address address) const {
+std::vector<std::string> DeviceReplay::blocks_near(Address address) const {
     std::vector<Region> regions;
     model_.allocator->for_each_region([&](const Region& region) {
         if (address >= region.segment.begin && address < region.segment.begin + region.segment.size)
@@ -223,13 +223,13 @@ std::vector<std::string> LaneReplay::blocks_near(Address address) const {
 }
 
 // The state at the end against the snapshot's own list of blocks.
-std::uint64_t LaneReplay::compare_end() {
+std::uint64_t DeviceReplay::compare_end() {
     std::vector<Region> regions;
     model_.allocator->for_each_region([&](const Region& region) { regions.push_back(region); });
     std::sort(regions.begin(), regions.end(),
               [](const Region& a, const Region& b) { return a.range.begin < b.range.begin; });
     std::uint64_t different = 0;
-    const std::vector<TraceEvent>& blocks = lane_->final_blocks;
+    const std::vector<TraceEvent>& blocks = record_->final_blocks;
     for (std::size_t i = 0; i < std::max(regions.size(), blocks.size()); ++i) {
         bool same = i < regions.size() && i < blocks.size();
         if (same) {
@@ -247,7 +247,7 @@ std::uint64_t LaneReplay::compare_end() {
         ++different;
         if (!findings_.first_mismatch) {
             Mismatch mismatch;
-            mismatch.event = lane_->steps.empty() ? 0 : lane_->steps.back().index + 1;
+            mismatch.event = record_->steps.empty() ? 0 : record_->steps.back().index + 1;
             mismatch.what = i < blocks.size() ? blocks[i] : TraceEvent{};
             mismatch.expected = i < blocks.size() ? describe(blocks[i]) : "nothing";
             mismatch.actual = i < regions.size() ? fmt::format("a block of {} bytes at {:#x}",

@@ -1,7 +1,7 @@
 // Replaying the record of one device so that as much of it as possible is explained.
 //
 // Straight on first, taking the pools as recorded. If that differs from the record, the pools of
-// segments that died (which no snapshot tells) and switches of expandable_segments become
+// segments that died (which no snapshot says) and switches of expandable_segments become
 // hypotheses: at each choice the likelier possibility is followed and the others kept; a
 // contradiction goes back to the latest choice about a segment that it is about. A wrong choice
 // contradicts the record soon.
@@ -11,26 +11,27 @@
 #include <functional>
 
 #include "core/base/result.h"
-#include "replay/record/lane_replay.h"
+#include "replay/record/device_replay.h"
 
 namespace tidemark {
 
 // What verify finds on one device.
-struct LaneFindings {
-    LaneReplay::Findings found;
+struct DeviceFindings {
+    DeviceReplay::Findings found;
     AllocatorStats stats;
-    LaneReplay::Setup setup;     // under which it was found
+    DeviceReplay::Setup setup;   // under which it was found
     bool assumes_pools = false;  // assume_pools() had been called
 };
 
 // Without hypotheses. `until_differs`: no further than the first difference. `progress(steps)` is
-// told the steps done now and then; it may be empty. O(steps). Errors: see LaneReplay::make.
-Result<LaneFindings> replay_straight(const RecordedLane& lane, const ModelSpec& spec,
-                                     bool until_differs,
-                                     const std::function<void(std::uint64_t)>& progress);
+// called with the steps done now and then; it may be empty. O(steps). Errors: see
+// DeviceReplay::make.
+Result<DeviceFindings> replay_straight(const DeviceRecord& record, const ModelSpec& spec,
+                                       bool until_differs,
+                                       const std::function<void(std::uint64_t)>& progress);
 
 // With hypotheses (assume_pools is called). A bounded multiple of O(steps): some seconds at most.
 // Errors: as above.
-Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec);
+Result<DeviceFindings> search_record(DeviceRecord& record, const ModelSpec& spec);
 
 }  // namespace tidemark

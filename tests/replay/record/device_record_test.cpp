@@ -1,6 +1,6 @@
-// RecordedLane: steps, lives of segments, who is assumed to be private, and limits between the
+// DeviceRecord: steps, lives of segments, who is assumed to be private, and limits between the
 // lines. All on records small enough to be worked out by hand.
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 
 #include <catch2/catch.hpp>
 
@@ -23,12 +23,12 @@ TraceInfo unnamed() {
     return info;
 }
 
-RecordedLane lane_of(const TraceBuilder& trace, TraceInfo info = unnamed()) {
-    auto lanes = record_lanes(trace.build(std::move(info)));
-    REQUIRE(lanes);
-    RecordedLane lane = std::move(lanes->front());
-    assume_pools(lane);
-    return lane;
+DeviceRecord record_of(const TraceBuilder& trace, TraceInfo info = unnamed()) {
+    auto records = device_records(trace.build(std::move(info)));
+    REQUIRE(records);
+    DeviceRecord record = std::move(records->front());
+    assume_pools(record);
+    return record;
 }
 
 TraceBuilder& born(TraceBuilder& trace, std::uint64_t address, Bytes size,
@@ -47,12 +47,12 @@ TraceBuilder& dies(TraceBuilder& trace, std::uint64_t address, Bytes size,
                       .kind = EventKind::segment_free});
 }
 
-bool is_private(const RecordedLane& lane, std::size_t life) {
-    return lane.lives[life].pool != PoolId::default_pool;
+bool is_private(const DeviceRecord& record, std::size_t life) {
+    return record.lives[life].pool != PoolId::default_pool;
 }
 
 std::vector<Bytes> limits_of(const TraceBuilder& trace, const std::string& policy = "torch") {
-    return infer_limits(lane_of(trace), *parse_policy(policy));
+    return infer_limits(record_of(trace), *parse_policy(policy));
 }
 
 TraceBuilder& pages(TraceBuilder& trace, EventKind kind, std::uint64_t address, Bytes size,
@@ -62,74 +62,75 @@ TraceBuilder& pages(TraceBuilder& trace, EventKind kind, std::uint64_t address, 
 
 }  // namespace
 
-TEST_CASE("a lane has the steps that matter to an allocator, with their places", "[lane]") {
+TEST_CASE("a record has the steps that matter to an allocator, with their places",
+          "[device_record]") {
     TraceBuilder trace;
     trace.add({.kind = EventKind::range_begin}).allocate(0, 100, kA).free(0);
     trace.add({.kind = EventKind::mark}).segment(EventKind::segment_free, kA, 2_MiB);
     trace.add({.kind = EventKind::snapshot});
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    REQUIRE(lane.steps.size() == 3);
-    CHECK(lane.steps[0].index == 1);
-    CHECK(lane.steps[1].index == 2);
-    CHECK(lane.steps[2].index == 4);
-    CHECK(lane.truths == 2);
-    CHECK(lane.lives.empty());  // what died was born before, or nowhere
+    REQUIRE(record.steps.size() == 3);
+    CHECK(record.steps[0].index == 1);
+    CHECK(record.steps[1].index == 2);
+    CHECK(record.steps[2].index == 4);
+    CHECK(record.truths == 2);
+    CHECK(record.lives.empty());  // what died was born before, or nowhere
 }
 
-TEST_CASE("each device has its lane, and none but the trace's", "[lane]") {
+TEST_CASE("each device has its record, and none but the trace's", "[device_record]") {
     TraceInfo info;
     info.devices.resize(2);
     TraceBuilder trace;
     trace.add({.size = 1, .slot = 0, .device = 1}).add({.size = 2, .slot = 1, .device = 0});
-    const auto lanes = record_lanes(trace.build(info));
-    REQUIRE(lanes);
-    REQUIRE(lanes->size() == 2);
-    CHECK((*lanes)[0].steps.at(0).event.size == 2);
-    CHECK((*lanes)[1].steps.at(0).event.size == 1);
+    const auto records = device_records(trace.build(info));
+    REQUIRE(records);
+    REQUIRE(records->size() == 2);
+    CHECK((*records)[0].steps.at(0).event.size == 2);
+    CHECK((*records)[1].steps.at(0).event.size == 1);
 
     trace.add({.size = 1, .slot = 0, .device = 2});
-    const auto refused = record_lanes(trace.build(info));
+    const auto refused = device_records(trace.build(info));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::bad_input);
 }
 
-TEST_CASE("a block of the preamble must lie in a segment and have a slot", "[lane]") {
+TEST_CASE("a block of the preamble must lie in a segment and have a slot", "[device_record]") {
     TraceBuilder outside;
     outside.add({.size = 1, .address = kA, .slot = 0, .flags = kPreamble});
-    CHECK_FALSE(record_lanes(outside.build()));
+    CHECK_FALSE(device_records(outside.build()));
 
     TraceBuilder slotless;
     slotless.add(
         {.size = 2_MiB, .address = kA, .kind = EventKind::segment_alloc, .flags = kPreamble});
     slotless.add({.size = 1, .address = kA, .flags = kPreamble});
-    CHECK_FALSE(record_lanes(slotless.build()));
+    CHECK_FALSE(device_records(slotless.build()));
 }
 
-TEST_CASE("a segment lives from its entry to its entry", "[lane]") {
+TEST_CASE("a segment lives from its entry to its entry", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 2_MiB).allocate(0, 100, kA);
     born(trace, kB, 20_MiB).allocate(1, 2_MiB, kB + 4_MiB).free(0);
     dies(trace, kA, 2_MiB);
     born(trace, kA, 12_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    REQUIRE(lane.lives.size() == 3);
-    CHECK(lane.lives[0].birth == 0);
-    CHECK(lane.lives[0].death == 5);
-    CHECK(lane.lives[0].small);
-    CHECK(lane.lives[0].whole);
-    CHECK(lane.lives[1].death == SegmentLife::kAlive);
-    CHECK_FALSE(lane.lives[1].small);
-    CHECK_FALSE(lane.lives[1].whole);
-    CHECK(lane.lives[2].birth == 6);  // the same place, another life
-    CHECK(lane.life_of_request[1] == 0);
-    CHECK(lane.life_of_request[3] == 1);
+    REQUIRE(record.lives.size() == 3);
+    CHECK(record.lives[0].birth == 0);
+    CHECK(record.lives[0].death == 5);
+    CHECK(record.lives[0].small);
+    CHECK(record.lives[0].whole);
+    CHECK(record.lives[1].death == SegmentLife::kAlive);
+    CHECK_FALSE(record.lives[1].small);
+    CHECK_FALSE(record.lives[1].whole);
+    CHECK(record.lives[2].birth == 6);  // the same place, another life
+    CHECK(record.life_of_request[1] == 0);
+    CHECK(record.life_of_request[3] == 1);
 }
 
-TEST_CASE("a reservation lives as long as it has pages", "[lane]") {
+TEST_CASE("a reservation lives as long as it has pages", "[device_record]") {
     TraceBuilder trace;
     pages(trace, EventKind::segment_map, kA, 20_MiB);
     pages(trace, EventKind::segment_map, kA + 20_MiB, 20_MiB);
@@ -138,37 +139,37 @@ TEST_CASE("a reservation lives as long as it has pages", "[lane]") {
     pages(trace, EventKind::segment_unmap, kA, 40_MiB);
     pages(trace, EventKind::segment_map, kA, 20_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    REQUIRE(lane.lives.size() == 2);
-    CHECK(lane.lives[0].death == 4);
-    CHECK(lane.lives[1].birth == 5);
+    REQUIRE(record.lives.size() == 2);
+    CHECK(record.lives[0].death == 4);
+    CHECK(record.lives[1].birth == 5);
 }
 
-TEST_CASE("pages of another stream are of another reservation", "[lane]") {
+TEST_CASE("pages of another stream are of another reservation", "[device_record]") {
     TraceBuilder trace;
     pages(trace, EventKind::segment_map, kA, 20_MiB, 0);
     pages(trace, EventKind::segment_map, kA + 20_MiB, 20_MiB, 1);
 
-    CHECK(lane_of(trace).lives.size() == 2);
+    CHECK(record_of(trace).lives.size() == 2);
 }
 
-TEST_CASE("what is given back large before small is the default pool's", "[lane]") {
+TEST_CASE("what is given back large before small is the default pool's", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 2_MiB);
     born(trace, kB, 12_MiB);
     dies(trace, kB, 12_MiB);
     dies(trace, kA, 2_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    CHECK_FALSE(is_private(lane, 0));
-    CHECK_FALSE(is_private(lane, 1));
-    CHECK(lane.has_unknown_pools);  // likely is not known
-    CHECK(lane.lives[0].instead != PoolId::default_pool);
+    CHECK_FALSE(is_private(record, 0));
+    CHECK_FALSE(is_private(record, 1));
+    CHECK(record.has_unknown_pools);  // likely is not known
+    CHECK(record.lives[0].instead != PoolId::default_pool);
 }
 
-TEST_CASE("what comes small before large at the end of a run is private", "[lane]") {
+TEST_CASE("what comes small before large at the end of a run is private", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 12_MiB);
     born(trace, kB, 2_MiB);
@@ -179,30 +180,30 @@ TEST_CASE("what comes small before large at the end of a run is private", "[lane
     dies(trace, kB, 2_MiB);  // private: small (lower than the one before), large
     dies(trace, kD, 12_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    CHECK_FALSE(is_private(lane, 0));
-    CHECK_FALSE(is_private(lane, 2));
-    CHECK(is_private(lane, 1));
-    CHECK(is_private(lane, 3));
-    CHECK(lane.lives[1].pool == lane.lives[3].pool);
+    CHECK_FALSE(is_private(record, 0));
+    CHECK_FALSE(is_private(record, 2));
+    CHECK(is_private(record, 1));
+    CHECK(is_private(record, 3));
+    CHECK(record.lives[1].pool == record.lives[3].pool);
 }
 
-TEST_CASE("a run that starts with small ones and has large ones is private", "[lane]") {
+TEST_CASE("a run that starts with small ones and has large ones is private", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 2_MiB);
     born(trace, kB, 12_MiB);
     dies(trace, kA, 2_MiB);
     dies(trace, kB, 12_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    CHECK(is_private(lane, 0));
-    CHECK(is_private(lane, 1));
-    CHECK(lane.lives[0].instead == PoolId::default_pool);
+    CHECK(is_private(record, 0));
+    CHECK(is_private(record, 1));
+    CHECK(record.lives[0].instead == PoolId::default_pool);
 }
 
-TEST_CASE("releases with a request between them are two runs", "[lane]") {
+TEST_CASE("releases with a request between them are two runs", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 2_MiB);
     born(trace, kB, 12_MiB);
@@ -210,14 +211,14 @@ TEST_CASE("releases with a request between them are two runs", "[lane]") {
     trace.allocate(0, 2_MiB, kB).free(0);
     dies(trace, kB, 12_MiB);
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    CHECK_FALSE(is_private(lane, 0));
-    CHECK_FALSE(is_private(lane, 1));
-    CHECK(lane.lives[0].group != lane.lives[1].group);
+    CHECK_FALSE(is_private(record, 0));
+    CHECK_FALSE(is_private(record, 1));
+    CHECK(record.lives[0].group != record.lives[1].group);
 }
 
-TEST_CASE("where graphs are captured other streams are those of captures", "[lane]") {
+TEST_CASE("where graphs are captured other streams are those of captures", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 12_MiB, 1);
     born(trace, kB, 12_MiB);
@@ -225,19 +226,19 @@ TEST_CASE("where graphs are captured other streams are those of captures", "[lan
     dies(trace, kA, 12_MiB, 1);
     TraceInfo info;
     info.pools = {"default"};
-    CHECK_FALSE(is_private(lane_of(trace, info), 0));
+    CHECK_FALSE(is_private(record_of(trace, info), 0));
 
     info.pools = {"default", "(1, 0)"};
-    const RecordedLane captured = lane_of(trace, info);
+    const DeviceRecord captured = record_of(trace, info);
     CHECK(is_private(captured, 0));
     CHECK_FALSE(is_private(captured, 1));
     CHECK(to_integer(captured.lives[0].pool) >= 2);  // not one that has a name
 
     info.pools = {"default", "(0, 1)"};  // a MemPool is no graph
-    CHECK_FALSE(is_private(lane_of(trace, info), 0));
+    CHECK_FALSE(is_private(record_of(trace, info), 0));
 }
 
-TEST_CASE("the snapshot says the pools of what is alive at the end", "[lane]") {
+TEST_CASE("the snapshot says the pools of what is alive at the end", "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 2_MiB).allocate(0, 100, kA);
     trace.add({.size = 2_MiB,
@@ -246,43 +247,44 @@ TEST_CASE("the snapshot says the pools of what is alive at the end", "[lane]") {
                .kind = EventKind::final_segment,
                .flags = kSmallPool});
 
-    const RecordedLane lane = lane_of(trace);
+    const DeviceRecord record = record_of(trace);
 
-    CHECK(lane.lives.at(0).known);
-    CHECK(lane.lives[0].pool == PoolId{3});
-    CHECK_FALSE(lane.has_unknown_pools);
-    const auto changes = changed_pools(lane, {});
+    CHECK(record.lives.at(0).known);
+    CHECK(record.lives[0].pool == PoolId{3});
+    CHECK_FALSE(record.has_unknown_pools);
+    const auto changes = changed_pools(record, {});
     REQUIRE(changes.size() == 1);
     CHECK(changes[0] == std::pair(std::size_t{1}, PoolId{3}));
 }
 
-TEST_CASE("choices decide about groups and single lives, not about what is known", "[lane]") {
+TEST_CASE("choices decide about groups and single lives, not about what is known",
+          "[device_record]") {
     TraceBuilder trace;
     born(trace, kA, 12_MiB);
     born(trace, kB, 14_MiB);
     born(trace, kC, 14_MiB);
     dies(trace, kA, 12_MiB);
     dies(trace, kB, 14_MiB);
-    const RecordedLane lane = lane_of(trace);
-    const SegmentLife& a = lane.lives[0];
-    const SegmentLife& b = lane.lives[1];
-    const SegmentLife& c = lane.lives[2];
+    const DeviceRecord record = record_of(trace);
+    const SegmentLife& a = record.lives[0];
+    const SegmentLife& b = record.lives[1];
+    const SegmentLife& c = record.lives[2];
     REQUIRE(a.group == b.group);
 
-    CHECK(pool_of(lane, a, {}) == PoolId::default_pool);
+    CHECK(pool_of(record, a, {}) == PoolId::default_pool);
     const PoolChoices instead{{group_key(a), PoolChoice::instead}};
-    CHECK(pool_of(lane, a, instead) == a.instead);
-    CHECK(pool_of(lane, b, instead) == a.instead);
-    CHECK(pool_of(lane, c, instead) == PoolId::default_pool);
+    CHECK(pool_of(record, a, instead) == a.instead);
+    CHECK(pool_of(record, b, instead) == a.instead);
+    CHECK(pool_of(record, c, instead) == PoolId::default_pool);
 
     const PoolChoices mixed{{group_key(a), PoolChoice::instead},
-                            {life_key(lane, b), PoolChoice::own}};
-    CHECK(pool_of(lane, a, mixed) == a.instead);
-    CHECK(pool_of(lane, b, mixed) != a.instead);
-    CHECK(to_integer(pool_of(lane, b, mixed)) >= lane.first_own_pool);
+                            {life_key(record, b), PoolChoice::own}};
+    CHECK(pool_of(record, a, mixed) == a.instead);
+    CHECK(pool_of(record, b, mixed) != a.instead);
+    CHECK(to_integer(pool_of(record, b, mixed)) >= record.first_own_pool);
 }
 
-TEST_CASE("pools in which small requests never share a segment do not split", "[lane]") {
+TEST_CASE("pools in which small requests never share a segment do not split", "[device_record]") {
     const auto trace = [](std::uint64_t second) {
         TraceBuilder pool;
         for (std::uint64_t i = 0; i < 3; ++i) {
@@ -299,8 +301,8 @@ TEST_CASE("pools in which small requests never share a segment do not split", "[
         return pool;
     };
 
-    CHECK(lane_of(trace(0)).whole_pools == std::set{PoolId{1}});
-    CHECK(lane_of(trace(512)).whole_pools.empty());
+    CHECK(record_of(trace(0)).whole_pools == std::set{PoolId{1}});
+    CHECK(record_of(trace(512)).whole_pools.empty());
 }
 
 TEST_CASE("the limit lies between what was granted and what was refused", "[limit]") {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "replay/record/lane_replay.h"
+#include "replay/record/device_replay.h"
 
 namespace tidemark {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::uint64_t kHopeless = 300;
 }  // namespace
 
 // Every way in which a request, or releases without one, may have come about; likelier ones first.
-std::vector<LaneReplay::Explanation> LaneReplay::explanations(const TraceEvent* request) {
+std::vector<DeviceReplay::Explanation> DeviceReplay::explanations(const TraceEvent* request) {
     std::vector<PoolId> pools{PoolId::default_pool};
     if (request != nullptr)
         pools = request->kind == EventKind::allocate ? std::vector<PoolId>{pool_of(*request)}
@@ -69,7 +69,7 @@ std::vector<LaneReplay::Explanation> LaneReplay::explanations(const TraceEvent* 
 }
 
 // New memory shows how expandable_segments stands; otherwise it is more likely as it was.
-std::vector<bool> LaneReplay::possible_switches() const {
+std::vector<bool> DeviceReplay::possible_switches() const {
     if (!setup_.infers_switches)
         return {model_.switched};
     const bool starts_on = spec_->policy.options.boolean("expandable_segments");
@@ -81,7 +81,7 @@ std::vector<bool> LaneReplay::possible_switches() const {
 }
 
 // A refusal has no address. Between two requests for one private pool it is likely to be for that.
-std::vector<PoolId> LaneReplay::pools_of_refusal(const TraceEvent& refusal) const {
+std::vector<PoolId> DeviceReplay::pools_of_refusal(const TraceEvent& refusal) const {
     std::vector<PoolId> pools{PoolId{refusal.aux}};
     if (!setup_.infers_pools)
         return pools;
@@ -96,14 +96,14 @@ std::vector<PoolId> LaneReplay::pools_of_refusal(const TraceEvent& refusal) cons
 }
 
 // What was adopted at this step when the record was gone through for the first time.
-const LaneReplay::Explanation* LaneReplay::adopted_here() {
+const DeviceReplay::Explanation* DeviceReplay::adopted_here() {
     while (next_adopted_ < script_.size() && script_[next_adopted_].step < position_)
         ++next_adopted_;
     const bool here = next_adopted_ < script_.size() && script_[next_adopted_].step == position_;
     return here ? &script_[next_adopted_].how : nullptr;
 }
 
-LaneReplay::Attempt LaneReplay::chosen_attempt(const TraceEvent* request) {
+DeviceReplay::Attempt DeviceReplay::chosen_attempt(const TraceEvent* request) {
     if (!follows_) {
         Attempt best = best_attempt(request);
         note(best.explanation);
@@ -114,7 +114,7 @@ LaneReplay::Attempt LaneReplay::chosen_attempt(const TraceEvent* request) {
     return attempt(std::move(model_), *how, request);
 }
 
-LaneReplay::Attempt LaneReplay::best_attempt(const TraceEvent* request) {
+DeviceReplay::Attempt DeviceReplay::best_attempt(const TraceEvent* request) {
     std::optional<Attempt> best;
     for (const Explanation& way : explanations(request)) {
         ++copies_;
@@ -129,7 +129,7 @@ LaneReplay::Attempt LaneReplay::best_attempt(const TraceEvent* request) {
 }
 
 // Would the other way of expandable_segments give the record too, and leave another state?
-void LaneReplay::fork(const Attempt& taken, const TraceEvent& request) {
+void DeviceReplay::fork(const Attempt& taken, const TraceEvent& request) {
     if (request.kind != EventKind::allocate || request.size <= 1_MiB || !taken.granted->has_value())
         return;
     Explanation how = taken.explanation;
@@ -138,7 +138,7 @@ void LaneReplay::fork(const Attempt& taken, const TraceEvent& request) {
     if (other.differences != 0 || (*other.granted)->size == (*taken.granted)->size)
         return;
     fork_choice_ = choice_about((*taken.granted)->address);
-    auto twin = std::make_unique<LaneReplay>(copy());
+    auto twin = std::make_unique<DeviceReplay>(copy());
     twin->findings_.adopted.back().how = other.explanation;
     twin->adopt(std::move(other), &request);
     ++twin->position_;

@@ -1,5 +1,5 @@
-// Straight on if possible; else a search over what the record doesn't tell.
-#include "replay/record/lane_search.h"
+// Straight on if possible; else a search over what the record doesn't say.
+#include "replay/record/record_search.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,7 +32,7 @@ std::uint64_t most_work(std::uint64_t steps) {
 
 using Progress = std::function<void(std::uint64_t)>;
 
-LaneFindings run_straight(LaneReplay replay, bool until_differs, const Progress& progress) {
+DeviceFindings run_straight(DeviceReplay replay, bool until_differs, const Progress& progress) {
     while (!replay.at_end()) {
         if (replay.step() != 0 && until_differs)
             return {replay.findings(), replay.stats(), {}, false};
@@ -45,13 +45,13 @@ LaneFindings run_straight(LaneReplay replay, bool until_differs, const Progress&
 
 class Search {
   public:
-    Search(LaneReplay start, const RecordedLane& lane)
+    Search(DeviceReplay start, const DeviceRecord& record)
         : path_{std::move(start), 0},
           most_open_(std::min(kMostOpen, kMostOpenBytes / (path_.replay.copy_bytes() + 1) + 16)),
-          copy_work_(kCopyWork + kCopyWorkOfStream * lane.streams),
-          work_left_(most_work(lane.steps.size())) {}
+          copy_work_(kCopyWork + kCopyWorkOfStream * record.streams),
+          work_left_(most_work(record.steps.size())) {}
 
-    LaneFindings run() {
+    DeviceFindings run() {
         bool finished = false;
         while (!finished) {
             choose();
@@ -80,7 +80,7 @@ class Search {
   private:
     // A replay so far, and the choice that it deviates in from the one it was split off from.
     struct Path {
-        LaneReplay replay;
+        DeviceReplay replay;
         std::uint32_t choice = 0;
     };
 
@@ -103,7 +103,8 @@ class Search {
     }
 
     void keep_fork() {
-        if (const std::unique_ptr<LaneReplay> fork = path_.replay.take_fork(); fork && !gives_up())
+        if (const std::unique_ptr<DeviceReplay> fork = path_.replay.take_fork();
+            fork && !gives_up())
             keep_open({std::move(*fork), path_.replay.fork_choice()});
     }
 
@@ -123,7 +124,7 @@ class Search {
 
     // Goes back to the open choice that is likeliest to have been wrong: the latest about a segment
     // that the contradiction is about, or the latest.
-    bool resume(const LaneReplay::Suspects& suspects) {
+    bool resume(const DeviceReplay::Suspects& suspects) {
         if (open_.empty())
             return false;
         const auto among = [](const std::vector<std::uint32_t>& choices, const Path& path) {
@@ -154,21 +155,21 @@ class Search {
 
 }  // namespace
 
-Result<LaneFindings> replay_straight(const RecordedLane& lane, const ModelSpec& spec,
-                                     bool until_differs, const Progress& progress) {
-    TM_ASSIGN(LaneReplay plain, LaneReplay::make(lane, spec, {}));
+Result<DeviceFindings> replay_straight(const DeviceRecord& record, const ModelSpec& spec,
+                                       bool until_differs, const Progress& progress) {
+    TM_ASSIGN(DeviceReplay plain, DeviceReplay::make(record, spec, {}));
     return run_straight(std::move(plain), until_differs, progress);
 }
 
-Result<LaneFindings> search_lane(RecordedLane& lane, const ModelSpec& spec) {
-    if (lane.life_of_request.empty())
-        assume_pools(lane);
-    const LaneReplay::Setup setup{
-        .infers_pools = lane.has_unknown_pools || lane.next_pool > 1,
-        .infers_switches = spec.switched && lane.has_plain && lane.has_pages,
+Result<DeviceFindings> search_record(DeviceRecord& record, const ModelSpec& spec) {
+    if (record.life_of_request.empty())
+        assume_pools(record);
+    const DeviceReplay::Setup setup{
+        .infers_pools = record.has_unknown_pools || record.next_pool > 1,
+        .infers_switches = spec.switched && record.has_plain && record.has_pages,
     };
-    TM_ASSIGN(LaneReplay start, LaneReplay::make(lane, spec, setup));
-    LaneFindings searched = Search(std::move(start), lane).run();
+    TM_ASSIGN(DeviceReplay start, DeviceReplay::make(record, spec, setup));
+    DeviceFindings searched = Search(std::move(start), record).run();
     searched.found.has_inferred_pools = setup.infers_pools;
     searched.setup = setup;
     searched.assumes_pools = true;

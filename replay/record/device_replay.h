@@ -1,4 +1,4 @@
-// LaneReplay: the model of an allocator in mid-run, next to the record of one device.
+// DeviceReplay: the model of an allocator in mid-run, next to the record of one device.
 //
 // It takes the record step by step, gives the program's requests to the model and compares what the
 // model did with what is recorded. What the record leaves out it infers from what would reproduce
@@ -16,7 +16,7 @@
 
 #include "backends/wrap/scripted.h"
 #include "core/allocator/spec.h"
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 #include "replay/record/verify.h"
 
 namespace tidemark {
@@ -28,7 +28,7 @@ struct ModelSpec {
     Bytes capacity = 0;                  // of the device
 };
 
-class LaneReplay {
+class DeviceReplay {
   public:
     // What is held against the record beyond its own statements.
     struct Setup {
@@ -55,19 +55,21 @@ class LaneReplay {
         Explanation how;
     };
 
-    // `lane` must outlive it. Errors: those of the policy; unsupported if it cannot be copied or
-    // started from the state that the lane begins with.
-    static Result<LaneReplay> make(const RecordedLane& lane, const ModelSpec& spec, Setup setup);
+    // `record` must outlive it. Errors: those of the policy; unsupported if it cannot be copied or
+    // started from the state that the record begins with.
+    static Result<DeviceReplay> make(const DeviceRecord& record, const ModelSpec& spec,
+                                     Setup setup);
 
     // The second time: `found` is what the first one found. It tries nothing, so the model need not
-    // be copied and talks to `face`, which stands before `device`; both must outlive it.
-    static Result<LaneReplay> follow(const RecordedLane& lane, const ModelSpec& spec, Setup setup,
-                                     const Findings& found, ScriptedDevice& device, Device& face);
+    // be copied and talks to `face`, which wraps `device`; both must outlive it.
+    static Result<DeviceReplay> follow(const DeviceRecord& record, const ModelSpec& spec,
+                                       Setup setup, const Findings& found, ScriptedDevice& device,
+                                       Device& face);
 
-    LaneReplay(LaneReplay&&) = default;
-    LaneReplay& operator=(LaneReplay&&) = default;
+    DeviceReplay(DeviceReplay&&) = default;
+    DeviceReplay& operator=(DeviceReplay&&) = default;
 
-    LaneReplay copy() const;
+    DeviceReplay copy() const;
 
     // How often the last step copied the model to try an explanation.
     std::uint64_t copies() const { return copies_; }
@@ -79,7 +81,7 @@ class LaneReplay {
 
     std::size_t position() const { return position_; }
 
-    bool at_end() const { return position_ == lane_->steps.size(); }
+    bool at_end() const { return position_ == record_->steps.size(); }
 
     // What the next step needs a decision on that nobody has taken: keys of PoolChoices.
     std::vector<std::uint32_t> open_choices() const;
@@ -97,7 +99,7 @@ class LaneReplay {
 
     // After a step: the replay in which expandable_segments was switched just before it, if the
     // record would be the same but not what is left free. Null if there is none.
-    std::unique_ptr<LaneReplay> take_fork() { return std::move(fork_); }
+    std::unique_ptr<DeviceReplay> take_fork() { return std::move(fork_); }
 
     // What choice the fork is, in the numbers of suspects().
     std::uint32_t fork_choice() const { return fork_choice_; }
@@ -128,7 +130,7 @@ class LaneReplay {
 
     const Allocator& allocator() const { return *model_.allocator; }
 
-    // As the allocator's, but for frees that it will be told of with the next request.
+    // As the allocator's, but for frees that it will get with the next request.
     Usage usage() const;
 
     // What the last request came to; empty before the first one.
@@ -140,13 +142,13 @@ class LaneReplay {
     }
 
   private:
-    // A pool that nobody uses: its scope stands for a capture on another stream.
+    // A pool that nobody uses: its scope represents a capture on another stream.
     static constexpr PoolId kForeignScope{0xfffffff0U};
 
     struct Live {
         Allocation allocation;
         bool granted = false;
-        StreamId awaited{};  // a stream of our own that stands for what it waits for; 0 = none
+        StreamId awaited{};  // a stream of our own that represents what it waits for; 0 = none
     };
 
     struct Model {
@@ -179,12 +181,12 @@ class LaneReplay {
         const SegmentLife* life = nullptr;  // whose pool is open to doubt
     };
 
-    LaneReplay(const RecordedLane& lane, const ModelSpec& spec, Setup setup)
-        : lane_(&lane), spec_(&spec), setup_(setup), live_(lane.slots) {}
+    DeviceReplay(const DeviceRecord& record, const ModelSpec& spec, Setup setup)
+        : record_(&record), spec_(&spec), setup_(setup), live_(record.slots) {}
 
     Result<void> restore();
 
-    const TraceEvent& event(std::size_t step) const { return lane_->steps[step].event; }
+    const TraceEvent& event(std::size_t step) const { return record_->steps[step].event; }
 
     Live* live(std::uint32_t slot);
 
@@ -235,7 +237,7 @@ class LaneReplay {
     std::vector<std::string> blocks_near(Address address) const;
     std::uint64_t compare_end();
 
-    const RecordedLane* lane_;
+    const DeviceRecord* record_;
     const ModelSpec* spec_;
     Setup setup_;
     Model model_;
@@ -253,7 +255,7 @@ class LaneReplay {
     std::map<Address, Held> held_;
     Suspects suspects_;
     std::uint64_t copies_ = 0;
-    std::unique_ptr<LaneReplay> fork_;
+    std::unique_ptr<DeviceReplay> fork_;
     std::uint32_t fork_choice_ = 0;
     Findings findings_;
 

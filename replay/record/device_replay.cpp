@@ -1,5 +1,5 @@
 // One step of the record after another, and what explains it.
-#include "replay/record/lane_replay.h"
+#include "replay/record/device_replay.h"
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ bool is_before(const ScriptedDevice::Call& a, const ScriptedDevice::Call& b) {
 
 }  // namespace
 
-LaneReplay::Model& LaneReplay::Model::operator=(Model&& other) noexcept {
+DeviceReplay::Model& DeviceReplay::Model::operator=(Model&& other) noexcept {
     allocator = std::move(other.allocator);
     own = std::move(other.own);
     device = other.device;
@@ -45,7 +45,7 @@ LaneReplay::Model& LaneReplay::Model::operator=(Model&& other) noexcept {
     return *this;
 }
 
-LaneReplay::Model LaneReplay::Model::copy() const {
+DeviceReplay::Model DeviceReplay::Model::copy() const {
     Model twin;
     twin.own = std::make_unique<ScriptedDevice>(*device);
     twin.device = twin.own.get();
@@ -54,8 +54,9 @@ LaneReplay::Model LaneReplay::Model::copy() const {
     return twin;
 }
 
-Result<LaneReplay> LaneReplay::make(const RecordedLane& lane, const ModelSpec& spec, Setup setup) {
-    LaneReplay replay(lane, spec, setup);
+Result<DeviceReplay> DeviceReplay::make(const DeviceRecord& record, const ModelSpec& spec,
+                                        Setup setup) {
+    DeviceReplay replay(record, spec, setup);
     replay.model_.own = std::make_unique<ScriptedDevice>(spec.capacity);
     replay.model_.device = replay.model_.own.get();
     TM_ASSIGN(replay.model_.allocator, spec.policy.make(*replay.model_.device));
@@ -66,9 +67,10 @@ Result<LaneReplay> LaneReplay::make(const RecordedLane& lane, const ModelSpec& s
     return replay;
 }
 
-Result<LaneReplay> LaneReplay::follow(const RecordedLane& lane, const ModelSpec& spec, Setup setup,
-                                      const Findings& found, ScriptedDevice& device, Device& face) {
-    LaneReplay replay(lane, spec, setup);
+Result<DeviceReplay> DeviceReplay::follow(const DeviceRecord& record, const ModelSpec& spec,
+                                          Setup setup, const Findings& found,
+                                          ScriptedDevice& device, Device& face) {
+    DeviceReplay replay(record, spec, setup);
     replay.follows_ = true;
     replay.script_ = found.adopted;
     replay.findings_.chosen = found.chosen;
@@ -78,8 +80,8 @@ Result<LaneReplay> LaneReplay::follow(const RecordedLane& lane, const ModelSpec&
     return replay;
 }
 
-LaneReplay LaneReplay::copy() const {
-    LaneReplay twin(*lane_, *spec_, setup_);
+DeviceReplay DeviceReplay::copy() const {
+    DeviceReplay twin(*record_, *spec_, setup_);
     twin.model_ = model_.copy();
     twin.live_ = live_;
     twin.awaited_ = awaited_;
@@ -96,10 +98,10 @@ LaneReplay LaneReplay::copy() const {
     return twin;
 }
 
-Result<void> LaneReplay::restore() {
-    if (lane_->seeds.empty())
+Result<void> DeviceReplay::restore() {
+    if (record_->seeds.empty())
         return {};
-    for (const SeedSegment& seed : lane_->seeds) {
+    for (const SeedSegment& seed : record_->seeds) {
         if (seed.expandable)
             model_.device->hold_pages(seed.range.size);
         else
@@ -109,18 +111,18 @@ Result<void> LaneReplay::restore() {
         held.mapped += seed.range.size;
         held.pool = seed.pool;
     }
-    TM_ASSIGN(const std::vector<Allocation> live, model_.allocator->restore(lane_->seeds));
+    TM_ASSIGN(const std::vector<Allocation> live, model_.allocator->restore(record_->seeds));
     for (std::size_t i = 0; i < live.size(); ++i)
-        live_[lane_->seed_slots[i]] = {live[i], true, {}};
+        live_[record_->seed_slots[i]] = {live[i], true, {}};
     keep_peaks();
     return {};
 }
 
-LaneReplay::Live* LaneReplay::live(std::uint32_t slot) {
+DeviceReplay::Live* DeviceReplay::live(std::uint32_t slot) {
     return slot < live_.size() && live_[slot].granted ? &live_[slot] : nullptr;
 }
 
-std::uint64_t LaneReplay::step() {
+std::uint64_t DeviceReplay::step() {
     const TraceEvent& now = event(position_);
     std::uint64_t different = 0;
     copies_ = 0;
@@ -152,15 +154,15 @@ std::uint64_t LaneReplay::step() {
     return different;
 }
 
-std::uint64_t LaneReplay::finish() {
+std::uint64_t DeviceReplay::finish() {
     std::uint64_t different = flush();
-    if (!lane_->final_segments.empty() || !lane_->final_blocks.empty())
+    if (!record_->final_segments.empty() || !record_->final_blocks.empty())
         different += compare_end();
     return different;
 }
 
 // Of an allocation that lives, and that nothing before has ended.
-void LaneReplay::add_completion() {
+void DeviceReplay::add_completion() {
     const std::uint32_t slot = event(position_).slot;
     const bool ended = std::any_of(completions_.begin(), completions_.end(),
                                    [&](std::size_t step) { return event(step).slot == slot; });
@@ -173,7 +175,7 @@ void LaneReplay::add_completion() {
         ended_.allocated += live->allocation.size;
 }
 
-Usage LaneReplay::usage() const {
+Usage DeviceReplay::usage() const {
     Usage now = model_.allocator->usage();
     now.allocated -= std::min(now.allocated, ended_.allocated);
     now.active -= std::min(now.active, ended_.active);
@@ -181,7 +183,7 @@ Usage LaneReplay::usage() const {
 }
 
 // A free whose end is recorded later: until then a stream of our own uses the memory.
-void LaneReplay::let_go() {
+void DeviceReplay::let_go() {
     Live* const live = this->live(event(position_).slot);
     if (live == nullptr || live->awaited != StreamId{})
         return;
@@ -192,7 +194,7 @@ void LaneReplay::let_go() {
 }
 
 // The end of a free. Memory that was waiting when the trace began waits for nothing but this.
-void LaneReplay::complete(Model& model, std::size_t step) {
+void DeviceReplay::complete(Model& model, std::size_t step) {
     const Live* const live = this->live(event(step).slot);
     if (live == nullptr)
         return;
@@ -203,7 +205,7 @@ void LaneReplay::complete(Model& model, std::size_t step) {
 }
 
 // A free that was complete at once, taken for one that waited: `stream` is what it waits for.
-void LaneReplay::await_free(Model& model, std::size_t step, StreamId stream) {
+void DeviceReplay::await_free(Model& model, std::size_t step, StreamId stream) {
     const Live* const live = this->live(event(step).slot);
     if (live == nullptr || live->awaited != StreamId{})
         return;
@@ -212,7 +214,7 @@ void LaneReplay::await_free(Model& model, std::size_t step, StreamId stream) {
     model.allocator->deallocate(live->allocation, stream);
 }
 
-std::uint64_t LaneReplay::request() {
+std::uint64_t DeviceReplay::request() {
     const TraceEvent& now = event(position_);
     const bool plain = now.kind == EventKind::allocate && !releases_ && !setup_.infers_switches &&
                        (completions_.empty() || segments_.empty());
@@ -231,7 +233,7 @@ std::uint64_t LaneReplay::request() {
 
 // Completions and releases that no request followed: if there are releases the program emptied the
 // caches, or a pool ended.
-std::uint64_t LaneReplay::flush() {
+std::uint64_t DeviceReplay::flush() {
     if (!segments_.empty())
         return adopt(chosen_attempt(nullptr), nullptr);
     const bool waited = std::any_of(completions_.begin(), completions_.end(), [this](auto step) {
@@ -262,8 +264,8 @@ std::uint64_t LaneReplay::flush() {
     return 0;
 }
 
-LaneReplay::Attempt LaneReplay::attempt(Model model, const Explanation& explanation,
-                                        const TraceEvent* request) {
+DeviceReplay::Attempt DeviceReplay::attempt(Model model, const Explanation& explanation,
+                                            const TraceEvent* request) {
     Attempt result;
     result.model = std::move(model);
     result.explanation = explanation;
@@ -272,7 +274,7 @@ LaneReplay::Attempt LaneReplay::attempt(Model model, const Explanation& explanat
     return result;
 }
 
-void LaneReplay::perform(Attempt& attempt, const TraceEvent* request) {
+void DeviceReplay::perform(Attempt& attempt, const TraceEvent* request) {
     Model& model = attempt.model;
     const Explanation& how = attempt.explanation;
     for (std::size_t i = 0; i < completions_.size(); ++i) {
@@ -295,7 +297,7 @@ void LaneReplay::perform(Attempt& attempt, const TraceEvent* request) {
     else if (how.emptied)
         model.allocator->trim(TrimLevel::all);
     if (request != nullptr) {
-        const bool whole = lane_->whole_pools.count(how.pool) != 0;
+        const bool whole = record_->whole_pools.count(how.pool) != 0;
         const PoolId scope = how.in_scope ? kForeignScope : how.pool;
         if (how.in_scope || whole)
             model.allocator->begin_pool(scope, {.splits = !whole});
@@ -309,7 +311,7 @@ void LaneReplay::perform(Attempt& attempt, const TraceEvent* request) {
 }
 
 // What a late completion waits for: its own stream, or one that attempt() makes up.
-StreamId LaneReplay::late_stream(std::size_t completion) const {
+StreamId DeviceReplay::late_stream(std::size_t completion) const {
     const TraceEvent& end = event(completions_[completion]);
     const bool waits = end.slot < live_.size() && live_[end.slot].awaited != StreamId{};
     return waits ? live_[end.slot].awaited
@@ -317,7 +319,7 @@ StreamId LaneReplay::late_stream(std::size_t completion) const {
 }
 
 // A wait completes everything: exactly the late completions must have been left, or none.
-std::uint64_t LaneReplay::check_waits(Attempt& attempt, std::size_t awaited_before) {
+std::uint64_t DeviceReplay::check_waits(Attempt& attempt, std::size_t awaited_before) {
     ScriptedDevice& device = *attempt.model.device;
     const std::size_t waited_for = awaited_before - device.awaited_count();
     std::uint64_t different = 0;
@@ -330,14 +332,15 @@ std::uint64_t LaneReplay::check_waits(Attempt& attempt, std::size_t awaited_befo
     return different + (waited_for > expected ? waited_for - expected : 0);
 }
 
-std::vector<ScriptedDevice::Call> LaneReplay::script() const {
+std::vector<ScriptedDevice::Call> DeviceReplay::script() const {
     std::vector<ScriptedDevice::Call> calls;
     for (const std::size_t step : segments_)
         calls.push_back(call_of(event(step)));
     return calls;
 }
 
-void LaneReplay::give_back(Model& model, const Explanation& how, const TraceEvent* request) const {
+void DeviceReplay::give_back(Model& model, const Explanation& how,
+                             const TraceEvent* request) const {
     for (const PoolId pool : ended_pools()) {
         if (request != nullptr && how.pool == pool)
             continue;
@@ -350,7 +353,7 @@ void LaneReplay::give_back(Model& model, const Explanation& how, const TraceEven
 }
 
 // How often the attempt and the record part: the segment entries, in order, and the outcome.
-std::uint64_t LaneReplay::differences(const Attempt& attempt, const TraceEvent* request) const {
+std::uint64_t DeviceReplay::differences(const Attempt& attempt, const TraceEvent* request) const {
     std::uint64_t count = 0;
     const std::size_t longer = std::max(segments_.size(), attempt.calls.size());
     for (std::size_t i = 0; i < longer; ++i) {
@@ -366,7 +369,7 @@ std::uint64_t LaneReplay::differences(const Attempt& attempt, const TraceEvent* 
 }
 
 // The same without order: in which order PyTorch gives several pools back, a hash table decides.
-std::uint64_t LaneReplay::unordered_differences(std::vector<ScriptedDevice::Call> calls) const {
+std::uint64_t DeviceReplay::unordered_differences(std::vector<ScriptedDevice::Call> calls) const {
     std::vector<ScriptedDevice::Call> recorded;
     for (const std::size_t step : segments_)
         recorded.push_back(call_of(event(step)));
@@ -378,7 +381,7 @@ std::uint64_t LaneReplay::unordered_differences(std::vector<ScriptedDevice::Call
     return missing.size();
 }
 
-bool LaneReplay::granted_as_recorded(const Attempt& attempt, const TraceEvent& request) {
+bool DeviceReplay::granted_as_recorded(const Attempt& attempt, const TraceEvent& request) {
     const auto& granted = *attempt.granted;
     if (request.kind == EventKind::out_of_memory)
         return !granted;
@@ -386,7 +389,7 @@ bool LaneReplay::granted_as_recorded(const Attempt& attempt, const TraceEvent& r
 }
 
 // Takes an attempt for what happened.
-std::uint64_t LaneReplay::adopt(Attempt attempt, const TraceEvent* request) {
+std::uint64_t DeviceReplay::adopt(Attempt attempt, const TraceEvent* request) {
     model_ = std::move(attempt.model);
     findings_.decisions += segments_.size() + (request != nullptr ? 1 : 0);
     findings_.mismatches += attempt.differences;
@@ -426,12 +429,12 @@ std::uint64_t LaneReplay::adopt(Attempt attempt, const TraceEvent* request) {
     return attempt.differences;
 }
 
-void LaneReplay::note_facts(const Explanation& how) {
+void DeviceReplay::note_facts(const Explanation& how) {
     const std::size_t at = segments_.empty() ? position_ : segments_.front();
-    const std::size_t begin = std::min(at, lane_->steps.size() - 1);
+    const std::size_t begin = std::min(at, record_->steps.size() - 1);
     InferredFact fact;
     fact.device = event(begin).device;
-    fact.event = lane_->steps[begin].index;
+    fact.event = record_->steps[begin].index;
     const auto note = [this, &fact](InferredFact::Kind kind) {
         fact.kind = kind;
         findings_.facts.push_back(fact);
@@ -453,7 +456,7 @@ void LaneReplay::note_facts(const Explanation& how) {
 }
 
 // Pools end where the first of their segments goes back, caches are empty at the last entry.
-void LaneReplay::note_releases(const Explanation& how) {
+void DeviceReplay::note_releases(const Explanation& how) {
     std::vector<PoolId> noted;
     std::size_t last = segments_.front();
     for (const std::size_t step : segments_) {
@@ -468,17 +471,17 @@ void LaneReplay::note_releases(const Explanation& how) {
         noted.push_back(pool);
         findings_.facts.push_back({.kind = InferredFact::Kind::ended_pool,
                                    .device = event(step).device,
-                                   .event = lane_->steps[step].index,
+                                   .event = record_->steps[step].index,
                                    .pool = pool,
                                    .count = how.pool_ended ? 1U : 0U});
     }
     if (how.emptied)
         findings_.facts.push_back({.kind = InferredFact::Kind::emptied_caches,
                                    .device = event(last).device,
-                                   .event = lane_->steps[last].index});
+                                   .event = record_->steps[last].index});
 }
 
-void LaneReplay::keep_peaks() {
+void DeviceReplay::keep_peaks() {
     const Usage& now = model_.allocator->usage();
     Usage& peak = findings_.peak;
     peak.reserved = std::max(peak.reserved, now.reserved);

@@ -1,5 +1,5 @@
 // One pass over the trace, and the seeds put in order.
-#include "replay/record/recorded_lane.h"
+#include "replay/record/device_record.h"
 
 #include <algorithm>
 #include <tuple>
@@ -32,41 +32,41 @@ bool captures_graphs(const TraceInfo& info) {
     });
 }
 
-class LaneBuilder {
+class RecordBuilder {
   public:
-    explicit LaneBuilder(const TraceInfo& info)
-        : lanes_(info.devices.size()), pending_(lanes_.size()), ranks_(stream_ranks(info)) {
-        for (std::size_t i = 0; i < lanes_.size(); ++i) {
-            lanes_[i].device = static_cast<std::uint16_t>(i);
-            lanes_[i].slots = info.slot_count;
-            lanes_[i].streams = info.streams.size();
-            lanes_[i].captures = captures_graphs(info);
-            lanes_[i].next_pool = static_cast<std::uint32_t>(info.pools.size());
+    explicit RecordBuilder(const TraceInfo& info)
+        : records_(info.devices.size()), pending_(records_.size()), ranks_(stream_ranks(info)) {
+        for (std::size_t i = 0; i < records_.size(); ++i) {
+            records_[i].device = static_cast<std::uint16_t>(i);
+            records_[i].slots = info.slot_count;
+            records_[i].streams = info.streams.size();
+            records_[i].captures = captures_graphs(info);
+            records_[i].next_pool = static_cast<std::uint32_t>(info.pools.size());
         }
     }
 
     Result<void> add(TraceEvent event, std::uint64_t index) {
-        if (event.device >= lanes_.size())
+        if (event.device >= records_.size())
             return fail(ErrorCode::bad_input, "an event of a device that the trace doesn't have",
                         fmt::format("event {}", index));
-        RecordedLane& lane = lanes_[event.device];
-        lane.truths += is_truth(event.kind) ? 1U : 0U;
+        DeviceRecord& record = records_[event.device];
+        record.truths += is_truth(event.kind) ? 1U : 0U;
         const std::uint32_t stream = to_integer(event.stream);
         event.stream = StreamId{stream < ranks_.size() ? ranks_[stream] : stream};
         if ((event.flags & kPreamble) != 0)
-            return add_seed(lane, event);
+            return add_seed(record, event);
         switch (event.kind) {
             case EventKind::segment_alloc:
-                lane.has_plain = true;
+                record.has_plain = true;
                 break;
             case EventKind::segment_map:
-                lane.has_pages = true;
+                record.has_pages = true;
                 break;
             case EventKind::final_segment:
-                lane.final_segments.push_back(event);
+                record.final_segments.push_back(event);
                 return {};
             case EventKind::final_block:
-                lane.final_blocks.push_back(event);
+                record.final_blocks.push_back(event);
                 return {};
             case EventKind::allocate:
             case EventKind::free:
@@ -79,11 +79,11 @@ class LaneBuilder {
             default:
                 return {};
         }
-        lane.steps.push_back({event, index});
+        record.steps.push_back({event, index});
         return {};
     }
 
-    std::vector<RecordedLane> take();
+    std::vector<DeviceRecord> take();
 
   private:
     struct PendingSeed {
@@ -91,34 +91,34 @@ class LaneBuilder {
         bool retired = false;
     };
 
-    Result<void> add_seed(RecordedLane& lane, const TraceEvent& event) {
+    Result<void> add_seed(DeviceRecord& record, const TraceEvent& event) {
         PendingSeed& pending = pending_[event.device];
         switch (event.kind) {
             case EventKind::segment_alloc:
             case EventKind::segment_map:
-                lane.seeds.push_back({.range = {Address{event.address}, event.size},
-                                      .stream = event.stream,
-                                      .pool = PoolId{event.aux},
-                                      .expandable = event.kind == EventKind::segment_map,
-                                      .small = (event.flags & kSmallPool) != 0});
+                record.seeds.push_back({.range = {Address{event.address}, event.size},
+                                        .stream = event.stream,
+                                        .pool = PoolId{event.aux},
+                                        .expandable = event.kind == EventKind::segment_map,
+                                        .small = (event.flags & kSmallPool) != 0});
                 return {};
             case EventKind::block:
                 pending = {event.size, (event.flags & kPending) != 0};
                 return {};
             case EventKind::allocate:
-                if (lane.seeds.empty() || event.slot >= lane.slots)
+                if (record.seeds.empty() || event.slot >= record.slots)
                     return fail(ErrorCode::bad_input,
                                 "the preamble has a block outside any segment", "trace");
-                lane.seeds.back().blocks.push_back(
+                record.seeds.back().blocks.push_back(
                     {Address{event.address}, pending.size, event.size, pending.retired});
-                lane.seed_slots.push_back(event.slot);
+                record.seed_slots.push_back(event.slot);
                 return {};
             default:
                 return {};
         }
     }
 
-    std::vector<RecordedLane> lanes_;
+    std::vector<DeviceRecord> records_;
     std::vector<PendingSeed> pending_;
     std::vector<std::uint32_t> ranks_;
 };
@@ -126,16 +126,16 @@ class LaneBuilder {
 // Puts the runs of pages of one reservation in a row and says where it begins: at its lowest run,
 // or below, where pages are mapped later. (Reservations follow one another upwards, so pages below
 // the first known run are of the same one.)
-void order_seeds(RecordedLane& lane) {
-    std::vector<std::size_t> order(lane.seeds.size());
-    std::vector<std::size_t> first_block(lane.seeds.size());
+void order_seeds(DeviceRecord& record) {
+    std::vector<std::size_t> order(record.seeds.size());
+    std::vector<std::size_t> first_block(record.seeds.size());
     for (std::size_t i = 0, blocks = 0; i < order.size(); ++i) {
         order[i] = i;
         first_block[i] = blocks;
-        blocks += lane.seeds[i].blocks.size();
+        blocks += record.seeds[i].blocks.size();
     }
-    const auto key = [&lane](std::size_t i) {
-        const SeedSegment& seed = lane.seeds[i];
+    const auto key = [&record](std::size_t i) {
+        const SeedSegment& seed = record.seeds[i];
         return std::tuple(seed.expandable, seed.pool, seed.stream, seed.small, seed.range.begin);
     };
     std::sort(order.begin(), order.end(),
@@ -143,24 +143,24 @@ void order_seeds(RecordedLane& lane) {
     std::vector<SeedSegment> seeds;
     std::vector<std::uint32_t> slots;
     for (const std::size_t i : order) {
-        for (std::size_t j = 0; j < lane.seeds[i].blocks.size(); ++j)
-            slots.push_back(lane.seed_slots[first_block[i] + j]);
-        seeds.push_back(std::move(lane.seeds[i]));
+        for (std::size_t j = 0; j < record.seeds[i].blocks.size(); ++j)
+            slots.push_back(record.seed_slots[first_block[i] + j]);
+        seeds.push_back(std::move(record.seeds[i]));
     }
-    lane.seeds = std::move(seeds);
-    lane.seed_slots = std::move(slots);
+    record.seeds = std::move(seeds);
+    record.seed_slots = std::move(slots);
 }
 
 // Where a reservation begins whose lowest run of pages before the trace is at `lowest`.
-Address base_of(const RecordedLane& lane, const SeedSegment& lowest) {
+Address base_of(const DeviceRecord& record, const SeedSegment& lowest) {
     const Bytes page = lowest.small ? policies::kTorchSmallSegment : policies::kTorchLargePage;
     Address floor = Address::null;
-    for (const SeedSegment& seed : lane.seeds) {
+    for (const SeedSegment& seed : record.seeds) {
         if (seed.range.begin < lowest.range.begin)
             floor = std::max(floor, seed.range.begin + seed.range.size);
     }
     Address base = lowest.range.begin;
-    for (const RecordedStep& step : lane.steps) {
+    for (const RecordedStep& step : record.steps) {
         const Address address{step.event.address};
         if (step.event.kind == EventKind::segment_map && step.event.stream == lowest.stream &&
             address < base && address >= floor && (base - address) % page == 0)
@@ -169,26 +169,26 @@ Address base_of(const RecordedLane& lane, const SeedSegment& lowest) {
     return base;
 }
 
-void find_bases(RecordedLane& lane) {
-    for (std::size_t i = 0; i < lane.seeds.size(); ++i) {
-        SeedSegment& seed = lane.seeds[i];
+void find_bases(DeviceRecord& record) {
+    for (std::size_t i = 0; i < record.seeds.size(); ++i) {
+        SeedSegment& seed = record.seeds[i];
         if (!seed.expandable)
             continue;
         const bool goes_on =
-            i > 0 && lane.seeds[i - 1].expandable && lane.seeds[i - 1].pool == seed.pool &&
-            lane.seeds[i - 1].stream == seed.stream && lane.seeds[i - 1].small == seed.small;
-        seed.reserved = goes_on ? lane.seeds[i - 1].reserved : base_of(lane, seed);
+            i > 0 && record.seeds[i - 1].expandable && record.seeds[i - 1].pool == seed.pool &&
+            record.seeds[i - 1].stream == seed.stream && record.seeds[i - 1].small == seed.small;
+        seed.reserved = goes_on ? record.seeds[i - 1].reserved : base_of(record, seed);
     }
 }
 
-std::vector<RecordedLane> LaneBuilder::take() {
-    for (RecordedLane& lane : lanes_) {
-        order_seeds(lane);
-        find_bases(lane);
-        std::sort(lane.final_blocks.begin(), lane.final_blocks.end(),
+std::vector<DeviceRecord> RecordBuilder::take() {
+    for (DeviceRecord& record : records_) {
+        order_seeds(record);
+        find_bases(record);
+        std::sort(record.final_blocks.begin(), record.final_blocks.end(),
                   [](const TraceEvent& a, const TraceEvent& b) { return a.address < b.address; });
     }
-    return std::move(lanes_);
+    return std::move(records_);
 }
 
 }  // namespace
@@ -201,8 +201,8 @@ Bytes max_split_of(const PolicySpec& policy) {
     return has ? policy.options.count(kName) * 1_MiB : 0;
 }
 
-Result<std::vector<RecordedLane>> record_lanes(const Trace& trace) {
-    LaneBuilder builder(trace.info());
+Result<std::vector<DeviceRecord>> device_records(const Trace& trace) {
+    RecordBuilder builder(trace.info());
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     std::uint64_t index = 0;
     while (true) {

@@ -1,9 +1,9 @@
-// RecordedLane: what one device did in a trace, laid out for verify: the steps in order, the state
+// DeviceRecord: what one device did in a trace, laid out for verify: the steps in order, the state
 // before them, the state after them, and the life of each segment.
 //
 // A step is an event that matters to an allocator, truth included. A life is what a cudaMalloc
 // segment or a reservation went through; it belongs to one pool from its birth to its death, and
-// where the record doesn't tell which, a guess is made (see assume_pools).
+// where the record doesn't say which, a guess is made (see assume_pools).
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct SegmentLife {
     Address begin = Address::null;
     StreamId stream = StreamId::default_stream;
     bool small = false;
-    bool known = false;                     // the record tells the pool
+    bool known = false;                     // the record says the pool
     bool whole = true;                      // every request in it lay at its begin
     PoolId pool = PoolId::default_pool;     // known, or the likelier
     PoolId instead = PoolId::default_pool;  // the other possibility
@@ -53,7 +53,7 @@ enum class PoolChoice : std::uint8_t { likelier, instead, own };
 
 using PoolChoices = std::map<std::uint32_t, PoolChoice>;  // by group
 
-struct RecordedLane {
+struct DeviceRecord {
     std::vector<RecordedStep> steps;
     std::vector<SeedSegment> seeds;  // runs of pages of one reservation in a row
     std::vector<std::uint32_t> seed_slots;
@@ -80,32 +80,32 @@ struct RecordedLane {
     bool has_unknown_pools = false;    // some life could be in another pool than assumed
 };
 
-// The policy's max_split_size in bytes (RecordedLane::max_split).
+// The policy's max_split_size in bytes (DeviceRecord::max_split).
 Bytes max_split_of(const PolicySpec& policy);
 
-// One lane for each device. O(events). Errors: those of the cursor; bad_input for events that no
+// One for each device. O(events). Errors: those of the cursor; bad_input for events that no
 // reader writes (a device or slot out of range, a block outside its segment).
-Result<std::vector<RecordedLane>> record_lanes(const Trace& trace);
+Result<std::vector<DeviceRecord>> device_records(const Trace& trace);
 
 // Finds the lives, and for each the pool: as the snapshot says if it is alive at the end; else by
 // the order in which things go back when caches are emptied: large and small blocks of the default
 // pool, then small and large ones of each private pool that is no longer in use. O(steps).
-void assume_pools(RecordedLane& lane);
+void assume_pools(DeviceRecord& record);
 
 constexpr std::uint32_t group_key(const SegmentLife& life) {
     return life.group;
 }
 
-inline std::uint32_t life_key(const RecordedLane& lane, const SegmentLife& life) {
-    return lane.groups + static_cast<std::uint32_t>(&life - lane.lives.data());
+inline std::uint32_t life_key(const DeviceRecord& record, const SegmentLife& life) {
+    return record.groups + static_cast<std::uint32_t>(&life - record.lives.data());
 }
 
 // The pool of `life` when groups have been decided on; those that `chosen` lacks are in the
 // likelier.
-PoolId pool_of(const RecordedLane& lane, const SegmentLife& life, const PoolChoices& chosen);
+PoolId pool_of(const DeviceRecord& record, const SegmentLife& life, const PoolChoices& chosen);
 
 // The pool of each request (a step of kind allocate) that isn't the one of its event. O(steps).
-std::vector<std::pair<std::size_t, PoolId>> changed_pools(const RecordedLane& lane,
+std::vector<std::pair<std::size_t, PoolId>> changed_pools(const DeviceRecord& record,
                                                           const PoolChoices& chosen);
 
 }  // namespace tidemark
