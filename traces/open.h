@@ -1,5 +1,5 @@
-// open_trace: any file of any format, compressed or not, as a Trace. The one place that meets the
-// catalogue of formats and .tmk.
+// open_trace: any file of any format, compressed or not, as a Trace. The only folder that knows
+// both the catalogue of formats and .tmk.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ constexpr PciLink kUsualLink{.fastest_speed_gts = 16, .fastest_lanes = 16};  // 
 struct DriveFigures {
     FoundLink write;
     FoundLink read;
-    std::string_view words;
+    std::string_view description;
 };
 
 DriveFigures figures_of(const std::optional<BlockDevice>& drive) {
@@ -48,7 +48,7 @@ double pci_bandwidth(const PciLink& link) {
     return link.fastest_speed_gts * 1e9 * link.fastest_lanes / 8 * kShare;
 }
 
-bool is_told(const std::optional<PciCard>& card) {
+bool is_known(const std::optional<PciCard>& card) {
     return card && card->link.fastest_speed_gts > 0 && card->link.fastest_lanes > 0;
 }
 
@@ -129,12 +129,12 @@ void Discovery::link_gpu(const Gpu& gpu, FoundGpu& found) {
         found.from_host = measured.from_host;
         return note(what, "measured on a " + measured.gpu);
     }
-    const PciLink link = is_told(gpu.card) ? gpu.card->link : kUsualLink;
+    const PciLink link = is_known(gpu.card) ? gpu.card->link : kUsualLink;
     found.to_host = {pci_bandwidth(link), kCopyLatency};
     found.from_host = found.to_host;
     note(what, fmt::format("{}: 85 % of PCI with {:g} GT/s on {} lanes; latency assumed, as of an "
                            "H200; --measure measures both",
-                           is_told(gpu.card) ? "estimated" : "assumed, the link is not told",
+                           is_known(gpu.card) ? "estimated" : "assumed, the link is not told",
                            link.fastest_speed_gts, link.fastest_lanes));
 }
 
@@ -145,7 +145,7 @@ void Discovery::add_peers(const Gpu& gpu) {
             continue;
         const unsigned links = std::min(gpu.nvlinks.value_or(0), peer->nvlinks.value_or(0));
         const auto pci = [](const Gpu& end) {
-            return pci_bandwidth(is_told(end.card) ? end.card->link : kUsualLink);
+            return pci_bandwidth(is_known(end.card) ? end.card->link : kUsualLink);
         };
         const double bandwidth =
             links > 0 ? links * kNvlinkSpeed * kShare : std::min(pci(gpu), pci(*peer));
@@ -179,7 +179,7 @@ Result<void> Discovery::add_disk(const std::string& directory) {
     note(fmt::format("disk:{}", result_.found.disks.size()),
          fmt::format("{}: {}{}; bandwidth and latency assumed for {}; capacity is what was free",
                      directory, drive ? "on " : "on no drive that the kernel tells",
-                     drive ? drive->name : "", figures.words));
+                     drive ? drive->name : "", figures.description));
     result_.found.disks.push_back({.capacity = std::min<Bytes>(room.available, kLargestSpace),
                                    .directories = {directory},
                                    .write = figures.write,

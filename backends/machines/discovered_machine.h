@@ -1,9 +1,9 @@
 // What was found here, as a machine can be built of it (core/tiers/machine/machine_builder.h).
 //
-// What a link carries is not told by any driver. It is estimated, unless it was measured: a PCI
+// What a link carries is not reported by any driver. It is estimated, unless it was measured: a PCI
 // link gives 85 % of its transfers times its lanes (an H200 on PCIe 5.0 was measured at 87 %), an
 // NVLink 85 % of 25 GB/s, a drive what drives of its kind do. The notes say of each figure whether
-// it was told, estimated, measured or assumed. Thread-safe; O(GPUs^2 + directories^2).
+// it was reported, estimated, measured or assumed. Thread-safe; O(GPUs^2 + directories^2).
 #pragma once
 
 #include <string>

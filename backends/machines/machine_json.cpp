@@ -1,4 +1,4 @@
-// Reading machines. The first fault ends it, and is told with its JSON pointer.
+// Reading machines. The first fault ends it, and is reported with its JSON pointer.
 #include "backends/machines/machine_json.h"
 
 #include <algorithm>
@@ -142,13 +142,13 @@ double MachineReader::bandwidth(const Json* value, const std::string& pointer) {
         return 0;
     if (value->is_number())
         return value->get<double>();
-    std::string words = text(value, pointer);
-    if (!words.ends_with("/s")) {
+    std::string size_text = text(value, pointer);
+    if (!size_text.ends_with("/s")) {
         refuse(pointer, "expected a bandwidth: bytes per second, or a text like \"55.4GB/s\"");
         return 0;
     }
-    words.resize(words.size() - 2);
-    const Result<Bytes> size = parse_bytes(words);
+    size_text.resize(size_text.size() - 2);
+    const Result<Bytes> size = parse_bytes(size_text);
     if (!size)
         refuse(pointer, size.error().what, size.error().hint);
     return static_cast<double>(size.value_or(0));

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// A fraction if six digits tell it, else the bytes that it stands for.
+// A fraction if six digits say it, else the bytes that it means.
 std::string threshold_text(double fraction, Bytes capacity) {
     const std::string text = fmt::format("{}", fraction);
     constexpr std::size_t kShort = 8;  // "0." and six digits

@@ -44,7 +44,7 @@ struct ScratchFile {
 };
 
 // A file that is moved in whole chunks.
-struct MeasuredLane {
+struct MeasuredStream {
     TransferKind kind = TransferKind::read;
     const ScratchFile* file = nullptr;
     Bytes size = 0;
@@ -52,7 +52,7 @@ struct MeasuredLane {
     Bytes done = 0;
 };
 
-struct LanesMoved {
+struct StreamsMoved {
     Nanoseconds duration = 0;
     Bytes bytes = 0;
 };
@@ -89,8 +89,8 @@ class DiskMeasurement {
 
     Result<void> choose_size();
     Result<std::unique_ptr<ScratchFile>> make_file(Bytes size);
-    void start(MeasuredLane& lane, unsigned slot);
-    Result<LanesMoved> move(std::span<MeasuredLane> lanes);
+    void start(MeasuredStream& stream, unsigned slot);
+    Result<StreamsMoved> move(std::span<MeasuredStream> streams);
     Result<double> move_alone(TransferKind kind, const ScratchFile& file, Bytes size);
     Result<double> single(TransferKind kind, const ScratchFile& file, Bytes size);
     Result<double> singles(TransferKind kind, const ScratchFile& file, Bytes size, unsigned count);
@@ -131,40 +131,41 @@ Result<std::unique_ptr<ScratchFile>> DiskMeasurement::make_file(Bytes size) {
     return file;
 }
 
-void DiskMeasurement::start(MeasuredLane& lane, unsigned slot) {
+void DiskMeasurement::start(MeasuredStream& stream, unsigned slot) {
     const Bytes chunk = question_.chunk;
     pieces_[slot] = {memory_.data() + slot * chunk, chunk};
     transfers_.start(
-        slot, {lane.kind, lane.file->open.id, lane.begun, std::span(pieces_).subspan(slot, 1), 0},
-        lane.file->open.memory_alignment);
-    lane.begun += chunk;
+        slot,
+        {stream.kind, stream.file->open.id, stream.begun, std::span(pieces_).subspan(slot, 1), 0},
+        stream.file->open.memory_alignment);
+    stream.begun += chunk;
 }
 
-// Moves all lanes to their ends, with as many transfers in flight for each. What is told is how it
-// stood when the first lane ended; there, what is in flight counts half.
-Result<LanesMoved> DiskMeasurement::move(std::span<MeasuredLane> lanes) {
+// Moves all streams to their ends, with as many transfers in flight for each. The result is how it
+// was when the first stream ended; there, what is in flight counts half.
+Result<StreamsMoved> DiskMeasurement::move(std::span<MeasuredStream> streams) {
     const Nanoseconds begin = now();
-    for (unsigned i = 0; i < lanes.size() * question_.in_flight; ++i) {
-        MeasuredLane& lane = lanes[i / question_.in_flight];
-        if (lane.begun < lane.size)
-            start(lane, i);
+    for (unsigned i = 0; i < streams.size() * question_.in_flight; ++i) {
+        MeasuredStream& stream = streams[i / question_.in_flight];
+        if (stream.begun < stream.size)
+            start(stream, i);
     }
-    std::optional<LanesMoved> moved;
+    std::optional<StreamsMoved> moved;
     int error = 0;
     bool stopped = false;
     while (transfers_.in_flight() > 0) {
         const WholeTransfers::End end = transfers_.wait();
-        MeasuredLane& lane = lanes[end.slot / question_.in_flight];
-        lane.done += question_.chunk;
+        MeasuredStream& stream = streams[end.slot / question_.in_flight];
+        stream.done += question_.chunk;
         error = error == 0 ? end.error : error;
         stopped = stopped || !question_.limits.go_on();
-        if (!moved && lane.done == lane.size) {
-            moved = LanesMoved{now() - begin, 0};
-            for (const MeasuredLane& each : lanes)
+        if (!moved && stream.done == stream.size) {
+            moved = StreamsMoved{now() - begin, 0};
+            for (const MeasuredStream& each : streams)
                 moved->bytes += (each.done + each.begun) / 2;
         }
-        if (error == 0 && !stopped && lane.begun < lane.size)
-            start(lane, end.slot);
+        if (error == 0 && !stopped && stream.begun < stream.size)
+            start(stream, end.slot);
     }
     if (error != 0)
         return tl::make_unexpected(error_of(error));
@@ -176,8 +177,8 @@ Result<LanesMoved> DiskMeasurement::move(std::span<MeasuredLane> lanes) {
 // Bytes per second of one direction; written ones are on the disk.
 Result<double> DiskMeasurement::move_alone(TransferKind kind, const ScratchFile& file, Bytes size) {
     const Nanoseconds begin = now();
-    MeasuredLane lane{.kind = kind, .file = &file, .size = size};
-    TM_TRY(move(std::span(&lane, 1)));
+    MeasuredStream stream{.kind = kind, .file = &file, .size = size};
+    TM_TRY(move(std::span(&stream, 1)));
     if (kind == TransferKind::write)
         TM_TRY(checked(files_.sync(file.open.id)));
     return static_cast<double>(size) * 1e9 /
@@ -250,10 +251,10 @@ Result<void> DiskMeasurement::run_once() {
     if (!file->direct())
         return {};
     TM_ASSIGN(const auto other, make_file(size_));
-    std::array<MeasuredLane, 2> lanes{
-        MeasuredLane{.kind = TransferKind::read, .file = file.get(), .size = size_},
-        MeasuredLane{.kind = TransferKind::write, .file = other.get(), .size = size_}};
-    TM_ASSIGN(const LanesMoved moved, move(lanes));
+    std::array<MeasuredStream, 2> streams{
+        MeasuredStream{.kind = TransferKind::read, .file = file.get(), .size = size_},
+        MeasuredStream{.kind = TransferKind::write, .file = other.get(), .size = size_}};
+    TM_ASSIGN(const StreamsMoved moved, move(streams));
     both_.push_back(static_cast<double>(moved.bytes) * 1e9 /
                     static_cast<double>(std::max<Nanoseconds>(moved.duration, 1)));
     return {};

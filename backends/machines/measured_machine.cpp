@@ -24,7 +24,7 @@ constexpr Bytes kLargestCopy = 1_GiB;
 constexpr Bytes kShareOfHost = 16;  // of what is available, pinned in one buffer
 
 // Of links that got `both` together: what the machine makes of it.
-std::string_view bus_words(double bus, double both) {
+std::string_view bus_text(double bus, double both) {
     if (bus == 0)
         return ": they share nothing";
     return bus > both * 1.01 ? ": they share a bus, which cannot get less than one of them alone"
@@ -43,7 +43,7 @@ class MachineMeasurement {
 
     MeasuringLimits limits(Nanoseconds most) const;
 
-    bool is_asked(std::int32_t gpu) const {
+    bool is_requested(std::int32_t gpu) const {
         return std::find(question_.gpus.begin(), question_.gpus.end(), gpu) != question_.gpus.end();
     }
 
@@ -197,7 +197,7 @@ Result<void> MachineMeasurement::measure_gpu(FoundGpu& gpu) {
     add(estimate, "bytes_per_second", figures->both, where,
         fmt::format("both directions at once, {:.0f} % of their sum{}",
                     100 * figures->both.median / (alone[0] + alone[1]),
-                    bus_words(gpu.both, figures->both.median)));
+                    bus_text(gpu.both, figures->both.median)));
     return {};
 }
 
@@ -276,7 +276,7 @@ void MachineMeasurement::add_disk(std::size_t number, const DiskFigures& figures
     disk.both = std::round(bus > 0 ? bus : sum);
     add("host <-> " + id, "bytes_per_second", figures.both, where,
         fmt::format("both directions at once, {:.0f} % of their sum{}",
-                    100 * figures.both.median / sum, bus_words(bus, figures.both.median)));
+                    100 * figures.both.median / sum, bus_text(bus, figures.both.median)));
 }
 
 Result<void> MachineMeasurement::measure_disk_of(std::size_t number) {
@@ -302,10 +302,10 @@ Result<std::vector<MeasuredFigure>> MachineMeasurement::run() {
     const std::vector<Pair> pairs = node_pairs();
     const auto gpus = static_cast<std::size_t>(
         std::count_if(found_.gpus.begin(), found_.gpus.end(),
-                      [this](const FoundGpu& gpu) { return is_asked(gpu.id); }));
+                      [this](const FoundGpu& gpu) { return is_requested(gpu.id); }));
     parts_ = std::max<std::size_t>(1, gpus + pairs.size() + found_.disks.size());
     for (FoundGpu& gpu : found_.gpus) {
-        if (!is_asked(gpu.id))
+        if (!is_requested(gpu.id))
             continue;
         TM_TRY(measure_gpu(gpu));
         part_done();

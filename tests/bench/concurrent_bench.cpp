@@ -105,10 +105,10 @@ void pairs(benchmark::State& state) {
     typename Front::Held held[kHeld];
     std::size_t step = 0;
     for (auto _ : state) {  // all threads begin here together, when the setup is there
-        const std::size_t place = step % kHeld;
+        const std::size_t index = step % kHeld;
         if (step >= kHeld)
-            setup->front.give(held[place], stream);
-        held[place] = setup->front.take({.size = size_of(step), .stream = stream});
+            setup->front.give(held[index], stream);
+        held[index] = setup->front.take({.size = size_of(step), .stream = stream});
         ++step;
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));

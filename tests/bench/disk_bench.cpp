@@ -190,14 +190,14 @@ void print(const Settings& settings, std::string_view engine, const char* direct
                 *least, *most);
 }
 
-Settings read_arguments(int count, char** words) {
+Settings read_arguments(int count, char** arguments) {
     Settings settings;
     for (int i = 1; i < count; ++i) {
-        const std::string word = words[i];
+        const std::string word = arguments[i];
         const auto value = [&]() -> std::string {
             if (++i == count)
                 stop(word + " needs a value");
-            return words[i];
+            return arguments[i];
         };
         if (word == "--size")
             settings.size = must(parse_bytes(value()));
@@ -212,9 +212,9 @@ Settings read_arguments(int count, char** words) {
         else if (word == "--rounds")
             settings.rounds = static_cast<unsigned>(must(parse_count(value())));
         else if (word == "--engine")
-            settings.engine = value() == "posix"                    ? DiskEngine::posix
-                              : std::string(words[i]) == "io_uring" ? DiskEngine::io_uring
-                                                                    : DiskEngine::automatic;
+            settings.engine = value() == "posix"                        ? DiskEngine::posix
+                              : std::string(arguments[i]) == "io_uring" ? DiskEngine::io_uring
+                                                                        : DiskEngine::automatic;
         else if (word == "--json")
             settings.json = true;
         else if (word.starts_with("--"))
@@ -233,8 +233,8 @@ Settings read_arguments(int count, char** words) {
 
 }  // namespace
 
-int run(int count, char** words) {
-    const Settings settings = read_arguments(count, words);
+int run(int count, char** arguments) {
+    const Settings settings = read_arguments(count, arguments);
     const DiskFiles disk = must(open_disk_files(settings.engine));
     if (!disk.note.empty())
         std::fprintf(stderr, "%s\n", disk.note.c_str());
@@ -267,6 +267,6 @@ int run(int count, char** words) {
 
 }  // namespace tidemark
 
-int main(int count, char** words) {
-    return tidemark::run(count, words);
+int main(int count, char** arguments) {
+    return tidemark::run(count, arguments);
 }

@@ -69,7 +69,7 @@ double milliseconds(Call&& call) {
     return now() - before;
 }
 
-// From the whole run down to a few events, about places of chance.
+// From the whole run down to a few events, at random positions.
 void show_series(const History& history, AxisUnit unit, const char* what) {
     constexpr std::size_t kColumns = 2000;
     std::vector<SeriesColumn> columns(kColumns);
@@ -78,11 +78,11 @@ void show_series(const History& history, AxisUnit unit, const char* what) {
     const Position last = history.end(unit);
     for (const bool warm : {false, true}) {
         std::vector<double> times;
-        Random places = random;
+        Random begins = random;
         for (Position width = last - first; width > 16; width = width * 5 / 8) {
             for (int i = 0; i < 8; ++i) {
                 const auto room = static_cast<std::uint64_t>(last - first - width) + 1;
-                const Position begin = first + static_cast<Position>(places.below(room));
+                const Position begin = first + static_cast<Position>(begins.below(room));
                 times.push_back(
                     milliseconds([&] { history.series(unit, begin, begin + width, columns); }));
             }
@@ -131,12 +131,12 @@ void show_fragmentation(const std::shared_ptr<const History>& history) {
     constexpr std::size_t kColumns = 2000;
     std::vector<SeriesColumn> columns(kColumns);
     std::vector<HeldColumn> held(kColumns);
-    Random places(3);
+    Random begins(3);
     std::vector<double> times;
     const Position end = history->end(AxisUnit::events);
     for (Position width = end; width > 16; width = width * 5 / 8) {
         const auto room = static_cast<std::uint64_t>(end - width) + 1;
-        const auto begin = static_cast<Position>(places.below(room));
+        const auto begin = static_cast<Position>(begins.below(room));
         history->series(AxisUnit::events, begin, begin + width, columns);
         times.push_back(milliseconds([&] { (*curve)->columns(columns, held); }));
     }
@@ -201,7 +201,7 @@ int bench(const std::string& path, const std::string& policy) {
 }  // namespace
 }  // namespace tidemark
 
-int main(int count, char** words) {
-    return tidemark::bench(count > 1 ? words[1] : "generate:mix:events=10000000",
-                           count > 2 ? words[2] : "torch");
+int main(int count, char** arguments) {
+    return tidemark::bench(count > 1 ? arguments[1] : "generate:mix:events=10000000",
+                           count > 2 ? arguments[2] : "torch");
 }

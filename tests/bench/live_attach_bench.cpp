@@ -1,9 +1,9 @@
 // Whether a viewer keeps up with a busy program: a process publishes at a rate, another follows it
-// as the viewer does, and both say what they told, heard, lost and took of the processor.
+// as the viewer does, and both print what they published, read, lost and took of the processor.
 //
 //   live_attach_bench [--rate EVENTS/S] [--seconds S] [--threads N] [--json]
 //
-// Exit 1 if an event was lost, or the follower's history isn't what was told.
+// Exit 1 if an event was lost, or the follower's history isn't what was published.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -45,7 +45,7 @@ double cpu_seconds(clockid_t clock) {
 }
 
 // What the program says of itself; in memory that both processes see.
-struct Told {
+struct ProgramFigures {
     std::atomic<int> ready = 0;
     std::atomic<bool> go_on = false;
     std::uint64_t events = 0;
@@ -101,16 +101,16 @@ double own_cost(Settings settings) {
     return (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - begin) * 1e9 / static_cast<double>(events);
 }
 
-void run_program(const Settings& settings, Told& told) {
-    told.own_ns = own_cost(settings);
+void run_program(const Settings& settings, ProgramFigures& published) {
+    published.own_ns = own_cost(settings);
     auto publisher = live::Publisher::start({.name = "bench"});
     if (!publisher) {
         std::fprintf(stderr, "%s\n", to_text(publisher.error()).c_str());
-        told.ready = -1;
+        published.ready = -1;
         return;
     }
-    told.ready = 1;
-    while (!told.go_on)
+    published.ready = 1;
+    while (!published.go_on)
         ::usleep(1000);
     const double process = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     const auto begin = Clock::now();
@@ -124,16 +124,16 @@ void run_program(const Settings& settings, Told& told) {
         });
     for (unsigned thread = 0; thread < settings.threads; ++thread) {
         threads[thread].join();
-        told.events += events[thread];
-        told.threads_cpu += seconds[thread];
+        published.events += events[thread];
+        published.threads_cpu += seconds[thread];
     }
-    told.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    told.process_cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - process;
-    told.dropped = (*publisher)->counts().dropped;
+    published.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    published.process_cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - process;
+    published.dropped = (*publisher)->counts().dropped;
     static_cast<void>((*publisher)->close());
 }
 
-struct Heard {
+struct FollowerFigures {
     std::uint64_t events = 0;
     std::uint64_t forgotten = 0;  // the recording's limit was reached before they were read
     double cpu = 0;
@@ -142,16 +142,16 @@ struct Heard {
 };
 
 // As the viewer does: a look at every frame.
-Heard follow(const Settings& settings, Told& told) {
-    Heard heard;
+FollowerFigures follow(const Settings& settings, ProgramFigures& published) {
+    FollowerFigures seen;
     const auto follower = viz::attach("bench");
     if (!follower) {
         std::fprintf(stderr, "%s\n", to_text(follower.error()).c_str());
-        return heard;
+        return seen;
     }
     const double begin = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     viz::ViewedRun run = (*follower)->new_run();
-    told.go_on = true;
+    published.go_on = true;
     while (!(*follower)->over()) {
         ::usleep(16'000);
         (*follower)->poll(run);
@@ -159,45 +159,45 @@ Heard follow(const Settings& settings, Told& told) {
         if (program && run.live && run.live->alive) {
             const auto behind = static_cast<std::int64_t>(program->counters.sequence) -
                                 static_cast<std::int64_t>(run.history->counts().events);
-            heard.most_behind =
-                std::max(heard.most_behind, static_cast<double>(behind) / settings.rate);
+            seen.most_behind =
+                std::max(seen.most_behind, static_cast<double>(behind) / settings.rate);
         }
     }
     (*follower)->poll(run);
-    heard.cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
-    heard.events = run.history->counts().events;
+    seen.cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    seen.events = run.history->counts().events;
     const std::uint64_t missing = run.live ? run.live->dropped : 0;
-    heard.forgotten = missing > told.dropped ? missing - told.dropped : 0;
-    heard.ended = run.state.phase == viz::LoadState::Phase::ready;
-    return heard;
+    seen.forgotten = missing > published.dropped ? missing - published.dropped : 0;
+    seen.ended = run.state.phase == viz::LoadState::Phase::ready;
+    return seen;
 }
 
-void print(const Settings& settings, const Told& told, const Heard& heard) {
-    const auto events = static_cast<double>(told.events);
-    const double recorder = told.process_cpu - told.threads_cpu;
-    const auto followed = static_cast<double>(std::max<std::uint64_t>(heard.events, 1));
-    const double recorded = events - static_cast<double>(told.dropped);
+void print(const Settings& settings, const ProgramFigures& published, const FollowerFigures& seen) {
+    const auto events = static_cast<double>(published.events);
+    const double recorder = published.process_cpu - published.threads_cpu;
+    const auto followed = static_cast<double>(std::max<std::uint64_t>(seen.events, 1));
+    const double recorded = events - static_cast<double>(published.dropped);
     if (settings.json) {
         std::puts(fmt::format("{{\"rate\": {:.0f}, \"threads\": {}, \"seconds\": {:.3f}, "
                               "\"told\": {}, \"followed\": {}, \"dropped\": {}, \"forgotten\": {}, "
                               "\"program_ns\": {:.1f}, \"program_own_ns\": {:.1f}, "
                               "\"recorder_ns\": {:.1f}, \"follower_ns\": {:.1f}, "
                               "\"most_behind_ms\": {:.1f}}}",
-                              events / told.seconds, settings.threads, told.seconds, told.events,
-                              heard.events, told.dropped, heard.forgotten,
-                              told.threads_cpu / events * 1e9, told.own_ns,
-                              recorder / recorded * 1e9, heard.cpu / followed * 1e9,
-                              heard.most_behind * 1e3)
+                              events / published.seconds, settings.threads, published.seconds,
+                              published.events, seen.events, published.dropped, seen.forgotten,
+                              published.threads_cpu / events * 1e9, published.own_ns,
+                              recorder / recorded * 1e9, seen.cpu / followed * 1e9,
+                              seen.most_behind * 1e3)
                       .c_str());
         return;
     }
     const auto row = [&](const char* who, double seconds, double of) {
         std::puts(fmt::format("{:<34}{:>7.1f} ns an event, {:>5.1f} % of a core", who,
-                              seconds / of * 1e9, seconds / told.seconds * 100)
+                              seconds / of * 1e9, seconds / published.seconds * 100)
                       .c_str());
     };
     std::puts(fmt::format("{:.2f} M events/s for {:.1f} s by {} threads; {} cores, load {}",
-                          events / told.seconds / 1e6, told.seconds, settings.threads,
+                          events / published.seconds / 1e6, published.seconds, settings.threads,
                           std::thread::hardware_concurrency(),
                           [] {
                               double load = 0;
@@ -206,15 +206,16 @@ void print(const Settings& settings, const Told& told, const Heard& heard) {
                           }())
                   .c_str());
     std::puts(fmt::format("told {}, followed {}; dropped {}, forgotten {}",
-                          format_count(told.events), format_count(heard.events),
-                          format_count(told.dropped), format_count(heard.forgotten))
+                          format_count(published.events), format_count(seen.events),
+                          format_count(published.dropped), format_count(seen.forgotten))
                   .c_str());
-    row("program's threads", told.threads_cpu, events);
-    std::puts(fmt::format("  {:<32}{:>7.1f} ns", "of it without a publisher", told.own_ns).c_str());
-    row("program's recorder", recorder, recorded);
-    row("follower", heard.cpu, followed);
+    row("program's threads", published.threads_cpu, events);
     std::puts(
-        fmt::format("follower behind by at most{:>14.1f} ms", heard.most_behind * 1e3).c_str());
+        fmt::format("  {:<32}{:>7.1f} ns", "of it without a publisher", published.own_ns).c_str());
+    row("program's recorder", recorder, recorded);
+    row("follower", seen.cpu, followed);
+    std::puts(
+        fmt::format("follower behind by at most{:>14.1f} ms", seen.most_behind * 1e3).c_str());
 }
 
 Result<Settings> read_settings(int argc, char** argv) {
@@ -243,25 +244,26 @@ Result<Settings> read_settings(int argc, char** argv) {
 }
 
 int measure(const Settings& settings) {
-    void* const memory =
-        ::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    Told& told = *new (memory) Told;
+    void* const memory = ::mmap(nullptr, sizeof(ProgramFigures), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ProgramFigures& published = *new (memory) ProgramFigures;
     const auto folder =
         std::filesystem::temp_directory_path() / fmt::format("tidemark-live-bench-{}", ::getpid());
     ::setenv("TIDEMARK_RECORDINGS", folder.c_str(), 1);
     const pid_t child = ::fork();
     if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        run_program(settings, told);
+        run_program(settings, published);
         ::_exit(0);
     }
-    while (told.ready == 0)
+    while (published.ready == 0)
         ::usleep(1000);
-    const Heard heard = told.ready > 0 ? follow(settings, told) : Heard{};
+    const FollowerFigures seen =
+        published.ready > 0 ? follow(settings, published) : FollowerFigures{};
     ::waitpid(child, nullptr, 0);
     std::filesystem::remove_all(folder);
-    print(settings, told, heard);
-    return heard.ended && heard.events == told.events ? 0 : 1;
+    print(settings, published, seen);
+    return seen.ended && seen.events == published.events ? 0 : 1;
 }
 
 }  // namespace

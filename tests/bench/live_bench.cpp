@@ -124,7 +124,7 @@ void publish_in_turns(live::Publisher& publisher, std::uint64_t threads, std::ui
     publisher.empty_rings();
 }
 
-// The follower's: reading and making a history, of what so many threads told.
+// The follower's: reading and making a history, of what so many threads published.
 void follow(benchmark::State& state) {
     ::setenv("TIDEMARK_RUNTIME_DIR", scratch("run").c_str(), 1);
     const auto publisher = start(false);

@@ -117,6 +117,6 @@ int bench(const std::string& path) {
 }  // namespace
 }  // namespace tidemark::viz
 
-int main(int count, char** words) {
-    return count < 2 ? 2 : tidemark::viz::bench(words[1]);
+int main(int count, char** arguments) {
+    return count < 2 ? 2 : tidemark::viz::bench(arguments[1]);
 }

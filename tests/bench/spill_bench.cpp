@@ -128,8 +128,8 @@ MachineSpec machine_of(const Settings& settings) {
 }
 
 // A store on that hardware, with its host memory pinned before anything is measured.
-struct Stand {
-    Stand(const Settings& settings, Device& gpu, BlockFiles* files)
+struct Rig {
+    Rig(const Settings& settings, Device& gpu, BlockFiles* files)
         : machine(machine_of(settings)), pinned(gpu) {
         for (const SpaceSpec& spec : machine.spaces)
             spaces.push_back(std::make_unique<MemorySpace>(spec));
@@ -323,9 +323,9 @@ void wait_for(TieredStore& store, std::vector<Pending<Outcome<Access>>> pending)
         must(store.wait(std::move(access))).release();
 }
 
-void measure_size(const Settings& settings, Device& device, Stand& stand, const PlainMemory& plain,
+void measure_size(const Settings& settings, Device& device, Rig& rig, const PlainMemory& plain,
                   Bytes size) {
-    TieredStore& store = *stand.store;
+    TieredStore& store = *rig.store;
     const Bytes count = settings.total / size;
     const Buffers buffers = make_buffers(store, count, size, kGpu);
     const Buffers leaving(buffers.begin(),
@@ -431,10 +431,10 @@ DiskRates disk_plainly(BlockFiles& files, Device& device, const Settings& settin
     return rates;
 }
 
-void measure_disk(const Settings& settings, Device& device, Stand& stand, BlockFiles& files) {
+void measure_disk(const Settings& settings, Device& device, Rig& rig, BlockFiles& files) {
     const Bytes size = 256_MiB;
     const Bytes count = settings.disk_total / size;
-    TieredStore& store = *stand.store;
+    TieredStore& store = *rig.store;
     const Buffers buffers = make_buffers(store, count, size, kHost);
     const auto touch = [&](std::size_t i, unsigned round, AccessMode mode) {
         const Access access =
@@ -474,17 +474,17 @@ void measure_disk(const Settings& settings, Device& device, Stand& stand, BlockF
     in.print(settings, files.name());
 }
 
-Settings read_arguments(int count, char** words) {
+Settings read_arguments(int count, char** arguments) {
     Settings settings;
     for (int i = 1; i < count; ++i) {
-        const std::string word = words[i];
+        const std::string word = arguments[i];
         if (word == "--json") {
             settings.json = true;
             continue;
         }
         if (++i == count)
             stop(word + " needs a value");
-        const std::string value = words[i];
+        const std::string value = arguments[i];
         if (word == "--device")
             settings.device = value;
         else if (word == "--total")
@@ -516,23 +516,23 @@ Settings read_arguments(int count, char** words) {
     return settings;
 }
 
-int run(int count, char** words) {
-    const Settings settings = read_arguments(count, words);
+int run(int count, char** arguments) {
+    const Settings settings = read_arguments(count, arguments);
     const Hardware hardware = open_device(settings);
     Device& device = *hardware.device;
     DiskFiles disk;
     if (!settings.disk.empty())
         disk = must(open_disk_files());
-    Stand stand(settings, device, disk.files.get());
+    Rig rig(settings, device, disk.files.get());
     if (!settings.json)
         std::printf("%s\n%-14s %9s  %13s %13s   %s\n", std::string(device.name()).c_str(), "",
                     "buffer", "plain", "engine", "ratio");
     const PlainMemory plain = plain_memory(device, std::min(settings.total, 1_GiB));
     for (const Bytes size : settings.buffers)
-        measure_size(settings, device, stand, plain, size);
+        measure_size(settings, device, rig, plain, size);
     if (disk.files)
-        measure_disk(settings, device, stand, *disk.files);
-    stand.store->close();
+        measure_disk(settings, device, rig, *disk.files);
+    rig.store->close();
     if (wrong_bytes != 0)
         stop(std::to_string(wrong_bytes) + " bytes differ");
     return 0;
@@ -541,6 +541,6 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace tidemark
 
-int main(int count, char** words) {
-    return tidemark::run(count, words);
+int main(int count, char** arguments) {
+    return tidemark::run(count, arguments);
 }

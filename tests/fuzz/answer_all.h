@@ -1,4 +1,4 @@
-// What was read goes through the words of every command: none may crash, hang, or say what a
+// What was read goes through every command's text: none may crash, hang, or say what a
 // terminal, a parser or a person can't take. Fuzz targets and the corpus of extremes share this.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a reader accepted, in every command's words.
+// What a reader accepted, in every command's text.
 #include "tests/fuzz/answer_all.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/file_in_memory.h"

@@ -1,4 +1,4 @@
-// What was read goes through every view of the viewer, as its pictures without a window do.
+// What was read goes through every view of the viewer, as it is drawn without a window.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace tidemark::fuzz {
 
 // Draws each view of the file at `path`, of any format, small, whole and narrowed. Aborts
-// (TM_CHECK) where a picture can't be drawn of what could be loaded. Returns whether it could be.
+// (TM_CHECK) where a view can't be drawn of what could be loaded. Returns whether it could be.
 bool draw_all(const std::string& path, bool lenient);
 
 }  // namespace tidemark::fuzz

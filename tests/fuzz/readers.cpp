@@ -1,6 +1,6 @@
 // Readers under any bytes: whatever they accept keeps the promises of the model, what they refuse
-// is refused with a place and a reason, and strict, ordinary and lenient reading agree where they
-// must.
+// is refused with a position and a reason, and strict, ordinary and lenient reading agree where
+// they must.
 #include <array>
 #include <utility>
 
@@ -121,7 +121,7 @@ void jsonl(std::span<const std::byte> bytes) {
     }
 }
 
-// Compressed bytes end in bytes or in an error that has a place, and never go on for ever.
+// Compressed bytes end in bytes or in an error that has a position, and never go on for ever.
 void decoder(std::span<const std::byte> bytes) {
     constexpr std::uint64_t kEnough = std::uint64_t{16} << 20U;
     const auto source = open_memory(bytes, "input");

@@ -44,7 +44,7 @@ class Lines {
     std::string text_;
 };
 
-// `count` blocks taken and given back at times and of sizes that the functions tell.
+// `count` blocks taken and given back at times and of sizes that the functions give.
 template <class Size, class Begin, class End>
 std::string blocks(std::uint64_t count, Size size, Begin begin, End end) {
     Lines lines;

@@ -23,16 +23,16 @@ std::string tiling_violation(std::span<const Region> regions) {
     std::vector<Range> segments;
     for (std::size_t i = 0; i < regions.size();) {
         const Range segment = regions[i].segment;
-        Address place = segment.begin;
+        Address next = segment.begin;
         for (; i < regions.size() && regions[i].segment == segment; ++i) {
-            if (regions[i].range.size == 0 || regions[i].range.begin != place)
+            if (regions[i].range.size == 0 || regions[i].range.begin != next)
                 return fmt::format("region {} does not begin at {:#x} in segment {}",
-                                   show(regions[i].range), to_integer(place), show(segment));
-            place = place + regions[i].range.size;
+                                   show(regions[i].range), to_integer(next), show(segment));
+            next = next + regions[i].range.size;
         }
-        if (place != segment.begin + segment.size)
+        if (next != segment.begin + segment.size)
             return fmt::format("the regions of segment {} end at {:#x}", show(segment),
-                               to_integer(place));
+                               to_integer(next));
         segments.push_back(segment);
     }
     std::sort(segments.begin(), segments.end(),

@@ -10,7 +10,7 @@
 namespace tidemark::support {
 
 ManualTransfers::~ManualTransfers() {
-    TM_CHECK(flights_.empty() && places_.empty());
+    TM_CHECK(flights_.empty() && blocks_.empty());
 }
 
 void ManualTransfers::set_automatic(bool automatic) {
@@ -30,7 +30,7 @@ void ManualTransfers::fail_next_copy(std::uint32_t copies) {
     failing_ = copies;
 }
 
-void ManualTransfers::refuse_places(SpaceId space, std::uint32_t times) {
+void ManualTransfers::refuse_allocations(SpaceId space, std::uint32_t times) {
     const std::lock_guard lock(mutex_);
     refusing_[space] = times;
 }
@@ -77,10 +77,10 @@ void ManualTransfers::pass_all() {
     points_.clear();
 }
 
-std::span<std::byte> ManualTransfers::bytes(const Place& place) {
+std::span<std::byte> ManualTransfers::bytes(const Place& block) {
     const std::lock_guard lock(mutex_);
-    const auto found = places_.find(to_integer(place.id));
-    TM_CHECK(found != places_.end());
+    const auto found = blocks_.find(to_integer(block.id));
+    TM_CHECK(found != blocks_.end());
     return found->second;
 }
 
@@ -94,15 +94,15 @@ std::size_t ManualTransfers::points() const {
     return points_.size();
 }
 
-std::size_t ManualTransfers::places() const {
+std::size_t ManualTransfers::blocks() const {
     const std::lock_guard lock(mutex_);
-    return places_.size();
+    return blocks_.size();
 }
 
 Bytes ManualTransfers::held(SpaceId space) const {
     const std::lock_guard lock(mutex_);
     Bytes bytes = 0;
-    for (const auto& [id, content] : places_)
+    for (const auto& [id, content] : blocks_)
         if (where_.at(id) == space)
             bytes += content.size();
     return bytes;
@@ -127,39 +127,39 @@ tl::expected<Place, PlaceRefusal> ManualTransfers::allocate(SpaceId space, Bytes
     const std::lock_guard lock(mutex_);
     TM_CHECK(size != 0);
     std::uint32_t& refusing = refusing_[space];
-    if (refusing != 0 || chance(faults_.no_place)) {
+    if (refusing != 0 || chance(faults_.no_memory)) {
         refusing -= refusing != 0;
         return tl::make_unexpected(
             PlaceRefusal{true, {ErrorCode::no_space, "fragmented", to_text(space), ""}});
     }
-    if (chance(faults_.place_fails))
+    if (chance(faults_.allocation_fails))
         return tl::make_unexpected(
             PlaceRefusal{false, {ErrorCode::driver, "injected", to_text(space), ""}});
     const std::uint64_t id = next_++;
-    places_.emplace(id, std::vector<std::byte>(size, std::byte{0xa5}));
+    blocks_.emplace(id, std::vector<std::byte>(size, std::byte{0xa5}));
     where_.emplace(id, space);
     return Place{space, PlaceId{id}, size};
 }
 
-void ManualTransfers::free(const Place& place) {
+void ManualTransfers::free(const Place& block) {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, flight] : flights_)
-        TM_CHECK(flight.order.source.id != place.id && flight.order.target.id != place.id);
-    TM_CHECK(places_.erase(to_integer(place.id)) == 1);
-    where_.erase(to_integer(place.id));
+        TM_CHECK(flight.order.source.id != block.id && flight.order.target.id != block.id);
+    TM_CHECK(blocks_.erase(to_integer(block.id)) == 1);
+    where_.erase(to_integer(block.id));
 }
 
-Place ManualTransfers::trim(const Place& place, Bytes size) {
+Place ManualTransfers::trim(const Place& block, Bytes size) {
     const std::lock_guard lock(mutex_);
-    std::vector<std::byte>& content = places_.at(to_integer(place.id));
+    std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
     TM_CHECK(size <= content.size());
     content.resize(std::max<Bytes>(size, 1));
-    return {place.space, place.id, content.size()};
+    return {block.space, block.id, content.size()};
 }
 
-std::vector<Range> ManualTransfers::pieces(const Place& place) const {
+std::vector<Range> ManualTransfers::pieces(const Place& block) const {
     const std::lock_guard lock(mutex_);
-    const std::vector<std::byte>& content = places_.at(to_integer(place.id));
+    const std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
     return {{Address{reinterpret_cast<std::uintptr_t>(content.data())}, content.size()}};
 }
 
@@ -188,7 +188,7 @@ bool ManualTransfers::passed(const UsePoint& point) {
 
 CopyId ManualTransfers::start(CopyOrder order) {
     const std::lock_guard lock(mutex_);
-    TM_CHECK(places_.at(to_integer(order.source.id)).size() >= order.size);
+    TM_CHECK(blocks_.at(to_integer(order.source.id)).size() >= order.size);
     TM_CHECK(order.source.id != order.target.id);
     const std::uint64_t id = next_++;
     Flight flight;
@@ -217,8 +217,8 @@ void ManualTransfers::end(std::uint64_t id, CopyEnd how, Bytes stored) {
 }
 
 void ManualTransfers::recode(const CopyOrder& order, Bytes& stored, bool& failed) {
-    const std::vector<std::byte>& source = places_.at(to_integer(order.source.id));
-    std::vector<std::byte>& target = places_.at(to_integer(order.target.id));
+    const std::vector<std::byte>& source = blocks_.at(to_integer(order.source.id));
+    std::vector<std::byte>& target = blocks_.at(to_integer(order.target.id));
     if (order.recoding == Recoding::encode) {
         const Result<Bytes> size =
             order.representation->encode(std::span(source).first(order.size), target);
@@ -251,8 +251,8 @@ void ManualTransfers::go_on(std::uint64_t id) {
         end(id, failed ? CopyEnd::failed : CopyEnd::done, stored);
         return;
     }
-    const std::vector<std::byte>& source = places_.at(to_integer(order.source.id));
-    std::vector<std::byte>& target = places_.at(to_integer(order.target.id));
+    const std::vector<std::byte>& source = blocks_.at(to_integer(order.source.id));
+    std::vector<std::byte>& target = blocks_.at(to_integer(order.target.id));
     const Bytes part = std::min(chunk_, order.size - flight.done);
     std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(flight.done), part,
                 target.begin() + static_cast<std::ptrdiff_t>(flight.done));

@@ -1,6 +1,6 @@
 // ManualTransfers: Transfers over plain memory whose copies go on when the test says so, a chunk at
-// a time, and whose failures the test injects. It aborts at what no engine may do: freeing a place
-// that a copy uses or that work was queued on, copying from or to a place that is gone.
+// a time, and whose failures the test injects. It aborts at what no engine may do: freeing a block
+// that a copy uses or that work was queued on, copying from or to a block that is gone.
 //
 // Thread-safe; `automatic` copies go on by themselves, a chunk with each poll().
 #pragma once
@@ -21,9 +21,9 @@ namespace tidemark::support {
 
 // One chance in so many; 0: never.
 struct Faults {
-    std::uint64_t no_place = 0;     // the memory itself is full
-    std::uint64_t place_fails = 0;  // something else
-    std::uint64_t copy_fails = 0;   // per chunk
+    std::uint64_t no_memory = 0;         // the memory itself is full
+    std::uint64_t allocation_fails = 0;  // something else
+    std::uint64_t copy_fails = 0;        // per chunk
     std::uint64_t order_fails = 0;
 };
 
@@ -38,26 +38,26 @@ class ManualTransfers final : public Transfers {
     void set_automatic(bool automatic);
     void set_faults(const Faults& faults);
     void fail_next_copy(std::uint32_t copies = 1);
-    void refuse_places(SpaceId space, std::uint32_t times);  // with no_room
+    void refuse_allocations(SpaceId space, std::uint32_t times);  // with no_room
     bool step();  // one chunk of a random copy; false: none is in flight
     bool step_oldest();
     void finish_all();
     void pass_one();  // a random recorded point passes
     void pass_all();
 
-    std::span<std::byte> bytes(const Place& place);
+    std::span<std::byte> bytes(const Place& block);
     std::size_t in_flight() const;
     std::size_t points() const;  // recorded, not passed
-    std::size_t places() const;
+    std::size_t blocks() const;
     Bytes held(SpaceId space) const;
     std::uint64_t copies() const;   // ever begun
-    std::uint64_t ordered() const;  // streams told to wait
+    std::uint64_t ordered() const;  // streams made to wait
     std::size_t awaited() const;    // points that the last copy comes after
 
     tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
-    void free(const Place& place) override;
-    Place trim(const Place& place, Bytes size) override;
-    std::vector<Range> pieces(const Place& place) const override;
+    void free(const Place& block) override;
+    Place trim(const Place& block, Bytes size) override;
+    std::vector<Range> pieces(const Place& block) const override;
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
     Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
     bool passed(const UsePoint& point) override;
@@ -89,7 +89,7 @@ class ManualTransfers final : public Transfers {
     std::uint64_t copies_ = 0;
     std::uint64_t ordered_ = 0;
     std::size_t awaited_ = 0;
-    std::map<std::uint64_t, std::vector<std::byte>> places_;
+    std::map<std::uint64_t, std::vector<std::byte>> blocks_;
     std::map<std::uint64_t, SpaceId> where_;
     std::map<std::uint64_t, Flight> flights_;
     std::set<std::uint64_t> points_;

@@ -121,7 +121,7 @@ BlockIndex PlainHistory::after(BlockIndex block) const {
     return kNoBlock;
 }
 
-RandomProgram::RandomProgram(std::uint64_t seed, bool tells) : random_(seed), exact_(tells) {
+RandomProgram::RandomProgram(std::uint64_t seed, bool exact) : random_(seed), exact_(exact) {
     auto builder = HistoryBuilder::create();
     REQUIRE(builder);
     builder_ = std::move(*builder);
@@ -166,20 +166,20 @@ std::uint64_t RandomProgram::free_address(std::uint16_t device, Bytes size) {
     }
 }
 
-// What a run would tell: anything, if it likes.
+// What a run would report: anything, if it likes.
 const SeriesValues* RandomProgram::exact_values() {
     if (!exact_)
         return nullptr;
     if (random_.below(8) == 0)
         extra_.value[random_.below(kSeriesCount)] = random_.below(0x10000);
-    told_ = now_;
+    reported_ = now_;
     for (std::size_t s = 0; s < kSeriesCount; ++s)
-        told_.value[s] += extra_.value[s];
-    return &told_;
+        reported_.value[s] += extra_.value[s];
+    return &reported_;
 }
 
 void RandomProgram::finish_event(EventKind kind, BlockIndex block) {
-    SeriesValues values = exact_ ? told_ : now_;
+    SeriesValues values = exact_ ? reported_ : now_;
     plain_.events.push_back({time_, kind, block, values});
 }
 

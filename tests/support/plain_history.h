@@ -36,11 +36,11 @@ struct PlainHistory {
     bool overlap(const BlockLife& a, const BlockLife& b) const;
 };
 
-// A random program, told to a builder and written down plainly.
+// A random program, given to a builder and written down plainly.
 class RandomProgram {
   public:
-    // If it `tells` the series, they are what they are, whatever its blocks say.
-    RandomProgram(std::uint64_t seed, bool tells);
+    // If `exact`, it reports the series itself, whatever its blocks say.
+    RandomProgram(std::uint64_t seed, bool exact);
 
     explicit RandomProgram(std::uint64_t seed) : RandomProgram(seed, seed % 2 == 0) {}
 
@@ -62,13 +62,13 @@ class RandomProgram {
     Random random_;
     std::unique_ptr<HistoryBuilder> builder_;
     PlainHistory plain_;
-    bool exact_ = false;       // series are told, and are not what blocks say
+    bool exact_ = false;       // series are reported, and are not what blocks say
     Nanoseconds longest_ = 1;  // step of time
     unsigned devices_ = 1;
     Nanoseconds time_ = 0;
     SeriesValues now_;    // as the blocks say
     SeriesValues extra_;  // beyond that
-    SeriesValues told_;
+    SeriesValues reported_;
     std::vector<BlockIndex> live_;
     std::vector<BlockIndex> retired_;
     std::vector<BlockIndex> deferred_;

@@ -100,12 +100,12 @@ void ProgramRun::look() {
     complain(violation(*allocator_, live_));
     regions_ = regions_of(*allocator_);
     const MemoryInfo memory = sim_->memory();
-    const Bytes lent = memory.total - memory.free;
-    if (lent == allocator_->usage().reserved)
+    const Bytes used = memory.total - memory.free;
+    if (used == allocator_->usage().reserved)
         pool_shrunk_ = 0;
-    if (lent + pool_shrunk_ != allocator_->usage().reserved)
+    if (used + pool_shrunk_ != allocator_->usage().reserved)
         complain(fmt::format("reserved is {}, the device has lent {}", allocator_->usage().reserved,
-                             lent));
+                             used));
     if (checker_ && checker_->count() != 0)
         complain(fmt::format("{}: {}", to_text(checker_->hazards()[0].kind),
                              checker_->hazards()[0].what));

@@ -2,7 +2,8 @@
 //
 // The stack is program -> policy -> FaultyDevice -> CheckedDevice -> SimDevice. Only the policy's
 // calls can be made to fail; the program's own (its writes, its waits) go to the checked device.
-// The program behaves: it orders the streams on which it uses an allocation, and tells the policy.
+// The program behaves: it orders the streams on which it uses an allocation, and informs the
+// policy.
 #pragma once
 
 #include <memory>

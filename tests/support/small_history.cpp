@@ -27,16 +27,16 @@ SmallHistory& SmallHistory::at(Nanoseconds time) {
     return *this;
 }
 
-SmallHistory& SmallHistory::allocate(std::uint64_t id, Bytes size, const Placed& place) {
-    Site site{StreamId{place.stream}, PoolId{place.pool}, 0, 0, place.device, 0};
-    if (!place.tag.empty())
-        site.tag = builder_->strings().intern(place.tag);
+SmallHistory& SmallHistory::allocate(std::uint64_t id, Bytes size, const Placed& where) {
+    Site site{StreamId{where.stream}, PoolId{where.pool}, 0, 0, where.device, 0};
+    if (!where.tag.empty())
+        site.tag = builder_->strings().intern(where.tag);
     std::vector<Frame> frames;
-    for (const std::string& name : place.stack)
+    for (const std::string& name : where.stack)
         frames.push_back({builder_->strings().intern(name), 0, 0});
     site.stack = builder_->stacks().intern(frames);
-    const Bytes granted = place.granted > 0 ? place.granted : size;
-    std::uint64_t address = place.address;
+    const Bytes granted = where.granted > 0 ? where.granted : size;
+    std::uint64_t address = where.address;
     if (address == 0) {
         address = next_address_;
         next_address_ += granted;

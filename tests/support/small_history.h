@@ -34,7 +34,7 @@ class SmallHistory {
     SmallHistory();
 
     SmallHistory& at(Nanoseconds time);  // of the next step; no event
-    SmallHistory& allocate(std::uint64_t id, Bytes size, const Placed& place = {});
+    SmallHistory& allocate(std::uint64_t id, Bytes size, const Placed& where = {});
     SmallHistory& free(std::uint64_t id);
     SmallHistory& retire(std::uint64_t id);  // let go, awaited until finish
     SmallHistory& finish(std::uint64_t id);

@@ -30,8 +30,8 @@ MachineSpec tiered_machine(const TieredSizes& sizes);
 
 using Spaces = std::vector<SpaceId>;
 
-// An access to be asked for in `space`, all else as it comes.
-inline AccessSpec wish(SpaceId space, AccessMode mode) {
+// A request for an access in `space`, all else as it comes.
+inline AccessSpec access_spec(SpaceId space, AccessMode mode) {
     AccessSpec spec;
     spec.space = space;
     spec.mode = mode;

@@ -1,4 +1,4 @@
-// open_trace and import_trace: any format by its content, and plain words for what is none.
+// open_trace and import_trace: any format by its content, and a plain message for what is none.
 #include "traces/open.h"
 
 #include <filesystem>

@@ -75,7 +75,7 @@ constexpr std::array kAdversarialOptions{
 class Adversarial {
   public:
     Adversarial(const Options& options, TraceSink& sink)
-        : program_(sink, options.count("seed"), Pace::told),
+        : program_(sink, options.count("seed"), Pace::by_generator),
           events_(options.count("events")),
           pattern_(options.choice("pattern")),
           working_set_(options.bytes("working_set")),
@@ -188,23 +188,23 @@ class Adversarial {
     Result<void> churn() {
         if (!has_room(3))
             return use(buffers_.front());
-        const std::size_t place = program_.random().below(buffers_.size());
-        TM_TRY(program_.free(buffers_[place].slot, kStream));
+        const std::size_t index = program_.random().below(buffers_.size());
+        TM_TRY(program_.free(buffers_[index].slot, kStream));
         const auto powers = static_cast<std::uint64_t>(std::bit_width(working_set_ / 4));
-        const Bytes room = sizes_left_ + buffers_[place].size;
-        TM_ASSIGN(buffers_[place], make(std::min(draw_size(powers), room)));
-        sizes_left_ = room - buffers_[place].size;
+        const Bytes room = sizes_left_ + buffers_[index].size;
+        TM_ASSIGN(buffers_[index], make(std::min(draw_size(powers), room)));
+        sizes_left_ = room - buffers_[index].size;
         return use_any(0, buffers_.size(), 8);
     }
 
     // Kernels that begin anywhere and go on until they have their share of the working set.
     Result<void> gang() {
         const Bytes wanted = working_set_ / 100 * gang_;
-        std::size_t place = program_.random().below(buffers_.size());
+        std::size_t index = program_.random().below(buffers_.size());
         std::vector<Use> uses;
         Bytes size = 0;
-        for (std::size_t i = 0; i < buffers_.size(); ++i, ++place) {
-            const Buffer& buffer = buffers_[place % buffers_.size()];
+        for (std::size_t i = 0; i < buffers_.size(); ++i, ++index) {
+            const Buffer& buffer = buffers_[index % buffers_.size()];
             if (i > 0 && size + buffer.size > wanted)
                 break;
             const bool writes = program_.random().below(8) == 0;

@@ -4,7 +4,7 @@
 // produced step by step (decode), and all its blocks are read in each step, together with those of
 // the others at work and the layer's weights. Which conversation is next follows Zipf's law, so
 // some come back soon and most of what lives isn't needed for long. One that has grown to its end
-// is closed, and another begins in its place.
+// is closed, and another begins instead.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -118,7 +118,7 @@ struct Session {
 class KvCache {
   public:
     KvCache(const Options& options, TraceSink& sink)
-        : program_(sink, options.count("seed"), Pace::told),
+        : program_(sink, options.count("seed"), Pace::by_generator),
           sessions_(options.count("sessions")),
           who_(rank_weights(sessions_.size(), options.count("skew"))),
           events_(options.count("events")),

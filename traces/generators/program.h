@@ -19,7 +19,7 @@ namespace tidemark::generators {
 
 // Who lets time pass: the program, half a microsecond to two and a half after each event, or the
 // generator, with pass() and go_to(), between which everything happens at the same moment.
-enum class Pace : std::uint8_t { by_event, told };
+enum class Pace : std::uint8_t { by_event, by_generator };
 
 // What a kernel does to one allocation.
 struct Use {

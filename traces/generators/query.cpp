@@ -117,7 +117,7 @@ struct Work {
 };
 
 // A stream and its task.
-struct Lane {
+struct TaskStream {
     Nanoseconds ready = 0;  // when it goes on
     bool running = false;
     std::uint32_t task = 0;
@@ -130,11 +130,11 @@ struct Lane {
 class Query {
   public:
     Query(const Options& options, TraceSink& sink)
-        : program_(sink, options.count("seed"), Pace::told),
+        : program_(sink, options.count("seed"), Pace::by_generator),
           tables_(options.count("tables")),
           chunks_(options.count("chunks")),
           popularity_(rank_weights(tables_, options.count("skew"))),
-          lanes_(options.count("streams")),
+          streams_(options.count("streams")),
           events_(options.count("events")),
           tasks_(options.count("tasks")),
           batch_(options.bytes("batch")),
@@ -146,27 +146,27 @@ class Query {
 
     Result<TraceInfo> run() {
         TM_TRY(load_tables());
-        for (Lane& lane : lanes_)
-            lane.ready = program_.now() + think();
-        while (Lane* const lane = next_lane()) {
-            program_.go_to(lane->ready);
-            const StreamId stream{static_cast<std::uint32_t>(lane - lanes_.data())};
-            TM_TRY(lane->running ? advance(*lane, stream) : start(*lane, stream));
+        for (TaskStream& stream : streams_)
+            stream.ready = program_.now() + think();
+        while (TaskStream* const stream = next_stream()) {
+            program_.go_to(stream->ready);
+            const StreamId id{static_cast<std::uint32_t>(stream - streams_.data())};
+            TM_TRY(stream->running ? advance(*stream, id) : start(*stream, id));
         }
         TM_TRY(drop_tables());
-        return program_.finish(lanes_.size());
+        return program_.finish(streams_.size());
     }
 
   private:
     static constexpr std::uint32_t kLoaded = 1;  // the event after which tables may be read
 
     // The first to go on; of those, the one on the first stream. Null when all is done.
-    Lane* next_lane() {
+    TaskStream* next_stream() {
         const bool may_start = !full_ && (tasks_ == 0 || started_ < tasks_);
-        Lane* first = nullptr;
-        for (Lane& lane : lanes_) {
-            if ((lane.running || may_start) && (first == nullptr || lane.ready < first->ready))
-                first = &lane;
+        TaskStream* first = nullptr;
+        for (TaskStream& stream : streams_) {
+            if ((stream.running || may_start) && (first == nullptr || stream.ready < first->ready))
+                first = &stream;
         }
         return first;
     }
@@ -179,14 +179,14 @@ class Query {
             program_.pass(kernel_time(rates_, batch_));
         }
         TM_TRY(program_.record_event(kLoaded, kStream));
-        for (std::uint32_t i = 1; i < lanes_.size(); ++i)
+        for (std::uint32_t i = 1; i < streams_.size(); ++i)
             TM_TRY(program_.wait_event(kLoaded, StreamId{i}));
         return {};
     }
 
     // When all streams are done with them.
     Result<void> drop_tables() {
-        for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
+        for (std::uint32_t i = 1; i < streams_.size(); ++i) {
             TM_TRY(program_.record_event(kLoaded + i, StreamId{i}));
             TM_TRY(program_.wait_event(kLoaded + i, StreamId::default_stream));
         }
@@ -196,7 +196,7 @@ class Query {
     }
 
     // Events of that.
-    std::uint64_t closing_events() const { return table_slots_.size() + 2 * lanes_.size(); }
+    std::uint64_t closing_events() const { return table_slots_.size() + 2 * streams_.size(); }
 
     Nanoseconds think() {
         return think_ == 0 ? 0 : static_cast<Nanoseconds>(program_.random().below(2 * think_));
@@ -286,7 +286,7 @@ class Query {
     }
 
     // Begins a task, or notices that there is no room for its events.
-    Result<void> start(Lane& lane, StreamId stream) {
+    Result<void> start(TaskStream& stream, StreamId id) {
         const Work work = draw();
         Plan plan(rates_);
         sort(plan, work, probe(plan, work, build(plan, work)));
@@ -296,53 +296,53 @@ class Query {
         if (full_)
             return {};
         promised_ += events;
-        lane.running = true;
-        lane.task = static_cast<std::uint32_t>(++started_);
-        lane.reserved = estimate(plan.need(), work.overshoots);
-        lane.slots.assign(plan.count(), kNoSlot);
-        lane.steps = plan.take_steps();
-        lane.next = 0;
+        stream.running = true;
+        stream.task = static_cast<std::uint32_t>(++started_);
+        stream.reserved = estimate(plan.need(), work.overshoots);
+        stream.slots.assign(plan.count(), kNoSlot);
+        stream.steps = plan.take_steps();
+        stream.next = 0;
         --promised_;
-        return program_.reserve(lane.task, lane.reserved, stream);
+        return program_.reserve(stream.task, stream.reserved, id);
     }
 
     // The task's steps up to its next kernel; after the last, its end.
-    Result<void> advance(Lane& lane, StreamId stream) {
-        while (lane.next < lane.steps.size()) {
-            const Step& step = lane.steps[lane.next++];
+    Result<void> advance(TaskStream& stream, StreamId id) {
+        while (stream.next < stream.steps.size()) {
+            const Step& step = stream.steps[stream.next++];
             if (step.kind == EventKind::allocate) {
-                TM_TRY(program_.allocate(step.size, stream, lane.slots[step.buffer]));
+                TM_TRY(program_.allocate(step.size, id, stream.slots[step.buffer]));
             } else if (step.kind == EventKind::free) {
-                TM_TRY(program_.free(lane.slots[step.buffer], stream));
+                TM_TRY(program_.free(stream.slots[step.buffer], id));
             } else {
-                TM_TRY(launch(lane, step, stream));
-                lane.ready = program_.now() + step.duration;
+                TM_TRY(launch(stream, step, id));
+                stream.ready = program_.now() + step.duration;
                 promised_ -= step.operands.size();
                 return {};
             }
             --promised_;
         }
-        lane.running = false;
-        lane.ready = program_.now() + think();
+        stream.running = false;
+        stream.ready = program_.now() + think();
         --promised_;
-        return program_.release(lane.task, lane.reserved, stream);
+        return program_.release(stream.task, stream.reserved, id);
     }
 
-    Result<void> launch(const Lane& lane, const Step& step, StreamId stream) {
+    Result<void> launch(const TaskStream& stream, const Step& step, StreamId id) {
         std::array<Use, 4> uses{};
         std::size_t count = 0;
         for (const Operand& operand : step.operands)
             uses[count++] = {
-                operand.is_chunk ? table_slots_[operand.index] : lane.slots[operand.index],
+                operand.is_chunk ? table_slots_[operand.index] : stream.slots[operand.index],
                 operand.mode};
-        return program_.launch(std::span(uses).first(count), stream);
+        return program_.launch(std::span(uses).first(count), id);
     }
 
     Program program_;
     std::uint64_t tables_;
     std::uint64_t chunks_;
     AliasTable popularity_;
-    std::vector<Lane> lanes_;  // by stream
+    std::vector<TaskStream> streams_;  // by stream
     std::uint64_t events_;
     std::uint64_t tasks_;  // 0: as many as fit
     Bytes batch_;

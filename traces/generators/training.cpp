@@ -130,7 +130,7 @@ struct Tensor {
 class Training {
   public:
     Training(const Options& options, TraceSink& sink)
-        : program_(sink, options.count("seed"), Pace::told),
+        : program_(sink, options.count("seed"), Pace::by_generator),
           events_(options.count("events")),
           steps_(options.count("steps")),
           layers_(options.count("layers")),

@@ -14,7 +14,7 @@ namespace tidemark {
 
 enum class Compression : std::uint8_t { none, xz, zstd, gzip, bzip2, lz4, zip };
 
-// As far as the first bytes (kCompressionHead are enough) tell.
+// As far as the first bytes (kCompressionHead are enough) show.
 constexpr std::size_t kCompressionHead = 16;
 Compression compression_of(std::span<const std::byte> head);
 
@@ -34,8 +34,8 @@ class Decoder {
     virtual ~Decoder() = default;
 
     // Decodes from the front of `source` into the front of `target`. `at_end` says that nothing
-    // follows `source`. No progress with `at_end` means the end: whole() tells which.
-    // Errors: bad_input (what is wrong, without a place), unsupported.
+    // follows `source`. No progress with `at_end` means the end: whole() says which.
+    // Errors: bad_input (what is wrong, without `where`), unsupported.
     virtual Result<Step> decode(std::span<const std::byte> source, std::span<std::byte> target,
                                 bool at_end) = 0;
 

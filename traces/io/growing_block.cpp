@@ -25,7 +25,7 @@ void* grow_mapping(void* block, std::size_t before, std::size_t bytes) {
                          : ::mmap(nullptr, mapped_size(bytes), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     TM_CHECK(grown != MAP_FAILED);
-    ::madvise(grown, mapped_size(bytes), MADV_HUGEPAGE);  // a wish: small pages do as well
+    ::madvise(grown, mapped_size(bytes), MADV_HUGEPAGE);  // a hint: small pages do as well
     if (before != 0 && before < kLarge) {
         std::memcpy(grown, block, before);
         std::free(block);

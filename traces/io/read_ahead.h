@@ -32,7 +32,7 @@ class ReadAhead {
     ReadAhead& operator=(const ReadAhead&) = delete;
 
     // The next block, valid until the call after the next; empty = the end. Errors: those of the
-    // input, at the place where they occurred. Both come again if one asks again.
+    // input, at the offset where they occurred. Both come again if one asks again.
     Result<std::span<std::byte>> next();
 
   private:

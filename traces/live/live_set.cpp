@@ -10,7 +10,7 @@ void LiveSet::add(std::span<const Record> slots) {
     for (std::size_t at = 0; at < slots.size();) {
         const Record& record = slots[at];
         if (at + kAhead < slots.size())
-            places_.prefetch(key(slots[at + kAhead]));
+            block_slots_.prefetch(key(slots[at + kAhead]));
         const std::size_t length = 1 + static_cast<std::size_t>(payload_slots(record));
         if (is_name(record.kind))
             names_.insert(names_.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
@@ -53,7 +53,7 @@ void LiveSet::allocate(const Record& record) {
         blocks_.emplace_back();
     blocks_[slot] = record;
     // A free was lost if somebody is there already.
-    const std::uint32_t before = places_.exchange(key(record), slot);
+    const std::uint32_t before = block_slots_.exchange(key(record), slot);
     if (before != kNoSlot) {
         blocks_[before].kind = RecordKind::none;
         slots_.release(before);
@@ -61,7 +61,7 @@ void LiveSet::allocate(const Record& record) {
 }
 
 void LiveSet::free(const Record& record) {
-    const std::uint32_t slot = places_.erase(key(record));
+    const std::uint32_t slot = block_slots_.erase(key(record));
     if (slot == kNoSlot)
         return;
     blocks_[slot].kind = RecordKind::none;
@@ -69,20 +69,20 @@ void LiveSet::free(const Record& record) {
 }
 
 void LiveSet::change_segment(const Record& record) {
-    const std::pair place{record.device, record.address};
+    const std::pair location{record.device, record.address};
     switch (record.kind) {
         case RecordKind::segment_alloc:
-            segments_[place] = record;
+            segments_[location] = record;
             return;
         case RecordKind::segment_free:
-            segments_.erase(place);
+            segments_.erase(location);
             return;
         case RecordKind::map:
-            mappings_[place] = record;
+            mappings_[location] = record;
             return;
         default: {
             // An unmapping may take several mappings at once.
-            const auto begin = mappings_.lower_bound(place);
+            const auto begin = mappings_.lower_bound(location);
             const auto end = mappings_.lower_bound(
                 {record.device, record.address + std::max<std::uint64_t>(record.size, 1)});
             mappings_.erase(begin, end);
@@ -97,9 +97,9 @@ std::vector<Record> LiveSet::snapshot() const {
         record.kind = kind;
         all.push_back(record);
     };
-    for (const auto& [place, record] : segments_)
+    for (const auto& [location, record] : segments_)
         put(record, RecordKind::live_segment);
-    for (const auto& [place, record] : mappings_)
+    for (const auto& [location, record] : mappings_)
         put(record, RecordKind::live_mapping);
     std::vector<Record> blocks;
     std::copy_if(blocks_.begin(), blocks_.end(), std::back_inserter(blocks),

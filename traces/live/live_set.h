@@ -1,6 +1,6 @@
-// LiveSet: what is alive in a program after the records seen so far, and every name: what stands at
-// the begin of each segment of a recording, so that a reader may begin there. Memory O(live +
-// names). Not thread-safe.
+// LiveSet: what is alive in a program after the records seen so far, and every name: what is
+// written at the begin of each segment of a recording, so that a reader may begin there. Memory
+// O(live + names). Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class LiveSet {
     }
 
     std::vector<Record> names_;  // with payloads
-    LiveMap places_;             // of blocks_, by key
+    LiveMap block_slots_;        // of blocks_, by key
     SlotPool slots_;
     std::vector<Record> blocks_;                                         // kind none: vacant
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> segments_;  // by device and address

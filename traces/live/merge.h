@@ -2,7 +2,7 @@
 //
 // Each sequence number exists once. What follows the last one may be missing for a moment: a thread
 // has taken a number and not yet written its record. Then merging stops there and goes on later;
-// only of a dead program, or when told that the record won't come, a gap is skipped and counted.
+// only of a dead program, or when the record is given up, a gap is skipped and counted.
 #pragma once
 
 #include <cstdint>

@@ -61,9 +61,9 @@ void NameTables::define_stack(std::span<const Record> slots) {
     std::vector<Frame> frames(record.size);
     const auto* const bytes = reinterpret_cast<const std::byte*>(slots.data() + 1);
     for (std::size_t i = 0; i < frames.size(); ++i) {
-        std::array<std::uint32_t, 3> words{};
-        std::memcpy(words.data(), bytes + i * kFrameSize, kFrameSize);
-        frames[i] = {found_in(string_ids_, words[0]), found_in(string_ids_, words[1]), words[2]};
+        std::array<std::uint32_t, 3> fields{};
+        std::memcpy(fields.data(), bytes + i * kFrameSize, kFrameSize);
+        frames[i] = {found_in(string_ids_, fields[0]), found_in(string_ids_, fields[1]), fields[2]};
     }
     stack_ids_[record.site] = stacks_.intern(frames);
 }

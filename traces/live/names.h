@@ -1,5 +1,5 @@
-// NameTables: what the ids in records stand for: strings, stacks, sites and streams of all rings of
-// a program, put into the tables of a trace or a history. Ids that were never defined stand for
+// NameTables: what the ids in records mean: strings, stacks, sites and streams of all rings of
+// a program, put into the tables of a trace or a history. Ids that were never defined mean
 // nothing: their definition was lost. Memory O(names). Not thread-safe.
 #pragma once
 

@@ -45,7 +45,7 @@ void add_ring(const ReadAt& read, const Header& header, std::uint32_t ring,
     const auto dropped = word<std::uint64_t>(control, offsetof(RingControl, dropped));
     const auto reported = word<std::uint64_t>(control, offsetof(RingControl, reported));
     counters.dropped += dropped;
-    counters.untold += dropped > reported ? dropped - reported : 0;
+    counters.unreported += dropped > reported ? dropped - reported : 0;
     // The tail may have moved on beyond the head that was read.
     const std::uint64_t waiting =
         head > tail ? std::min<std::uint64_t>(head - tail, header.ring_slots) : 0;
@@ -62,8 +62,8 @@ ProgramCounters read_counters(const ReadAt& read, const Header& header) {
     counters.written = word<std::uint64_t>(page, offsetof(Counters, written));
     counters.dropped = word<std::uint64_t>(page, offsetof(Counters, lost)) +
                        word<std::uint64_t>(page, offsetof(Counters, without_ring));
-    const auto told = word<std::uint64_t>(page, offsetof(Counters, told));
-    counters.untold = counters.dropped > told ? counters.dropped - told : 0;
+    const auto reported = word<std::uint64_t>(page, offsetof(Counters, reported));
+    counters.unreported = counters.dropped > reported ? counters.dropped - reported : 0;
     counters.forgotten = word<std::uint64_t>(page, offsetof(Counters, forgotten));
     counters.first_segment = word<std::uint32_t>(page, offsetof(Counters, first_segment));
     counters.last_segment = word<std::uint32_t>(page, offsetof(Counters, last_segment));

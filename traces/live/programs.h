@@ -17,10 +17,10 @@ namespace tidemark::live {
 
 // The second page of a shared file and what its rings say, copied at one moment.
 struct ProgramCounters {
-    std::uint64_t sequence = 0;  // records published
-    std::uint64_t written = 0;   // of them in the recording
-    std::uint64_t dropped = 0;   // not published, or lost on the way
-    std::uint64_t untold = 0;    // of those, without a record that tells of them
+    std::uint64_t sequence = 0;    // records published
+    std::uint64_t written = 0;     // of them in the recording
+    std::uint64_t dropped = 0;     // not published, or lost on the way
+    std::uint64_t unreported = 0;  // of those, without a record that reports them
     std::uint64_t forgotten = 0;
     std::uint32_t first_segment = 0;
     std::uint32_t last_segment = 0;

@@ -134,44 +134,44 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
 
 }  // namespace
 
-void DeviceVoice::on_allocate(const Request& request, const Allocation& allocation) {
-    tell({RecordKind::allocate, allocation.address, request.size, allocation.size, request.stream,
+void DeviceEmitter::on_allocate(const Request& request, const Allocation& allocation) {
+    emit({RecordKind::allocate, allocation.address, request.size, allocation.size, request.stream,
           request.pool});
 }
 
-void DeviceVoice::on_refused(const Request& request, const OutOfMemory& why) {
-    tell({RecordKind::refused, Address::null, request.size, static_cast<std::uint64_t>(why.cause),
+void DeviceEmitter::on_refused(const Request& request, const OutOfMemory& why) {
+    emit({RecordKind::refused, Address::null, request.size, static_cast<std::uint64_t>(why.cause),
           request.stream, request.pool});
 }
 
-void DeviceVoice::on_deallocate(const Allocation& allocation, StreamId stream) {
-    tell({RecordKind::free, allocation.address, allocation.size, 0, stream, {}});
+void DeviceEmitter::on_deallocate(const Allocation& allocation, StreamId stream) {
+    emit({RecordKind::free, allocation.address, allocation.size, 0, stream, {}});
 }
 
-void DeviceVoice::on_record_use(const Allocation& allocation, StreamId stream) {
-    tell({RecordKind::record_use, allocation.address, allocation.size, 0, stream, {}});
+void DeviceEmitter::on_record_use(const Allocation& allocation, StreamId stream) {
+    emit({RecordKind::record_use, allocation.address, allocation.size, 0, stream, {}});
 }
 
-void DeviceVoice::on_trim() {
-    tell({RecordKind::trim, {}, 0, 0, {}, {}});
+void DeviceEmitter::on_trim() {
+    emit({RecordKind::trim, {}, 0, 0, {}, {}});
 }
 
-void DeviceVoice::on_segment(SegmentChange change, Range range, StreamId stream) {
+void DeviceEmitter::on_segment(SegmentChange change, Range range, StreamId stream) {
     const auto kind =
         static_cast<std::uint8_t>(RecordKind::segment_alloc) + static_cast<std::uint8_t>(change);
-    tell({static_cast<RecordKind>(kind), range.begin, range.size, 0, stream, {}});
+    emit({static_cast<RecordKind>(kind), range.begin, range.size, 0, stream, {}});
 }
 
-void DeviceVoice::tell(const Told& told) {
+void DeviceEmitter::emit(const Event& event) {
     RingLease* const lease = state_.lease_or_count();
     if (lease == nullptr) [[unlikely]]
         return;
-    lease->writer.put({.address = to_integer(told.address),
-                       .size = told.size,
-                       .extra = told.extra,
-                       .site = lease->site_of(told.pool),
-                       .stream = lease->stream_of(told.stream),
-                       .kind = told.kind,
+    lease->writer.put({.address = to_integer(event.address),
+                       .size = event.size,
+                       .extra = event.extra,
+                       .site = lease->site_of(event.pool),
+                       .stream = lease->stream_of(event.stream),
+                       .kind = event.kind,
                        .device = device_});
 }
 
@@ -183,7 +183,7 @@ Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> ne
       leases(*file, header),
       recorder(*file, leases, header, history_limit) {
     for (std::uint32_t device = 0; device < header.devices; ++device)
-        voices.emplace_back(*this, static_cast<std::uint8_t>(device));
+        emitters.emplace_back(*this, static_cast<std::uint8_t>(device));
 }
 
 RingLease* Publisher::State::lease() {
@@ -261,8 +261,8 @@ Result<void> Publisher::close() {
 }
 
 MemoryObserver& Publisher::observer(std::uint16_t device) {
-    TM_CHECK(device < state_->voices.size());
-    return state_->voices[device];
+    TM_CHECK(device < state_->emitters.size());
+    return state_->emitters[device];
 }
 
 void Publisher::mark(std::string_view text) {
@@ -306,7 +306,7 @@ static RingLease* lease_here() {
     return state == nullptr ? nullptr : state->lease();
 }
 
-// The same, for who wants to tell an event.
+// The same, counting the event where there is no ring.
 static RingLease* lease_or_count_here() {
     Publisher::State* const state = the_state.load(std::memory_order_acquire);
     return state == nullptr ? nullptr : state->lease_or_count();

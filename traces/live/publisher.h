@@ -1,12 +1,12 @@
-// Publisher: the program's side of the live view. It hears what the program's allocators do, writes
-// it into a ring of the thread that did it, and records it into a file; whoever wants to look maps
-// nothing and stops nobody, but reads these files.
+// Publisher: the program's side of the live view. It receives the events of the program's
+// allocators, writes each into a ring of the thread that caused it, and records them into a file.
+// Viewers only read these files: they map nothing and stop nobody.
 //
 // An event costs its thread some 20 ns, takes no lock and never waits: where a ring is full it is
-// dropped and counted. Threads that tell at the same moment pay for the one number that all take
-// (some 70 ns each for four on two processors); behind an allocator's lock there is only one.
-// Events of allocators are told inside that lock, and take their place in the order of all threads
-// there.
+// dropped and counted. Threads that publish at the same moment share one counter of sequence
+// numbers (some 70 ns each for four on two processors); behind an allocator's lock there is only
+// one. Events of allocators are emitted inside that lock, which decides their order among all
+// threads.
 //
 // One per process. A child made by fork() publishes nothing. Whoever ends the publisher sees to it
 // that no thread is inside one of its functions then; threads may end before or after.
@@ -69,8 +69,8 @@ class Publisher {
     // the recording. Once; afterwards nothing is published.
     Result<void> close();
 
-    // What the allocator and the Device of `device` (its place in PublishOptions::devices) are to
-    // tell. O(1).
+    // To be given to the allocator and the Device of `device` (its index in
+    // PublishOptions::devices). Lives as long as the publisher. O(1).
     MemoryObserver& observer(std::uint16_t device = 0);
 
     // A point of the program that has a name. From any thread.

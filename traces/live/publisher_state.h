@@ -14,9 +14,9 @@
 namespace tidemark::live {
 
 // Speaks for one device.
-class DeviceVoice final : public MemoryObserver {
+class DeviceEmitter final : public MemoryObserver {
   public:
-    DeviceVoice(Publisher::State& state, std::uint8_t device) : state_(state), device_(device) {}
+    DeviceEmitter(Publisher::State& state, std::uint8_t device) : state_(state), device_(device) {}
 
     void on_allocate(const Request& request, const Allocation& allocation) override;
     void on_refused(const Request& request, const OutOfMemory& why) override;
@@ -26,7 +26,7 @@ class DeviceVoice final : public MemoryObserver {
     void on_segment(SegmentChange change, Range range, StreamId stream) override;
 
   private:
-    struct Told {
+    struct Event {
         RecordKind kind = RecordKind::none;
         Address address = Address::null;
         Bytes size = 0;
@@ -35,7 +35,7 @@ class DeviceVoice final : public MemoryObserver {
         PoolId pool = PoolId::default_pool;
     };
 
-    void tell(const Told& told);
+    void emit(const Event& event);
 
     Publisher::State& state_;
     const std::uint8_t device_;
@@ -47,7 +47,7 @@ struct Publisher::State {
     // The calling thread's ring: null if there is none for it, or nothing is published any more.
     RingLease* lease();
 
-    // As lease(); counts what the caller wanted to tell where there is no ring.
+    // As lease(); counts the caller's event where there is no ring.
     RingLease* lease_or_count();
 
     Header header;
@@ -55,7 +55,7 @@ struct Publisher::State {
     std::unique_ptr<SharedFile> file;
     RingLeases leases;
     Recorder recorder;
-    std::vector<DeviceVoice> voices;
+    std::vector<DeviceEmitter> emitters;
     std::uint64_t generation = 0;  // of all publishers of this process
     int process = 0;
     bool records = true;

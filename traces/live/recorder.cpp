@@ -14,7 +14,7 @@ constexpr std::size_t kChunkSlots = 8192;
 // stopped by a debugger between taking a number and writing.
 constexpr Nanoseconds kLongestGap = 2'000'000'000;
 
-// Two readings of the clocks that are closer than that tell little about their ratio.
+// Two readings of the clocks that are closer than that say little about their ratio.
 constexpr Nanoseconds kClockStep = 1'000'000;
 
 constexpr auto kShortRest = std::chrono::milliseconds(1);
@@ -46,7 +46,7 @@ Recorder::Recorder(SharedFile& file, RingLeases& leases, const Header& header, B
 
 Result<void> Recorder::open() {
     TM_TRY(segments_.begin_segment(0, {}));
-    tell();
+    publish_counters();
     return {};
 }
 
@@ -144,19 +144,19 @@ void Recorder::wait_at_gap() {
 Result<void> Recorder::write(std::uint64_t first) {
     if (keeps_live_set_)
         live_.add(records_);
-    // What is missing and no ring tells of: it has the number of what follows.
+    // What is missing and no ring reports: it has the number of what follows.
     const std::uint64_t lost = losses();
-    if (lost != told_) {
+    if (lost != reported_) {
         const Record word{.sequence = first,
                           .time = records_.front().time,
-                          .size = lost - told_,
+                          .size = lost - reported_,
                           .kind = RecordKind::lost};
         records_.insert(records_.begin(), word);
     }
     records_.insert(records_.begin(), owed_names_.begin(), owed_names_.end());
     Result<void> written = segments_.append(first, merger_.next(), records_);
     if (written) {
-        told_ = lost;
+        reported_ = lost;
         owed_names_.clear();
     } else {
         unwritten_ += merger_.next() - first;
@@ -165,7 +165,7 @@ Result<void> Recorder::write(std::uint64_t first) {
     }
     if (written && segments_.full())
         written = segments_.begin_segment(merger_.next(), live_.snapshot());
-    tell();
+    publish_counters();
     return written;
 }
 
@@ -180,10 +180,10 @@ void Recorder::give_back() {
         file_.control(ring).tail.store(spans_[ring].begin, std::memory_order_release);
 }
 
-void Recorder::tell() {
+void Recorder::publish_counters() {
     Counters& counters = file_.counters();
     counters.lost.store(unwritten_ + merger_.missing(), std::memory_order_relaxed);
-    counters.told.store(told_, std::memory_order_relaxed);
+    counters.reported.store(reported_, std::memory_order_relaxed);
     counters.forgotten.store(segments_.forgotten(), std::memory_order_relaxed);
     counters.first_segment.store(segments_.first_segment(), std::memory_order_release);
     counters.last_segment.store(segments_.last_segment(), std::memory_order_release);

@@ -48,7 +48,7 @@ class Recorder {
     std::uint64_t losses() const;
     void give_back();
     void wait_at_gap();
-    void tell();
+    void publish_counters();
 
     SharedFile& file_;
     RingLeases& leases_;
@@ -63,7 +63,7 @@ class Recorder {
     std::vector<Record> records_;     // of the chunk at hand
     std::vector<Record> owed_names_;  // of chunks that could not be written
     std::uint64_t unwritten_ = 0;     // records in those
-    std::uint64_t told_ = 0;          // of losses(), by records in the recording
+    std::uint64_t reported_ = 0;      // of losses(), by records in the recording
     std::uint64_t gap_ = 0;           // the number that was waited for last, and since when
     Nanoseconds gap_since_ = -1;
 

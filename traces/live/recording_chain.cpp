@@ -64,7 +64,7 @@ Result<ChainPiece> RecordingChain::take(const FoundChunk& chunk) {
         return piece;
     piece.found = true;
     piece.records = records_of(chunk.slots);
-    piece.jumped = !std::exchange(jump_told_, true);
+    piece.jumped = !std::exchange(jump_reported_, true);
     piece.forgotten = piece.jumped ? gap_ : 0;
     piece.next_sequence = chunk.chunk.next_sequence;
     next_ = chunk.chunk.next_sequence;
@@ -118,7 +118,7 @@ Result<bool> RecordingChain::open(std::uint32_t number) {
     wanted_ = number + 1;
     continues_ = begun_ && header_.first_sequence <= next_;
     gap_ = header_.first_sequence > next_ ? header_.first_sequence - next_ : 0;
-    jump_told_ = continues_ || gap_ == 0;
+    jump_reported_ = continues_ || gap_ == 0;
     return true;
 }
 

@@ -52,8 +52,8 @@ class RecordingChain {
     std::uint32_t wanted_;
     std::optional<RecordingFile> file_;
     bool begun_ = false;      // something was read
-    bool continues_ = false;  // the file follows what was read: its snapshot tells nothing new
-    bool jump_told_ = false;
+    bool continues_ = false;  // the file follows what was read: its snapshot holds nothing new
+    bool jump_reported_ = false;
     std::uint64_t next_ = 0;
     std::uint64_t gap_ = 0;
 };

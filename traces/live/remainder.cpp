@@ -140,13 +140,13 @@ Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& p
                                 .kind = RecordKind::lost});
         missing = merger.missing();
     }
-    const std::uint64_t untold = program.counters.untold;
+    const std::uint64_t unreported = program.counters.unreported;
     rest.events = count_events(rest.records);
-    rest.lost = missing + untold;
-    if (untold != 0)
+    rest.lost = missing + unreported;
+    if (unreported != 0)
         rest.records.push_back({.sequence = merger.next(),
                                 .time = merger.latest(),
-                                .size = untold,
+                                .size = unreported,
                                 .kind = RecordKind::lost});
     rest.records.push_back(
         {.sequence = merger.next(), .time = merger.latest(), .extra = 1, .kind = RecordKind::end});

@@ -19,7 +19,7 @@ struct Remainder {
     std::uint64_t first_sequence = 0;
     std::uint64_t next_sequence = 0;
     std::uint64_t events = 0;  // records but names, `lost` and `end`
-    std::uint64_t lost = 0;    // records that were dropped and not yet told of, or never finished
+    std::uint64_t lost = 0;    // records that were dropped and not yet reported, or never finished
 };
 
 // From the bytes of a shared file, from sequence `next` on, at times that are not before `latest`.
@@ -27,7 +27,7 @@ struct Remainder {
 Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& program,
                          std::uint64_t next, Nanoseconds latest);
 
-// Where the recording of a dead program stops, as far as its last file tells.
+// Where the recording of a dead program stops, by its last file.
 struct RecordedEnd {
     std::string path;          // of the last file
     std::uint64_t offset = 0;  // of what follows the last whole chunk
@@ -40,7 +40,7 @@ struct RecordedEnd {
 Result<RecordedEnd> find_end(const LiveProgram& program);
 
 // Appends the remainder of a dead program to its recording and removes its shared file. One at a
-// time: who comes second is told not_found. Errors: io; unsupported: the program lives.
+// time: whoever comes second gets not_found. Errors: io; unsupported: the program lives.
 Result<Remainder> recover(const LiveProgram& program);
 
 // The whole of a file. Errors: io.

@@ -68,7 +68,7 @@ class RingLeases {
     // Makes a ring ready before a thread asks for one, if none is. For the recorder's thread.
     void keep_one_ready();
 
-    // The last words of all rings; no other thread may publish any more.
+    // Reports what the rings still owe; no other thread may publish any more.
     void report_dropped();
 
   private:

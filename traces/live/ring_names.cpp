@@ -34,17 +34,17 @@ std::uint32_t RingNames::stack(std::span<const LiveFrame> frames) {
     frames = frames.first(std::min(frames.size(), kMostFrames));
     if (frames.empty())
         return nothing_;
-    std::vector<std::uint32_t> words;
-    words.reserve(frames.size() * 3);
+    std::vector<std::uint32_t> fields;
+    fields.reserve(frames.size() * 3);
     for (const LiveFrame& frame : frames)
-        words.insert(words.end(), {string(frame.function), string(frame.file), frame.line});
-    if (const auto known = stacks_.find(words); known != stacks_.end())
+        fields.insert(fields.end(), {string(frame.function), string(frame.file), frame.line});
+    if (const auto known = stacks_.find(fields); known != stacks_.end())
         return known->second;
     const std::uint32_t id =
         define(stacks_used_, {.size = frames.size(), .kind = RecordKind::stack},
-               std::as_bytes(std::span(words)));
+               std::as_bytes(std::span(fields)));
     if (id != nothing_)
-        stacks_.emplace(std::move(words), id);
+        stacks_.emplace(std::move(fields), id);
     return id;
 }
 

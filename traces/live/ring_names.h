@@ -16,7 +16,7 @@
 
 namespace tidemark::live {
 
-// A place in the program, as whoever captures stacks knows it.
+// A site in the program, as whoever captures stacks knows it.
 struct LiveFrame {
     std::string_view function;
     std::string_view file;
@@ -29,7 +29,7 @@ class RingNames {
     RingNames(RingWriter& writer, std::uint32_t ring)
         : writer_(writer), nothing_(ring << kNumberBits) {}
 
-    // The id of what is told, defined now if it is new. If there is no room for it in the ring, or
+    // The id of the argument, defined now if it is new. If there is no room for it in the ring, or
     // no number is left: nothing().
     std::uint32_t string(std::string_view text);
     std::uint32_t stack(std::span<const LiveFrame> frames);

@@ -61,7 +61,7 @@ class RingWriter {
         return true;
     }
 
-    // Tells of what was dropped, if there is room. For the last words of a ring.
+    // Reports what was dropped, if there is room.
     void report_dropped() {
         if (dropped_ != reported_ && has_room(1)) {
             report();

@@ -1,4 +1,4 @@
-// The wire format of living programs, version 1, as docs/format-live.md tells it: records of 48
+// The wire format of living programs, version 1, described in docs/format-live.md: records of 48
 // bytes, written by the program's threads into rings of a shared file, and from there into a
 // recording (.tml). Little-endian; the structures below are the bytes.
 //
@@ -160,7 +160,7 @@ struct Counters {
     alignas(64) std::atomic<std::uint64_t> without_ring = 0;  // events of threads without a ring
     alignas(64) std::atomic<std::uint64_t> written = 0;  // sequences below are in the recording
     std::atomic<std::uint64_t> lost = 0;       // records that could not be written, or never came
-    std::atomic<std::uint64_t> told = 0;       // of `without_ring` and `lost`, by records there
+    std::atomic<std::uint64_t> reported = 0;   // of `without_ring` and `lost`, by records there
     std::atomic<std::uint64_t> forgotten = 0;  // records in segments that are gone
     std::atomic<std::uint32_t> first_segment = 0;
     std::atomic<std::uint32_t> last_segment = 0;
@@ -188,7 +188,7 @@ static_assert(sizeof(RingControl) == 4096);
 // Where ring `index` begins in the shared file, and what comes after the last one.
 std::uint64_t ring_offset(const Header& header, std::uint32_t index);
 
-// What stands before the slots of each piece of a recording; as large as a slot.
+// The header before the slots of each piece of a recording; as large as a slot.
 struct Chunk {
     std::uint32_t magic = 0;
     std::uint32_t slots = 0;

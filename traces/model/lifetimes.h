@@ -52,7 +52,7 @@ class LiveMap {
 
     std::size_t size() const { return size_; }
 
-    // Sends for the place of `name`, so that looking for it soon needn't wait for memory.
+    // Prefetches the entry of `name`, so that looking for it soon needn't wait for memory.
     void prefetch(std::uint64_t name) const { __builtin_prefetch(&entries_[home(name)]); }
 
   private:

@@ -33,22 +33,22 @@ class SteadyArray {
     // Amortised O(1).
     void push_back(T value) {
         const std::size_t index = size_.load(std::memory_order_relaxed);
-        const Place place = place_of(index);
-        if (!chunks_[place.chunk])
-            chunks_[place.chunk] = std::make_unique<T[]>(kFirst << place.chunk);
-        chunks_[place.chunk][place.offset] = std::move(value);
+        const Position position = position_of(index);
+        if (!chunks_[position.chunk])
+            chunks_[position.chunk] = std::make_unique<T[]>(kFirst << position.chunk);
+        chunks_[position.chunk][position.offset] = std::move(value);
         size_.store(index + 1, std::memory_order_release);
     }
 
     const T& operator[](std::size_t index) const {
-        const Place place = place_of(index);
-        return chunks_[place.chunk][place.offset];
+        const Position position = position_of(index);
+        return chunks_[position.chunk][position.offset];
     }
 
     std::size_t size() const { return size_.load(std::memory_order_acquire); }
 
   private:
-    struct Place {
+    struct Position {
         std::size_t chunk;
         std::size_t offset;
     };
@@ -56,7 +56,7 @@ class SteadyArray {
     static constexpr std::size_t kFirst = 16;  // elements of the first chunk; each next has twice
     static constexpr std::size_t kChunks = 40;
 
-    static constexpr Place place_of(std::size_t index) {
+    static constexpr Position position_of(std::size_t index) {
         const auto chunk = static_cast<std::size_t>(std::bit_width(index / kFirst + 1)) - 1;
         return {chunk, index - kFirst * ((std::size_t{1} << chunk) - 1)};
     }

@@ -1,6 +1,6 @@
 // Tables: the strings and call stacks of a trace, each stored once and known by a dense index.
 // Index 0 is always the empty string, the empty stack. One thread adds; any number may read what
-// they have been told the index of, while the table grows.
+// whose index they have been given, while the table grows.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class StringTable {
     std::unordered_map<std::string_view, std::uint32_t> index_;
 };
 
-// A place in a program. `name` and `file` are indexes into the trace's strings.
+// A site in a program. `name` and `file` are indexes into the trace's strings.
 struct Frame {
     std::uint32_t name = 0;
     std::uint32_t file = 0;

@@ -78,7 +78,7 @@ class TraceSink {
   public:
     virtual ~TraceSink() = default;
 
-    // Errors: those of the place it writes to (io). Amortised O(events).
+    // Errors: those of its target (io). Amortised O(events).
     virtual Result<void> append(std::span<const TraceEvent> events) = 0;
 
     // Called once, after the last append, by whoever drives the reader.
@@ -119,7 +119,7 @@ class Trace {
     virtual std::uint64_t recorded_hash() const { return hash(); }
 };
 
-// How a reader treats what it meets, and whom it tells.
+// How a reader treats what it meets, and to whom it reports.
 struct ReadOptions {
     bool strict = false;   // the first anomaly is an Error
     bool lenient = false;  // malformed records are skipped and counted instead of an Error

@@ -42,7 +42,7 @@ class Jsonl {
     Result<TraceInfo> read();
 
   private:
-    // Fills in what its op says, from line_. Errors: only those that need a place.
+    // Fills in what its op says, from line_. Errors: only those that need a position.
     using Meaning = Result<void> (Jsonl::*)(TraceEvent&);
 
     struct Op {
@@ -89,15 +89,15 @@ class Jsonl {
     // A line that the form forbids: an Error, which --lenient turns into a count (see read()).
     tl::unexpected<Error> refuse(std::string what, std::uint64_t* counter = nullptr) {
         refused_ = counter != nullptr ? counter : &info_.anomalies.bad_records;
-        return fail(ErrorCode::bad_input, std::move(what), lines_.place(),
+        return fail(ErrorCode::bad_input, std::move(what), lines_.position(),
                     "--lenient skips and counts such lines");
     }
 
-    // Something odd that the form allows: counted, or an Error when told to be strict.
+    // Something odd that the form allows: counted, or an Error where options.strict.
     Result<void> odd(std::uint64_t& counter, const char* what) {
         ++counter;
         if (options_.strict)
-            return fail(ErrorCode::bad_input, what, lines_.place(),
+            return fail(ErrorCode::bad_input, what, lines_.position(),
                         "without --strict it is counted and the reading goes on");
         return {};
     }
@@ -154,7 +154,7 @@ Result<void> Jsonl::read_header() {
         return fail(ErrorCode::bad_input, "the file is empty", source_.name());
     auto header = read_jsonl_header(line, info_);
     if (!header) {
-        header.error().where = lines_.place();
+        header.error().where = lines_.position();
         return tl::make_unexpected(std::move(header).error());
     }
     header_ = std::move(*header);

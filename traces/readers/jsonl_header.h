@@ -22,7 +22,7 @@ struct JsonlHeader {
 };
 
 // Reads `line`; what it says about the trace goes into `info`: `source`, `device`, `devices`,
-// `settings` and `start_time` to their places, every key that Tidemark doesn't know to `metadata`
+// `settings` and `start_time` into their fields, every key that Tidemark doesn't know to `metadata`
 // (strings as they are, everything else as JSON). Errors (without a place): bad_input, unsupported.
 Result<JsonlHeader> read_jsonl_header(std::string_view line, TraceInfo& info);
 

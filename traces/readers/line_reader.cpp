@@ -63,7 +63,7 @@ Result<bool> LineReader::next_slow(std::string_view& line) {
     return true;
 }
 
-std::string LineReader::place() const {
+std::string LineReader::position() const {
     return fmt::format("{}:{}", source_.name(), number_);
 }
 

@@ -22,8 +22,8 @@ std::string printable(std::string_view text);
 
 class LineReader {
   public:
-    // `progress`, which may be empty, is told now and then how many bytes of the file are done.
-    // Both must outlive the reader.
+    // `progress`, which may be empty, is called now and then with how many bytes of the file are
+    // done. Both must outlive the reader.
     LineReader(ByteSource& source, const std::function<void(std::uint64_t)>& progress)
         : source_(source), progress_(progress) {}
 
@@ -45,7 +45,7 @@ class LineReader {
     bool terminated() const { return terminated_; }
 
     // "name:line" of the line given last: the `where` of an Error.
-    std::string place() const;
+    std::string position() const;
 
   private:
     static const void* find_newline(const char* begin, const char* end);

@@ -49,17 +49,19 @@ class LiveRecording {
     Nanoseconds elapsed(const Record& record);
     void conclude();
 
-    std::string place() const { return fmt::format("{}:{:#x}", source_.name(), source_.offset()); }
+    std::string position() const {
+        return fmt::format("{}:{:#x}", source_.name(), source_.offset());
+    }
 
     static std::uint64_t key(const Record& record) {
         return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
     }
 
-    // Counts an oddity, or refuses it when told to be strict.
+    // Counts an oddity, or refuses it where options.strict.
     Result<void> odd(std::uint64_t& counter, std::string_view what) {
         ++counter;
         if (options_.strict)
-            return fail(ErrorCode::bad_input, std::string(what), place(),
+            return fail(ErrorCode::bad_input, std::string(what), position(),
                         "without --strict it is counted and the reading goes on");
         return {};
     }
@@ -70,7 +72,7 @@ class LiveRecording {
     TraceInfo info_;
     live::NameTables names_;
     live::Header header_;
-    LiveMap places_;
+    LiveMap live_;
     SlotPool slots_;
     std::optional<std::uint64_t> first_time_;  // of an event that is no preamble
     std::uint64_t latest_ = 0;
@@ -135,7 +137,7 @@ Result<bool> LiveRecording::read_chunk() {
     // What isn't whole at the end was being written; anywhere else it is damage.
     if (found.needed == 0 || found.needed < source_.window().size()) {
         if (!options_.lenient)
-            return fail(ErrorCode::bad_input, "a damaged chunk", place(),
+            return fail(ErrorCode::bad_input, "a damaged chunk", position(),
                         "--lenient reads what is before it");
         ++info_.anomalies.bad_records;
     }
@@ -309,7 +311,7 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
         TM_TRY(events_.add(block));
         ++info_.preamble_count;
     }
-    const std::uint32_t before = places_.erase(key(record));
+    const std::uint32_t before = live_.erase(key(record));
     if (before != kNoSlot) {
         TM_TRY(odd(info_.anomalies.reused_live,
                    fmt::format("{:#x} is allocated while it is still live", record.address)));
@@ -322,7 +324,7 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
         slots_.release(before);
     }
     event.slot = slots_.acquire();
-    places_.insert(key(record), event.slot);
+    live_.insert(key(record), event.slot);
     if (is_preamble && before == kNoSlot) {
         event.flags = kPreamble;
         ++info_.preamble_count;
@@ -336,7 +338,7 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
     event.address = record.address;
     event.kind = record.kind == RecordKind::free ? EventKind::free : EventKind::record_use;
     const bool ends = event.kind == EventKind::free;
-    event.slot = ends ? places_.erase(key(record)) : places_.find(key(record));
+    event.slot = ends ? live_.erase(key(record)) : live_.find(key(record));
     if (event.slot == kNoSlot)
         TM_TRY(odd(info_.anomalies.unknown_frees,
                    fmt::format("{:#x} is freed or used but was never allocated", record.address)));

@@ -188,11 +188,11 @@ class RmmCsv {
     void note_thread(std::string_view text);
     void conclude();
 
-    // Counts an oddity, or refuses it when told to be strict.
+    // Counts an oddity, or refuses it where options.strict.
     Result<void> odd(std::uint64_t& counter, std::string_view what) {
         ++counter;
         if (options_.strict)
-            return fail(ErrorCode::bad_input, std::string(what), lines_.place(),
+            return fail(ErrorCode::bad_input, std::string(what), lines_.position(),
                         "without --strict it is counted and the reading goes on");
         return {};
     }
@@ -231,12 +231,12 @@ Result<void> RmmCsv::read_header() {
         return fail(ErrorCode::bad_input, "the file is empty", source_.name());
     if (is_old_header(line))
         return fail(ErrorCode::unsupported, "an RMM log in the layout from before 2020",
-                    lines_.place(),
+                    lines_.position(),
                     "record it again with a newer RMM, whose header is "
                     "Thread,Time,Action,Pointer,Size,Stream");
     column_count_ = split(line, row_);
     if (column_count_ > kMostColumns)
-        return fail(ErrorCode::bad_input, "a header of more than 32 columns", lines_.place());
+        return fail(ErrorCode::bad_input, "a header of more than 32 columns", lines_.position());
     columns_.fill(kAbsent);
     for (std::size_t name = 0; name < kNames.size(); ++name) {
         for (std::size_t i = 0; i < column_count_; ++i) {
@@ -245,8 +245,8 @@ Result<void> RmmCsv::read_header() {
         }
         if (columns_[name] == kAbsent && name != kThread)
             return fail(ErrorCode::bad_input,
-                        fmt::format("the header has no column '{}'", kNames[name]), lines_.place(),
-                        "expected Thread,Time,Action,Pointer,Size,Stream");
+                        fmt::format("the header has no column '{}'", kNames[name]),
+                        lines_.position(), "expected Thread,Time,Action,Pointer,Size,Stream");
     }
     return {};
 }
@@ -268,7 +268,7 @@ Result<TraceInfo> RmmCsv::read() {
         } else if (options_.lenient) {
             ++info_.anomalies.bad_records;
         } else {
-            return fail(ErrorCode::bad_input, explain(line), lines_.place(),
+            return fail(ErrorCode::bad_input, explain(line), lines_.position(),
                         "--lenient skips and counts such rows");
         }
     }
@@ -423,7 +423,7 @@ StreamId RmmCsv::stream_of(std::uint64_t handle) {
     return last_stream_id_;
 }
 
-// Threads are only counted: events have no place for them.
+// Threads are only counted: events have no field for them.
 void RmmCsv::note_thread(std::string_view text) {
     if (text == last_thread_) [[likely]]
         return;

@@ -41,7 +41,7 @@ Runs::const_iterator run_at(const Runs& runs, std::uint64_t address);
 struct EarlyBlock {
     std::uint64_t address = 0;
     std::uint64_t requested = 0;
-    std::uint64_t size = 0;  // 0: the block died in the trace, which does not tell its size
+    std::uint64_t size = 0;  // 0: the block died in the trace, which does not say its size
     std::uint32_t stream = 0;
     std::uint32_t frames = kNone;
     std::uint32_t link = kNone;  // as Entry::link

@@ -1,4 +1,4 @@
-// Sizes of the blocks that lived before a trace's first entry. The trace tells what was requested,
+// Sizes of the blocks that lived before a trace's first entry. The trace says what was requested,
 // not what PyTorch granted: that is the rounded request, and in the large pool possibly up to 1 MiB
 // more, which it did not bother to split off.
 #pragma once

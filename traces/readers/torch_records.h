@@ -1,5 +1,5 @@
 // The records of a PyTorch memory snapshot, made from pickled dicts as soon as their items are
-// known: a trace entry is 32 bytes instead of a Python dict. What a dict is, its keys tell:
+// known: a trace entry is 32 bytes instead of a Python dict. What a dict is follows from its keys:
 // versions of PyTorch differ in what they write, so no record needs to have all its fields.
 //
 // Single-threaded. Memory O(records).
@@ -198,7 +198,7 @@ class Records final : public DictHandler {
     // The context that differs from `context` in its pool only. Amortised O(1).
     std::uint32_t with_pool(std::uint32_t context, std::uint32_t pool);
 
-    // Whether any record of the kind had that key: tells the version that wrote the file.
+    // Whether any record of the kind had that key: shows the version that wrote the file.
     bool seen(Kind kind, Key key) const {
         return (seen_[static_cast<std::size_t>(kind)] >> static_cast<unsigned>(key) & 1U) != 0;
     }
@@ -226,7 +226,7 @@ class Records final : public DictHandler {
         std::size_t operator()(const Context& context) const;
     };
 
-    // Where the fields of an entry stand in dicts of one shape, and the last context of such dicts.
+    // Where the fields of an entry are in dicts of one shape, and the last context of such dicts.
     struct EntryShape {
         std::uint64_t shape = 0;
         std::array<std::size_t, 4> fields{};  // of action, addr, size, time_us

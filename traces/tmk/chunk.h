@@ -1,9 +1,9 @@
 // Chunk: up to kChunkEvents consecutive events as columns, readable without any other chunk.
 //
-// `kind` and `time` are plain streams. `slot` is a place in the list of the chunk's slots, in order
-// of appearance. Each other column says which events store a number and where the rest have theirs
-// from: from nowhere (one value for all), from the kind of event, or from the event before with the
-// same slot (the address of a `free` is that of its `allocate`).
+// `kind` and `time` are plain streams. `slot` is a position in the list of the chunk's slots, in
+// order of appearance. Each other column says which events store a number and where the rest have
+// theirs from: from nowhere (one value for all), from the kind of event, or from the event before
+// with the same slot (the address of a `free` is that of its `allocate`).
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct Limits {
 // Encodes chunks, one after the other. Keeps its memory for the next one. Not thread-safe.
 class ChunkEncoder {
   public:
-    ChunkEncoder() : places_(kPlaceSlots), last_(kChunkEvents) {}
+    ChunkEncoder() : table_(kTableSlots), last_(kChunkEvents) {}
 
     // The smallest limits for all events that have been encoded.
     const Limits& limits() const { return limits_; }
@@ -93,7 +93,7 @@ class ChunkEncoder {
         KindSet stores{};  // kinds whose events store a number
     };
 
-    static constexpr std::size_t kPlaceSlots = 2 * kChunkEvents;
+    static constexpr std::size_t kTableSlots = 2 * kChunkEvents;
 
     void find_varying();
     template <class T>
@@ -114,16 +114,16 @@ class ChunkEncoder {
     StreamEncoder streams_;
     Limits limits_;
     std::span<const TraceEvent> events_;
-    TraceEvent varying_;                  // its fields have the bits in which events differ
-    std::vector<std::uint8_t> kind_;      // of each event
-    std::vector<std::uint32_t> slots_;    // in order of appearance
-    std::vector<std::uint32_t> places_;   // hash table: place in `slots_` + 1; 0 = empty
-    std::vector<std::uint16_t> place_;    // of each event's slot in the list of slots
-    std::vector<std::uint8_t> first_;     // 1 if the event is the first with its slot
-    std::vector<std::uint64_t> numbers_;  // a column, widened
-    std::vector<std::uint64_t> chosen_;   // those of it that are stored
-    std::vector<std::uint64_t> last_;     // by place of slot: the value so far
-    std::vector<std::uint8_t> kinds_;     // the kinds that appear, sorted
+    TraceEvent varying_;                   // its fields have the bits in which events differ
+    std::vector<std::uint8_t> kind_;       // of each event
+    std::vector<std::uint32_t> slots_;     // in order of appearance
+    std::vector<std::uint32_t> table_;     // hash table: position in `slots_` + 1; 0 = empty
+    std::vector<std::uint16_t> position_;  // of each event's slot in the list of slots
+    std::vector<std::uint8_t> first_;      // 1 if the event is the first with its slot
+    std::vector<std::uint64_t> numbers_;   // a column, widened
+    std::vector<std::uint64_t> chosen_;    // those of it that are stored
+    std::vector<std::uint64_t> last_;      // by position of slot: the value so far
+    std::vector<std::uint8_t> kinds_;      // the kinds that appear, sorted
     std::array<KindCensus, kKinds> census_{};
 };
 

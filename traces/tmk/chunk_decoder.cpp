@@ -95,9 +95,9 @@ void ColumnDecoder<T>::spread_by_slot(const BatchScope& scope) {
     for (std::size_t i = 0; i < events.count; ++i) {
         const auto stores = static_cast<std::uint8_t>(
             stores_[static_cast<std::uint8_t>(events.kind[i])] | events.first[i]);
-        const std::size_t place = events.place[i];
-        const T value = choose(stores, numbers[used], last[place]);
-        last[place] = value;
+        const std::size_t position = events.position[i];
+        const T value = choose(stores, numbers[used], last[position]);
+        last[position] = value;
         out[i] = value;
         used += stores;
     }
@@ -128,7 +128,7 @@ ChunkDecoder::ChunkDecoder()
     : kind_(kBatchEvents),
       time_(kBatchEvents),
       slot_(kBatchEvents),
-      place_(kBatchEvents),
+      position_(kBatchEvents),
       first_(kBatchEvents) {}
 
 Result<void> ChunkDecoder::open(std::span<const std::byte> payload, const Limits& limits,
@@ -161,12 +161,12 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
     };
     if (!std::ranges::all_of(std::span(slot_list_).first(slot_count_), is_allowed))
         return false;
-    if (!places_.open(in, decompressor_, events) || places_.left() != events)
+    if (!positions_.open(in, decompressor_, events) || positions_.left() != events)
         return false;
-    // So that any place may be looked up before it is known to be right.
-    constexpr std::uint64_t kLastPlace = std::numeric_limits<std::uint16_t>::max();
-    const std::size_t places = std::min(places_.bound(), kLastPlace) + 1;
-    slot_list_.resize(std::max(slot_list_.size(), places));
+    // So that any position may be looked up before it is known to be right.
+    constexpr std::uint64_t kLastPosition = std::numeric_limits<std::uint16_t>::max();
+    const std::size_t positions = std::min(positions_.bound(), kLastPosition) + 1;
+    slot_list_.resize(std::max(slot_list_.size(), positions));
     const auto open_column = [&](auto& column) {
         return column.open(in, decompressor_, events, slot_count_);
     };
@@ -175,18 +175,18 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
            open_column(flags_);
 }
 
-// Places must appear in order, so that `first` is right and none is outside the list.
+// Positions must appear in order, so that `first` is right and none is outside the list.
 bool ChunkDecoder::decode_slots(std::size_t count) {
-    places_.read(place_.data(), count);
+    positions_.read(position_.data(), count);
     std::size_t seen = slots_seen_;
     bool out_of_order = false;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t place = place_[i];
-        const bool is_first = place == seen;
-        out_of_order |= place > seen;
+        const std::size_t position = position_[i];
+        const bool is_first = position == seen;
+        out_of_order |= position > seen;
         first_[i] = is_first ? 1 : 0;
         seen += is_first ? 1 : 0;
-        slot_[i] = slot_list_[place];
+        slot_[i] = slot_list_[position];
     }
     slots_seen_ = seen;
     return !out_of_order && seen <= slot_count_;
@@ -253,8 +253,8 @@ Result<EventBatch> ChunkDecoder::next() {
         return EventBatch{};
     kinds_.read(kind_.data(), count);
     times_.read(time_.data(), count);
-    const bool decoded =
-        decode_slots(count) && decode_columns({count, kind_.data(), place_.data(), first_.data()});
+    const bool decoded = decode_slots(count) &&
+                         decode_columns({count, kind_.data(), position_.data(), first_.data()});
     done_ += count;
     if (!decoded || (done_ == header_.count && !is_used_up()))
         return fail(ErrorCode::bad_input, kNonsense);

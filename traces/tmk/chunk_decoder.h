@@ -25,8 +25,8 @@ constexpr std::size_t kBatchEvents = 8192;
 struct BatchScope {
     std::size_t count = 0;
     const EventKind* kind = nullptr;
-    const std::uint16_t* place = nullptr;  // of the slot in the chunk's list of slots
-    const std::uint8_t* first = nullptr;   // 1 = the chunk's first event with this slot
+    const std::uint16_t* position = nullptr;  // of the slot in the chunk's list of slots
+    const std::uint8_t* first = nullptr;      // 1 = the chunk's first event with this slot
 };
 
 // A column that may be laid out in any way.
@@ -35,7 +35,7 @@ class ColumnDecoder {
   public:
     ColumnDecoder() : values_(kBatchEvents) {}
 
-    // `slots`: those of the chunk; every place in a batch is below. False if anything is amiss.
+    // `slots`: those of the chunk; every position in a batch is below. False if anything is amiss.
     bool open(ByteReader& in, Decompressor& decompressor, std::size_t events, std::size_t slots);
 
     // The next batch. False if the stream has too few numbers.
@@ -69,7 +69,7 @@ class ColumnDecoder {
     std::vector<T> ahead_;  // numbers that have been read but not yet spread over the events
     std::size_t ahead_begin_ = 0;
     std::size_t ahead_end_ = 0;
-    std::vector<T> last_;  // by place of slot: the value so far
+    std::vector<T> last_;  // by position of slot: the value so far
 };
 
 class ChunkDecoder {
@@ -78,12 +78,12 @@ class ChunkDecoder {
 
     // Begins with the chunk of this payload, which must stay until its last batch. With `forget`,
     // strings and stacks out of bounds become 0, "unknown", instead of an Error.
-    // Errors: bad_input, without a place.
+    // Errors: bad_input, without `where`.
     Result<void> open(std::span<const std::byte> payload, const Limits& limits, bool forget);
 
     const ChunkHeader& header() const { return header_; }
 
-    // The next events; count == 0 at the chunk's end. Errors: bad_input, without a place.
+    // The next events; count == 0 at the chunk's end. Errors: bad_input, without `where`.
     Result<EventBatch> next();
 
   private:
@@ -106,16 +106,16 @@ class ChunkDecoder {
 
     StreamDecoder<EventKind> kinds_;
     StreamDecoder<Nanoseconds> times_;
-    StreamDecoder<std::uint32_t> slots_;    // the chunk's list of slots
-    StreamDecoder<std::uint16_t> places_;   // each event's place in it
-    std::vector<std::uint32_t> slot_list_;  // at least as long as any place could ask for
-    std::size_t slot_count_ = 0;            // of the list
+    StreamDecoder<std::uint32_t> slots_;      // the chunk's list of slots
+    StreamDecoder<std::uint16_t> positions_;  // each event's position in it
+    std::vector<std::uint32_t> slot_list_;    // at least as long as any position needs
+    std::size_t slot_count_ = 0;              // of the list
     std::size_t slots_seen_ = 0;
 
     std::vector<EventKind> kind_;
     std::vector<Nanoseconds> time_;
     std::vector<std::uint32_t> slot_;
-    std::vector<std::uint16_t> place_;
+    std::vector<std::uint16_t> position_;
     std::vector<std::uint8_t> first_;
     ColumnDecoder<Bytes> size_;
     ColumnDecoder<std::uint64_t> address_;

@@ -47,15 +47,15 @@ ChunkHeader ChunkEncoder::encode(std::span<const TraceEvent> events, std::uint64
     return header;
 }
 
-// Half of the columns hold one value as a rule: one pass tells which, and they need no other.
+// Half of the columns hold one value as a rule: one pass finds which, and they need no other.
 void ChunkEncoder::find_varying() {
-    using Words = std::array<std::uint64_t, sizeof(TraceEvent) / sizeof(std::uint64_t)>;
-    const Words first = std::bit_cast<Words>(events_[0]);
-    Words differing{};
+    using Bits = std::array<std::uint64_t, sizeof(TraceEvent) / sizeof(std::uint64_t)>;
+    const Bits first = std::bit_cast<Bits>(events_[0]);
+    Bits differing{};
     for (const TraceEvent& event : events_) {
-        const Words words = std::bit_cast<Words>(event);
-        for (std::size_t i = 0; i < words.size(); ++i)
-            differing[i] |= words[i] ^ first[i];
+        const Bits bits = std::bit_cast<Bits>(event);
+        for (std::size_t i = 0; i < bits.size(); ++i)
+            differing[i] |= bits[i] ^ first[i];
     }
     varying_ = std::bit_cast<TraceEvent>(differing);
 }
@@ -99,25 +99,25 @@ void ChunkEncoder::put_kinds(ByteWriter& target) {
 }
 
 void ChunkEncoder::put_slots(ByteWriter& target) {
-    std::ranges::fill(places_, 0U);
+    std::ranges::fill(table_, 0U);
     slots_.clear();
     numbers_.resize(events_.size());
-    place_.resize(events_.size());
+    position_.resize(events_.size());
     first_.resize(events_.size());
     for (std::size_t i = 0; i < events_.size(); ++i) {
         const std::uint32_t slot = events_[i].slot;
-        std::size_t at = home_of(slot, kPlaceSlots);
-        while (places_[at] != 0 && slots_[places_[at] - 1] != slot)
-            at = (at + 1) % kPlaceSlots;
-        first_[i] = places_[at] == 0 ? 1 : 0;
+        std::size_t at = home_of(slot, kTableSlots);
+        while (table_[at] != 0 && slots_[table_[at] - 1] != slot)
+            at = (at + 1) % kTableSlots;
+        first_[i] = table_[at] == 0 ? 1 : 0;
         if (first_[i] != 0) {
             slots_.push_back(slot);
-            places_[at] = static_cast<std::uint32_t>(slots_.size());
+            table_[at] = static_cast<std::uint32_t>(slots_.size());
             if (slot != kNoSlot)
                 limits_.slots = std::max(limits_.slots, std::uint64_t{slot} + 1);
         }
-        place_[i] = static_cast<std::uint16_t>(places_[at] - 1);
-        numbers_[i] = place_[i];
+        position_[i] = static_cast<std::uint16_t>(table_[at] - 1);
+        numbers_[i] = position_[i];
     }
     chosen_.assign(slots_.begin(), slots_.end());
     streams_.encode(chosen_, {.delta = true}, target);
@@ -164,8 +164,8 @@ void ChunkEncoder::take_census() {
         if (first_[i] != 0)
             ++kind.first_of_slot;
         else
-            kind.follows_slot &= last_[place_[i]] == number;
-        last_[place_[i]] = number;
+            kind.follows_slot &= last_[position_[i]] == number;
+        last_[position_[i]] = number;
     }
 }
 

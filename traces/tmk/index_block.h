@@ -1,4 +1,4 @@
-// The index of a .tmk file: where each chunk stands and which events and times it holds.
+// The index of a .tmk file: where each chunk is and which events and times it holds.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ struct DecodedInfo {
     std::uint64_t content_hash = 0;
 };
 
-// Errors: bad_input, without a place. Memory: at most some thousand times `payload`.
+// Errors: bad_input, without `where`. Memory: at most some thousand times `payload`.
 Result<DecodedInfo> decode_info(std::span<const std::byte> payload);
 
 }  // namespace tidemark::tmk

@@ -2,7 +2,7 @@
 // that decoding is a handful of instructions a number.
 //
 // Each number becomes a small one: its distance from the smallest ("frame"), from the number before
-// ("delta"), or its place among the distinct numbers ("dictionary"). The small ones are packed at a
+// ("delta"), or its index among the distinct numbers ("dictionary"). The small ones are packed at a
 // fixed count of bits; the few that do not fit are patched in afterwards. Where it pays, they are
 // packed at whole bytes and compressed by zstd instead.
 //
@@ -25,14 +25,14 @@ enum class Packing : std::uint8_t { bits = 0, zstd = 1 };
 
 constexpr unsigned kWidestPacked = 56;  // or 64: an unaligned load of eight bytes has this many
 
-// What stands before a stream's payload.
+// The header before a stream's payload.
 struct StreamHeader {
     Coding coding = Coding::frame;
     Packing packing = Packing::bits;
     std::uint8_t width = 0;  // bits of a packed number: 0 to 56, or 64
     std::uint8_t zero = 0;
     std::uint32_t count = 0;    // numbers
-    std::uint32_t patches = 0;  // numbers that stand in the list of patches instead
+    std::uint32_t patches = 0;  // numbers that are in the list of patches instead
     std::uint32_t stored = 0;   // bytes of the payload as stored
     std::uint64_t start = 0;    // delta: the number before the first
     std::uint64_t bias = 0;     // added to each packed number (frame) or difference (delta)
@@ -122,7 +122,7 @@ class StreamEncoder {
     Plan dictionary_;
     Plan entries_;                         // how the dictionary itself is written
     std::vector<std::uint64_t> distinct_;  // sorted
-    std::vector<std::uint32_t> table_;     // hash table: place in `distinct_` + 1; 0 = empty
+    std::vector<std::uint32_t> table_;     // hash table: index in `distinct_` + 1; 0 = empty
     std::vector<std::byte> packed_;
 };
 

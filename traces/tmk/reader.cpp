@@ -79,7 +79,7 @@ class TmkCursor final : public TraceCursor {
             if (in_chunk_) {
                 auto batch = decoder_.next();
                 if (!batch)
-                    return placed(std::move(batch).error());
+                    return located(std::move(batch).error());
                 if (batch->count != 0)
                     return batch;
                 in_chunk_ = false;
@@ -96,19 +96,19 @@ class TmkCursor final : public TraceCursor {
         const FoundBlock found = find_block(file_.bytes.bytes(), entry.offset);
         if (!found.whole || !found.intact || found.block.size != entry.size ||
             found.block.kind != BlockKind::events)
-            return placed({ErrorCode::bad_input,
-                           "a chunk of events is damaged",
-                           {},
-                           "record or import the trace again"});
+            return located({ErrorCode::bad_input,
+                            "a chunk of events is damaged",
+                            {},
+                            "record or import the trace again"});
         auto opened = decoder_.open(found.block.payload, limits_, file_.salvaged);
         if (!opened)
-            return placed(std::move(opened).error());
+            return located(std::move(opened).error());
         if (decoder_.header().count != entry.count)
-            return placed({ErrorCode::bad_input, "a chunk is not what the index says", {}, {}});
+            return located({ErrorCode::bad_input, "a chunk is not what the index says", {}, {}});
         return {};
     }
 
-    tl::unexpected<Error> placed(Error error) const {
+    tl::unexpected<Error> located(Error error) const {
         error.where = fmt::format("{}:{:#x}", file_.name, file_.index.chunks[chunk_].offset);
         return tl::make_unexpected(std::move(error));
     }

@@ -44,17 +44,17 @@ class Salvager {
 
   private:
     Result<void> take_chunk(const Block& block, std::uint64_t offset) {
-        const auto place_error = [this, offset](Error error) {
+        const auto located = [this, offset](Error error) {
             error.where = fmt::format("{}:{:#x}", name_, offset);
             return tl::make_unexpected(std::move(error));
         };
         if (auto opened = decoder_.open(block.payload, kAnything, false); !opened)
-            return place_error(std::move(opened).error());
+            return located(std::move(opened).error());
         const ChunkHeader& header = decoder_.header();
         for (;;) {
             auto batch = decoder_.next();
             if (!batch)
-                return place_error(std::move(batch).error());
+                return located(std::move(batch).error());
             if (batch->count == 0)
                 break;
             take_events(*batch);

@@ -11,19 +11,20 @@ bool PackedNumbers::open(const StreamHeader& header, ByteReader& in, Decompresso
     count_ = header.count;
     bound_ =
         width_ == 64 ? std::numeric_limits<std::uint64_t>::max() : (std::uint64_t{1} << width_) - 1;
-    patch_places_.resize(header.patches);
+    patch_positions_.resize(header.patches);
     patch_numbers_.resize(header.patches);
-    const auto places = in.get_bytes(header.patches * sizeof(std::uint16_t));
+    const auto positions = in.get_bytes(header.patches * sizeof(std::uint16_t));
     const auto numbers = in.get_bytes(header.patches * sizeof(std::uint64_t));
     if (!in.ok())
         return false;
     if (header.patches != 0) {
-        std::memcpy(patch_places_.data(), places.data(), places.size());
+        std::memcpy(patch_positions_.data(), positions.data(), positions.size());
         std::memcpy(patch_numbers_.data(), numbers.data(), numbers.size());
         bound_ = std::max(bound_, *std::ranges::max_element(patch_numbers_));
     }
-    for (std::size_t i = 0; i < patch_places_.size(); ++i) {
-        if (patch_places_[i] >= count_ || (i != 0 && patch_places_[i] <= patch_places_[i - 1]))
+    for (std::size_t i = 0; i < patch_positions_.size(); ++i) {
+        if (patch_positions_[i] >= count_ ||
+            (i != 0 && patch_positions_[i] <= patch_positions_[i - 1]))
             return false;
     }
     rewind();
@@ -42,14 +43,14 @@ bool PackedNumbers::open(const StreamHeader& header, ByteReader& in, Decompresso
 }
 
 void PackedNumbers::rewind() {
-    place_ = 0;
+    position_ = 0;
     patch_ = 0;
-    next_patch_ = patch_places_.empty() ? count_ : patch_places_[0];
+    next_patch_ = patch_positions_.empty() ? count_ : patch_positions_[0];
 }
 
 void PackedNumbers::advance_patch() {
     ++patch_;
-    next_patch_ = patch_ < patch_places_.size() ? patch_places_[patch_] : count_;
+    next_patch_ = patch_ < patch_positions_.size() ? patch_positions_[patch_] : count_;
 }
 
 }  // namespace tidemark::tmk

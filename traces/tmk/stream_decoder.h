@@ -12,7 +12,7 @@
 
 namespace tidemark::tmk {
 
-// The packed numbers of a stream, before they become what they stand for. Not thread-safe.
+// The packed numbers of a stream, before they are decoded. Not thread-safe.
 class PackedNumbers {
   public:
     // Takes a stream's patches and payload from `in`, whose header has been read. The payload may
@@ -25,20 +25,20 @@ class PackedNumbers {
     void read(std::size_t count, Use use) {
         std::size_t done = 0;
         while (done < count) {
-            const std::size_t until = std::min(next_patch_ - place_, count - done);
+            const std::size_t until = std::min(next_patch_ - position_, count - done);
             unpack(done, until, use);
             done += until;
-            place_ += until;
-            if (place_ == next_patch_ && done < count) {
+            position_ += until;
+            if (position_ == next_patch_ && done < count) {
                 use(done, patch_numbers_[patch_]);
                 ++done;
-                ++place_;
+                ++position_;
                 advance_patch();
             }
         }
     }
 
-    std::size_t left() const { return count_ - place_; }
+    std::size_t left() const { return count_ - position_; }
 
     // Back to the first number.
     void rewind();
@@ -57,7 +57,7 @@ class PackedNumbers {
 
     template <class Packed, class Use>
     void unpack_whole(std::size_t offset, std::size_t count, Use use) const {
-        const std::byte* from = data_ + place_ * sizeof(Packed);
+        const std::byte* from = data_ + position_ * sizeof(Packed);
         for (std::size_t i = 0; i < count; ++i) {
             Packed number = 0;
             std::memcpy(&number, from + i * sizeof number, sizeof number);
@@ -84,7 +84,7 @@ class PackedNumbers {
                 break;
         }
         const std::uint64_t mask = (std::uint64_t{1} << width_) - 1;
-        std::size_t bit = place_ * width_;
+        std::size_t bit = position_ * width_;
         for (std::size_t i = 0; i < count; ++i) {
             use(offset + i, (load(data_ + bit / 8) >> (bit % 8)) & mask);
             bit += width_;
@@ -94,11 +94,11 @@ class PackedNumbers {
     const std::byte* data_ = nullptr;
     unsigned width_ = 0;
     std::size_t count_ = 0;
-    std::size_t place_ = 0;
+    std::size_t position_ = 0;
     std::size_t patch_ = 0;
     std::size_t next_patch_ = 0;
     std::uint64_t bound_ = 0;
-    std::vector<std::uint16_t> patch_places_;
+    std::vector<std::uint16_t> patch_positions_;
     std::vector<std::uint64_t> patch_numbers_;
     std::vector<std::byte> unpacked_;  // what zstd gave
 };
@@ -116,7 +116,7 @@ class StreamDecoder {
             return false;
         if (!packed_.open(header_, in, decompressor))
             return false;
-        return header_.coding != Coding::dictionary || header_.count == 0 || places_are_sound();
+        return header_.coding != Coding::dictionary || header_.count == 0 || indexes_are_sound();
     }
 
     // The next `count` numbers; the caller knows that so many are left.
@@ -126,7 +126,7 @@ class StreamDecoder {
         if (header_.coding == Coding::dictionary) {
             packed_.read(
                 count, [target, dictionary = dictionary_.data()](
-                           std::size_t i, std::uint64_t place) { target[i] = dictionary[place]; });
+                           std::size_t i, std::uint64_t index) { target[i] = dictionary[index]; });
         } else if (header_.coding == Coding::delta) {
             std::uint64_t before = before_;
             packed_.read(count, [&](std::size_t i, std::uint64_t number) {
@@ -147,7 +147,7 @@ class StreamDecoder {
 
     std::size_t left() const { return packed_.left(); }
 
-    // No number that comes out is above it (as far as it can be told without reading them all).
+    // No number that comes out is above it (as far as is known without reading them all).
     std::uint64_t bound() const {
         constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
         if (header_.count == 0)
@@ -185,9 +185,9 @@ class StreamDecoder {
         return true;
     }
 
-    // So that read() need not look at each place: the dictionary gets zeros up to where a place
-    // could point if those are few; else all places are looked at here.
-    bool places_are_sound() {
+    // So that read() need not check each index: the dictionary gets zeros up to where an index
+    // could point if those are few; else all indexes are checked here.
+    bool indexes_are_sound() {
         if (dictionary_.empty())
             return false;
         if (packed_.bound() < 2 * dictionary_.size()) {
@@ -195,8 +195,8 @@ class StreamDecoder {
             return true;
         }
         std::uint64_t largest = 0;
-        packed_.read(header_.count, [&largest](std::size_t, std::uint64_t place) {
-            largest = std::max(largest, place);
+        packed_.read(header_.count, [&largest](std::size_t, std::uint64_t index) {
+            largest = std::max(largest, index);
         });
         packed_.rewind();
         return largest < dictionary_.size();

@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::span<const std::uint64_t>;
 
-constexpr std::size_t kPatchBits = 80;     // a patch: place (u16) and number (u64)
+constexpr std::size_t kPatchBits = 80;     // a patch: position (u16) and number (u64)
 constexpr std::size_t kHashSlots = 32768;  // twice the most entries of a dictionary
 constexpr std::size_t kMostDistinct = kHashSlots / 2;
 // Levels above the first save a twentieth of the bytes and cost a tenth of the time.
@@ -174,7 +174,7 @@ void pack(Numbers numbers, unsigned width, std::vector<std::byte>& target) {
         pack_bits(numbers, width, target.data());
 }
 
-// The numbers that do not fit: places (u16), then numbers (u64).
+// The numbers that do not fit: positions (u16), then numbers (u64).
 std::uint32_t put_patches(Numbers numbers, unsigned width, ByteWriter& target) {
     const std::uint64_t most = low_bits(width);
     std::vector<std::uint64_t> patches;
@@ -254,7 +254,7 @@ bool StreamEncoder::plan_dictionary(Numbers numbers) {
     // From order of appearance to order of size, which makes the dictionary itself small.
     std::vector<std::uint32_t> order(distinct_.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::ranges::sort(order, {}, [this](std::uint32_t place) { return distinct_[place]; });
+    std::ranges::sort(order, {}, [this](std::uint32_t index) { return distinct_[index]; });
     std::vector<std::uint64_t> rank(order.size());
     for (std::size_t i = 0; i < order.size(); ++i)
         rank[order[i]] = i;
@@ -281,7 +281,7 @@ std::span<const std::byte> StreamEncoder::try_zstd(const Plan& plan, unsigned wi
     const auto pays = [&](std::size_t compressed, std::size_t raw) {
         return (compressed + raw / kDecompressionPrice) * bytes_size < bits_size * raw;
     };
-    // A piece from the middle tells whether the rest is worth the time.
+    // A piece from the middle shows whether the rest is worth the time.
     constexpr std::size_t kSample = std::size_t{1} << 14U;
     if (bytes_size > 2 * kSample) {
         const auto sample = bytes.subspan((bytes_size - kSample) / 2, kSample);

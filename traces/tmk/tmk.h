@@ -42,7 +42,7 @@ class TmkTrace : public Trace {
 };
 
 // Opens a file by mapping it. A file that was cut off opens up to its last whole chunk, with
-// info().cut_off and a warning; names and call stacks stand at the end of a file, so they are then
+// info().cut_off and a warning; names and call stacks are at the end of a file, so they are then
 // lost. Errors: io; bad_input (not a .tmk, a newer version, damaged).
 Result<std::unique_ptr<TmkTrace>> open_tmk(const std::string& path);
 

@@ -1,4 +1,4 @@
-// The words of a .tmk file: little-endian numbers, blocks with a checksum, and the limits that a
+// The units of a .tmk file: little-endian numbers, blocks with a checksum, and the limits that a
 // reader relies on. docs/format-tmk.md is the description for other readers.
 #pragma once
 
@@ -31,7 +31,7 @@ enum class BlockKind : std::uint32_t { events = 1, info = 2, index = 3 };
 // Every chunk of a file but the last has this many events; none has more.
 constexpr std::size_t kChunkEvents = 65536;
 
-// Zeros behind every packed payload, so that a reader may load eight bytes at any place of it.
+// Zeros behind every packed payload, so that a reader may load eight bytes anywhere in it.
 constexpr std::size_t kSlack = 8;
 
 // Appends numbers and bytes.
@@ -122,7 +122,7 @@ struct Block {
     std::size_t size = 0;  // with its header
 };
 
-// What stands in `file` at `offset`. `whole` is false when the file ends before the block does, or
+// The block in `file` at `offset`. `whole` is false when the file ends before the block does, or
 // no block begins there; `intact` when the checksum is right.
 struct FoundBlock {
     Block block;

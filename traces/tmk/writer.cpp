@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "traces/tmk/chunk_crew.h"
 #include "traces/tmk/index_block.h"
 #include "traces/tmk/info_block.h"
+#include "traces/tmk/parallel_chunk_encoder.h"
 #include "traces/tmk/tmk.h"
 #include "traces/tmk/wire.h"
 
@@ -19,7 +19,7 @@ using namespace tmk;
 
 class TmkWriter final : public TraceSink {
   public:
-    TmkWriter(ByteSink& target, unsigned helpers) : target_(target), crew_(helpers) {}
+    TmkWriter(ByteSink& target, unsigned helpers) : target_(target), encoder_(helpers) {}
 
     Result<void> append(std::span<const TraceEvent> events) override {
         TM_CHECK(!finished_);
@@ -58,7 +58,7 @@ class TmkWriter final : public TraceSink {
     // What the events themselves say goes before what the reader thinks.
     TraceInfo with_facts(TraceInfo info) {
         info.event_count = next_event_;
-        info.slot_count = static_cast<std::uint32_t>(crew_.limits().slots);
+        info.slot_count = static_cast<std::uint32_t>(encoder_.limits().slots);
         info.duration = index_.chunks.empty() ? 0 : index_.chunks.back().last_time;
         info.preamble_count = std::min(info.preamble_count, next_event_);
         if (info.devices.empty())
@@ -72,7 +72,7 @@ class TmkWriter final : public TraceSink {
 
     // Events that name what the tables do not have would make a file that cannot be read.
     Result<void> check(const TraceInfo& info) {
-        const Limits used = crew_.limits();
+        const Limits used = encoder_.limits();
         const auto missing = [](std::string_view what, std::uint64_t used_count,
                                 std::uint64_t count) -> Result<void> {
             if (used_count <= count)
@@ -119,13 +119,13 @@ class TmkWriter final : public TraceSink {
     Result<void> end_chunk() {
         const std::uint64_t first_event = next_event_;
         next_event_ += filling_->events.size();
-        crew_.give(std::move(filling_), first_event);
-        return write_chunks(crew_.capacity());
+        encoder_.give(std::move(filling_), first_event);
+        return write_chunks(encoder_.capacity());
     }
 
     // Writes those that are done, and more until at most `most` are left.
     Result<void> write_chunks(std::size_t most) {
-        while (std::unique_ptr<EncodedChunk> chunk = crew_.take(crew_.count() > most)) {
+        while (std::unique_ptr<EncodedChunk> chunk = encoder_.take(encoder_.count() > most)) {
             TM_TRY(write_header());
             TM_TRY(write_chunk(*chunk));
             spare_.push_back(std::move(chunk));
@@ -145,7 +145,7 @@ class TmkWriter final : public TraceSink {
     }
 
     ByteSink& target_;
-    ChunkCrew crew_;
+    ParallelChunkEncoder encoder_;
     std::unique_ptr<EncodedChunk> filling_;             // null between chunks
     std::vector<std::unique_ptr<EncodedChunk>> spare_;  // for their memory
     Index index_;

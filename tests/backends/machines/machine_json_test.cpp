@@ -50,7 +50,7 @@ std::string fault_at(const std::string& pointer, const Json& value) {
     return fault_of(json).where;
 }
 
-std::string place(const std::string& pointer) {
+std::string location(const std::string& pointer) {
     return "my-node.json: " + pointer;
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("Values of the wrong kind are told with their place", "[tiers][machine
                                                    {"/derived", "guessed"},
                                                    {"/derived/z", 7}}) {
         INFO(pointer << " = " << value);
-        CHECK(fault_at(pointer, value) == place(pointer));
+        CHECK(fault_at(pointer, value) == location(pointer));
     }
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("Missing members are told with their place", "[tiers][machine][json]")
 
         const Error error = fault_of(json);
 
-        CHECK(error.where == place(pointer));
+        CHECK(error.where == location(pointer));
         CHECK(error.what == "missing");
     }
 }
@@ -227,7 +227,7 @@ TEST_CASE("Unknown members are told with the nearest known one", "[tiers][machin
         Json json = small_json();
         json[Json::json_pointer(pointer)] = 1;
         const Error error = fault_of(json);
-        CHECK(error.where == place(pointer));
+        CHECK(error.where == location(pointer));
         CHECK(error.what == "unknown member");
         return error.hint;
     };
@@ -325,9 +325,9 @@ TEST_CASE("The node with an H200 copies as fast as the card was measured",
         REQUIRE(link != nullptr);
         for (const CostPoint& measured :
              profile.transfers[static_cast<std::size_t>(transfer)].points()) {
-            const Nanoseconds told = transfer_time(*link, measured.bytes) + link->latency;
+            const Nanoseconds predicted = transfer_time(*link, measured.bytes) + link->latency;
             INFO(measured.bytes);
-            CHECK(static_cast<double>(told) ==
+            CHECK(static_cast<double>(predicted) ==
                   Approx(static_cast<double>(measured.cost)).epsilon(0.025));
         }
     }

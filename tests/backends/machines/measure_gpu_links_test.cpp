@@ -97,9 +97,9 @@ TEST_CASE("A measurement keeps to its time, and stops when it is asked to",
     CHECK(one->both.runs == 1);
 
     std::vector<double> shares;
-    unsigned asked = 0;
+    unsigned calls = 0;
     const MeasuringLimits limits{.runs = 4,
-                                 .stop = [&asked] { return ++asked > 7; },
+                                 .stop = [&calls] { return ++calls > 7; },
                                  .progress = [&shares](double share) { shares.push_back(share); }};
     const Result<GpuLinkFigures> stopped = measure_gpu_links(device.sim, limits);
     REQUIRE_FALSE(stopped);

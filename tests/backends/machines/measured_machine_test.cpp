@@ -51,8 +51,8 @@ std::unique_ptr<SimDevice> simulated() {
 }
 
 // What is measured, and by what.
-struct Stand {
-    explicit Stand(Topology topology, bool with_disk = true) {
+struct Rig {
+    explicit Rig(Topology topology, bool with_disk = true) {
         DiscoveryQuestion where;
         if (with_disk)
             where.directories = {folder.path()};
@@ -96,22 +96,22 @@ bool contains(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("What is measured replaces estimates, and the notes say how", "[machine][measure]") {
-    Stand stand(support::full_machine());
-    stand.question.gpus = {1};
-    const FoundLink estimate = stand.machine.found.gpus[0].to_host;
+    Rig rig(support::full_machine());
+    rig.question.gpus = {1};
+    const FoundLink estimate = rig.machine.found.gpus[0].to_host;
 
-    const std::vector<MeasuredFigure> measured = stand.measure();
+    const std::vector<MeasuredFigure> measured = rig.measure();
 
-    const FoundMachine& found = stand.machine.found;
+    const FoundMachine& found = rig.machine.found;
     CHECK(found.gpus[1].to_host.bytes_per_second == Approx(50e9).epsilon(1e-3));
     CHECK(found.gpus[1].to_host.overhead == Approx(2000).margin(2));
     CHECK(found.gpus[1].to_host.latency == Approx(2000).margin(5));
     CHECK(found.gpus[1].both == 0);
     CHECK(found.gpus[0].to_host.bytes_per_second == estimate.bytes_per_second);
-    CHECK(contains(stand.note_on("gpu:0 <-> host"), "estimated"));
-    CHECK(contains(stand.note_on("gpu:1 -> host bytes_per_second"), ", 3 runs, spread 0.0 %: "));
-    CHECK(contains(stand.note_on("gpu:1 <-> host bytes_per_second"), "they share nothing"));
-    CHECK(stand.note_on("gpu:1 <-> host").empty());
+    CHECK(contains(rig.note_on("gpu:0 <-> host"), "estimated"));
+    CHECK(contains(rig.note_on("gpu:1 -> host bytes_per_second"), ", 3 runs, spread 0.0 %: "));
+    CHECK(contains(rig.note_on("gpu:1 <-> host bytes_per_second"), "they share nothing"));
+    CHECK(rig.note_on("gpu:1 <-> host").empty());
     REQUIRE(measured.size() >= 7);
     CHECK(measured[0].what == "gpu:1 -> host");
     CHECK(measured[0].name == "bytes_per_second");
@@ -120,59 +120,59 @@ TEST_CASE("What is measured replaces estimates, and the notes say how", "[machin
 }
 
 TEST_CASE("A disk's figures are its own, with the bus of both", "[machine][measure]") {
-    Stand stand(support::plain_machine());
+    Rig rig(support::plain_machine());
 
-    const std::vector<MeasuredFigure> measured = stand.measure();
+    const std::vector<MeasuredFigure> measured = rig.measure();
 
-    if (stand.in_memory()) {
+    if (rig.in_memory()) {
         WARN("skipped: temporary files are in memory here");
         return;
     }
-    const FoundDisk& disk = stand.machine.found.disks[0];
+    const FoundDisk& disk = rig.machine.found.disks[0];
     CHECK(disk.write.bytes_per_second == Approx(1e9).epsilon(0.01));
     CHECK(disk.read.bytes_per_second == Approx(2e9).epsilon(0.01));
     CHECK(disk.read.latency == Approx(50'000).epsilon(0.1));
     CHECK(disk.both == Approx(3e9).epsilon(0.02));
-    CHECK(contains(stand.note_on("disk:0 -> host bytes_per_second"), "3 runs"));
-    CHECK(contains(stand.note_on("disk:0"), "capacity is what was free"));
-    CHECK_FALSE(contains(stand.note_on("disk:0"), "assumed"));
+    CHECK(contains(rig.note_on("disk:0 -> host bytes_per_second"), "3 runs"));
+    CHECK(contains(rig.note_on("disk:0"), "capacity is what was free"));
+    CHECK_FALSE(contains(rig.note_on("disk:0"), "assumed"));
     CHECK(measured.size() == 7);
 }
 
 TEST_CASE("Directions that hinder each other are on a bus", "[machine][measure]") {
-    Stand stand(support::full_machine(), false);
-    stand.question.gpus = {0};
-    stand.question.open_gpu = [](std::int32_t) -> Result<std::unique_ptr<Device>> {
+    Rig rig(support::full_machine(), false);
+    rig.question.gpus = {0};
+    rig.question.open_gpu = [](std::int32_t) -> Result<std::unique_ptr<Device>> {
         return std::make_unique<HalfDuplexDevice>(simulated());
     };
 
-    stand.measure();
+    rig.measure();
 
-    CHECK(stand.machine.found.gpus[0].both == Approx(50e9).epsilon(1e-3));
-    CHECK(contains(stand.note_on("gpu:0 <-> host bytes_per_second"),
+    CHECK(rig.machine.found.gpus[0].both == Approx(50e9).epsilon(1e-3));
+    CHECK(contains(rig.note_on("gpu:0 <-> host bytes_per_second"),
                    "50 % of their sum: they share a bus, which cannot get less"));
-    CHECK(build_machine({}, stand.machine.found).value().buses.front().name == "gpu0-host");
+    CHECK(build_machine({}, rig.machine.found).value().buses.front().name == "gpu0-host");
 }
 
 TEST_CASE("What cannot be measured keeps its estimate and says why", "[machine][measure]") {
-    Stand stand(support::full_machine());
-    stand.question.gpus = {0};
-    stand.question.open_gpu = [](std::int32_t) -> Result<std::unique_ptr<Device>> {
+    Rig rig(support::full_machine());
+    rig.question.gpus = {0};
+    rig.question.open_gpu = [](std::int32_t) -> Result<std::unique_ptr<Device>> {
         return fail(ErrorCode::driver, "the GPU has fallen off the bus");
     };
-    stand.disk.script = [](std::uint64_t) { return EIO; };
-    const FoundMachine before = stand.machine.found;
+    rig.disk.script = [](std::uint64_t) { return EIO; };
+    const FoundMachine before = rig.machine.found;
 
-    CHECK(stand.measure().empty());
+    CHECK(rig.measure().empty());
 
-    CHECK(stand.machine.found.gpus[0].to_host.bytes_per_second ==
+    CHECK(rig.machine.found.gpus[0].to_host.bytes_per_second ==
           before.gpus[0].to_host.bytes_per_second);
-    CHECK(stand.machine.found.disks[0].read.latency == before.disks[0].read.latency);
-    CHECK(contains(stand.note_on("gpu:0 <-> host"), "estimated"));
-    CHECK(contains(stand.note_on("gpu:0 <-> host"),
-                   "; not measured: the GPU has fallen off the bus"));
-    CHECK(contains(stand.note_on("disk:0"), "assumed"));
-    CHECK(contains(stand.note_on("disk:0"), "; not measured: "));
+    CHECK(rig.machine.found.disks[0].read.latency == before.disks[0].read.latency);
+    CHECK(contains(rig.note_on("gpu:0 <-> host"), "estimated"));
+    CHECK(
+        contains(rig.note_on("gpu:0 <-> host"), "; not measured: the GPU has fallen off the bus"));
+    CHECK(contains(rig.note_on("disk:0"), "assumed"));
+    CHECK(contains(rig.note_on("disk:0"), "; not measured: "));
 }
 
 TEST_CASE("A folder in memory is no disk", "[machine][measure]") {
@@ -180,33 +180,33 @@ TEST_CASE("A folder in memory is no disk", "[machine][measure]") {
         WARN("skipped: there is no /dev/shm");
         return;
     }
-    Stand stand(support::plain_machine(), false);
-    stand.machine.found.disks = {{.capacity = 1_GiB, .directories = {"/dev/shm"}}};
+    Rig rig(support::plain_machine(), false);
+    rig.machine.found.disks = {{.capacity = 1_GiB, .directories = {"/dev/shm"}}};
 
-    CHECK(stand.measure().empty());
+    CHECK(rig.measure().empty());
 
-    CHECK(stand.disk.transfers() == 0);
-    CHECK(contains(stand.note_on("disk:0"), "its file system is in memory: no disk"));
+    CHECK(rig.disk.transfers() == 0);
+    CHECK(contains(rig.note_on("disk:0"), "its file system is in memory: no disk"));
 }
 
 TEST_CASE("A measurement that is stopped is no machine", "[machine][measure]") {
-    Stand stand(support::full_machine());
-    stand.question.gpus = {0};
-    stand.question.stop = [] { return true; };
+    Rig rig(support::full_machine());
+    rig.question.gpus = {0};
+    rig.question.stop = [] { return true; };
 
-    const auto measured = measure_machine(stand.machine, stand.question);
+    const auto measured = measure_machine(rig.machine, rig.question);
 
     REQUIRE_FALSE(measured);
     CHECK(measured.error().code == ErrorCode::cancelled);
 }
 
 TEST_CASE("Progress goes from nothing to all of it, over all parts", "[machine][measure]") {
-    Stand stand(support::full_machine(), false);
-    stand.question.gpus = {0, 1};
+    Rig rig(support::full_machine(), false);
+    rig.question.gpus = {0, 1};
     std::vector<double> shares;
-    stand.question.progress = [&shares](double share) { shares.push_back(share); };
+    rig.question.progress = [&shares](double share) { shares.push_back(share); };
 
-    stand.measure();
+    rig.measure();
 
     REQUIRE(shares.size() == 6);
     CHECK(std::is_sorted(shares.begin(), shares.end()));
@@ -216,17 +216,17 @@ TEST_CASE("Progress goes from nothing to all of it, over all parts", "[machine][
 
 TEST_CASE("Nodes are linked by copies between them, if pages can be placed",
           "[machine][measure][numa]") {
-    Stand stand(support::full_machine(), false);
+    Rig rig(support::full_machine(), false);
     support::FakeRoot root;
     root.put("/sys/devices/system/node/online", "0-1");
     root.put_node(0, 256, "0", "10 20");
     root.put_node(1, 256, "0", "20 10");
     const NumaHost refusing(root.path(), fail(ErrorCode::unsupported, "no libnuma here"));
-    stand.question.host = &refusing;
+    rig.question.host = &refusing;
 
-    CHECK(stand.measure().empty());
+    CHECK(rig.measure().empty());
 
-    CHECK(stand.machine.found.node_links.empty());
-    CHECK(contains(stand.note_on("host:0 -> host:1"), "no libnuma here"));
-    CHECK(contains(stand.note_on("host:1 -> host:0"), "not measured"));
+    CHECK(rig.machine.found.node_links.empty());
+    CHECK(contains(rig.note_on("host:0 -> host:1"), "no libnuma here"));
+    CHECK(contains(rig.note_on("host:1 -> host:0"), "not measured"));
 }

@@ -186,40 +186,40 @@ struct TaskFigures {
 
 // Checks that reservations are balanced, one at a time on each stream.
 std::vector<TaskFigures> tasks_of(const Program& program) {
-    struct Lane {
+    struct OpenTask {
         bool open = false;
         std::uint32_t task = 0;
         Bytes now = 0;
         TaskFigures figures;
     };
 
-    std::map<std::uint32_t, Lane> lanes;
+    std::map<std::uint32_t, OpenTask> open;
     std::map<std::uint32_t, Bytes> sizes;
     std::set<std::uint32_t> seen;
     std::vector<TaskFigures> tasks;
     for (const TraceEvent& event : program.events) {
-        Lane& lane = lanes[to_integer(event.stream)];
+        OpenTask& task = open[to_integer(event.stream)];
         if (event.kind == EventKind::reserve) {
-            REQUIRE_FALSE(lane.open);
+            REQUIRE_FALSE(task.open);
             REQUIRE(seen.insert(event.aux).second);
             REQUIRE(event.size > 0);
-            lane = {true, event.aux, 0, {event.size, 0}};
+            task = {true, event.aux, 0, {event.size, 0}};
         } else if (event.kind == EventKind::release) {
-            REQUIRE(lane.open);
-            REQUIRE(lane.task == event.aux);
-            REQUIRE(lane.figures.reserved == event.size);
-            REQUIRE(lane.now == 0);
-            lane.open = false;
-            tasks.push_back(lane.figures);
-        } else if (event.kind == EventKind::allocate && lane.open) {
-            lane.now += sizes[event.slot] = event.size;
-            lane.figures.peak = std::max(lane.figures.peak, lane.now);
-        } else if (event.kind == EventKind::free && lane.open) {
-            lane.now -= sizes[event.slot];
+            REQUIRE(task.open);
+            REQUIRE(task.task == event.aux);
+            REQUIRE(task.figures.reserved == event.size);
+            REQUIRE(task.now == 0);
+            task.open = false;
+            tasks.push_back(task.figures);
+        } else if (event.kind == EventKind::allocate && task.open) {
+            task.now += sizes[event.slot] = event.size;
+            task.figures.peak = std::max(task.figures.peak, task.now);
+        } else if (event.kind == EventKind::free && task.open) {
+            task.now -= sizes[event.slot];
         }
     }
-    for (const auto& [stream, lane] : lanes)
-        REQUIRE_FALSE(lane.open);
+    for (const auto& [stream, task] : open)
+        REQUIRE_FALSE(task.open);
     return tasks;
 }
 

@@ -1,4 +1,4 @@
-// ByteSource: the same bytes out of every wrapping, in any steps, and plain words for what is
+// ByteSource: the same bytes out of every wrapping, in any steps, and a plain message for what is
 // wrong.
 #include "traces/io/byte_source.h"
 

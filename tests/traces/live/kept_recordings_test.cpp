@@ -38,7 +38,7 @@ const KeptRecording& named(const std::vector<KeptRecording>& all, std::string_vi
     return *found;
 }
 
-// Publishes some and goes on living until it is told to end.
+// Publishes some and goes on living until it is made to end.
 auto publish(const std::string& name, bool ends_well) {
     return [name, ends_well](LiveChild::Shared& shared) {
         auto publisher =

@@ -200,17 +200,17 @@ TEST_CASE("what one thread frees and another is granted is recorded in that orde
 
     const auto trace = must_open(folder.file("a.tml"));
     CHECK(trace->info().anomalies == Anomalies{});
-    std::map<std::uint64_t, std::uint64_t> told;  // events by address
+    std::map<std::uint64_t, std::uint64_t> counts;  // events by address
     bool in_order = true;
     for (const TraceEvent& event : events_of(*trace)) {
-        const std::uint64_t number = told[event.address]++;
+        const std::uint64_t number = counts[event.address]++;
         in_order = in_order && (number % 2 == 0 ? event.kind == EventKind::allocate &&
                                                       event.size == number / 2 + 1
                                                 : event.kind == EventKind::free);
     }
     CHECK(in_order);
-    REQUIRE(told.size() == kBlocks);
-    for (const auto& [address, events] : told)
+    REQUIRE(counts.size() == kBlocks);
+    for (const auto& [address, events] : counts)
         CHECK(events == 2 * kRounds);
 }
 

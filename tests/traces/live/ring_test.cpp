@@ -33,21 +33,21 @@ struct TestRing {
 };
 
 // What was put, in order: an event's address, or for lost events their number.
-struct Word {
+struct Item {
     RecordKind kind = RecordKind::none;
     std::uint64_t value = 0;
 
-    friend bool operator==(const Word&, const Word&) = default;
+    friend bool operator==(const Item&, const Item&) = default;
 };
 
-std::vector<Word> words_of(const std::vector<Record>& records) {
-    std::vector<Word> words;
+std::vector<Item> items_of(const std::vector<Record>& records) {
+    std::vector<Item> items;
     for (std::size_t at = 0; at < records.size(); at += 1 + live::payload_slots(records[at])) {
         const Record& record = records[at];
-        words.push_back(
+        items.push_back(
             {record.kind, record.kind == RecordKind::lost ? record.size : record.address});
     }
-    return words;
+    return items;
 }
 
 void drain(std::vector<std::unique_ptr<TestRing>>& rings, live::Merger& merger,
@@ -68,8 +68,8 @@ void check_rings(std::size_t ring_count) {
         rings.push_back(std::make_unique<TestRing>(sequence));
     live::Merger merger;
     std::vector<Record> merged;
-    std::vector<Word> expected;
-    std::vector<std::uint64_t> dropped(ring_count);  // that no word has told of
+    std::vector<Item> expected;
+    std::vector<std::uint64_t> dropped(ring_count);  // that no record has reported
     std::uint64_t event = 0;
     const auto steps = *rc::gen::inRange<std::size_t>(0, 60);
     for (std::size_t step = 0; step < steps; ++step) {
@@ -95,7 +95,7 @@ void check_rings(std::size_t ring_count) {
             expected.push_back({RecordKind::lost, dropped[i]});
     }
     drain(rings, merger, merged);
-    RC_ASSERT(words_of(merged) == expected);
+    RC_ASSERT(items_of(merged) == expected);
     for (std::size_t i = 1; i < merged.size(); ++i)
         RC_ASSERT(merged[i].sequence == merged[i - 1].sequence + 1);
 }
@@ -182,7 +182,7 @@ TEST_CASE("names are defined once, before what uses them", "[live]") {
     std::vector<Record> out;
     CHECK_FALSE(merger.merge(spans, {}, 10'000, out));
     std::vector<RecordKind> kinds;
-    for (const Word& word : words_of(out))
+    for (const Item& word : items_of(out))
         kinds.push_back(word.kind);
     std::vector<RecordKind> expected(5, RecordKind::string);
     expected.insert(expected.end(),

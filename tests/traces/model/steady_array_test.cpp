@@ -15,15 +15,15 @@ namespace {
 
 TEST_CASE("elements stay where they are while a steady array grows", "[steady_array]") {
     SteadyArray<std::string> array;
-    std::vector<const std::string*> places;
+    std::vector<const std::string*> addresses;
     for (std::size_t i = 0; i < 5000; ++i) {
         array.push_back(std::to_string(i));
-        places.push_back(&array[i]);
+        addresses.push_back(&array[i]);
     }
 
     CHECK(array.size() == 5000);
     for (std::size_t i = 0; i < 5000; ++i) {
-        REQUIRE(places[i] == &array[i]);
+        REQUIRE(addresses[i] == &array[i]);
         REQUIRE(array[i] == std::to_string(i));
     }
 }

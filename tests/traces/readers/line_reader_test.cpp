@@ -81,9 +81,9 @@ TEST_CASE("a line without end is refused", "[reader][lines]") {
 TEST_CASE("progress is told while lines are read", "[reader][lines]") {
     const std::string text(3 << 20, '\n');
     const auto source = source_of(text);
-    std::vector<std::uint64_t> told;
-    const std::function<void(std::uint64_t)> progress = [&told](std::uint64_t done) {
-        told.push_back(done);
+    std::vector<std::uint64_t> reports;
+    const std::function<void(std::uint64_t)> progress = [&reports](std::uint64_t done) {
+        reports.push_back(done);
     };
     LineReader reader(*source, progress);
 
@@ -91,9 +91,9 @@ TEST_CASE("progress is told while lines are read", "[reader][lines]") {
     while (*reader.next(line)) {
     }
 
-    CHECK(told.size() > 2);
-    CHECK(told.back() == text.size());
-    CHECK(std::is_sorted(told.begin(), told.end()));
+    CHECK(reports.size() > 2);
+    CHECK(reports.back() == text.size());
+    CHECK(std::is_sorted(reports.begin(), reports.end()));
 }
 
 TEST_CASE("unprintable text is made printable and short", "[reader][lines]") {

@@ -106,7 +106,7 @@ TEST_CASE("a failed fetch is the error of who wanted it, and nothing else", "[ti
     TieredFixture f;
     const BufferRef buffer = f.filled(400, kHost, 1);
     f.transfers.fail_next_copy();
-    CHECK(f.settle(f.store->acquire(buffer, wish(kGpu, AccessMode::write))).error().fault ==
+    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::write))).error().fault ==
           StoreFault::failed);
     f.calm();
     CHECK(f.store->where(buffer) == Spaces{kHost});
@@ -117,17 +117,17 @@ TEST_CASE("a failed fetch is the error of who wanted it, and nothing else", "[ti
 TEST_CASE("memory that is full for its own reasons is made room in", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef old = f.filled(300, kGpu, 1);
-    f.transfers.refuse_places(kGpu, 1);  // charged, but fragmented
+    f.transfers.refuse_allocations(kGpu, 1);  // charged, but fragmented
     const BufferRef made = f.filled(200, kGpu, 2);
     CHECK(f.store->where(old) == Spaces{kHost});
     CHECK(f.allocated(kGpu) == 200);
-    f.transfers.refuse_places(kGpu, 100);
+    f.transfers.refuse_allocations(kGpu, 100);
     BufferSpec more;
     more.size = 200;
     more.space = kGpu;
     CHECK(f.settle(f.store->create(more)).error().fault == StoreFault::no_room);
     f.calm();
-    f.transfers.refuse_places(kGpu, 0);
+    f.transfers.refuse_allocations(kGpu, 0);
     CHECK(f.reads(made, kGpu, 2));
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("readers are served where the buffer is while it leaves, and it stays"
     const BufferRef other = f.filled(400, kGpu, 2);
     auto freeing = f.store->free_bytes(kGpu, 400);
     REQUIRE(f.transfers.in_flight() == 1);
-    auto reading = f.store->acquire(buffer, wish(kGpu, AccessMode::read));
+    auto reading = f.store->acquire(buffer, access_spec(kGpu, AccessMode::read));
     REQUIRE(reading.ready());
     reading.take()->release();
     CHECK(f.settle(freeing).freed == 400);
@@ -152,7 +152,7 @@ TEST_CASE("a writer cancels the copy of what it wants, and waits for its end", "
     const BufferRef buffer = f.filled(400, kGpu, 1);
     auto freeing = f.store->free_bytes(kGpu, 400);
     REQUIRE(f.transfers.in_flight() == 1);
-    auto writing = f.store->acquire(buffer, wish(kGpu, AccessMode::write));
+    auto writing = f.store->acquire(buffer, access_spec(kGpu, AccessMode::write));
     CHECK_FALSE(writing.ready());
     f.transfers.finish_all();
     f.store->pump();
@@ -172,7 +172,7 @@ TEST_CASE("a place is freed when the work on it has passed, not before (A-T20)",
     const BufferRef buffer = f.filled(400, kGpu, 1);
     f.calm();
     {
-        AccessSpec spec = wish(kGpu, AccessMode::read);
+        AccessSpec spec = access_spec(kGpu, AccessMode::read);
         spec.stream = StreamId{7};
         const Access reading = *f.settle(f.store->acquire(buffer, spec));
     }
@@ -196,7 +196,7 @@ TEST_CASE("a copy comes after what was written, and not after what was read", "[
     TieredFixture f;
     const BufferRef buffer = f.filled(300, kGpu, 1);  // a point that has not passed
     f.access(buffer, kGpu, AccessMode::pin).release();
-    AccessSpec reading = wish(kGpu, AccessMode::read);
+    AccessSpec reading = access_spec(kGpu, AccessMode::read);
     reading.stream = StreamId{5};
     f.settle(f.store->acquire(buffer, reading))->release();
     auto freeing = f.store->free_bytes(kGpu, 300);
@@ -216,10 +216,10 @@ TEST_CASE("while it is copied a buffer can't be written, and its old place lives
     for (const SpaceId from : {kGpu, kHost}) {
         const SpaceId to = from == kGpu ? kHost : kGpu;
         const BufferRef buffer = f.filled(300, from, 5);
-        auto reading = f.store->acquire(buffer, wish(to, AccessMode::read));
+        auto reading = f.store->acquire(buffer, access_spec(to, AccessMode::read));
         REQUIRE(f.transfers.in_flight() == 1);
         f.transfers.step_oldest();
-        auto writing = f.store->acquire(buffer, wish(from, AccessMode::write));
+        auto writing = f.store->acquire(buffer, access_spec(from, AccessMode::write));
         CHECK_FALSE(writing.ready());
         CHECK(f.transfers.held(from) == 300);
         f.transfers.finish_all();
@@ -239,7 +239,7 @@ TEST_CASE("a copy that fails in the middle keeps the old bytes (defect 23)", "[t
     TieredFixture f;
     const BufferRef buffer = f.filled(300, kGpu, 4);
     f.transfers.fail_next_copy();
-    auto access = f.store->acquire(buffer, wish(kHost, AccessMode::write));
+    auto access = f.store->acquire(buffer, access_spec(kHost, AccessMode::write));
     CHECK(f.transfers.held(kGpu) == 300);
     CHECK(f.settle(access).error().fault == StoreFault::failed);
     CHECK(f.store->where(buffer) == Spaces{kGpu});
@@ -283,8 +283,9 @@ TEST_CASE("a representation is what is stored and paid for below", "[tiers][spil
         CHECK(f.settle(f.store->free_bytes(kHost, 1)).freed == stored);
         f.calm();
         CHECK(f.allocated(kDisk) == 8);
-        CHECK(f.settle(f.store->acquire(buffer, wish(kDisk, AccessMode::read))).error().fault ==
-              StoreFault::unsupported);
+        CHECK(f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read)))
+                  .error()
+                  .fault == StoreFault::unsupported);
         const Access access = f.access(buffer, kGpu, AccessMode::read);
         CHECK(has_content(f.transfers.bytes(access.place()), 1, true));
     }

@@ -34,7 +34,7 @@ class RandomProgram {
     void run(std::uint64_t operations, bool faults) {
         if (faults)
             fixture_.transfers.set_faults(
-                {.no_place = 60, .place_fails = 200, .copy_fails = 60, .order_fails = 100});
+                {.no_memory = 60, .allocation_fails = 200, .copy_fails = 60, .order_fails = 100});
         for (std::uint64_t i = 0; i < operations; ++i) {
             operate();
             collect();

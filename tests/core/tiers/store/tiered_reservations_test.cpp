@@ -120,7 +120,7 @@ TEST_CASE("a buffer whose reservation ends while it stands in line comes back wi
     const BufferRef other = *f.settle(f.store->create(spec));
     f.write(other, kGpu, 4);
     REQUIRE(f.store->where(own) == Spaces{kHost});
-    auto waiting = f.store->acquire(own, wish(kGpu, AccessMode::read));
+    auto waiting = f.store->acquire(own, access_spec(kGpu, AccessMode::read));
     f.store->pump();
     REQUIRE_FALSE(waiting.ready());
     mine = {};

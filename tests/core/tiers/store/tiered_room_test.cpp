@@ -91,7 +91,7 @@ TEST_CASE("bytes that are about to come free for one request are not another's",
 
     // The same while a kernel has yet to end: nothing else is there to be freed.
     const BufferRef last = f.filled(300, kGpu, 3);
-    AccessSpec reading = wish(kGpu, AccessMode::read);
+    AccessSpec reading = access_spec(kGpu, AccessMode::read);
     reading.stream = StreamId{5};
     f.settle(f.store->acquire(last, reading))->release();
     auto third = f.store->free_bytes(kGpu, 300);
@@ -314,7 +314,7 @@ TEST_CASE("whoever is patient waits until others let go", "[tiers][spill]") {
     const BufferRef held = f.filled(400, kGpu, 1);
     const BufferRef wanted = f.filled(400, kHost, 2);
     Access pin = f.access(held, kGpu, AccessMode::pin);
-    AccessSpec spec = wish(kGpu, AccessMode::read);
+    AccessSpec spec = access_spec(kGpu, AccessMode::read);
     CHECK(f.settle(f.store->acquire(wanted, spec)).error().fault == StoreFault::no_room);
     spec.patient = true;
     auto waiting = f.store->acquire(wanted, spec);
@@ -330,7 +330,7 @@ TEST_CASE("a reservation pays for what is brought in on its account", "[tiers][s
     const BufferRef buffer = f.filled(400, kHost, 1);
     auto reservation = f.space(kGpu).try_reserve(500);
     (void)f.filled(500, kGpu, 2);  // the rest is full
-    AccessSpec spec = wish(kGpu, AccessMode::read);
+    AccessSpec spec = access_spec(kGpu, AccessMode::read);
     spec.reservation = reservation->id();
     Access access = *f.settle(f.store->acquire(buffer, spec));
     CHECK(f.space(kGpu).used() == 1000);

@@ -23,7 +23,7 @@ TEST_CASE("a buffer is there to write and read, and its end gives all back", "[t
     REQUIRE(f.store->destroy(buffer));
     f.calm();
     CHECK(f.allocated(kGpu) == 0);
-    CHECK(f.transfers.places() == 0);
+    CHECK(f.transfers.blocks() == 0);
 }
 
 TEST_CASE("a buffer that ended has no tier, and nothing is done with it (defect 22)",
@@ -37,7 +37,7 @@ TEST_CASE("a buffer that ended has no tier, and nothing is done with it (defect 
     CHECK(f.store->reclaimable(buffer, kGpu) == 0);
     CHECK_FALSE(f.store->set_hint(buffer, 1));
     CHECK(f.store->destroy(buffer).error().fault == StoreFault::not_found);
-    CHECK(f.settle(f.store->acquire(buffer, wish(kGpu, AccessMode::read))).error().fault ==
+    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::read))).error().fault ==
           StoreFault::not_found);
 }
 
@@ -60,19 +60,19 @@ TEST_CASE("requests that make no sense are refused", "[tiers][spill]") {
     nowhere.space = {Tier::gpu, 9};
     CHECK(f.settle(f.store->create(nowhere)).error().fault == StoreFault::unsupported);
     const BufferRef buffer = f.create(10, kGpu);
-    CHECK(
-        f.settle(f.store->acquire(buffer, wish({Tier::host, 9}, AccessMode::read))).error().fault ==
-        StoreFault::unsupported);
+    CHECK(f.settle(f.store->acquire(buffer, access_spec({Tier::host, 9}, AccessMode::read)))
+              .error()
+              .fault == StoreFault::unsupported);
     CHECK(f.settle(f.store->free_bytes({Tier::host, 9}, 1)).end == FreeEnd::nothing_left);
 }
 
 TEST_CASE("accesses of a buffer are served in order, readers together", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef buffer = f.filled(100, kGpu, 1);
-    auto first = f.store->acquire(buffer, wish(kGpu, AccessMode::read));
-    auto second = f.store->acquire(buffer, wish(kGpu, AccessMode::read));
-    auto writer = f.store->acquire(buffer, wish(kGpu, AccessMode::write));
-    auto late = f.store->acquire(buffer, wish(kGpu, AccessMode::read));
+    auto first = f.store->acquire(buffer, access_spec(kGpu, AccessMode::read));
+    auto second = f.store->acquire(buffer, access_spec(kGpu, AccessMode::read));
+    auto writer = f.store->acquire(buffer, access_spec(kGpu, AccessMode::write));
+    auto late = f.store->acquire(buffer, access_spec(kGpu, AccessMode::read));
     CHECK(second.ready());
     CHECK_FALSE(writer.ready());
     CHECK_FALSE(late.ready());
@@ -90,7 +90,7 @@ TEST_CASE("a stream waits for others' work on the buffer, a reader only for writ
     TieredFixture f;
     const BufferRef buffer = f.create(100, kGpu);
     const auto use = [&](AccessMode mode, std::uint32_t stream) {
-        AccessSpec spec = wish(kGpu, mode);
+        AccessSpec spec = access_spec(kGpu, mode);
         spec.stream = StreamId{stream};
         const std::uint64_t before = f.transfers.ordered();
         f.settle(f.store->acquire(buffer, spec))->release();
@@ -184,7 +184,7 @@ TEST_CASE("closing answers everything, waits for copies and gives all back", "[t
     const BufferRef held = f.filled(400, kGpu, 1);
     const BufferRef moving = f.filled(400, kHost, 2);
     Access pin = f.access(held, kGpu, AccessMode::pin);
-    AccessSpec patient = wish(kGpu, AccessMode::read);
+    AccessSpec patient = access_spec(kGpu, AccessMode::read);
     patient.patient = true;
     auto waiting = f.store->acquire(moving, patient);
     BufferSpec spec;
@@ -194,7 +194,7 @@ TEST_CASE("closing answers everything, waits for copies and gives all back", "[t
     auto creation = f.store->create(spec);
     pin.release();
     auto freeing = f.store->free_bytes(kGpu, 400);
-    auto reading = f.store->acquire(held, wish(kHost, AccessMode::write));
+    auto reading = f.store->acquire(held, access_spec(kHost, AccessMode::write));
     CHECK(f.transfers.in_flight() > 0);
     f.transfers.set_automatic(true);
     f.store->close();
@@ -202,7 +202,7 @@ TEST_CASE("closing answers everything, waits for copies and gives all back", "[t
     CHECK(creation.take().error().fault == StoreFault::shut_down);
     CHECK(reading.take().error().fault == StoreFault::shut_down);
     CHECK(freeing.take().end == FreeEnd::shut_down);
-    CHECK(f.transfers.places() == 0);
+    CHECK(f.transfers.blocks() == 0);
     for (const auto& space : f.spaces)
         CHECK(space->counters().used == 0);
     CHECK(f.settle(f.store->create(spec)).error().fault == StoreFault::shut_down);
@@ -214,7 +214,7 @@ TEST_CASE("closing answers everything, waits for copies and gives all back", "[t
 TEST_CASE("an answer that nobody takes is let go of by itself", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef buffer = f.filled(100, kHost, 1);
-    (void)f.store->acquire(buffer, wish(kGpu, AccessMode::write));
+    (void)f.store->acquire(buffer, access_spec(kGpu, AccessMode::write));
     f.calm();
     CHECK(f.store->destroy(buffer));  // nobody holds it
     (void)f.store->create({.size = 10, .space = kGpu});

@@ -85,7 +85,7 @@ void run_threads(bool worker, int steps = 150) {
     std::vector<Shared> all;
     for (std::uint64_t i = 0; i < 16; ++i)
         all.push_back({f.filled(100 + 10 * i, kHost, i), i});
-    f.transfers.set_faults({.no_place = 100, .place_fails = 300, .copy_fails = 100});
+    f.transfers.set_faults({.no_memory = 100, .allocation_fails = 300, .copy_fails = 100});
     if (worker)
         f.store->start_worker();
     Tally tally;
@@ -97,7 +97,7 @@ void run_threads(bool worker, int steps = 150) {
     f.store->close();
     CHECK(tally.wrong == 0);
     CHECK(tally.granted > 100);
-    CHECK(f.transfers.places() == 0);
+    CHECK(f.transfers.blocks() == 0);
     for (const auto& space : f.spaces)
         CHECK(space->counters().used == 0);
 }

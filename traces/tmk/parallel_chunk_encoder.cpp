@@ -1,5 +1,5 @@
 // One lock, taken a few times a chunk: a chunk is milliseconds of work.
-#include "traces/tmk/chunk_crew.h"
+#include "traces/tmk/parallel_chunk_encoder.h"
 
 #include <algorithm>
 #include <system_error>
@@ -7,7 +7,7 @@
 
 namespace tidemark::tmk {
 
-ChunkCrew::~ChunkCrew() {
+ParallelChunkEncoder::~ParallelChunkEncoder() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
@@ -17,7 +17,7 @@ ChunkCrew::~ChunkCrew() {
         thread.join();
 }
 
-void ChunkCrew::start() {
+void ParallelChunkEncoder::start() {
     try {
         while (threads_.size() < helpers_)
             threads_.emplace_back([this] { work(); });
@@ -26,7 +26,7 @@ void ChunkCrew::start() {
     }
 }
 
-void ChunkCrew::give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event) {
+void ParallelChunkEncoder::give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event) {
     if (threads_.size() < helpers_ && chunk->events.size() == kChunkEvents)
         start();
     {
@@ -36,7 +36,7 @@ void ChunkCrew::give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_ev
     changed_.notify_all();
 }
 
-std::unique_ptr<EncodedChunk> ChunkCrew::take(bool wait) {
+std::unique_ptr<EncodedChunk> ParallelChunkEncoder::take(bool wait) {
     std::unique_lock lock(mutex_);
     while (!jobs_.empty() && jobs_.front().state != State::done) {
         if (!wait)
@@ -52,7 +52,7 @@ std::unique_ptr<EncodedChunk> ChunkCrew::take(bool wait) {
 }
 
 // False if no chunk waits.
-bool ChunkCrew::encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& lock) {
+bool ParallelChunkEncoder::encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& lock) {
     const auto job =
         std::ranges::find(jobs_, State::waiting, [](const Job& each) { return each.state; });
     if (job == jobs_.end())
@@ -72,7 +72,7 @@ bool ChunkCrew::encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& 
     return true;
 }
 
-void ChunkCrew::work() {
+void ParallelChunkEncoder::work() {
     ChunkEncoder encoder;
     std::unique_lock lock(mutex_);
     while (!stopping_) {
@@ -81,7 +81,7 @@ void ChunkCrew::work() {
     }
 }
 
-Limits ChunkCrew::limits() {
+Limits ParallelChunkEncoder::limits() {
     const std::lock_guard lock(mutex_);
     return limits_;
 }

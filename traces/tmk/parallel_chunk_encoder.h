@@ -1,5 +1,5 @@
-// ChunkCrew: encodes chunks on several threads at once and hands them back in the order in which
-// they came, so that the bytes do not depend on how many threads there are.
+// ParallelChunkEncoder: encodes chunks on several threads at once and returns them in the order in
+// which they came, so that the bytes do not depend on how many threads there are.
 //
 // To be used by one thread, which encodes chunks itself where it would have to wait: two threads on
 // two processors are never idle, and without any helper all works the same.
@@ -25,14 +25,14 @@ struct EncodedChunk {
     ByteWriter payload;
 };
 
-class ChunkCrew {
+class ParallelChunkEncoder {
   public:
     // At most `helpers` threads besides the caller's; they start with the first chunk that is full.
-    explicit ChunkCrew(unsigned helpers) : helpers_(helpers) {}
+    explicit ParallelChunkEncoder(unsigned helpers) : helpers_(helpers) {}
 
-    ~ChunkCrew();
-    ChunkCrew(const ChunkCrew&) = delete;
-    ChunkCrew& operator=(const ChunkCrew&) = delete;
+    ~ParallelChunkEncoder();
+    ParallelChunkEncoder(const ParallelChunkEncoder&) = delete;
+    ParallelChunkEncoder& operator=(const ParallelChunkEncoder&) = delete;
 
     // Takes the next chunk's events (1 to kChunkEvents), from number `first_event` on.
     void give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event);

@@ -1,4 +1,4 @@
-// What a reader accepted, in every picture of the viewer.
+// What a reader accepted, in every view of the viewer.
 #include "tests/fuzz/answer_all.h"
 #include "tests/fuzz/draw_all.h"
 #include "tests/fuzz/targets.h"
@@ -6,7 +6,7 @@
 
 namespace tidemark::fuzz {
 
-void pictures(std::span<const std::byte> bytes) {
+void views(std::span<const std::byte> bytes) {
     if (is_quick(bytes))
         draw_all(support::FileInMemory(bytes).path(), true);
 }
