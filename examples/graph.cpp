@@ -46,7 +46,7 @@ Result<bool> example() {
     const bool launched = graph.launch(kStream) && device.synchronize(kStream);
     std::printf("%d layers of 16 MiB: %.0f MiB asked for, an arena of %.0f MiB\n", kLayers,
                 static_cast<double>(seen.volume() >> 20), static_cast<double>(plan.height >> 20));
-    return launched && graph.report().departures == 0 && plan.height == 2 * kLayer;
+    return launched && graph.report().deviations == 0 && plan.height == 2 * kLayer;
 }
 
 }  // namespace

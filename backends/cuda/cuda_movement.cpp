@@ -140,11 +140,11 @@ DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t patte
     const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
     if (!queue)
         return tl::make_unexpected(queue.error());
-    const Bytes words = size / kCudaMovementWord;
+    const Bytes whole = size / kCudaMovementWord;
     DeviceResult<void> done;
-    if (words > 0)
-        done = call.make(driver_->cuMemsetD32Async, device_pointer(target), pattern, words, *queue);
-    for (Bytes i = words * kCudaMovementWord; done && i < size; ++i) {
+    if (whole > 0)
+        done = call.make(driver_->cuMemsetD32Async, device_pointer(target), pattern, whole, *queue);
+    for (Bytes i = whole * kCudaMovementWord; done && i < size; ++i) {
         const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kCudaMovementWord)));
         done = call.make(driver_->cuMemsetD8Async, device_pointer(target + i), byte, std::size_t{1},
                          *queue);

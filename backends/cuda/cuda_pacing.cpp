@@ -73,12 +73,12 @@ Result<void> CudaPacing::start() {
         if (const auto done = device_.synchronize(StreamId::default_stream); !done)
             return tl::make_unexpected(device_.explain(done.error()));
         const Nanoseconds after = now();
-        TM_ASSIGN(const std::vector<std::uint64_t> words, read());
-        faults_before_ = words[kStreams];
+        TM_ASSIGN(const std::vector<std::uint64_t> values, read());
+        faults_before_ = values[kStreams];
         if (after - before >= least)
             continue;
         least = after - before;
-        gpu_start_ = words[0] - static_cast<std::uint64_t>(before + least / 2);
+        gpu_start_ = values[0] - static_cast<std::uint64_t>(before + least / 2);
     }
     return {};
 }
@@ -93,9 +93,9 @@ void CudaPacing::launch(cuda::CUfunction kernel, unsigned blocks, StreamId strea
 }
 
 void CudaPacing::pass_until(StreamId stream, Nanoseconds when) {
-    Address place = slots_ + std::min(to_integer(stream), kStreams - 1) * kWord;
+    Address slot = slots_ + std::min(to_integer(stream), kStreams - 1) * kWord;
     std::uint64_t end = when < 0 ? 0 : gpu_start_ + static_cast<std::uint64_t>(when);
-    void* parameters[] = {&place, &end};
+    void* parameters[] = {&slot, &end};
     launch(pass_, 1, stream, parameters);
 }
 
@@ -111,9 +111,9 @@ Result<std::vector<std::uint64_t>> CudaPacing::read() {
         return tl::make_unexpected(device_.explain(copied.error()));
     if (const auto done = device_.synchronize(StreamId::default_stream); !done)
         return tl::make_unexpected(device_.explain(done.error()));
-    std::vector<std::uint64_t> words(kStreams + 1);
-    std::memcpy(words.data(), reinterpret_cast<const void*>(to_integer(answer_)), kSlots);
-    return words;
+    std::vector<std::uint64_t> values(kStreams + 1);
+    std::memcpy(values.data(), reinterpret_cast<const void*>(to_integer(answer_)), kSlots);
+    return values;
 }
 
 Result<CudaPacing::Figures> CudaPacing::finish() {
@@ -121,13 +121,13 @@ Result<CudaPacing::Figures> CudaPacing::finish() {
         return tl::make_unexpected(device_.explain(done.error()));
     if (!sound_)
         return fail(ErrorCode::driver, "a kernel could not be launched", "the replay's pacing");
-    TM_ASSIGN(const std::vector<std::uint64_t> words, read());
+    TM_ASSIGN(const std::vector<std::uint64_t> values, read());
     Figures figures;
     for (std::uint32_t stream = 0; stream < kStreams; ++stream)
-        if (words[stream] > gpu_start_)
+        if (values[stream] > gpu_start_)
             figures.end =
-                std::max(figures.end, static_cast<Nanoseconds>(words[stream] - gpu_start_));
-    figures.wrong_bytes = words[kStreams] - faults_before_;
+                std::max(figures.end, static_cast<Nanoseconds>(values[stream] - gpu_start_));
+    figures.wrong_bytes = values[kStreams] - faults_before_;
     return figures;
 }
 

@@ -71,8 +71,8 @@ class CudaPoints {
 };
 
 struct CudaStream {
-    CudaStream(StreamId name, std::uint32_t place, CudaEvents& events)
-        : id(name), slot(place), points(events) {}
+    CudaStream(StreamId name, std::uint32_t slot_index, CudaEvents& events)
+        : id(name), slot(slot_index), points(events) {}
 
     std::mutex mutex;  // of all that is neither const nor atomic
     const StreamId id;

@@ -11,9 +11,9 @@ namespace {
 
 using cuda::CUresult;
 
-std::string library_name(const std::string& asked) {
-    if (!asked.empty())
-        return asked;
+std::string library_name(const std::string& requested) {
+    if (!requested.empty())
+        return requested;
     const char* chosen = std::getenv("TIDEMARK_CUDA_DRIVER");
     return chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
 }

@@ -18,7 +18,7 @@ constexpr double kShare = 0.85;             // of a link's signals that copies g
 constexpr double kNvlinkSpeed = 25e9;       // bytes a second, one link, one direction (2nd to 4th)
 constexpr Nanoseconds kCopyLatency = 7000;  // as of an H200
 constexpr Nanoseconds kPeerLatency = 3000;
-constexpr PciLink kUsualLink{.fastest_speed_gts = 16, .fastest_lanes = 16};  // PCIe 4.0
+constexpr PciLink kUsualLink{.fastest_speed_gts = 16, .max_width = 16};  // PCIe 4.0
 
 // What drives of a kind do.
 struct DriveFigures {
@@ -45,11 +45,11 @@ DriveFigures figures_of(const std::optional<BlockDevice>& drive) {
 }
 
 double pci_bandwidth(const PciLink& link) {
-    return link.fastest_speed_gts * 1e9 * link.fastest_lanes / 8 * kShare;
+    return link.fastest_speed_gts * 1e9 * link.max_width / 8 * kShare;
 }
 
 bool is_known(const std::optional<PciCard>& card) {
-    return card && card->link.fastest_speed_gts > 0 && card->link.fastest_lanes > 0;
+    return card && card->link.fastest_speed_gts > 0 && card->link.max_width > 0;
 }
 
 class Discovery {
@@ -135,7 +135,7 @@ void Discovery::link_gpu(const Gpu& gpu, FoundGpu& found) {
     note(what, fmt::format("{}: 85 % of PCI with {:g} GT/s on {} lanes; latency assumed, as of an "
                            "H200; --measure measures both",
                            is_known(gpu.card) ? "estimated" : "assumed, the link is not told",
-                           link.fastest_speed_gts, link.fastest_lanes));
+                           link.fastest_speed_gts, link.max_width));
 }
 
 void Discovery::add_peers(const Gpu& gpu) {

@@ -73,11 +73,11 @@ Result<NumaPages> NumaHost::allocate(Bytes size, unsigned node) const {
         return refused("mmap", errno);
     NumaPages pages({static_cast<std::byte*>(address), size}, node);
     if (!single())
-        TM_TRY(place(pages.bytes(), node));
+        TM_TRY(bind_to(pages.bytes(), node));
     for (Bytes at = 0; at < size; at += page_size())
         pages.bytes()[at] = std::byte{0};
     if (!single())
-        TM_TRY(check_place(pages.bytes(), node));
+        TM_TRY(check_node(pages.bytes(), node));
     return pages;
 }
 
@@ -119,7 +119,7 @@ Result<void> NumaHost::check_room(Bytes size, unsigned node) const {
     return {};
 }
 
-Result<void> NumaHost::place(std::span<std::byte> bytes, unsigned node) const {
+Result<void> NumaHost::bind_to(std::span<std::byte> bytes, unsigned node) const {
     std::array<unsigned long, (kLargestNode + 1) / kWordBits> mask{};
     mask[node / kWordBits] = 1UL << (node % kWordBits);
     if (calls_->mbind(bytes.data(), bytes.size(), kPreferred, mask.data(), kLargestNode + 1, 0) !=
@@ -128,7 +128,7 @@ Result<void> NumaHost::place(std::span<std::byte> bytes, unsigned node) const {
     return {};
 }
 
-Result<void> NumaHost::check_place(std::span<std::byte> bytes, unsigned node) const {
+Result<void> NumaHost::check_node(std::span<std::byte> bytes, unsigned node) const {
     std::vector<void*> pages;
     std::vector<int> status(kPagesAtOnce);
     for (Bytes at = 0; at < bytes.size();) {

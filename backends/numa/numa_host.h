@@ -67,8 +67,8 @@ class NumaHost {
     bool single() const { return nodes_.nodes.size() == 1; }
 
     Result<void> check_room(Bytes size, unsigned node) const;
-    Result<void> place(std::span<std::byte> bytes, unsigned node) const;
-    Result<void> check_place(std::span<std::byte> bytes, unsigned node) const;
+    Result<void> bind_to(std::span<std::byte> bytes, unsigned node) const;
+    Result<void> check_node(std::span<std::byte> bytes, unsigned node) const;
 
     std::string root_;
     HostNodes nodes_;

@@ -54,7 +54,7 @@ HostNodes read_host_nodes(const std::string& root) {
     HostNodes host;
     for (const unsigned id : parse_number_list(read_sys_text(folder + "/online").value_or("")))
         host.nodes.push_back(read_node(folder + "/node" + std::to_string(id), id));
-    host.told_by_kernel = !host.nodes.empty();
+    host.known_by_kernel = !host.nodes.empty();
     if (host.nodes.empty())
         host.nodes.push_back(whole_machine(root));
     // A virtual machine that is given memory as it uses it tells of all of it only there.

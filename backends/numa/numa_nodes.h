@@ -22,8 +22,8 @@ struct NumaNode {
 };
 
 struct HostNodes {
-    std::vector<NumaNode> nodes;  // by id; never empty
-    bool told_by_kernel = false;  // false: the one node is our own word for the whole machine
+    std::vector<NumaNode> nodes;   // by id; never empty
+    bool known_by_kernel = false;  // false: the one node is our own word for the whole machine
 
     // The node of that id, or null.
     const NumaNode* find(unsigned id) const;

@@ -7,7 +7,7 @@
 
 namespace tidemark {
 
-std::optional<Address> AddressSpace::place(Bytes size) const {
+std::optional<Address> AddressSpace::find_range(Bytes size) const {
     if (size > span_.size)
         return std::nullopt;
     const Bytes end = align_up(used_, alignment_);
@@ -26,7 +26,7 @@ std::optional<Address> AddressSpace::place(Bytes size) const {
 }
 
 std::optional<Range> AddressSpace::take(Bytes size) {
-    const std::optional<Address> begin = place(size);
+    const std::optional<Address> begin = find_range(size);
     if (!begin)
         return std::nullopt;
     ranges_.emplace(*begin, size);

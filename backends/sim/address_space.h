@@ -34,7 +34,7 @@ class AddressSpace {
     const std::map<Address, Bytes>& ranges() const { return ranges_; }
 
   private:
-    std::optional<Address> place(Bytes size) const;
+    std::optional<Address> find_range(Bytes size) const;
 
     Range span_;
     Bytes alignment_;

@@ -40,7 +40,7 @@ void DriverPlacement::give_late() {
     TM_CHECK(chunk != chunks_.end());
     chunk->second.taken -= late_.size;
     add_hole(chunk, {late_at_, late_.size});
-    tell_room(chunk);
+    update_room(chunk);
 }
 
 std::optional<Address> DriverPlacement::take(Bytes size) {
@@ -72,7 +72,7 @@ Bytes DriverPlacement::give(Address address) {
     if (chunk->second.taken == 0)
         close_chunk(chunk);
     else
-        tell_room(chunk);
+        update_room(chunk);
     return size;
 }
 
@@ -91,7 +91,7 @@ Range DriverPlacement::find(Address address) const {
 std::optional<DriverPlacement::Chunks::iterator> DriverPlacement::open_chunk(Bytes size) {
     const Bytes rounded = align_up(size, kChunk);
     const std::optional<Address> begin =
-        place(rounded, size % largest_page_ == 0 ? largest_page_ : kChunk);
+        find_gap(rounded, size % largest_page_ == 0 ? largest_page_ : kChunk);
     if (!begin)
         return std::nullopt;
     const auto gap = std::prev(gaps_.upper_bound(*begin));
@@ -131,7 +131,7 @@ Address DriverPlacement::carve(Chunks::iterator chunk, Bytes size) {
     if (room > size)
         holes_.emplace(begin + size, room - size);
     chunk->second.taken += size;
-    tell_room(chunk);
+    update_room(chunk);
     return begin;
 }
 
@@ -154,7 +154,7 @@ void DriverPlacement::add_hole(Chunks::iterator chunk, Range hole) {
     holes_.emplace_hint(after, hole.begin, hole.size);
 }
 
-void DriverPlacement::tell_room(Chunks::iterator chunk) {
+void DriverPlacement::update_room(Chunks::iterator chunk) {
     const Address end = chunk->first + chunk->second.size;
     Bytes largest = 0;
     for (auto hole = holes_.lower_bound(chunk->first); hole != holes_.end() && hole->first < end;
@@ -173,7 +173,7 @@ void DriverPlacement::add_age(Chunks::iterator chunk) {
         for (std::size_t age = 0; age < ages_.size(); ++age) {
             const auto aged = chunks_.find(ages_[age]);
             aged->second.age = age;
-            tell_room(aged);
+            update_room(aged);
         }
     }
     chunk->second.age = ages_.size();
@@ -197,26 +197,26 @@ std::optional<std::size_t> DriverPlacement::Rooms::youngest_with(Bytes size) con
 
 // Gaps.
 
-std::optional<Address> DriverPlacement::place(Bytes size, Bytes alignment) const {
+std::optional<Address> DriverPlacement::find_gap(Bytes size, Bytes alignment) const {
     if (size > span_.size)
         return std::nullopt;
-    const Bytes asked = size + alignment - kSystemPage;
+    const Bytes needed = size + alignment - kSystemPage;
     std::optional<Address> highest;
     const auto consider = [&highest](Address gap) {
         highest = std::max(highest, std::optional(gap));
     };
-    const std::set<Address>& close = gaps_by_power_[power_of(asked)];
-    const auto fits = [&](Address gap) { return gaps_.find(gap)->second >= asked; };
+    const std::set<Address>& close = gaps_by_power_[power_of(needed)];
+    const auto fits = [&](Address gap) { return gaps_.find(gap)->second >= needed; };
     if (const auto found = std::find_if(close.rbegin(), close.rend(), fits); found != close.rend())
         consider(*found);
-    for (std::size_t power = power_of(asked) + 1; power < gaps_by_power_.size(); ++power) {
+    for (std::size_t power = power_of(needed) + 1; power < gaps_by_power_.size(); ++power) {
         if (!gaps_by_power_[power].empty())
             consider(*gaps_by_power_[power].rbegin());
     }
     if (!highest)
         return std::nullopt;
     const Address end = *highest + gaps_.find(*highest)->second;
-    return Address{align_up(to_integer(end) - asked, alignment)};
+    return Address{align_up(to_integer(end) - needed, alignment)};
 }
 
 void DriverPlacement::add_gap(Range gap) {

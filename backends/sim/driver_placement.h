@@ -99,9 +99,9 @@ class DriverPlacement {
     void close_chunk(Chunks::iterator chunk);
     Address carve(Chunks::iterator chunk, Bytes size);
     void add_hole(Chunks::iterator chunk, Range hole);
-    void tell_room(Chunks::iterator chunk);
+    void update_room(Chunks::iterator chunk);
     void add_age(Chunks::iterator chunk);
-    std::optional<Address> place(Bytes size, Bytes alignment) const;
+    std::optional<Address> find_gap(Bytes size, Bytes alignment) const;
     void add_gap(Range gap);
     void remove_gap(Holes::iterator gap);
 

@@ -7,52 +7,52 @@
 
 namespace tidemark {
 
-std::uint64_t Recording::at(const Clock& clock, std::size_t lane) {
-    return lane < clock.size() ? clock[lane] : 0;
+std::uint64_t Recording::at(const Clock& clock, std::size_t index) {
+    return index < clock.size() ? clock[index] : 0;
 }
 
-const Recording::Lane* Recording::find(StreamId stream) const {
-    const auto found = std::ranges::find(lanes_, stream, &Lane::stream);
-    return found == lanes_.end() ? nullptr : &*found;
+const Recording::StreamState* Recording::find(StreamId stream) const {
+    const auto found = std::ranges::find(streams_, stream, &StreamState::stream);
+    return found == streams_.end() ? nullptr : &*found;
 }
 
-std::size_t Recording::lane_of(StreamId stream) {
-    if (const Lane* lane = find(stream))
-        return static_cast<std::size_t>(lane - lanes_.data());
-    lanes_.push_back({.stream = stream, .known = Clock(lanes_.size() + 1, 0)});
-    return lanes_.size() - 1;
+std::size_t Recording::stream_index(StreamId stream) {
+    if (const StreamState* state = find(stream))
+        return static_cast<std::size_t>(state - streams_.data());
+    streams_.push_back({.stream = stream, .known = Clock(streams_.size() + 1, 0)});
+    return streams_.size() - 1;
 }
 
 void Recording::add(StreamId stream, const GraphStep& step, Nanoseconds duration) {
-    const std::size_t index = lane_of(stream);
-    Lane& lane = lanes_[index];
-    ++lane.known[index];
-    lane.busy += duration;
-    graph_.duration = std::max(graph_.duration, lane.busy);
+    const std::size_t index = stream_index(stream);
+    StreamState& state = streams_[index];
+    ++state.known[index];
+    state.busy += duration;
+    graph_.duration = std::max(graph_.duration, state.busy);
     graph_.steps.push_back(step);
 }
 
 void Recording::record(StreamId stream, EventId event) {
-    const Lane& lane = lanes_[lane_of(stream)];
-    points_.insert_or_assign(to_integer(event), Point{lane.known, lane.busy});
+    const StreamState& state = streams_[stream_index(stream)];
+    points_.insert_or_assign(to_integer(event), Point{state.known, state.busy});
 }
 
 void Recording::wait(StreamId stream, EventId event) {
     const auto point = points_.find(to_integer(event));
     TM_CHECK(point != points_.end());
-    Lane& lane = lanes_[lane_of(stream)];
-    lane.busy = std::max(lane.busy, point->second.busy);
+    StreamState& state = streams_[stream_index(stream)];
+    state.busy = std::max(state.busy, point->second.busy);
     const Clock& known = point->second.known;
-    lane.known.resize(std::max(lane.known.size(), known.size()), 0);
+    state.known.resize(std::max(state.known.size(), known.size()), 0);
     for (std::size_t i = 0; i < known.size(); ++i)
-        lane.known[i] = std::max(lane.known[i], known[i]);
+        state.known[i] = std::max(state.known[i], known[i]);
 }
 
-// The lowest hole that is large enough and free for what comes next on `lane`; else new bytes.
-Bytes Recording::place(const Lane& lane, Bytes size) {
+// The lowest hole that is large enough and free for what comes next on the stream; else new bytes.
+Bytes Recording::position(const StreamState& state, Bytes size) {
     const auto usable = std::ranges::find_if(holes_, [&](const auto& entry) {
         const Hole& hole = entry.second;
-        return hole.size >= size && at(lane.known, hole.lane) >= hole.step;
+        return hole.size >= size && at(state.known, hole.index) >= hole.step;
     });
     if (usable == holes_.end()) {
         graph_.footprint += size;
@@ -68,7 +68,7 @@ Bytes Recording::place(const Lane& lane, Bytes size) {
 }
 
 void Recording::take(StreamId stream, Range range) {
-    const Bytes offset = place(lanes_[lane_of(stream)], range.size);
+    const Bytes offset = position(streams_[stream_index(stream)], range.size);
     graph_.pieces.emplace(range.begin, GraphPiece{.range = range, .offset = offset});
     add(stream, {.kind = GraphStep::Kind::take, .target = range.begin, .size = range.size}, 0);
 }
@@ -80,18 +80,18 @@ bool Recording::give(StreamId stream, Address address) {
     piece->second.given_back = true;
     const Bytes size = piece->second.range.size;
     add(stream, {.kind = GraphStep::Kind::give, .target = address, .size = size}, 0);
-    const std::size_t lane = lane_of(stream);
-    Hole hole{.size = size, .lane = lane, .step = lanes_[lane].known[lane]};
-    // Neighbours that the same lane gave back are one hole from the later moment on.
+    const std::size_t index = stream_index(stream);
+    Hole hole{.size = size, .index = index, .step = streams_[index].known[index]};
+    // Neighbours that the same stream gave back are one hole from the later moment on.
     auto next = holes_.lower_bound(piece->second.offset);
     Bytes offset = piece->second.offset;
-    if (next != holes_.end() && next->first == offset + size && next->second.lane == lane) {
+    if (next != holes_.end() && next->first == offset + size && next->second.index == index) {
         hole.size += next->second.size;
         next = holes_.erase(next);
     }
     if (next != holes_.begin()) {
         const auto before = std::prev(next);
-        if (before->first + before->second.size == offset && before->second.lane == lane) {
+        if (before->first + before->second.size == offset && before->second.index == index) {
             offset = before->first;
             hole.size += before->second.size;
             holes_.erase(before);
@@ -112,9 +112,9 @@ bool Recording::holds(Range range) const {
 }
 
 bool Recording::joined() const {
-    const Clock& known = lanes_.front().known;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        if (at(known, i) < lanes_[i].known[i])
+    const Clock& known = streams_.front().known;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+        if (at(known, i) < streams_[i].known[i])
             return false;
     }
     return true;

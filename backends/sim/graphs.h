@@ -60,9 +60,9 @@ struct Graph {
 
 class Recording {
   public:
-    explicit Recording(StreamId first) { lane_of(first); }
+    explicit Recording(StreamId first) { stream_index(first); }
 
-    StreamId first() const { return lanes_.front().stream; }
+    StreamId first() const { return streams_.front().stream; }
 
     bool has(StreamId stream) const { return find(stream) != nullptr; }
 
@@ -94,10 +94,10 @@ class Recording {
     Graph finish();
 
   private:
-    // For each lane, how many of its steps come before.
+    // For each stream, how many of its steps come before.
     using Clock = std::vector<std::uint64_t>;
 
-    struct Lane {
+    struct StreamState {
         StreamId stream = StreamId::default_stream;
         Clock known;
         Nanoseconds busy = 0;  // until when, from the launch on
@@ -108,20 +108,20 @@ class Recording {
         Nanoseconds busy = 0;
     };
 
-    // Memory of the footprint that was given back by step number `step` of a lane.
+    // Memory of the footprint that was given back by step number `step` of a stream.
     struct Hole {
         Bytes size = 0;
-        std::size_t lane = 0;
+        std::size_t index = 0;  // of the stream
         std::uint64_t step = 0;
     };
 
-    static std::uint64_t at(const Clock& clock, std::size_t lane);
+    static std::uint64_t at(const Clock& clock, std::size_t index);
 
-    const Lane* find(StreamId stream) const;
-    std::size_t lane_of(StreamId stream);
-    Bytes place(const Lane& lane, Bytes size);
+    const StreamState* find(StreamId stream) const;
+    std::size_t stream_index(StreamId stream);
+    Bytes position(const StreamState& state, Bytes size);
 
-    std::vector<Lane> lanes_;
+    std::vector<StreamState> streams_;
     std::map<std::uint64_t, Point> points_;  // by event
     std::map<Bytes, Hole> holes_;            // by offset
     Graph graph_;

@@ -22,12 +22,12 @@ constexpr std::array<std::string_view, 4> kKinds{"nvme", "sata", "raid", "other"
 constexpr Bytes kSector = 512;  // what /sys counts in, whatever the drive does
 constexpr int kDeepest = 8;     // volumes on volumes
 
-BlockKind kind_of(const std::string& name, const std::string& place) {
+BlockKind kind_of(const std::string& name, const std::string& path) {
     if (name.starts_with("md"))
         return BlockKind::raid;
-    if (place.find("/nvme") != std::string::npos)
+    if (path.find("/nvme") != std::string::npos)
         return BlockKind::nvme;
-    return place.find("/ata") != std::string::npos ? BlockKind::sata : BlockKind::other;
+    return path.find("/ata") != std::string::npos ? BlockKind::sata : BlockKind::other;
 }
 
 std::optional<BlockDevice> read_device(const std::string& name, const std::string& root) {
@@ -36,12 +36,12 @@ std::optional<BlockDevice> read_device(const std::string& name, const std::strin
     if (sectors <= 0)
         return std::nullopt;
     std::error_code none;
-    const std::string place = fs::canonical(folder, none).string();
+    const std::string path = fs::canonical(folder, none).string();
     return BlockDevice{.name = name,
-                       .kind = kind_of(name, place),
+                       .kind = kind_of(name, path),
                        .capacity = static_cast<Bytes>(sectors) * kSector,
                        .rotating = read_sys_number(folder + "/queue/rotational") == 1,
-                       .path = parse_pci_path(place),
+                       .path = parse_pci_path(path),
                        .parts = list_sys_folder(folder + "/slaves")};
 }
 
@@ -57,8 +57,8 @@ std::optional<BlockDevice> resolve(std::string name, const std::string& root) {
         std::error_code none;
         name = below.front();
         if (!fs::exists(root + "/sys/block/" + name, none)) {  // a partition
-            const fs::path place = fs::canonical(root + "/sys/class/block/" + name, none);
-            name = place.parent_path().filename().string();
+            const fs::path path = fs::canonical(root + "/sys/class/block/" + name, none);
+            name = path.parent_path().filename().string();
         }
     }
     return std::nullopt;
@@ -91,11 +91,11 @@ std::optional<BlockDevice> block_device_of(const std::string& folder, const std:
     const std::string entry =
         fmt::format("{}/sys/dev/block/{}:{}", root, major(facts.st_dev), minor(facts.st_dev));
     std::error_code none;
-    const fs::path place = fs::canonical(entry, none);
+    const fs::path path = fs::canonical(entry, none);
     if (none)
         return std::nullopt;
-    const bool partition = fs::exists(place / "partition", none);
-    const fs::path whole = partition ? place.parent_path() : place;
+    const bool partition = fs::exists(path / "partition", none);
+    const fs::path whole = partition ? path.parent_path() : path;
     return resolve(whole.filename().string(), root);
 }
 

@@ -23,9 +23,9 @@ double read_speed(const std::string& path) {
     return speed;
 }
 
-unsigned read_lanes(const std::string& path) {
-    const std::int64_t lanes = read_sys_number(path).value_or(0);
-    return lanes > 0 && lanes <= 64 ? static_cast<unsigned>(lanes) : 0;
+unsigned read_width(const std::string& path) {
+    const std::int64_t width = read_sys_number(path).value_or(0);
+    return width > 0 && width <= 64 ? static_cast<unsigned>(width) : 0;
 }
 
 PciCard read_card(const std::string& folder, const std::string& address) {
@@ -36,8 +36,8 @@ PciCard read_card(const std::string& folder, const std::string& address) {
     card.driver = none ? "" : driver.filename().string();
     card.numa_node = static_cast<int>(read_sys_number(folder + "/numa_node").value_or(-1));
     card.link = {read_speed(folder + "/current_link_speed"),
-                 read_lanes(folder + "/current_link_width"), read_speed(folder + "/max_link_speed"),
-                 read_lanes(folder + "/max_link_width")};
+                 read_width(folder + "/current_link_width"), read_speed(folder + "/max_link_speed"),
+                 read_width(folder + "/max_link_width")};
     return card;
 }
 

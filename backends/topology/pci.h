@@ -14,16 +14,16 @@ namespace tidemark {
 // A link as both ends have agreed on now, and the best that they could. Cards that idle slow their
 // links down, so that only `fastest_` says what a copy will get.
 struct PciLink {
-    double speed_gts = 0;  // 10^9 transfers a second and lane; 0 = not told
-    unsigned lanes = 0;
+    double speed_gts = 0;  // 10^9 transfers a second and lane; 0 = unknown
+    unsigned width = 0;    // lanes
     double fastest_speed_gts = 0;
-    unsigned fastest_lanes = 0;
+    unsigned max_width = 0;
 };
 
 struct PciCard {
     std::string address;  // "0000:1b:00.0"
     std::string driver;   // of the kernel: "nvidia", "vfio-pci"; empty if none
-    int numa_node = -1;   // -1 = not told
+    int numa_node = -1;   // -1 = unknown
     PciLink link;
 };
 

@@ -49,7 +49,7 @@ class Child {
             close(output_);
     }
 
-    Result<void> start(const std::vector<std::string>& words);
+    Result<void> start(const std::vector<std::string>& command);
 
     // What it prints until the end of its output or of the time.
     Result<std::string> read(Nanoseconds limit);
@@ -68,7 +68,7 @@ class Child {
     bool running_ = false;
 };
 
-Result<void> Child::start(const std::vector<std::string>& words) {
+Result<void> Child::start(const std::vector<std::string>& command) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0)
         return fail(ErrorCode::io, std::strerror(errno), "pipe");
@@ -82,7 +82,7 @@ Result<void> Child::start(const std::vector<std::string>& words) {
     posix_spawnattr_init(&traits);
     posix_spawnattr_setflags(&traits, POSIX_SPAWN_SETPGROUP);
     std::vector<char*> arguments;
-    for (const std::string& word : words)
+    for (const std::string& word : command)
         arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     const int code =
@@ -91,7 +91,7 @@ Result<void> Child::start(const std::vector<std::string>& words) {
     posix_spawn_file_actions_destroy(&files);
     close(ends[1]);
     if (code != 0)
-        return fail(ErrorCode::not_found, std::strerror(code), words[0]);
+        return fail(ErrorCode::not_found, std::strerror(code), command[0]);
     running_ = true;
     return {};
 }
@@ -146,22 +146,22 @@ std::string find_program(std::string_view name, std::string_view path) {
     return "";
 }
 
-Result<std::string> run_program(const std::vector<std::string>& words, Nanoseconds limit) {
+Result<std::string> run_program(const std::vector<std::string>& command, Nanoseconds limit) {
     const Stopwatch stopwatch;
     Child child;
-    TM_TRY(child.start(words));
+    TM_TRY(child.start(command));
     Result<std::string> text = child.read(limit);
     if (!text)
         return text.map_error([&](Error error) {
-            error.where = words[0];
+            error.where = command[0];
             return error;
         });
     const std::optional<int> code = child.wait(limit - stopwatch.elapsed());
     if (!code)
         return fail(ErrorCode::io, fmt::format("no end within {}", format_duration(limit)),
-                    words[0]);
+                    command[0]);
     if (*code != 0)
-        return fail(ErrorCode::io, fmt::format("it ended with {}", *code), words[0]);
+        return fail(ErrorCode::io, fmt::format("it ended with {}", *code), command[0]);
     return text;
 }
 

@@ -14,10 +14,10 @@ namespace tidemark {
 // of `path` (as in $PATH). "" if there is none that may be run. O(folders).
 std::string find_program(std::string_view name, std::string_view path);
 
-// Runs words[0] (a file) with the other words, without input, and gives what it prints on standard
-// output, 1 MiB at most; what it prints on standard error is dropped. Ended with all it started
-// when `limit` is over. Errors: not_found: it cannot be started; io: it failed, printed too much,
-// or took too long. Thread-safe; takes `limit` and a second at most.
-Result<std::string> run_program(const std::vector<std::string>& words, Nanoseconds limit);
+// Runs command[0] (a file) with the other arguments, without input, and gives what it prints on
+// standard output, 1 MiB at most; what it prints on standard error is dropped. Ended with all it
+// started when `limit` is over. Errors: not_found: it cannot be started; io: it failed, printed too
+// much, or took too long. Thread-safe; takes `limit` and a second at most.
+Result<std::string> run_program(const std::vector<std::string>& command, Nanoseconds limit);
 
 }  // namespace tidemark

@@ -26,12 +26,12 @@ for name in ("torch", "rmm", "rmm-cu11", "rmm-cu12", "rmm-cu13"):
         pass
 )";
 
-std::vector<std::string> words_of(const std::string& line) {
-    std::vector<std::string> words;
+std::vector<std::string> fields_of(const std::string& line) {
+    std::vector<std::string> fields;
     std::istringstream rest(line);
-    for (std::string word; std::getline(rest, word, '\t');)
-        words.push_back(word);
-    return words;
+    for (std::string field; std::getline(rest, field, '\t');)
+        fields.push_back(field);
+    return fields;
 }
 
 // "rmm-cu13" is one of the rmm family, "rmm-tools" is none.
@@ -77,11 +77,11 @@ Result<PythonFacts> ask_python(const PythonQuestion& question) {
     facts.program = program;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        const std::vector<std::string> words = words_of(line);
-        if (words.size() == 2 && words[0] == "python")
-            facts.version = words[1];
-        else if (words.size() == 3 && words[0] == "package")
-            facts.packages.push_back({words[1], words[2]});
+        const std::vector<std::string> fields = fields_of(line);
+        if (fields.size() == 2 && fields[0] == "python")
+            facts.version = fields[1];
+        else if (fields.size() == 3 && fields[0] == "package")
+            facts.packages.push_back({fields[1], fields[2]});
     }
     if (facts.version.empty())
         return fail(ErrorCode::io, "it does not answer as Python does", program,

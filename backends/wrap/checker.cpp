@@ -62,13 +62,13 @@ const Checker::Loan* Checker::loan_at(Range range) const {
     return offset < size && range.size <= size - offset ? &next->second : nullptr;
 }
 
-Checker::Place Checker::place_of(Range range) const {
-    Place place;
+Checker::Backing Checker::backing_of(Range range) const {
+    Backing backing;
     const Loan* loan = loan_at(range);
-    if (loan == nullptr || loan->kind != Lent::reservation) {
-        place.extents.push_back(range);
-        place.access = loan == nullptr ? Access::outside : Access::write;
-        return place;
+    if (loan == nullptr || loan->kind != LoanKind::reservation) {
+        backing.extents.push_back(range);
+        backing.access = loan == nullptr ? Access::outside : Access::write;
+        return backing;
     }
     const Address end = range.begin + range.size;
     auto mapping = mappings_.upper_bound(range.begin);
@@ -83,24 +83,24 @@ Checker::Place Checker::place_of(Range range) const {
         if (is_mapped) {
             to = std::min(end, mapping->first + mapping->second.size);
             physical = mapping->second.physical + (at - mapping->first);
-            place.access = std::min(place.access, mapping->second.access);
+            backing.access = std::min(backing.access, mapping->second.access);
         } else {
             if (mapping != mappings_.end())
                 to = std::min(end, mapping->first);
-            place.access = Access::outside;
+            backing.access = Access::outside;
         }
-        std::vector<Range>& extents = place.extents;
+        std::vector<Range>& extents = backing.extents;
         if (!extents.empty() && extents.back().begin + extents.back().size == physical)
             extents.back().size += to - at;
         else
             extents.push_back({physical, to - at});
         at = to;
     }
-    return place;
+    return backing;
 }
 
-void Checker::check_place(const Request& request, const Allocation& allocation,
-                          const Place& place) {
+void Checker::check_backing(const Request& request, const Allocation& allocation,
+                            const Backing& backing) {
     const Range range{allocation.address, allocation.size};
     if (request.alignment > 1 && to_integer(range.begin) % request.alignment != 0)
         report(HazardKind::misaligned, event_,
@@ -110,21 +110,21 @@ void Checker::check_place(const Request& request, const Allocation& allocation,
         report(
             HazardKind::out_of_bounds, event_,
             fmt::format("{} granted for a request of {} bytes", range_text(range), request.size));
-    if (place.access == Access::outside)
+    if (backing.access == Access::outside)
         report(HazardKind::out_of_bounds, event_,
                fmt::format("{} granted, which is not all memory that the device gave out",
                            range_text(range)));
-    else if (place.access != Access::write)
+    else if (backing.access != Access::write)
         report(
             HazardKind::out_of_bounds, event_,
             fmt::format("{} granted, which is mapped without access to write", range_text(range)));
 }
 
-void Checker::check_owners(const Request& request, Range range, const Place& place) {
+void Checker::check_owners(const Request& request, Range range, const Backing& backing) {
     const bool in_capture = capture_of(request.stream) != nullptr;
     bool overlaps = false;
     bool in_use = false;
-    for (const Range& extent : place.extents) {
+    for (const Range& extent : backing.extents) {
         live_.for_each(extent, [&](Range part, const Live& live) {
             if (!std::exchange(overlaps, true))
                 report(HazardKind::overlap, live.event,
@@ -164,12 +164,12 @@ void Checker::check_owners(const Request& request, Range range, const Place& pla
 void Checker::granted(const Request& request, const Allocation& allocation) {
     // What the program may touch. The allocation's size may also count padding before its address.
     const Range range{allocation.address, std::max<Bytes>(request.size, 1)};
-    Place place = place_of(range);
-    check_place(request, allocation, place);
-    check_owners(request, range, place);
+    Backing backing = backing_of(range);
+    check_backing(request, allocation, backing);
+    check_owners(request, range, backing);
     const std::uint64_t id = ++grant_count_;
     Capture* capture = capture_of(request.stream);
-    for (const Range& extent : place.extents) {
+    for (const Range& extent : backing.extents) {
         past_.erase(extent);
         if (capture == nullptr)
             launched_.erase(extent);
@@ -185,7 +185,7 @@ void Checker::granted(const Request& request, const Allocation& allocation) {
                                        .captured = capture != nullptr,
                                        .node = allocation.node,
                                        .streams = {request.stream},
-                                       .extents = std::move(place.extents)});
+                                       .extents = std::move(backing.extents)});
 }
 
 void Checker::deallocating(const Allocation& allocation) {

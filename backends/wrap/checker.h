@@ -155,13 +155,13 @@ class Checker {
 
     using SharedPast = std::shared_ptr<const Past>;
 
-    enum class Lent : std::uint8_t { plain, pool, host, registered, reservation, graph };
+    enum class LoanKind : std::uint8_t { plain, pool, host, registered, reservation, graph };
     enum class Access : std::uint8_t { outside, none, read, write };
 
     // A range that the device gave out.
     struct Loan {
         Bytes size = 0;
-        Lent kind = Lent::plain;
+        LoanKind kind = LoanKind::plain;
         std::uint64_t event = 0;
     };
 
@@ -196,25 +196,26 @@ class Checker {
         std::deque<std::uint64_t> order_;
     };
 
-    struct Place {
+    struct Backing {
         std::vector<Range> extents;     // physical
         Access access = Access::write;  // to all of it
     };
 
     void report(HazardKind kind, std::uint64_t first_event, std::string what);
 
-    Place place_of(Range range) const;
+    Backing backing_of(Range range) const;
     const Loan* loan_at(Range range) const;
 
     void check_capture(const CallArguments& call, bool capturing);
     void check_movement(const CallArguments& call);
-    void check_place(const Request& request, const Allocation& allocation, const Place& place);
-    void check_owners(const Request& request, Range range, const Place& place);
+    void check_backing(const Request& request, const Allocation& allocation,
+                       const Backing& backing);
+    void check_owners(const Request& request, Range range, const Backing& backing);
 
     void order_call(const CallArguments& call, const CallOutcome& outcome);
-    void lent(const CallArguments& call, const CallOutcome& outcome);
+    void loan_made(const CallArguments& call, const CallOutcome& outcome);
     void giving_back(const CallArguments& call, const CallOutcome& outcome);
-    void give_back_loan(const CallArguments& call, bool ok, Lent kind);
+    void give_back_loan(const CallArguments& call, bool ok, LoanKind kind);
     void check_nothing_lives(const CallArguments& call, Range range);
     void check_pool_order(const CallArguments& call, Range range);
 

@@ -39,7 +39,7 @@ void Checker::device_call(const CallArguments& call, const CallOutcome& outcome,
         case DeviceCall::import_memory:
         case DeviceCall::host_register:
             if (outcome.ok)
-                lent(call, outcome);
+                loan_made(call, outcome);
             return;
         case DeviceCall::map:
             if (outcome.ok)
@@ -95,7 +95,7 @@ void Checker::order_call(const CallArguments& call, const CallOutcome& outcome) 
     }
 }
 
-void Checker::lent(const CallArguments& call, const CallOutcome& outcome) {
+void Checker::loan_made(const CallArguments& call, const CallOutcome& outcome) {
     if (call.call == DeviceCall::create || call.call == DeviceCall::import_memory) {
         handles_.emplace(
             outcome.handle,
@@ -105,22 +105,22 @@ void Checker::lent(const CallArguments& call, const CallOutcome& outcome) {
     }
     const bool registers = call.call == DeviceCall::host_register;
     const Range range = registers ? call.range() : Range{outcome.address, call.size};
-    Lent kind = Lent::plain;
+    LoanKind kind = LoanKind::plain;
     if (call.call == DeviceCall::reserve)
-        kind = Lent::reservation;
+        kind = LoanKind::reservation;
     else if (call.call == DeviceCall::host_malloc)
-        kind = Lent::host;
+        kind = LoanKind::host;
     else if (registers)
-        kind = Lent::registered;
+        kind = LoanKind::registered;
     if (call.call == DeviceCall::malloc_async) {
         if (Capture* capture = capture_of(call.stream)) {
             capture->own.push_back(range);
-            loans_.insert_or_assign(range.begin, Loan{call.size, Lent::graph, event_});
+            loans_.insert_or_assign(range.begin, Loan{call.size, LoanKind::graph, event_});
             return;
         }
         // It may be used on its own stream at once; on others, only after what that stream has
         // been given so far.
-        kind = Lent::pool;
+        kind = LoanKind::pool;
         past_.assign(range,
                      std::make_shared<const Past>(Past{event_, 0, {order_.work_of(call.stream)}}));
     }
@@ -131,16 +131,16 @@ void Checker::lent(const CallArguments& call, const CallOutcome& outcome) {
 void Checker::giving_back(const CallArguments& call, const CallOutcome& outcome) {
     switch (call.call) {
         case DeviceCall::free:
-            give_back_loan(call, outcome.ok, Lent::plain);
+            give_back_loan(call, outcome.ok, LoanKind::plain);
             return;
         case DeviceCall::free_async:
-            give_back_loan(call, outcome.ok, Lent::pool);
+            give_back_loan(call, outcome.ok, LoanKind::pool);
             return;
         case DeviceCall::host_free:
-            give_back_loan(call, outcome.ok, Lent::host);
+            give_back_loan(call, outcome.ok, LoanKind::host);
             return;
         case DeviceCall::host_unregister:
-            give_back_loan(call, outcome.ok, Lent::registered);
+            give_back_loan(call, outcome.ok, LoanKind::registered);
             return;
         case DeviceCall::unreserve:
             unreserving(call, outcome.ok);
@@ -164,12 +164,12 @@ void Checker::freed_wrongly(const CallArguments& call, std::uint64_t key, const 
                freed ? "was given back before" : "is none of its kind that the device gave out"));
 }
 
-void Checker::give_back_loan(const CallArguments& call, bool ok, Lent kind) {
+void Checker::give_back_loan(const CallArguments& call, bool ok, LoanKind kind) {
     const auto loan = loans_.find(call.address);
     // What a launch left is given back like either kind of device memory.
-    const bool left_by_graph = loan != loans_.end() && loan->second.kind == Lent::graph;
-    if (left_by_graph && (kind == Lent::pool || kind == Lent::plain))
-        kind = Lent::graph;
+    const bool left_by_graph = loan != loans_.end() && loan->second.kind == LoanKind::graph;
+    if (left_by_graph && (kind == LoanKind::pool || kind == LoanKind::plain))
+        kind = LoanKind::graph;
     if (loan == loans_.end() || loan->second.kind != kind) {
         if (!ok)
             freed_wrongly(call, to_integer(call.address), freed_loans_);
@@ -179,7 +179,7 @@ void Checker::give_back_loan(const CallArguments& call, bool ok, Lent kind) {
         return;
     const Range range{loan->first, loan->second.size};
     check_nothing_lives(call, range);
-    if (kind == Lent::pool)
+    if (kind == LoanKind::pool)
         check_pool_order(call, range);
     if (call.call == DeviceCall::free_async && capture_of(call.stream) == nullptr)
         check_launched(call, range, 0);
@@ -305,7 +305,7 @@ void Checker::releasing(const CallArguments& call, bool ok) {
 
 void Checker::unreserving(const CallArguments& call, bool ok) {
     const auto loan = loans_.find(call.address);
-    if (loan == loans_.end() || loan->second.kind != Lent::reservation) {
+    if (loan == loans_.end() || loan->second.kind != LoanKind::reservation) {
         if (!ok)
             freed_wrongly(call, to_integer(call.address), freed_loans_);
         return;
@@ -325,7 +325,7 @@ void Checker::unreserving(const CallArguments& call, bool ok) {
 void Checker::check_movement(const CallArguments& call) {
     const auto check = [&](Address begin, Access needed) {
         const Range range{begin, call.size};
-        if (place_of(range).access < needed)
+        if (backing_of(range).access < needed)
             report(HazardKind::out_of_bounds, event_,
                    fmt::format("{} of {}, which is not all accessible memory of the device",
                                to_text(call.call), range_text(range)));

@@ -119,7 +119,7 @@ void Checker::forget_captured_work(const Graph& graph) {
     graph.uses.for_each([&](Range range, const GraphUse& use) {
         if (!use.own)
             return;
-        for (const Range& extent : place_of(range).extents)
+        for (const Range& extent : backing_of(range).extents)
             past_.erase(extent);
     });
 }
@@ -143,7 +143,7 @@ void Checker::launching(const CallArguments& call, const CallOutcome& outcome) {
     launched(call, graph);
     for (const Range& left : graph.left) {
         freed_loans_.forget(to_integer(left.begin));
-        loans_.insert_or_assign(left.begin, Loan{left.size, Lent::graph, event_});
+        loans_.insert_or_assign(left.begin, Loan{left.size, LoanKind::graph, event_});
     }
 }
 
@@ -153,9 +153,9 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
     bool reused = false;
     bool lost = false;
     graph.uses.for_each([&](Range range, const GraphUse& use) {
-        const Place place = place_of(range);
+        const Backing backing = backing_of(range);
         bool taken = false;
-        for (const Range& extent : place.extents) {
+        for (const Range& extent : backing.extents) {
             live_.for_each(extent, [&](Range part, const Live& live) {
                 // Graphs that never run together may share memory.
                 if (taken || live.grant == use.grant || live.captured)
@@ -169,7 +169,7 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
                                     id, range_text(range), part.size));
             });
         }
-        const bool gone = place.access == Access::outside;
+        const bool gone = backing.access == Access::outside;
         const bool freed = use.grant != 0 && !use.own && !is_granted(use);
         if (!taken && (gone || freed) && !std::exchange(lost, true))
             report(HazardKind::graph_memory_freed, use.event,
@@ -185,7 +185,7 @@ void Checker::launched(const CallArguments& call, const Graph& graph) {
     bool races = false;
     graph.uses.for_each([&](Range range, const GraphUse& use) {
         std::uint64_t at = to_integer(range.begin);
-        for (const Range& extent : place_of(range).extents) {
+        for (const Range& extent : backing_of(range).extents) {
             mine.offset = at - to_integer(extent.begin);  // may wrap, and back again
             mine.writes = use.writes;
             add_launch(extent, mine, races);

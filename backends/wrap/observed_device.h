@@ -14,36 +14,36 @@ class ObservedDevice final : public WrappedDevice<ObservedDevice> {
         : WrappedDevice(inner), observer_(observer) {}
 
     template <class Make>
-    auto around(const CallArguments& asked, Make make) {
+    auto around(const CallArguments& call, Make make) {
         auto result = make();
         if (result)
-            tell(asked, outcome_of(result).address);
+            report(call, outcome_of(result).address);
         return result;
     }
 
   private:
-    void tell(const CallArguments& asked, Address given) {
-        switch (asked.call) {
+    void report(const CallArguments& call, Address given) {
+        switch (call.call) {
             case DeviceCall::malloc:
             case DeviceCall::malloc_async:
-                return tell(SegmentChange::segment_alloc, {given, asked.size}, asked.stream);
+                return report(SegmentChange::segment_alloc, {given, call.size}, call.stream);
             case DeviceCall::free:
             case DeviceCall::free_async:
-                return tell(SegmentChange::segment_free, {asked.address, 0}, asked.stream);
+                return report(SegmentChange::segment_free, {call.address, 0}, call.stream);
             case DeviceCall::reserve:
-                return tell(SegmentChange::reserve, {given, asked.size}, asked.stream);
+                return report(SegmentChange::reserve, {given, call.size}, call.stream);
             case DeviceCall::unreserve:
-                return tell(SegmentChange::unreserve, asked.range(), asked.stream);
+                return report(SegmentChange::unreserve, call.range(), call.stream);
             case DeviceCall::map:
-                return tell(SegmentChange::map, asked.range(), asked.stream);
+                return report(SegmentChange::map, call.range(), call.stream);
             case DeviceCall::unmap:
-                return tell(SegmentChange::unmap, asked.range(), asked.stream);
+                return report(SegmentChange::unmap, call.range(), call.stream);
             default:
                 return;
         }
     }
 
-    void tell(SegmentChange change, Range range, StreamId stream) {
+    void report(SegmentChange change, Range range, StreamId stream) {
         observer_.on_segment(change, range, stream);
     }
 

@@ -82,7 +82,7 @@ struct AllocatorStats {
     std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
-    std::uint64_t plan_departures = 0;   // requests for planned pools that came otherwise
+    std::uint64_t plan_deviations = 0;   // requests for planned pools that came otherwise
     Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
     Bytes private_reserved_peak = 0;     // the most of it at any time
 
@@ -101,7 +101,7 @@ struct AllocatorStats {
         maps += other.maps;
         unmaps += other.unmaps;
         synchronizations += other.synchronizations;
-        plan_departures += other.plan_departures;
+        plan_deviations += other.plan_deviations;
         private_reserved += other.private_reserved;
         private_reserved_peak += other.private_reserved_peak;
         return *this;
@@ -214,7 +214,7 @@ class Allocator {
 
     // What the requests for a private pool will be, in order, before its first. An allocator that
     // plans places them by it; a request that comes otherwise is served all the same, and counted
-    // (AllocatorStats::plan_departures). Others ignore it.
+    // (AllocatorStats::plan_deviations). Others ignore it.
     virtual void plan_pool(PoolId /*pool*/, std::span<const PlannedAllocation> /*expected*/) {}
 
     // Other options from now on, as a program may set them while it runs: what has been decided

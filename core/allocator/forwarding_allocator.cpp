@@ -25,7 +25,7 @@ void ForwardingAllocator::after_call() {
     usage_ = inner_.usage();
     stats_ = inner_.stats();
     stats_.out_of_memory += refused_here_;
-    told_ = usage_;
+    reported_ = usage_;
 }
 
 tl::expected<Allocation, OutOfMemory> ForwardingAllocator::allocate(const Request& request) {

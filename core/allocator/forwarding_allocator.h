@@ -65,13 +65,13 @@ class ForwardingAllocator : public Allocator {
     }
 
   private:
-    Bytes retired_since_last_call() const { return told_.allocated - usage_.allocated; }
+    Bytes retired_since_last_call() const { return reported_.allocated - usage_.allocated; }
 
     void before_call();
     void after_call();
 
     Allocator& inner_;
-    Usage told_;  // usage_ as the last call left it
+    Usage reported_;  // usage_ as the last call left it
     std::uint64_t refused_here_ = 0;
 };
 

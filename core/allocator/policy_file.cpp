@@ -94,11 +94,11 @@ Result<const PolicyInfo*> load_policy_file(std::string_view path) {
         return fail(ErrorCode::not_found, "there is no such file", std::string(path),
                     "a policy's shared library, as in -p ./libmine.so");
     // A bare name would be looked for among the system's libraries.
-    const std::string place =
+    const std::string location =
         path.find('/') == path.npos ? fmt::format("./{}", path) : std::string(path);
-    void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const library = dlopen(location.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
-        return refuse(fmt::format("cannot be loaded: {}", last_fault(place)), path,
+        return refuse(fmt::format("cannot be loaded: {}", last_fault(location)), path,
                       "it must be a shared library for this computer");
     const Result<const PolicyFile*> file = table_in(library, path);
     if (!file) {

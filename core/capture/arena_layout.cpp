@@ -67,7 +67,7 @@ bool ArenaLayout::is_clear(Address begin, Address end, StreamId stream) const {
     return true;
 }
 
-ArenaLayout::Place ArenaLayout::choose(const Request& request) const {
+ArenaLayout::Placement ArenaLayout::choose(const Request& request) const {
     TM_CHECK(request.size < kLargestRequest);
     const Bytes size = align_up(std::max<Bytes>(request.size, 1), kUnit);
     const std::uint32_t planned = find_expected(request);
@@ -79,7 +79,7 @@ ArenaLayout::Place ArenaLayout::choose(const Request& request) const {
     return choose_above(request);
 }
 
-ArenaLayout::Place ArenaLayout::choose_above(const Request& request) const {
+ArenaLayout::Placement ArenaLayout::choose_above(const Request& request) const {
     TM_CHECK(request.size < kLargestRequest);
     const Bytes size = align_up(std::max<Bytes>(request.size, 1), kUnit);
     const Bytes end = above_.needed_for(request.size, request.alignment);
@@ -105,23 +105,24 @@ void ArenaLayout::vacate(Address begin, Address end) {
     occupants_.erase(first, occupants_.lower_bound(end));
 }
 
-void ArenaLayout::take(const Request& request, const Place& place) {
+void ArenaLayout::take(const Request& request, const Placement& placement) {
     ++position_;
     const std::uint32_t expected = find_expected(request);
     if (expected != kUnplanned) {
-        departures_ += expected - next_;
+        deviations_ += expected - next_;
         next_ = expected + 1;
     }
-    if (place.planned == kUnplanned) {
+    if (placement.planned == kUnplanned) {
         if (planned())
-            ++departures_;
+            ++deviations_;
         const auto above = above_.allocate(request.size, request.alignment);
-        TM_CHECK(above && *above == place.address);
+        TM_CHECK(above && *above == placement.address);
     } else {
-        vacate(place.address, place.address + place.size);
-        occupants_.emplace(place.address, Occupant{place.address + place.size, true, 0, {}});
+        vacate(placement.address, placement.address + placement.size);
+        occupants_.emplace(placement.address,
+                           Occupant{placement.address + placement.size, true, 0, {}});
     }
-    high_water_ = std::max(high_water_, place.address + place.size);
+    high_water_ = std::max(high_water_, placement.address + placement.size);
 }
 
 BumpArena::Freed ArenaLayout::give(Address address, std::span<const StreamId> users) {

@@ -4,7 +4,7 @@
 // A plan is a promise about requests and lifetimes, made by a dry run; a program may break it. So a
 // planned place is given only if nobody lives there, and if all who lived there were let go on the
 // same stream, or on streams that are known (edge) to be done before. Any other request takes fresh
-// bytes above the plan, and is counted as a departure. Without a plan all do: a bump arena.
+// bytes above the plan, and is counted as a deviation. Without a plan all do: a bump arena.
 //
 // It knows addresses, not memory: choose() says where a request would go, the caller sees to it
 // that there is memory, and take() makes it so.
@@ -30,7 +30,7 @@ class ArenaLayout {
     static constexpr std::uint32_t kUnplanned = 0xffffffffU;
 
     // A place for a request.
-    struct Place {
+    struct Placement {
         Address address = Address::null;
         Bytes size = 0;                      // rounded up to units
         std::uint32_t planned = kUnplanned;  // which of the expected requests it was taken for
@@ -45,13 +45,13 @@ class ArenaLayout {
     ArenaLayout(Address floor, const Plan& plan, std::span<const PlannedAllocation> expected);
 
     // The place that `request` would get. `request.size` is below kLargestRequest.
-    Place choose(const Request& request) const;
+    Placement choose(const Request& request) const;
 
     // As choose(), but never by plan.
-    Place choose_above(const Request& request) const;
+    Placement choose_above(const Request& request) const;
 
     // Gives the place that one of them has just named for the request.
-    void take(const Request& request, const Place& place);
+    void take(const Request& request, const Placement& placement);
 
     // Nobody uses what begins at `address` any more, after what `users` have queued so far. Says
     // whether it was live.
@@ -69,7 +69,7 @@ class ArenaLayout {
     bool planned() const { return !expected_.empty(); }
 
     // Requests that did not come as planned; 0 without a plan.
-    std::uint64_t departures() const { return departures_; }
+    std::uint64_t deviations() const { return deviations_; }
 
   private:
     // A planned place that is or was somebody's.
@@ -96,7 +96,7 @@ class ArenaLayout {
     StreamClocks clocks_;
     std::uint32_t position_ = 0;
     Address high_water_;
-    std::uint64_t departures_ = 0;
+    std::uint64_t deviations_ = 0;
 };
 
 }  // namespace tidemark

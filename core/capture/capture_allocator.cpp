@@ -29,7 +29,7 @@ Result<std::shared_ptr<GraphArena>> CaptureAllocator::make_arena(Bytes size, Are
 
 // Allocator::retire changes our counters only: what it took off since the last call is noted here.
 void CaptureAllocator::before_call() {
-    retired_ += told_.allocated - usage_.allocated;
+    retired_ += reported_.allocated - usage_.allocated;
 }
 
 void CaptureAllocator::after_call() {
@@ -41,11 +41,11 @@ void CaptureAllocator::after_call() {
     usage_.active += in_arenas_;
     stats_ = outside_.stats();
     stats_.out_of_memory += refused_;
-    stats_.plan_departures += departures_;
+    stats_.plan_deviations += deviations_;
     arenas_peak_ = std::max(arenas_peak_, held);
     stats_.private_reserved += held;
     stats_.private_reserved_peak += arenas_peak_;
-    told_ = usage_;
+    reported_ = usage_;
 }
 
 std::uint32_t CaptureAllocator::number_of(StreamId stream) const {
@@ -130,8 +130,8 @@ CaptureReport CaptureAllocator::close(SessionId id, bool graph) {
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
     if (session.setup.arena != nullptr) {
         session.setup.arena->end_capture(graph);
-        report.departures = session.layout.departures();
-        departures_ += report.departures;
+        report.deviations = session.layout.deviations();
+        deviations_ += report.deviations;
         report.used = report.requests == 0 ? 0 : session.layout.high_water() - session.base;
     }
     if (!any_capture())
@@ -181,14 +181,14 @@ tl::expected<Allocation, OutOfMemory> CaptureAllocator::allocate_in(Session& ses
     };
     if (request.size >= kLargestRequest)
         return refuse({OutOfMemory::Cause::too_large});
-    const ArenaLayout::Place place = session.layout.choose(request);
-    if (const auto done = session.setup.arena->ensure(place.address + place.size); !done)
+    const ArenaLayout::Placement placement = session.layout.choose(request);
+    if (const auto done = session.setup.arena->ensure(placement.address + placement.size); !done)
         return refuse(refused_by(done.error()));
-    session.layout.take(request, place);
+    session.layout.take(request, placement);
     ++session.report.requests;
-    in_arenas_ += place.size;
+    in_arenas_ += placement.size;
     const std::uint32_t node = new_entry();
-    const Allocation allocation{place.address, place.size, node};
+    const Allocation allocation{placement.address, placement.size, node};
     entries_[node] = {.inner = allocation,
                       .arena = session.setup.arena,
                       .session = number,

@@ -46,7 +46,7 @@ struct CaptureReport {
     std::uint64_t requests = 0;    // that it served
     std::uint64_t refused = 0;     // that it did not
     ArenaFull last_refusal = {};   // by the arena: how much it lacked
-    std::uint64_t departures = 0;  // from the plan
+    std::uint64_t deviations = 0;  // from the plan
     Bytes used = 0;                // of the arena, from its base
     std::vector<Range> escapes;    // what is still alive, by address
     std::uint64_t deferred = 0;    // frees of others' memory that waited for the end
@@ -152,9 +152,9 @@ class CaptureAllocator final : public Allocator {
     Bytes arenas_peak_ = 0;         // of the memory that they hold
     Bytes deferred_bytes_ = 0;      // let go, not yet passed on
     Bytes retired_ = 0;             // retired, not yet let go
-    Usage told_;                    // usage_ as the last call left it
+    Usage reported_;                // usage_ as the last call left it
     std::uint64_t refused_ = 0;     // by arenas
-    std::uint64_t departures_ = 0;  // in sessions that are over
+    std::uint64_t deviations_ = 0;  // in sessions that are over
 };
 
 }  // namespace tidemark

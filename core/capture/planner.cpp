@@ -201,7 +201,7 @@ class Planning {
     Plan make() {
         Plan plan;
         plan.offsets.resize(allocations_.size());
-        const Shared shared = place_apart(plan);
+        const Shared shared = position_apart(plan);
         const Bytes base = align_up(plan.height, alignment_);
         plan.lower_bound = plan.height + packing::most_at_once(shared.rectangles);
         Search search(shared.rectangles, meets(shared), plan.lower_bound - plan.height,
@@ -222,7 +222,7 @@ class Planning {
     }
 
     // Puts what nobody shares at the bottom, and returns the rest.
-    Shared place_apart(Plan& plan) {
+    Shared position_apart(Plan& plan) {
         Shared shared;
         for (std::uint32_t i = 0; i < allocations_.size(); ++i) {
             const PlannedAllocation& one = allocations_[i];

@@ -24,7 +24,7 @@ class HashIndex {
     void insert(std::uint64_t key, std::uint32_t value) {
         if ((count_ + 1) * 4 > slots_.size() * 3)
             grow();
-        place({key, value});
+        put({key, value});
         ++count_;
     }
 
@@ -80,7 +80,7 @@ class HashIndex {
         return (to - from) & (slots_.size() - 1);
     }
 
-    void place(const Slot& slot) {
+    void put(const Slot& slot) {
         std::size_t i = home(slot.key);
         while (slots_[i].value != kNothing)
             i = after(i);
@@ -92,7 +92,7 @@ class HashIndex {
         old.swap(slots_);
         for (const Slot& slot : old)
             if (slot.value != kNothing)
-                place(slot);
+                put(slot);
     }
 
     std::vector<Slot> slots_;  // a power of two of them, or none

@@ -151,7 +151,7 @@ class Arena final : public Allocator {
             ++stats_.unmaps;
         private_mapped_ = mapped;
         stats_.count_private(pools_.held() - stats_.private_reserved);
-        stats_.plan_departures = pools_.departures();
+        stats_.plan_deviations = pools_.deviations();
         count_held();
     }
 

@@ -94,31 +94,32 @@ tl::expected<Allocation, OutOfMemory> ArenaPools::allocate(const Request& reques
     Arena& arena = arenas_[*at];
     if (!pool.begun)
         begin_layout(pool);
-    ArenaLayout::Place place = pool.layout.choose(request);
-    if (settings_.shared && others_live_in({place.address, place.size})) {
+    ArenaLayout::Placement placement = pool.layout.choose(request);
+    if (settings_.shared && others_live_in({placement.address, placement.size})) {
         pool.layout.skip_to(arena.high_water);
-        place = pool.layout.choose_above(request);
+        placement = pool.layout.choose_above(request);
     }
     const Address base = arena.memory.range().begin;
-    if (const auto done = arena.memory.ensure(device, place.address - base + place.size); !done) {
+    if (const auto done = arena.memory.ensure(device, placement.address - base + placement.size);
+        !done) {
         const bool too_short = !arena.memory.grows();
         return tl::make_unexpected(too_short ? OutOfMemory{OutOfMemory::Cause::limit}
                                              : refused_by(done.error()));
     }
-    if (settings_.shared && place.address < arena.high_water) {
+    if (settings_.shared && placement.address < arena.high_water) {
         if (const auto done = order(arena, request.stream, device); !done)
             return tl::make_unexpected(refused_by(done.error()));
     }
-    pool.layout.take(request, place);
-    arena.high_water = std::max(arena.high_water, place.address + place.size);
+    pool.layout.take(request, placement);
+    arena.high_water = std::max(arena.high_water, placement.address + placement.size);
     if (settings_.shared)
-        live_.emplace(place.address, place.size);
+        live_.emplace(placement.address, placement.size);
     pool.closed = false;
     ++pool.live;
-    const std::uint32_t node = grants_.add({place.address, place.size, number});
+    const std::uint32_t node = grants_.add({placement.address, placement.size, number});
     users_.resize(std::max<std::size_t>(users_.size(), node + 1));
     users_[node].assign(1, request.stream);
-    return Allocation{place.address, place.size, node};
+    return Allocation{placement.address, placement.size, node};
 }
 
 void ArenaPools::deallocate(std::uint32_t node) {
@@ -190,7 +191,7 @@ void ArenaPools::forget(std::uint32_t arena) {
     for (Pool& pool : pools_) {
         if (pool.arena != arena || pool.id == PoolId::default_pool)
             continue;
-        departures_ += pool.layout.departures();
+        deviations_ += pool.layout.deviations();
         numbers_.erase(pool.id);
         pool = Pool{};
     }
@@ -231,10 +232,10 @@ Bytes ArenaPools::mapped() const {
     return sum;
 }
 
-std::uint64_t ArenaPools::departures() const {
-    std::uint64_t sum = departures_;
+std::uint64_t ArenaPools::deviations() const {
+    std::uint64_t sum = deviations_;
     for (const Pool& pool : pools_)
-        sum += pool.layout.departures();
+        sum += pool.layout.deviations();
     return sum;
 }
 
@@ -254,11 +255,11 @@ void ArenaPools::visit_arena(std::uint32_t arena, std::span<const Grant> grants,
         if (one.arena == arena && one.id != PoolId::default_pool)
             pool = one.id;
     }
-    Address place = segment.begin;
+    Address position = segment.begin;
     const auto visit_up_to = [&](Address end, Region::State state, PoolId owner) {
-        if (place < end)
-            visit({{place, end - place}, segment, state, StreamId::default_stream, owner});
-        place = std::max(place, end);
+        if (position < end)
+            visit({{position, end - position}, segment, state, StreamId::default_stream, owner});
+        position = std::max(position, end);
     };
     for (const Grant& grant : grants) {
         if (pools_[grant.owner].arena != arena)

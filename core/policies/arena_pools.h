@@ -65,7 +65,7 @@ class ArenaPools {
     Bytes held() const;
     Bytes mapped() const;
 
-    std::uint64_t departures() const;
+    std::uint64_t deviations() const;
 
     // Visits every region, arena by arena, in address order.
     void for_each_region(const std::function<void(const Region&)>& visit) const;
@@ -111,7 +111,7 @@ class ArenaPools {
     Grants grants_;                             // owner = pool
     std::vector<std::vector<StreamId>> users_;  // of each grant, its own stream first
     std::map<Address, Bytes> live_;             // if shared: what lives, by address
-    std::uint64_t departures_ = 0;              // of pools that are no more
+    std::uint64_t deviations_ = 0;              // of pools that are no more
 };
 
 }  // namespace tidemark::policies

@@ -198,11 +198,11 @@ void Bump::for_each_region(const std::function<void(const Region&)>& visit) cons
     auto grant = grants.begin();
     for (const std::uint32_t number : order) {
         const Range segment = segments_[number].range;
-        Address place = segment.begin;
+        Address position = segment.begin;
         const auto visit_up_to = [&](Address end, Region::State state) {
-            if (place < end)
-                visit({{place, end - place}, segment, state});
-            place = end;
+            if (position < end)
+                visit({{position, end - position}, segment, state});
+            position = end;
         };
         for (; grant != grants.end() && grant->owner == number; ++grant) {
             visit_up_to(grant->begin, Region::State::hole);

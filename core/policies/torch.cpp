@@ -57,12 +57,12 @@ BlockId Torch::find_or_create(const Request& request, std::uint32_t list, Bytes 
 }
 
 BlockId Torch::find_free(std::uint32_t list, Bytes size) {
-    TorchPools::List& place = pools_.list(list);
+    TorchPools::List& chosen = pools_.list(list);
     if (should_collect())
         ++pools_.pool_of(list).searches;
     if (settings_.max_split == TorchSettings::kUnlimited && reservations_.empty()) [[likely]]
-        return place.free.take_first_from(size, blocks_);
-    const BlockId id = best_candidate(place, size);
+        return chosen.free.take_first_from(size, blocks_);
+    const BlockId id = best_candidate(chosen, size);
     if (id == kNoBlock)
         return kNoBlock;
     const Bytes found = blocks_[id].size;
@@ -70,7 +70,7 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
         return kNoBlock;
     if (size >= settings_.max_split && found >= size + settings_.max_non_split_rounding)
         return kNoBlock;
-    place.free.erase(id, blocks_);
+    chosen.free.erase(id, blocks_);
     return id;
 }
 
@@ -253,13 +253,14 @@ void Torch::for_each_region(const std::function<void(const Region&)>& visit) con
                          });
     // Memory that the device refused to take back is at no address; it is shown at the end of its
     // reservation, where nothing is ever mapped.
-    for (const Expandable& place : reservations_) {
-        const Range range = place.reservation.range();
-        const Bytes unused = place.reservation.refused();
+    for (const Expandable& expandable : reservations_) {
+        const Range range = expandable.reservation.range();
+        const Bytes unused = expandable.reservation.refused();
         const Range hole{range.begin + (range.size - unused), unused};
-        const TorchPools::List& list = pools_.list(place.list);
+        const TorchPools::List& list = pools_.list(expandable.list);
         if (unused != 0)
-            visit({hole, hole, Region::State::hole, list.stream, pools_.family_of(place.list).id});
+            visit({hole, hole, Region::State::hole, list.stream,
+                   pools_.family_of(expandable.list).id});
     }
 }
 

@@ -108,7 +108,7 @@ class Torch final : public Allocator {
     BlockId join_free_neighbours(BlockId id);
     std::uint32_t keep(Reservation reservation, std::uint32_t list);
     template <class Change>
-    DeviceResult<void> change(Expandable& place, Change change);
+    DeviceResult<void> change(Expandable& expandable, Change change);
     Bytes page_size(Kind kind) const;
     Bytes reservation_size(Bytes page) const;
 

@@ -7,9 +7,9 @@ namespace tidemark::policies {
 namespace {
 
 void insert_sorted(std::vector<StreamId>& streams, StreamId stream) {
-    const auto place = std::lower_bound(streams.begin(), streams.end(), stream);
-    if (place == streams.end() || *place != stream)
-        streams.insert(place, stream);
+    const auto position = std::lower_bound(streams.begin(), streams.end(), stream);
+    if (position == streams.end() || *position != stream)
+        streams.insert(position, stream);
 }
 
 }  // namespace

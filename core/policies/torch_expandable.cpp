@@ -28,10 +28,10 @@ Bytes Torch::reservation_size(Bytes page) const {
 
 void Torch::insert_unmapped(BlockId id) {
     std::vector<BlockId>& unmapped = pools_.list(blocks_[id].list).unmapped;
-    const auto place = std::lower_bound(
+    const auto position = std::lower_bound(
         unmapped.begin(), unmapped.end(), id,
         [this](BlockId a, BlockId b) { return blocks_[a].address < blocks_[b].address; });
-    unmapped.insert(place, id);
+    unmapped.insert(position, id);
 }
 
 void Torch::erase_unmapped(BlockId id) {
@@ -52,12 +52,12 @@ std::uint32_t Torch::keep(Reservation reservation, std::uint32_t list) {
 
 // What change(reservation) does to the memory that it holds is reserved or no longer so.
 template <class Change>
-DeviceResult<void> Torch::change(Expandable& place, Change change) {
-    const Bytes before = place.reservation.held();
-    const DeviceResult<void> done = change(place.reservation);
-    const Bytes gained = place.reservation.held() - before;  // may wrap, and so does the sum
+DeviceResult<void> Torch::change(Expandable& expandable, Change change) {
+    const Bytes before = expandable.reservation.held();
+    const DeviceResult<void> done = change(expandable.reservation);
+    const Bytes gained = expandable.reservation.held() - before;  // may wrap, and so does the sum
     usage_.reserved += gained;
-    TorchPools::Family& family = pools_.family_of(place.list);
+    TorchPools::Family& family = pools_.family_of(expandable.list);
     family.reserved += gained;
     if (family.id != PoolId::default_pool)
         stats_.count_private(gained);
@@ -113,11 +113,11 @@ BlockId Torch::reserve(std::uint32_t list) {
 // Backs the first `size` bytes of an unmapped block, rounded up to pages. Returns the free block
 // that holds them and its free neighbours; kNoBlock, and nothing changed, if the device refuses.
 BlockId Torch::map_block(BlockId id, Bytes size) {
-    Expandable& place = reservations_[blocks_[id].reservation - 1];
-    const Range pages = place.reservation.covering({blocks_[id].address, size});
+    Expandable& expandable = reservations_[blocks_[id].reservation - 1];
+    const Range pages = expandable.reservation.covering({blocks_[id].address, size});
     TM_CHECK(pages.begin == blocks_[id].address && pages.size <= blocks_[id].size);
     const auto map = [&](Reservation& reservation) { return reservation.map(*device_, pages); };
-    if (const DeviceResult<void> done = change(place, map); !done) {
+    if (const DeviceResult<void> done = change(expandable, map); !done) {
         refusal_ = refused_by(done.error());
         return kNoBlock;
     }
@@ -138,10 +138,11 @@ BlockId Torch::map_block(BlockId id, Bytes size) {
 // Gives back the pages that lie whole in a free block; what is left of it stays free.
 void Torch::unmap_block(BlockId id) {
     const std::uint32_t list = blocks_[id].list;
-    Expandable& place = reservations_[blocks_[id].reservation - 1];
-    const Range pages = place.reservation.within({blocks_[id].address, blocks_[id].size});
+    Expandable& expandable = reservations_[blocks_[id].reservation - 1];
+    const Range pages = expandable.reservation.within({blocks_[id].address, blocks_[id].size});
     const auto unmap = [&](Reservation& reservation) { return reservation.unmap(*device_, pages); };
-    if (pages.size == 0 || !device_->synchronize(pools_.list(list).stream) || !change(place, unmap))
+    if (pages.size == 0 || !device_->synchronize(pools_.list(list).stream) ||
+        !change(expandable, unmap))
         return;
     pools_.list(list).free.erase(id, blocks_);
     if (const Bytes head = pages.begin - blocks_[id].address; head != 0) {
@@ -188,15 +189,15 @@ void Torch::settle_reservations() {
         reservation.settle(*device_);
         return DeviceResult<void>();
     };
-    for (Expandable& place : reservations_)
-        static_cast<void>(change(place, settle));
+    for (Expandable& expandable : reservations_)
+        static_cast<void>(change(expandable, settle));
 }
 
 // Addresses without memory are kept while the allocator lives, as in PyTorch, and no longer.
 Torch::~Torch() {
-    for (Expandable& place : reservations_) {
-        if (place.reservation.range().size != 0 && place.reservation.held() == 0)
-            static_cast<void>(place.reservation.release(*device_));
+    for (Expandable& expandable : reservations_) {
+        if (expandable.reservation.range().size != 0 && expandable.reservation.held() == 0)
+            static_cast<void>(expandable.reservation.release(*device_));
     }
 }
 

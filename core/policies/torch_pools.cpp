@@ -24,16 +24,16 @@ std::uint32_t TorchPools::family(PoolId id) {
 
 std::uint32_t TorchPools::find_list(std::uint32_t pool, StreamId stream) {
     std::vector<std::uint32_t>& lists = pools_[pool].lists;
-    auto place = std::lower_bound(
+    auto position = std::lower_bound(
         lists.begin(), lists.end(), stream,
         [this](std::uint32_t list, StreamId wanted) { return lists_[list].stream < wanted; });
-    if (place == lists.end() || lists_[*place].stream != stream) {
-        place = lists.insert(place, static_cast<std::uint32_t>(lists_.size()));
+    if (position == lists.end() || lists_[*position].stream != stream) {
+        position = lists.insert(position, static_cast<std::uint32_t>(lists_.size()));
         lists_.push_back({{}, {}, stream, pool});
     }
     if (pool < 2)
-        last_list_[pool] = *place;
-    return *place;
+        last_list_[pool] = *position;
+    return *position;
 }
 
 void TorchPools::forget_if_over(PoolId id) {

@@ -60,7 +60,7 @@ class Vpmm final : public Allocator {
 
   private:
     using Owner = VpmmRegions::Owner;
-    using Place = PageTable::Place;
+    using PageRange = PageTable::PageRange;
 
     // Nodes of small allocations are numbers of pieces with this bit.
     static constexpr std::uint32_t kSmallNode = 0x80000000U;
@@ -115,9 +115,9 @@ class Vpmm final : public Allocator {
     bool wait_for_moves(const Plan& plan, Owner owner);
     bool map_pages(const Plan& plan);
     BlockId commit(const Plan& plan, Owner owner);
-    Place place_of(BlockId id, Bytes offset, Bytes size) const;
+    PageRange pages_of(BlockId id, Bytes offset, Bytes size) const;
     bool refused(const DeviceError& error);
-    void bury(BlockId id);
+    void retire_hole(BlockId id);
 
     // Giving back (vpmm_release.cpp).
     void end_zombies();

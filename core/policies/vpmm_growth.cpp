@@ -137,7 +137,7 @@ bool Vpmm::wait_for_moves(const Plan& plan, Owner owner) {
     return true;
 }
 
-Vpmm::Place Vpmm::place_of(BlockId id, Bytes offset, Bytes size) const {
+Vpmm::PageRange Vpmm::pages_of(BlockId id, Bytes offset, Bytes size) const {
     return {regions_[id].reservation, {regions_[id].address + offset, size}};
 }
 
@@ -145,22 +145,22 @@ Vpmm::Place Vpmm::place_of(BlockId id, Bytes offset, Bytes size) const {
 // new pages do. The new pages are made first in either case: they are what is refused.
 bool Vpmm::map_pages(const Plan& plan) {
     const bool by_document = settings_.harvest == VpmmSettings::Harvest::document;
-    const Place fresh = place_of(plan.hole, by_document ? plan.moved : 0, plan.fresh);
-    const Place moved = place_of(plan.hole, by_document ? 0 : plan.fresh, plan.moved);
+    const PageRange fresh = pages_of(plan.hole, by_document ? plan.moved : 0, plan.fresh);
+    const PageRange moved = pages_of(plan.hole, by_document ? 0 : plan.fresh, plan.moved);
     DeviceResult<void> done;
     if (plan.fresh != 0)
         done = table_.populate(*device_, fresh);
     if (done && plan.moved != 0) {
-        std::vector<Place> sources;
+        std::vector<PageRange> sources;
         for (const Move& move : plan.moves)
-            sources.push_back(place_of(move.region, 0, move.size));
+            sources.push_back(pages_of(move.region, 0, move.size));
         done = table_.alias(*device_, moved, sources);
         if (!done && plan.fresh != 0)
             static_cast<void>(table_.vacate(*device_, fresh));
     }
     if (!done) {
         regions_.take_hole(plan.hole, plan.fresh + plan.moved);
-        bury(plan.hole);
+        retire_hole(plan.hole);
         return refused(done.error());
     }
     stats_.maps += (plan.fresh != 0 ? 1U : 0U) + (plan.moved != 0 ? 1U : 0U);
@@ -169,7 +169,7 @@ bool Vpmm::map_pages(const Plan& plan) {
 
 // Gives back to the addresses what has no page in a block of ours. What the device refused to undo
 // in it waits for another attempt.
-void Vpmm::bury(BlockId id) {
+void Vpmm::retire_hole(BlockId id) {
     using State = PageTable::State;
     for (BlockId rest = id; rest != kNoBlock; id = rest) {
         const Block block = regions_[id];

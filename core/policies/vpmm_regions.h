@@ -124,7 +124,7 @@ class VpmmRegions {
 
     bool has_zombies() const { return zombie_count_ != 0; }
 
-    void buried() { --zombie_count_; }
+    void zombie_retired() { --zombie_count_; }
 
     // Owners with points that have not passed.
     std::vector<Owner> awaited() const;

@@ -9,9 +9,9 @@ namespace tidemark::policies {
 void Vpmm::end_zombies() {
     regions_.poll_zombies(*device_);
     std::erase_if(regions_.ripe(), [this](BlockId id) {
-        if (!table_.unalias(*device_, place_of(id, 0, regions_[id].size)))
+        if (!table_.unalias(*device_, pages_of(id, 0, regions_[id].size)))
             return false;
-        regions_.buried();
+        regions_.zombie_retired();
         regions_.make_hole(id);
         ++stats_.unmaps;
         return true;
@@ -22,9 +22,9 @@ void Vpmm::end_zombies() {
 void Vpmm::settle_stuck() {
     for (const BlockId id : std::exchange(stuck_, {})) {
         const bool unmapped =
-            static_cast<bool>(table_.vacate(*device_, place_of(id, 0, regions_[id].size)));
+            static_cast<bool>(table_.vacate(*device_, pages_of(id, 0, regions_[id].size)));
         if (unmapped)
-            bury(id);
+            retire_hole(id);
         else
             stuck_.push_back(id);
     }
@@ -85,12 +85,12 @@ void Vpmm::trim(TrimLevel level) {
 // Free regions whose work is over, but for those with pages that zombies still map.
 void Vpmm::release_free() {
     for (const BlockId id : regions_.by_age(VpmmRegions::kNobody, kNoBlock)) {
-        const Place place = place_of(id, 0, regions_[id].size);
-        if (!VpmmRegions::is_done(regions_[id]) || table_.any_shared(place) ||
-            !table_.vacate(*device_, place))
+        const PageRange pages = pages_of(id, 0, regions_[id].size);
+        if (!VpmmRegions::is_done(regions_[id]) || table_.any_shared(pages) ||
+            !table_.vacate(*device_, pages))
             continue;
         regions_.withdraw(id);
-        bury(id);
+        retire_hole(id);
         ++stats_.unmaps;
     }
 }

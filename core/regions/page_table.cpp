@@ -22,10 +22,10 @@ DeviceResult<void> PageTable::unreserve(Device& device, std::uint32_t root) {
     return done;
 }
 
-std::span<std::uint32_t> PageTable::entries(Place place) {
-    Root& root = roots_[place.root];
-    const std::size_t first = (place.range.begin - root.range.begin) / page_;
-    const std::size_t count = place.range.size / page_;
+std::span<std::uint32_t> PageTable::entries(PageRange target) {
+    Root& root = roots_[target.root];
+    const std::size_t first = (target.range.begin - root.range.begin) / page_;
+    const std::size_t count = target.range.size / page_;
     TM_CHECK_DEBUG(first + count <= root.range.size / page_);
     if (root.entries.size() < first + count)
         root.entries.resize(first + count, kNone);
@@ -87,8 +87,8 @@ void PageTable::drop(Device& device, std::span<std::uint32_t> pages) {
     }
 }
 
-DeviceResult<void> PageTable::populate(Device& device, Place place) {
-    const std::span<std::uint32_t> pages = entries(place);
+DeviceResult<void> PageTable::populate(Device& device, PageRange target) {
+    const std::span<std::uint32_t> pages = entries(target);
     DeviceResult<void> done;
     std::size_t count = 0;
     for (; count < pages.size() && done; ++count) {
@@ -100,15 +100,16 @@ DeviceResult<void> PageTable::populate(Device& device, Place place) {
         pages[count] = add(*handle);
     }
     if (done)
-        done = map(device, place.range, pages);
+        done = map(device, target.range, pages);
     if (!done)
         drop(device, pages.first(count));
     return done;
 }
 
-DeviceResult<void> PageTable::alias(Device& device, Place target, std::span<const Place> sources) {
+DeviceResult<void> PageTable::alias(Device& device, PageRange target,
+                                    std::span<const PageRange> sources) {
     std::vector<std::uint32_t> pages;
-    for (const Place& source : sources) {
+    for (const PageRange& source : sources) {
         const std::span<std::uint32_t> part = entries(source);
         pages.insert(pages.end(), part.begin(), part.end());
     }
@@ -125,11 +126,11 @@ DeviceResult<void> PageTable::alias(Device& device, Place target, std::span<cons
     return done;
 }
 
-DeviceResult<void> PageTable::unalias(Device& device, Place place) {
-    const DeviceResult<void> done = device.unmap(place.range);
+DeviceResult<void> PageTable::unalias(Device& device, PageRange target) {
+    const DeviceResult<void> done = device.unmap(target.range);
     if (!done)
         return done;
-    for (std::uint32_t& page : entries(place)) {
+    for (std::uint32_t& page : entries(target)) {
         mapped_once_less(page);
         TM_CHECK_DEBUG(pages_[page].mappings > 0);
         page = kNone;
@@ -137,11 +138,11 @@ DeviceResult<void> PageTable::unalias(Device& device, Place place) {
     return done;
 }
 
-DeviceResult<void> PageTable::vacate(Device& device, Place place) {
-    const std::span<std::uint32_t> pages = entries(place);
+DeviceResult<void> PageTable::vacate(Device& device, PageRange target) {
+    const std::span<std::uint32_t> pages = entries(target);
     const auto is_mapped = [this](std::uint32_t page) { return pages_[page].mappings != 0; };
     if (std::any_of(pages.begin(), pages.end(), is_mapped)) {
-        if (const DeviceResult<void> done = device.unmap(place.range); !done)
+        if (const DeviceResult<void> done = device.unmap(target.range); !done)
             return done;
         for (const std::uint32_t page : pages)
             mapped_once_less(page);
@@ -151,19 +152,19 @@ DeviceResult<void> PageTable::vacate(Device& device, Place place) {
 }
 
 PageTable::State PageTable::state(std::uint32_t root, Address address) const {
-    const Root& place = roots_[root];
-    const std::size_t index = (address - place.range.begin) / page_;
-    if (index >= place.entries.size() || place.entries[index] == kNone)
+    const Root& found = roots_[root];
+    const std::size_t index = (address - found.range.begin) / page_;
+    if (index >= found.entries.size() || found.entries[index] == kNone)
         return State::empty;
-    const std::uint32_t mappings = pages_[place.entries[index]].mappings;
+    const std::uint32_t mappings = pages_[found.entries[index]].mappings;
     if (mappings == 0)
         return State::loose;
     return mappings == 1 ? State::mapped : State::shared;
 }
 
-bool PageTable::any_shared(Place place) const {
-    for (Bytes offset = 0; offset < place.range.size; offset += page_) {
-        if (state(place.root, place.range.begin + offset) == State::shared)
+bool PageTable::any_shared(PageRange target) const {
+    for (Bytes offset = 0; offset < target.range.size; offset += page_) {
+        if (state(target.root, target.range.begin + offset) == State::shared)
             return true;
     }
     return false;

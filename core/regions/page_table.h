@@ -21,7 +21,7 @@ namespace tidemark {
 
 class PageTable {
   public:
-    struct Place {
+    struct PageRange {
         std::uint32_t root = 0;
         Range range;
     };
@@ -53,24 +53,24 @@ class PageTable {
 
     // Backs an empty place with new pages. Calls: create and map for each page, set_access once and
     // once for each peer. After an error pages that the device did not take back may remain.
-    DeviceResult<void> populate(Device& device, Place place);
+    DeviceResult<void> populate(Device& device, PageRange target);
 
     // Maps the pages of `sources`, one after another, at the empty place `target` of their size.
     // After an error some of `target` may remain mapped (from its beginning on).
-    DeviceResult<void> alias(Device& device, Place target, std::span<const Place> sources);
+    DeviceResult<void> alias(Device& device, PageRange target, std::span<const PageRange> sources);
 
     // Ends a place whose pages are all mapped elsewhere too, in one call. After an error nothing
     // has changed.
-    DeviceResult<void> unalias(Device& device, Place place);
+    DeviceResult<void> unalias(Device& device, PageRange target);
 
     // Gives pages that are mapped nowhere else back to the device. After an error in `unmap`
     // nothing has changed; pages that the device refuses to release stay, loose.
-    DeviceResult<void> vacate(Device& device, Place place);
+    DeviceResult<void> vacate(Device& device, PageRange target);
 
     State state(std::uint32_t root, Address address) const;
 
     // Is any page of the place mapped elsewhere too?
-    bool any_shared(Place place) const;
+    bool any_shared(PageRange target) const;
 
     // Physical memory, each page counted once: all of it, and what is mapped.
     Bytes held() const { return held_ * page_; }
@@ -90,7 +90,7 @@ class PageTable {
         std::vector<std::uint32_t> entries;  // pages, up to the last entry that was ever set
     };
 
-    std::span<std::uint32_t> entries(Place place);
+    std::span<std::uint32_t> entries(PageRange target);
     std::uint32_t add(PhysicalId handle);
     DeviceResult<void> allow(Device& device, Range range) const;
     DeviceResult<void> map(Device& device, Range range, std::span<const std::uint32_t> pages);

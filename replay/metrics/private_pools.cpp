@@ -26,7 +26,7 @@ class PrivatePools final : public Metric {
             {.name = "plan_departures",
              .summary = "requests for private pools that came otherwise than planned",
              .unit = Unit::count,
-             .whole = sum.plan_departures},
+             .whole = sum.plan_deviations},
         };
     }
 };

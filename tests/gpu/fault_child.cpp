@@ -51,10 +51,10 @@ Child::Child(const std::string& test, const Variables& variables) {
     posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from_child[1], STDERR_FILENO);
-    std::vector<std::string> words{"test_gpu", test};
+    std::vector<std::string> arguments{"test_gpu", test};
     std::vector<std::string> environment = environment_with(variables);
     const int failed = posix_spawn(&process_, "/proc/self/exe", &actions, nullptr,
-                                   pointers(words).data(), pointers(environment).data());
+                                   pointers(arguments).data(), pointers(environment).data());
     posix_spawn_file_actions_destroy(&actions);
     close(to_child[0]);
     close(from_child[1]);
@@ -118,7 +118,7 @@ std::optional<int> Child::finish(std::chrono::seconds limit) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void tell(const std::string& line) {
+void emit(const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
 }

@@ -46,7 +46,7 @@ class Child {
 
 // For the child: prints a line that the parent sees at once; waits until the parent says go on. On
 // its own, with no input, it goes on by itself.
-void tell(const std::string& line);
+void emit(const std::string& line);
 void wait_for_parent();
 
 }  // namespace tidemark::faults

@@ -146,7 +146,7 @@ TEST_CASE("fault child: lose the device", "[.child]") {
     REQUIRE(machine.device);
     CudaDevice& device = *machine.device;
     settle(device);
-    tell("ready");
+    emit("ready");
     wait_for_parent();
     std::vector<std::unique_ptr<FaultRun>> runs;
     const std::vector<std::string> policies = all_policies_to_break();
@@ -160,24 +160,24 @@ TEST_CASE("fault child: lose the device", "[.child]") {
         launch_fault(device);
     else
         reset_context(device);
-    tell("device: " + explained(device, device.synchronize_device()));
+    emit("device: " + explained(device, device.synchronize_device()));
     for (std::size_t i = 0; i < runs.size(); ++i) {
         FaultRun& run = *runs[i];
-        tell(policies[i] + " answers: " + answer_of(run));
+        emit(policies[i] + " answers: " + answer_of(run));
         run.finish();
         const std::string complaint = run.complaint();
-        tell(policies[i] + " holds: " + (complaint.empty() ? "well" : complaint));
+        emit(policies[i] + " holds: " + (complaint.empty() ? "well" : complaint));
         runs[i].reset();
-        tell(policies[i] + " is gone");
+        emit(policies[i] + " is gone");
     }
     machine.device.reset();
-    tell("left behind: " + left_behind());
-    tell("the device is gone");
+    emit("left behind: " + left_behind());
+    emit("the device is gone");
     wait_for_parent();
     if (!kernel_is_to_fault()) {
         const Machine again = open_machine();
         REQUIRE(again.device);
-        tell("a new device: " + explained(*again.device, again.device->synchronize_device()));
+        emit("a new device: " + explained(*again.device, again.device->synchronize_device()));
     }
 }
 

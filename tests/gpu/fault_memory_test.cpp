@@ -97,10 +97,10 @@ TEST_CASE("fault child: hold memory", "[.child]") {
     REQUIRE(machine.device);
     {
         Filler filler(*machine.device, kRoom);
-        tell("holding");
+        emit("holding");
         wait_for_parent();
     }
-    tell("gone");
+    emit("gone");
 }
 
 TEST_CASE("while another process holds the GPU's memory every policy refuses and stays whole",

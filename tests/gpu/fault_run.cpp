@@ -106,15 +106,15 @@ bool FaultRun::allocate(Bytes size, StreamId stream) {
         complain(
             fmt::format("{} bytes at {:#x} cannot be written", size, to_integer(granted->address)));
     live_.push_back({*granted, size, {stream}});
-    words_.push_back(word);
+    patterns_.push_back(word);
     return true;
 }
 
 void FaultRun::give_back(std::size_t index) {
     const support::Live live = live_[index];
-    const Word word = words_[index];
+    const Word word = patterns_[index];
     live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(index));
-    words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(index));
+    patterns_.erase(patterns_.begin() + static_cast<std::ptrdiff_t>(index));
     if (content_ && word.size != 0) {
         const DeviceResult<Bytes> differ = device_.check_pattern(
             live.allocation.address, word.value, word.size, live.streams.front());

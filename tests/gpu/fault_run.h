@@ -95,7 +95,7 @@ class FaultRun {
     std::string why_;
     std::unique_ptr<Allocator> allocator_;
     std::vector<support::Live> live_;
-    std::vector<Word> words_;
+    std::vector<Word> patterns_;
     std::uint32_t next_word_ = 0x5eed0001;
     bool content_ = true;
     OutOfMemory refusal_;

@@ -23,7 +23,7 @@ using support::kB;
 namespace {
 
 constexpr Bytes kSize = 4_MiB;
-constexpr std::uint64_t kWords = kSize / 4;
+constexpr std::uint64_t kElements = kSize / 4;
 
 // A GPU with work, and the steps that the ways share.
 struct Lab {
@@ -98,8 +98,8 @@ struct Lab {
     CUresult trim() { return device->driver().cuDeviceGraphMemTrim(native()); }
 };
 
-std::string wrong_text(std::uint64_t words) {
-    return words == 0 ? "right" : fmt::format("{} of {} words wrong", words, kWords);
+std::string wrong_text(std::uint64_t elements) {
+    return elements == 0 ? "right" : fmt::format("{} of {} words wrong", elements, kElements);
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ TEST_CASE("memory used before or after its life in a graph, or by two owners, is
     seen("freed after the capture, allocated anew: launch, then the new owner's content",
          std::string(mine == theirs ? "same address, " : "another address, ") + lab.text(launched) +
              ", " + wrong_text(clobbered));
-    CHECK((mine != theirs || clobbered == kWords));
+    CHECK((mine != theirs || clobbered == kElements));
     REQUIRE(device.destroy_graph(writer));
     REQUIRE(device.free_async(theirs, kA));
     REQUIRE(device.free(in));
@@ -303,8 +303,8 @@ TEST_CASE("freeing other memory inside a capture is refused", "[gpu]") {
 namespace {
 
 // What a child has seen, as a line of its own.
-void tell(const std::string& line) {
-    faults::tell("seen: " + line);
+void emit(const std::string& line) {
+    faults::emit("seen: " + line);
 }
 
 void print_child(const char* test) {
@@ -342,22 +342,22 @@ TEST_CASE("graph child: kernels use graph memory beyond its life", "[.child]") {
         lab.work->check(middle, {1, 1}, {0, 0}, kSize, kA);
         const auto done = device.synchronize(kA);
         if (!done) {
-            tell(fmt::format("{}: {}, the next malloc: {}", when, lab.text(done),
+            emit(fmt::format("{}: {}, the next malloc: {}", when, lab.text(done),
                              lab.text(device.malloc(512))));
             std::_Exit(0);
         }
-        tell(fmt::format("{}: content {}", when, wrong_text(lab.work->wrong())));
+        emit(fmt::format("{}: content {}", when, wrong_text(lab.work->wrong())));
     };
     REQUIRE(device.launch(first, kA));
     read("a kernel reads an intermediate after the launch");
     lab.work->fill(in, kSize, 2, kA);
     REQUIRE(device.launch(second, kA));
-    tell("another graph is launched, and leaves memory: " + lab.memory_text());
+    emit("another graph is launched, and leaves memory: " + lab.memory_text());
     read("a kernel reads the intermediate then");
     const std::uint64_t of_other = lab.wrong(middle, 2);
-    tell("  compared with what the other graph left: " + wrong_text(of_other));
+    emit("  compared with what the other graph left: " + wrong_text(of_other));
     lab.work->fill(middle, kSize, 3, kA);
-    tell("a kernel writes to the intermediate; what the other graph left is " +
+    emit("a kernel writes to the intermediate; what the other graph left is " +
          wrong_text(lab.wrong(left, 2)));
     REQUIRE(device.free_async(left, kA));
     REQUIRE(device.synchronize_device());
@@ -380,9 +380,9 @@ TEST_CASE("graph child: a copy names graph memory beyond its life", "[.child]") 
     });
     REQUIRE(device.launch(graph, kA));
     REQUIRE(device.synchronize_device());
-    tell("a copy from an intermediate after the launch...");
+    emit("a copy from an intermediate after the launch...");
     const auto read = device.copy(out, middle, kSize, kA);
-    tell("  is " + lab.text(read));
+    emit("  is " + lab.text(read));
     std::_Exit(0);
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("graph child: a graph is launched whose memory is gone", "[.child]") {
     REQUIRE(device.free(plain));
     const auto launched = device.launch(graph, kA);
     const auto done = device.synchronize(kA);
-    tell(fmt::format("launch after the memory that it names was freed: {}, then {}, then malloc {}",
+    emit(fmt::format("launch after the memory that it names was freed: {}, then {}, then malloc {}",
                      lab.text(launched), lab.text(done), lab.text(device.malloc(512))));
     std::_Exit(0);
 }

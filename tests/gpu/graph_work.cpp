@@ -20,13 +20,13 @@ constexpr const char* kPtx = R"ptx(
 .address_size 64
 
 .visible .entry tidemark_fill(
-    .param .u64 target_parameter, .param .u64 words_parameter, .param .u32 seed_parameter)
+    .param .u64 target_parameter, .param .u64 elements_parameter, .param .u32 seed_parameter)
 {
     .reg .pred %done;
     .reg .b32 %a, %b, %c, %seed, %word;
-    .reg .b64 %target, %words, %index, %stride, %address;
+    .reg .b64 %target, %elements, %index, %stride, %address;
     ld.param.u64 %target, [target_parameter];
-    ld.param.u64 %words, [words_parameter];
+    ld.param.u64 %elements, [elements_parameter];
     ld.param.u32 %seed, [seed_parameter];
     cvta.to.global.u64 %target, %target;
     mov.u32 %a, %ctaid.x;
@@ -37,7 +37,7 @@ constexpr const char* kPtx = R"ptx(
     mov.u32 %c, %nctaid.x;
     mul.wide.u32 %stride, %b, %c;
 LOOP:
-    setp.ge.u64 %done, %index, %words;
+    setp.ge.u64 %done, %index, %elements;
     @%done bra END;
     cvt.u32.u64 %word, %index;
     xor.b32 %word, %word, %seed;
@@ -53,15 +53,15 @@ END:
 
 .visible .entry tidemark_combine(
     .param .u64 target_parameter, .param .u64 a_parameter, .param .u64 b_parameter,
-    .param .u64 words_parameter, .param .u32 x_parameter, .param .u32 y_parameter)
+    .param .u64 elements_parameter, .param .u32 x_parameter, .param .u32 y_parameter)
 {
     .reg .pred %done;
     .reg .b32 %a, %b, %c, %x, %y, %first, %second;
-    .reg .b64 %target, %from, %with, %words, %index, %stride, %address, %offset;
+    .reg .b64 %target, %from, %with, %elements, %index, %stride, %address, %offset;
     ld.param.u64 %target, [target_parameter];
     ld.param.u64 %from, [a_parameter];
     ld.param.u64 %with, [b_parameter];
-    ld.param.u64 %words, [words_parameter];
+    ld.param.u64 %elements, [elements_parameter];
     ld.param.u32 %x, [x_parameter];
     ld.param.u32 %y, [y_parameter];
     cvta.to.global.u64 %target, %target;
@@ -75,7 +75,7 @@ END:
     mov.u32 %c, %nctaid.x;
     mul.wide.u32 %stride, %b, %c;
 LOOP:
-    setp.ge.u64 %done, %index, %words;
+    setp.ge.u64 %done, %index, %elements;
     @%done bra END;
     shl.b64 %offset, %index, 2;
     add.u64 %address, %from, %offset;
@@ -93,15 +93,15 @@ END:
 }
 
 .visible .entry tidemark_check(
-    .param .u64 target_parameter, .param .u64 words_parameter, .param .u64 counter_parameter,
+    .param .u64 target_parameter, .param .u64 elements_parameter, .param .u64 counter_parameter,
     .param .u32 x_parameter, .param .u32 seed_x_parameter, .param .u32 y_parameter,
     .param .u32 seed_y_parameter)
 {
     .reg .pred %done, %same;
     .reg .b32 %a, %b, %c, %x, %y, %seed_x, %seed_y, %word, %first, %second;
-    .reg .b64 %target, %counter, %words, %index, %stride, %address, %count;
+    .reg .b64 %target, %counter, %elements, %index, %stride, %address, %count;
     ld.param.u64 %target, [target_parameter];
-    ld.param.u64 %words, [words_parameter];
+    ld.param.u64 %elements, [elements_parameter];
     ld.param.u64 %counter, [counter_parameter];
     ld.param.u32 %x, [x_parameter];
     ld.param.u32 %seed_x, [seed_x_parameter];
@@ -118,7 +118,7 @@ END:
     mul.wide.u32 %stride, %b, %c;
     mov.u64 %count, 0;
 LOOP:
-    setp.ge.u64 %done, %index, %words;
+    setp.ge.u64 %done, %index, %elements;
     @%done bra END;
     cvt.u32.u64 %word, %index;
     xor.b32 %first, %word, %seed_x;
@@ -170,20 +170,20 @@ class KernelWork final : public GraphWork {
     }
 
     void fill(Address target, Bytes size, std::uint32_t seed, StreamId stream) override {
-        std::uint64_t words = size / 4;
-        launch(fill_, words, stream, {&target, &words, &seed});
+        std::uint64_t elements = size / 4;
+        launch(fill_, elements, stream, {&target, &elements, &seed});
     }
 
     void combine(Address target, Term a, Term b, Bytes size, StreamId stream) override {
-        std::uint64_t words = size / 4;
-        launch(combine_, words, stream,
-               {&target, &a.address, &b.address, &words, &a.factor, &b.factor});
+        std::uint64_t elements = size / 4;
+        launch(combine_, elements, stream,
+               {&target, &a.address, &b.address, &elements, &a.factor, &b.factor});
     }
 
     void check(Address target, Expected a, Expected b, Bytes size, StreamId stream) override {
-        std::uint64_t words = size / 4;
-        launch(check_, words, stream,
-               {&target, &words, &counter_, &a.factor, &a.seed, &b.factor, &b.seed});
+        std::uint64_t elements = size / 4;
+        launch(check_, elements, stream,
+               {&target, &elements, &counter_, &a.factor, &a.seed, &b.factor, &b.seed});
     }
 
     std::uint64_t wrong() override {
@@ -200,9 +200,9 @@ class KernelWork final : public GraphWork {
     static constexpr unsigned kThreads = 256;
     static constexpr std::uint64_t kMostBlocks = 1024;
 
-    void launch(cuda::CUfunction kernel, std::uint64_t words, StreamId stream,
+    void launch(cuda::CUfunction kernel, std::uint64_t elements, StreamId stream,
                 std::array<void*, 7> parameters) {
-        const std::uint64_t blocks = std::clamp<std::uint64_t>(words / kThreads, 1, kMostBlocks);
+        const std::uint64_t blocks = std::clamp<std::uint64_t>(elements / kThreads, 1, kMostBlocks);
         const auto native = device_.native(stream);
         if (!native)
             FAIL("no native stream");

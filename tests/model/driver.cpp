@@ -1,4 +1,4 @@
-// Places, capacities and refusals of the scripted driver.
+// Addresses, capacities and refusals of the scripted driver.
 #include "tests/model/driver.h"
 
 #include <algorithm>
@@ -56,31 +56,31 @@ bool Driver::take(Bytes size) {
     return true;
 }
 
-Address Driver::place(Places& places, Bytes size) const {
+Address Driver::choose_address(Addresses& addresses, Bytes size) const {
     const Bytes room = align_up(size, kAlignment);
     const bool below =
-        setup_.placement == DriverSetup::Placement::alternating && (++places.count & 1U) == 0;
-    std::uint64_t begin = places.up;
+        setup_.placement == DriverSetup::Placement::alternating && (++addresses.count & 1U) == 0;
+    std::uint64_t begin = addresses.up;
     if (below) {
-        places.down -= room;
-        begin = places.down;
+        addresses.down -= room;
+        begin = addresses.down;
     } else if (setup_.placement == DriverSetup::Placement::lowest_gap) {
-        begin = places.down;
-        for (const auto& [taken, taken_size] : places.taken) {
+        begin = addresses.down;
+        for (const auto& [taken, taken_size] : addresses.taken) {
             if (to_integer(taken) - begin >= room)
                 break;
             begin = to_integer(taken) + align_up(taken_size, kAlignment);
         }
     }
-    places.up = std::max(places.up, begin + room);
-    places.taken[Address{begin}] = size;
+    addresses.up = std::max(addresses.up, begin + room);
+    addresses.taken[Address{begin}] = size;
     return Address{begin};
 }
 
 std::optional<Address> Driver::segment_alloc(Bytes size) {
     if (!take(size))
         return std::nullopt;
-    const Address begin = place(segments_, size);
+    const Address begin = choose_address(segments_, size);
     note(Effect::Kind::segment_alloc, {begin, size});
     return begin;
 }
@@ -98,7 +98,7 @@ bool Driver::segment_free(Address address) {
 }
 
 Range Driver::reserve(Bytes size) {
-    const Range range{place(reservations_, size), size};
+    const Range range{choose_address(reservations_, size), size};
     note(Effect::Kind::reserve, range);
     return range;
 }

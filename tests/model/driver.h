@@ -103,22 +103,22 @@ class Driver {
 
   private:
     // Ranges of addresses of one sort.
-    struct Places {
+    struct Addresses {
         std::map<Address, Bytes> taken;
         std::uint64_t up = 0;    // the end of the highest one ever placed
         std::uint64_t down = 0;  // the begin of the lowest one
         std::uint64_t count = 0;
     };
 
-    Address place(Places& places, Bytes size) const;
+    Address choose_address(Addresses& addresses, Bytes size) const;
 
     DriverSetup setup_;
     Bytes used_ = 0;
     Bytes taken_by_others_ = 0;
     std::uint64_t refuse_after_ = 0;
     std::uint64_t refusals_ = 0;
-    Places segments_;
-    Places reservations_;
+    Addresses segments_;
+    Addresses reservations_;
     std::uint64_t now_ = 0;
     std::uint64_t all_done_ = 0;  // every stream is done with the steps up to here
     std::map<StreamId, std::uint64_t> done_;

@@ -24,9 +24,9 @@ Json link_of(const std::optional<PciCard>& card) {
     if (!card)
         return {};
     return {{"speed_gts", card->link.speed_gts},
-            {"lanes", card->link.lanes},
+            {"lanes", card->link.width},
             {"fastest_speed_gts", card->link.fastest_speed_gts},
-            {"fastest_lanes", card->link.fastest_lanes}};
+            {"fastest_lanes", card->link.max_width}};
 }
 
 Json node_or_null(int node) {

@@ -34,11 +34,11 @@ std::string ranges_text(std::span<const unsigned> numbers) {
 }
 
 std::string link_text(const PciLink& link) {
-    if (link.fastest_speed_gts == 0 || link.fastest_lanes == 0)
+    if (link.fastest_speed_gts == 0 || link.max_width == 0)
         return "";
-    std::string text = fmt::format("{:g} GT/s x{}", link.fastest_speed_gts, link.fastest_lanes);
-    if (link.lanes != 0 && link.lanes < link.fastest_lanes)
-        text += fmt::format(" (in a slot of x{})", link.lanes);
+    std::string text = fmt::format("{:g} GT/s x{}", link.fastest_speed_gts, link.max_width);
+    if (link.width != 0 && link.width < link.max_width)
+        text += fmt::format(" (in a slot of x{})", link.width);
     return text;
 }
 

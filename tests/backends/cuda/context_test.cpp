@@ -77,13 +77,13 @@ TEST_CASE("a context that is current already is not set again", "[cuda]") {
 TEST_CASE("a context that cannot be made current refuses the call", "[cuda]") {
     const auto device = open_device(fake_driver());
     fake_cuda().fail("cuCtxSetCurrent", 1, 709);
-    const std::uint64_t asked = fake_cuda().calls("cuMemAlloc_v2");
+    const std::uint64_t calls = fake_cuda().calls("cuMemAlloc_v2");
 
     const auto refused = device->malloc(1_MiB);
 
     REQUIRE(!refused);
     CHECK(refused.error().status == DeviceStatus::lost);
-    CHECK(fake_cuda().calls("cuMemAlloc_v2") == asked);
+    CHECK(fake_cuda().calls("cuMemAlloc_v2") == calls);
     CHECK(device->explain(refused.error()).what.find("cuCtxSetCurrent(0x") != std::string::npos);
 }
 

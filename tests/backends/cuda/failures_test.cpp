@@ -201,8 +201,8 @@ TEST_CASE("a device that is lost at any call refuses all later ones and closes i
             CHECK(program.errors().back().status == DeviceStatus::lost);
             CHECK(program.errors().back().native_code == 719);
         }
-        const bool told = !program.errors().empty() || !device->malloc(64_KiB);
-        REQUIRE(told);
+        const bool reported = !program.errors().empty() || !device->malloc(64_KiB);
+        REQUIRE(reported);
         const std::uint64_t before = fake_cuda().calls("cuMemAlloc_v2");
         const auto refused = device->malloc(64_KiB);
         REQUIRE(!refused);

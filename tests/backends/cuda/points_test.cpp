@@ -59,13 +59,13 @@ TEST_CASE("a later point that passed answers for the earlier without the driver"
     const EventId first = must(*device, device->record(kStream));
     const EventId second = must(*device, device->record(kStream));
     CHECK(must(*device, device->complete(second)));
-    const std::uint64_t asked = fake_cuda().calls("cuEventQuery");
+    const std::uint64_t queries = fake_cuda().calls("cuEventQuery");
 
     CHECK(must(*device, device->complete(first)));
     CHECK(must(*device, device->complete(second)));
     must(*device, device->wait(kOther, first));
 
-    CHECK(fake_cuda().calls("cuEventQuery") == asked);
+    CHECK(fake_cuda().calls("cuEventQuery") == queries);
     CHECK(fake_cuda().calls("cuStreamWaitEvent") == 0);
 }
 

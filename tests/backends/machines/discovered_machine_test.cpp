@@ -56,7 +56,7 @@ TEST_CASE("Peers are linked by their NVLinks, or by PCI where there are none",
     CHECK(with.found.peers[0].link.bytes_per_second == Approx(382.5e9));  // 85 % of 18 x 25 GB/s
 
     topology.cuda->gpus[1].nvlinks = std::nullopt;
-    topology.cuda->gpus[1].card->link = {.fastest_speed_gts = 16, .fastest_lanes = 8};
+    topology.cuda->gpus[1].card->link = {.fastest_speed_gts = 16, .max_width = 8};
     const DiscoveredMachine without = discover(topology);
     CHECK(without.found.peers[0].link.bytes_per_second == Approx(13.6e9));
 

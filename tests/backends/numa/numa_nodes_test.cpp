@@ -53,7 +53,7 @@ TEST_CASE("each memory node is read with its processors, memory and distances", 
 
     const HostNodes host = read_host_nodes(root.path());
 
-    CHECK(host.told_by_kernel);
+    CHECK(host.known_by_kernel);
     REQUIRE(host.nodes.size() == 2);
     CHECK(host.nodes[0].cpus == std::vector<unsigned>{0, 1, 4});
     CHECK(host.nodes[0].total == 1_GiB);
@@ -73,7 +73,7 @@ TEST_CASE("a kernel that shows no nodes gives one with the whole machine", "[num
 
     const HostNodes host = read_host_nodes(root.path());
 
-    CHECK_FALSE(host.told_by_kernel);
+    CHECK_FALSE(host.known_by_kernel);
     REQUIRE(host.nodes.size() == 1);
     CHECK(host.nodes[0].total == 4_MiB);
     CHECK(host.nodes[0].cpus.size() == 8);

@@ -35,10 +35,10 @@ TEST_CASE("a device takes its memory from the profile unless told otherwise") {
     CHECK(from_profile.memory().total == 150109880320);
     CHECK(from_profile.memory().free == 150109880320);
     CHECK(from_profile.name() == "sim:h200");
-    const SimDevice told({.capacity = 1_GiB, .profile = &h200()});
-    CHECK(told.memory().total == 1_GiB);
-    CHECK(told.granularity() == 2_MiB);
-    CHECK(told.has(Feature::virtual_memory));
+    const SimDevice custom({.capacity = 1_GiB, .profile = &h200()});
+    CHECK(custom.memory().total == 1_GiB);
+    CHECK(custom.granularity() == 2_MiB);
+    CHECK(custom.has(Feature::virtual_memory));
 }
 
 TEST_CASE("plain memory is counted in units of 512 bytes, and comes back") {

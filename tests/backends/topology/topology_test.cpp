@@ -58,9 +58,9 @@ TEST_CASE("the bus tells NVIDIA's cards with their links, and nothing else", "[t
     CHECK(cards[1].driver == "vfio-pci");
     CHECK(cards[1].numa_node == 1);
     CHECK(cards[1].link.speed_gts == 2.5);
-    CHECK(cards[1].link.lanes == 8);
+    CHECK(cards[1].link.width == 8);
     CHECK(cards[1].link.fastest_speed_gts == 32);
-    CHECK(cards[1].link.fastest_lanes == 16);
+    CHECK(cards[1].link.max_width == 16);
 }
 
 TEST_CASE("a card is found by its address, however that is written", "[topology]") {
@@ -71,7 +71,7 @@ TEST_CASE("a card is found by its address, however that is written", "[topology]
 
     REQUIRE(find_card("0000:1B:00.0", root.path()));
     CHECK(find_card("0000:1B:00.0", root.path())->link.fastest_speed_gts == 0);
-    CHECK(find_card("0000:1B:00.0", root.path())->link.fastest_lanes == 0);
+    CHECK(find_card("0000:1B:00.0", root.path())->link.max_width == 0);
     CHECK_FALSE(find_card("0000:1c:00.0", root.path()));
     CHECK_FALSE(find_card("", root.path()));
     CHECK_FALSE(find_card("../devices/0000:1b:00.0", root.path()));
@@ -284,7 +284,7 @@ TEST_CASE("GPUs that a driver shows are joined with their cards on the bus", "[t
     CHECK(found.cuda->library == TIDEMARK_FAKE_CUDA);
     CHECK(found.cuda->version == 13000);
     REQUIRE(found.cuda->gpus[0].card);
-    CHECK(found.cuda->gpus[0].card->link.fastest_lanes == 16);
+    CHECK(found.cuda->gpus[0].card->link.max_width == 16);
     CHECK_FALSE(found.cuda->gpus[0].nvlinks);
 }
 

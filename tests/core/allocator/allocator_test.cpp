@@ -25,12 +25,12 @@ TEST_CASE("a device's refusal becomes the allocator's", "[allocator]") {
 }
 
 TEST_CASE("each cause of a refusal has its own words", "[allocator]") {
-    std::set<std::string_view> words;
+    std::set<std::string_view> texts;
 
     for (int cause = 0; cause <= static_cast<int>(OutOfMemory::Cause::device_error); ++cause)
-        words.insert(to_text(static_cast<OutOfMemory::Cause>(cause)));
+        texts.insert(to_text(static_cast<OutOfMemory::Cause>(cause)));
 
-    CHECK(words.size() == 5);
+    CHECK(texts.size() == 5);
 }
 
 TEST_CASE("a policy that cannot start from a state says so", "[allocator]") {

@@ -27,10 +27,10 @@ ArenaLayout planned_from(const DryRun& run) {
     return {kFloor, *plan, run.allocations()};
 }
 
-ArenaLayout::Place take(ArenaLayout& layout, const Request& request) {
-    const ArenaLayout::Place place = layout.choose(request);
-    layout.take(request, place);
-    return place;
+ArenaLayout::Placement take(ArenaLayout& layout, const Request& request) {
+    const ArenaLayout::Placement placement = layout.choose(request);
+    layout.take(request, placement);
+    return placement;
 }
 
 // Two allocations after one another, each of `size`.
@@ -51,18 +51,19 @@ TEST_CASE("requests that come as planned go where the plan says") {
     CHECK(first.address == kFloor);
     CHECK(second.address == kFloor);
     CHECK(layout.high_water() == kFloor + 1024);
-    CHECK(layout.departures() == 0);
+    CHECK(layout.deviations() == 0);
 }
 
-TEST_CASE("a planned place in which somebody still lives is not given") {
+TEST_CASE("a planned placement in which somebody still lives is not given") {
     ArenaLayout layout = planned_from(one_after_another(1000, kOne, kOne));
     const auto first = take(layout, {.size = 1000, .stream = kOne});
     const auto second = take(layout, {.size = 1000, .stream = kOne});
     CHECK(second.address == first.address + 1024);
-    CHECK(layout.departures() == 1);
+    CHECK(layout.deviations() == 1);
 }
 
-TEST_CASE("a planned place that another stream may still use is not given, unless it is ordered") {
+TEST_CASE(
+    "a planned placement that another stream may still use is not given, unless it is ordered") {
     const DryRun run = one_after_another(1000, kOne, kOne);
     ArenaLayout layout = planned_from(run);
     const auto first = take(layout, {.size = 1000, .stream = kOne});
@@ -80,11 +81,11 @@ TEST_CASE("bytes pass between streams along an edge, in the plan and when it is 
     SECTION("the edge is there again") {
         layout.edge(kOne, kTwo);
         CHECK(take(layout, {.size = 1000, .stream = kTwo}).address == first.address);
-        CHECK(layout.departures() == 0);
+        CHECK(layout.deviations() == 0);
     }
     SECTION("the edge is missing") {
         CHECK(take(layout, {.size = 1000, .stream = kTwo}).address != first.address);
-        CHECK(layout.departures() == 1);
+        CHECK(layout.deviations() == 1);
     }
 }
 
@@ -93,11 +94,11 @@ TEST_CASE("requests that are left out or put in are found out, and the rest goes
     for (const Bytes size : {Bytes{1000}, Bytes{2000}, Bytes{3000}, Bytes{4000}})
         run.allocate({.size = size, .stream = kOne});
     ArenaLayout layout = planned_from(run);
-    const ArenaLayout::Place extra = take(layout, {.size = 77, .stream = kOne});
+    const ArenaLayout::Placement extra = take(layout, {.size = 77, .stream = kOne});
     CHECK(extra.planned == ArenaLayout::kUnplanned);
     CHECK(take(layout, {.size = 1000, .stream = kOne}).planned == 0);
     CHECK(take(layout, {.size = 4000, .stream = kOne}).planned == 3);
-    CHECK(layout.departures() == 3);
+    CHECK(layout.deviations() == 3);
     CHECK(take(layout, {.size = 2000, .stream = kOne}).planned == ArenaLayout::kUnplanned);
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("without a plan every address is handed out once") {
     CHECK(layout.give(first.address, {{kOne}}) == BumpArena::Freed::double_free);
     CHECK(layout.give(first.address + 512, {{kOne}}) == BumpArena::Freed::unknown);
     CHECK(take(layout, {.size = 1, .stream = kOne}).address == first.address + 256);
-    CHECK(layout.departures() == 0);
+    CHECK(layout.deviations() == 0);
     layout.skip_to(kFloor + 4096);
     CHECK(take(layout, {.size = 1, .stream = kOne}).address == kFloor + 4096);
 }
@@ -164,7 +165,7 @@ DryRun dry(const Moves& program) {
 
 // Who had bytes, and who is known to run after them, kept the slow way.
 struct Past {
-    ArenaLayout::Place place;
+    ArenaLayout::Placement placement;
     bool live = true;
     std::set<StreamId> after;  // streams that run after its end
 };
@@ -190,21 +191,21 @@ bool is_safe(ArenaLayout layout, const Moves& program) {
             past[number].live = false;
             past[number].after.insert(streams[number]);
             const StreamId users[] = {streams[number]};
-            if (layout.give(past[number].place.address, users) != BumpArena::Freed::freed)
+            if (layout.give(past[number].placement.address, users) != BumpArena::Freed::freed)
                 return false;
         } else {
             const Request request{move.size, move.alignment, move.stream};
-            const ArenaLayout::Place place = take(layout, request);
-            if (to_integer(place.address) % move.alignment != 0 || place.size < move.size)
+            const ArenaLayout::Placement placement = take(layout, request);
+            if (to_integer(placement.address) % move.alignment != 0 || placement.size < move.size)
                 return false;
             for (const Past& one : past) {
-                const bool share = place.address < one.place.address + one.place.size &&
-                                   one.place.address < place.address + place.size;
+                const bool share = placement.address < one.placement.address + one.placement.size &&
+                                   one.placement.address < placement.address + placement.size;
                 if (share && (one.live || one.after.count(move.stream) == 0))
                     return false;
             }
             live.push_back(past.size());
-            past.push_back({place, true, {}});
+            past.push_back({placement, true, {}});
             streams.push_back(move.stream);
         }
     }
@@ -237,7 +238,7 @@ TEST_CASE("a program that keeps to its plan gets all its places, in the plan's h
                 live.erase(live.begin() + static_cast<std::ptrdiff_t>(index));
             }
         }
-        RC_ASSERT(layout.departures() == 0U);
+        RC_ASSERT(layout.deviations() == 0U);
         RC_ASSERT(layout.high_water() <= kFloor + plan->height);
     });
     INFO(failure);
@@ -252,11 +253,12 @@ TEST_CASE("a program that departs from its plan never gets bytes that may be in 
         const auto changes = *rc::gen::container<std::vector<std::pair<std::uint32_t, Move>>>(
             rc::gen::pair(rc::gen::inRange<std::uint32_t>(0, 200), moves()));
         for (const auto& [at, move] : changes) {
-            const auto place = other.begin() + static_cast<std::ptrdiff_t>(at % (other.size() + 1));
-            if (at % 2 == 0 || place == other.end())
-                other.insert(place, move);
+            const auto placement =
+                other.begin() + static_cast<std::ptrdiff_t>(at % (other.size() + 1));
+            if (at % 2 == 0 || placement == other.end())
+                other.insert(placement, move);
             else
-                other.erase(place);
+                other.erase(placement);
         }
         const DryRun run = dry(program);
         const Result<Plan> plan = run.plan();

@@ -177,7 +177,7 @@ TEST_CASE("a dry run sizes the arena, and a plan needs less than a bump arena") 
     const CapturedGraph two =
         must_capture(bench, {.stream = kStream, .arena = planned, .planned_from = &*run}, body);
     CHECK(two.report().used == 1_MiB);
-    CHECK(two.report().departures == 0);
+    CHECK(two.report().deviations == 0);
 }
 
 TEST_CASE("an arena that is too small says what was asked for, used and there") {
@@ -234,7 +234,7 @@ TEST_CASE("streams join a session, and edges between them let bytes pass in its 
     const auto graph = scope->end();
     REQUIRE(graph);
     CHECK(graph->report().used == 1_MiB);
-    CHECK(graph->report().departures == 0);
+    CHECK(graph->report().deviations == 0);
 }
 
 TEST_CASE("what other streams used too is not reused inside a planned capture") {

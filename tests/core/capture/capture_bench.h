@@ -60,7 +60,7 @@ struct CaptureBench {
         return value;
     }
 
-    Bytes lent() const { return sim.memory().total - sim.memory().free; }
+    Bytes borrowed() const { return sim.memory().total - sim.memory().free; }
 
     bool is_quiet() const { return !device.capturing() && !allocator.any_capture(); }
 

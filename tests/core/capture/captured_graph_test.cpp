@@ -116,7 +116,7 @@ TEST_CASE("an error of the body comes first, and an exception ends the capture o
 TEST_CASE("an escape keeps its arena's memory when graph and arena are let go") {
     Bench bench;
     Allocation kept;
-    const Bytes before = bench.lent();
+    const Bytes before = bench.borrowed();
     {
         auto arena = bench.arena();
         must_capture(bench, {.stream = kStream, .arena = arena}, [&] {
@@ -124,17 +124,17 @@ TEST_CASE("an escape keeps its arena's memory when graph and arena are let go") 
             return Result<void>();
         });
     }
-    CHECK(bench.lent() > before);
+    CHECK(bench.borrowed() > before);
     bench.write(kept, 7);
     CHECK(bench.read(kept) == 7);
     bench.give(kept);
-    CHECK(bench.lent() == before);
+    CHECK(bench.borrowed() == before);
     CHECK(bench.allocator.usage().reserved == bench.outside->usage().reserved);
 }
 
 TEST_CASE("the arena's memory lives as long as any copy of the graph, and goes with the last") {
     Bench bench;
-    const Bytes before = bench.lent();
+    const Bytes before = bench.borrowed();
     auto arena = bench.arena();
     std::optional<CapturedGraph> graph =
         must_capture(bench, {.stream = kStream, .arena = arena}, [&] {
@@ -144,11 +144,11 @@ TEST_CASE("the arena's memory lives as long as any copy of the graph, and goes w
     arena.reset();
     std::optional<CapturedGraph> copy = graph;
     graph.reset();
-    CHECK(bench.lent() == before + 4_MiB);
+    CHECK(bench.borrowed() == before + 4_MiB);
     REQUIRE(copy->launch(kStream));
     CHECK(copy->launches() == 1);
     std::thread([&] { copy.reset(); }).join();
-    CHECK(bench.lent() == before);
+    CHECK(bench.borrowed() == before);
     CHECK(bench.allocator.left_over() == 0);
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("a device that cannot capture runs the body once, and its graph does n
 
 // A dry run, a capture by its plan that grows its arena and frees what was there before, launches,
 // and all of it let go. Gives up where it must.
-void whole_story(Bench& bench) {
+void capture_and_launch(Bench& bench) {
     const auto body = [&](const Allocation& before) {
         return [&bench, before]() -> Result<void> {
             const auto first = bench.allocator.allocate({.size = 3_MiB, .stream = kStream});
@@ -316,7 +316,7 @@ TEST_CASE("a failure of the device at any call leaves a capture's story whole", 
             CAPTURE(nth, to_text(status));
             Bench bench;
             bench.device.set_plan({.nth = nth, .status = status});
-            whole_story(bench);
+            capture_and_launch(bench);
             const bool struck = bench.device.failures() != 0;
             bench.device.set_plan({});
             if (bench.sim.capturing())  // a failed end_capture did not reach the device
@@ -328,7 +328,7 @@ TEST_CASE("a failure of the device at any call leaves a capture's story whole", 
             CHECK(bench.allocator.usage().allocated == 0);
             CHECK(bench.allocator.usage().active == 0);
             CHECK(bench.allocator.usage().reserved == 0);
-            CHECK(bench.lent() == 0);
+            CHECK(bench.borrowed() == 0);
             if (!struck)
                 break;
         }

@@ -126,7 +126,7 @@ TEST_CASE("arena: a bumped private pool hands out every address once") {
     CHECK(allocator->usage().reserved == 10_MiB);
     CHECK(allocator->stats().private_reserved == 10_MiB);
     CHECK(allocator->usage().allocated == 0);
-    CHECK(allocator->stats().plan_departures == 0);
+    CHECK(allocator->stats().plan_deviations == 0);
 }
 
 TEST_CASE("arena: a private pool grows in place") {
@@ -166,9 +166,9 @@ TEST_CASE("arena: a planned private pool reuses bytes as planned, and not otherw
     const Allocation third = take(*allocator, 1_MiB);
     CHECK(second.address == first.address);
     CHECK(allocator->usage().reserved == 4_MiB);
-    CHECK(allocator->stats().plan_departures == 0);
+    CHECK(allocator->stats().plan_deviations == 0);
     const Allocation extra = take(*allocator, 1_MiB);
-    CHECK(allocator->stats().plan_departures == 1);
+    CHECK(allocator->stats().plan_deviations == 1);
     CHECK(extra.address >= third.address + 3_MiB);
 }
 

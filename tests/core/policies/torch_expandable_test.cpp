@@ -34,7 +34,7 @@ struct ExpandableFixture {
         allocator->deallocate(allocation, StreamId::default_stream);
     }
 
-    Bytes place(const Allocation& allocation) const { return allocation.address - base; }
+    Bytes placement(const Allocation& allocation) const { return allocation.address - base; }
 
     // What was mapped and unmapped so far: "map 0+40, unmap 20+20".
     std::string log() const {
@@ -78,8 +78,8 @@ TEST_CASE("an expandable segment grows by what is missing, in whole pages", "[to
     const Allocation third = torch.allocate(18_MiB);
 
     CHECK(torch.log() == "map 0+40, map 40+20");
-    CHECK(torch.place(second) == 30_MiB);
-    CHECK(torch.place(third) == 42_MiB);
+    CHECK(torch.placement(second) == 30_MiB);
+    CHECK(torch.placement(third) == 42_MiB);
     CHECK(torch.reserved() == 60_MiB);
     CHECK(torch.allocator->usage().mapped == 60_MiB);
     CHECK(torch.allocator->stats().maps == 2);
@@ -93,7 +93,7 @@ TEST_CASE("small requests have a reservation of their own, in pages of 2 MiB", "
     const Allocation third = torch.allocate(1_MiB);  // the page has 512 bytes too few
 
     CHECK(torch.log() == "map 0+2, map 2+2");
-    CHECK(torch.place(third) == 1_MiB + 512);
+    CHECK(torch.placement(third) == 1_MiB + 512);
     torch.allocate(2_MiB);
     CHECK(torch.reserved() == 24_MiB);
     torch.free(first);
@@ -114,7 +114,7 @@ TEST_CASE("a hole inside is preferred to the end that could grow", "[torch]") {
     torch.allocate(2_MiB);  // the end has 4 MiB left: a tighter fit for 3
     torch.free(hole);
 
-    CHECK(torch.place(torch.allocate(3_MiB)) == 0);
+    CHECK(torch.placement(torch.allocate(3_MiB)) == 0);
     CHECK(torch.log() == "map 0+20");
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("the end that can grow serves when nothing else fits", "[torch]") {
     torch.free(hole);
     torch.allocate(14_MiB);
 
-    CHECK(torch.place(torch.allocate(4_MiB)) == 16_MiB);
+    CHECK(torch.placement(torch.allocate(4_MiB)) == 16_MiB);
     CHECK(torch.log() == "map 0+20");
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a request over several gaps maps each of them, upwards", "[torch]") {
 
     const Allocation wide = torch.allocate(70_MiB);
 
-    CHECK(torch.place(wide) == 0);
+    CHECK(torch.placement(wide) == 0);
     CHECK(torch.log() == "map 0+20, map 20+20, map 40+20, unmap 0+20, map 0+20, map 60+20");
     CHECK(torch.reserved() == 80_MiB);
 }
@@ -170,8 +170,8 @@ TEST_CASE("unmapping leaves what is beside whole pages", "[torch]") {
     CHECK(torch.log() == "map 0+20, map 20+40, unmap 20+20");
     CHECK(torch.reserved() == 40_MiB);
     CHECK(torch.allocator->stats().unmaps == 1);
-    CHECK(torch.place(torch.allocate(15_MiB)) == 40_MiB);  // its twin at 5 could grow
-    CHECK(torch.place(torch.allocate(16_MiB)) == 5_MiB);   // and does
+    CHECK(torch.placement(torch.allocate(15_MiB)) == 40_MiB);  // its twin at 5 could grow
+    CHECK(torch.placement(torch.allocate(16_MiB)) == 5_MiB);   // and does
     CHECK(torch.log() == "map 0+20, map 20+40, unmap 20+20, map 20+20");
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("unmapped neighbours become one, below and above", "[torch]") {
         torch.allocator->trim(TrimLevel::all);
     }
 
-    CHECK(torch.place(torch.allocate(60_MiB)) == 0);  // one run of pages
+    CHECK(torch.placement(torch.allocate(60_MiB)) == 0);  // one run of pages
     CHECK(torch.log().find("map 0+60") != std::string::npos);
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("a retry unmaps what is cached and maps it anew", "[torch]") {
     torch.allocate(20_MiB);
     torch.free(gone);
 
-    CHECK(torch.place(torch.allocate(41_MiB)) == 60_MiB);
+    CHECK(torch.placement(torch.allocate(41_MiB)) == 60_MiB);
 
     CHECK(torch.allocator->stats().retries == 1);
     CHECK(torch.log() == "map 0+40, map 40+20, unmap 0+40, map 60+60");
@@ -241,7 +241,7 @@ TEST_CASE("pages that were mapped before the device refused are kept", "[torch]"
 
     CHECK(torch.reserved() == 40_MiB);
     CHECK(torch.log() == "map 0+20, map 20+20, unmap 0+20, map 0+20");
-    CHECK(torch.place(torch.allocate(40_MiB)) == 0);
+    CHECK(torch.placement(torch.allocate(40_MiB)) == 0);
     CHECK(torch.allocator->stats().maps == 3);
 }
 
@@ -397,7 +397,7 @@ TEST_CASE("torch goes on from runs of pages that a trace begins with", "[torch]"
     REQUIRE(live->size() == 2);
     CHECK(torch.reserved() == 60_MiB);
     CHECK(torch.allocator->usage().allocated == 25_MiB);
-    CHECK(torch.place(torch.allocate(31_MiB)) == 15_MiB);  // over the gap, one page mapped
+    CHECK(torch.placement(torch.allocate(31_MiB)) == 15_MiB);  // over the gap, one page mapped
     CHECK(torch.log() == "map 20+20");
     torch.free((*live)[1]);
     torch.allocator->trim(TrimLevel::all);

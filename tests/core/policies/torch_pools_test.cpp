@@ -293,7 +293,7 @@ TEST_CASE("a pool may serve the default pool's last attempt", "[torch]") {
     PoolsFixture torch("torch:limit=64MiB");
     torch.allocator->begin_pool(kFirstPool, {.serves_on_refusal = serves, .splits = true});
     torch.allocator->end_pool(kFirstPool);
-    const Address place = torch.cache(40_MiB, kFirstPool);
+    const Address placement = torch.cache(40_MiB, kFirstPool);
     const Address mine = torch.cache(20_MiB);
 
     const auto granted = torch.allocator->allocate({.size = 30_MiB});
@@ -304,11 +304,11 @@ TEST_CASE("a pool may serve the default pool's last attempt", "[torch]") {
     CHECK_FALSE(torch.allocator->allocate({.size = 50_MiB, .pool = kSecondPool}));
     if (!serves)
         return;
-    CHECK(granted->address == place);
+    CHECK(granted->address == placement);
     torch.free(*granted);
     torch.allocator->trim(TrimLevel::all);
     CHECK(torch.usage().reserved == 40_MiB);  // it went back to where it came from
-    CHECK(torch.allocate(40_MiB, kFirstPool).address == place);
+    CHECK(torch.allocate(40_MiB, kFirstPool).address == placement);
 }
 
 TEST_CASE("blocks of private pools are not garbage", "[torch]") {

@@ -62,12 +62,12 @@ TEST_CASE("vpmm by the document grows in place to the last address of a root",
 struct Snapshot {
     std::string layout;
     Usage usage;
-    Bytes lent;
+    Bytes borrowed;
 
     explicit Snapshot(VpmmPool& pool)
         : layout(pool.layout()),
           usage(pool.allocator().usage()),
-          lent(pool.sim().memory().total - pool.sim().memory().free) {}
+          borrowed(pool.sim().memory().total - pool.sim().memory().free) {}
 };
 
 // New pages, pages of the same stream and of another that is busy: all ways at once.
@@ -105,7 +105,7 @@ TEST_CASE("vpmm undoes everything when the device refuses a call on the way",
             CHECK(after.usage.mapped == before.usage.mapped);
             CHECK(after.usage.allocated == before.usage.allocated);
             CHECK(after.usage.active == before.usage.active);
-            CHECK(after.lent == before.lent);
+            CHECK(after.borrowed == before.borrowed);
         }
         if (!struck) {
             REQUIRE(granted);
@@ -241,11 +241,11 @@ TEST_CASE("vpmm does not ask for every candidate's event", "[policy][vpmm][defec
         busy.push_back(pool.take(1, 1));
     for (std::size_t i = 0; i < busy.size(); i += 2)
         pool.give(busy[i]);
-    const std::uint64_t asked = pool.calls(DeviceCall::complete);
+    const std::uint64_t queries = pool.calls(DeviceCall::complete);
 
     pool.take(1, 2);
 
-    CHECK(pool.calls(DeviceCall::complete) <= asked + 2);
+    CHECK(pool.calls(DeviceCall::complete) <= queries + 2);
     CHECK(pool.mapped_pages() == 2 * kRegions);
 }
 

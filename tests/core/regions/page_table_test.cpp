@@ -14,7 +14,7 @@ namespace tidemark {
 namespace {
 
 using support::kPage;
-using Place = PageTable::Place;
+using PageRange = PageTable::PageRange;
 using State = PageTable::State;
 
 // A table with one root of 16 pages on a device for eight.
@@ -25,7 +25,7 @@ struct Table {
 
     Table() { REQUIRE(table.reserve(device, 16 * kPage)); }
 
-    Place at(Bytes first, Bytes count) const {
+    PageRange at(Bytes first, Bytes count) const {
         return {0, {table.root(0).begin + first * kPage, count * kPage}};
     }
 
@@ -62,7 +62,7 @@ TEST_CASE("a page table maps pages at a second place and ends the first", "[regi
     Table t;
     REQUIRE(t.table.populate(t.device, t.at(0, 2)));
     REQUIRE(t.table.populate(t.device, t.at(4, 2)));
-    const std::vector<Place> sources{t.at(4, 1), t.at(0, 2)};
+    const std::vector<PageRange> sources{t.at(4, 1), t.at(0, 2)};
     REQUIRE(t.table.alias(t.device, t.at(8, 3), sources));
     CHECK(t.show(12) == "ss..sm..sss.");
     CHECK(t.table.held() == 4 * kPage);
@@ -107,7 +107,7 @@ TEST_CASE("a page table is as before when pages cannot be mapped twice", "[regio
     const auto [call, nth] = GENERATE(table<DeviceCall, std::uint64_t>(
         {{DeviceCall::map, 1}, {DeviceCall::map, 3}, {DeviceCall::set_access, 1}}));
     t.fail(call, nth);
-    const std::vector<Place> sources{t.at(0, 3)};
+    const std::vector<PageRange> sources{t.at(0, 3)};
 
     CHECK_FALSE(t.table.alias(t.device, t.at(4, 3), sources));
 
@@ -142,7 +142,7 @@ TEST_CASE("a page table remembers a second place that the device would not end",
     Table t;
     REQUIRE(t.table.populate(t.device, t.at(0, 3)));
     t.device.set_plan({3, {}, DeviceStatus::fault, true});  // map, map, and no more
-    const std::vector<Place> sources{t.at(0, 3)};
+    const std::vector<PageRange> sources{t.at(0, 3)};
     CHECK_FALSE(t.table.alias(t.device, t.at(4, 3), sources));
     CHECK(t.show(8) == "ssm.ss..");
 
@@ -171,7 +171,7 @@ TEST_CASE("a page table changes nothing when a mapping cannot be ended", "[regio
     t.fail(DeviceCall::unmap, 1, true);
     CHECK_FALSE(t.table.vacate(t.device, t.at(0, 2)));
     CHECK(t.show(3) == "mm.");
-    const std::vector<Place> sources{t.at(0, 1)};
+    const std::vector<PageRange> sources{t.at(0, 1)};
     REQUIRE(t.table.alias(t.device, t.at(4, 1), sources));
     CHECK_FALSE(t.table.unalias(t.device, t.at(0, 1)));
     CHECK(t.show(6) == "sm..s.");

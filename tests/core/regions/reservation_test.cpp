@@ -25,7 +25,7 @@ struct Fixture {
     }
 
     // What the device has lent, by its own account.
-    Bytes lent() const { return kCapacity - sim.memory().free; }
+    Bytes borrowed() const { return kCapacity - sim.memory().free; }
 
     void fail(std::optional<DeviceCall> call, std::uint64_t nth = 1, bool and_all_after = false) {
         device.set_plan({.nth = nth,
@@ -47,11 +47,11 @@ void check_all_usable(Fixture& at) {
     at.reservation.settle(at.device);
     CHECK(at.reservation.refused() == 0);
     CHECK(at.reservation.held() == 0);
-    CHECK(at.lent() == 0);
+    CHECK(at.borrowed() == 0);
     REQUIRE(at.reservation.map(at.device, at.pages(0, kCapacity / kPage)));
-    CHECK(at.lent() == kCapacity);
+    CHECK(at.borrowed() == kCapacity);
     REQUIRE(at.reservation.unmap(at.device, at.pages(0, kCapacity / kPage)));
-    CHECK(at.lent() == 0);
+    CHECK(at.borrowed() == 0);
     CHECK(at.reservation.release(at.device));
 }
 
@@ -59,25 +59,25 @@ void check_all_usable(Fixture& at) {
 
 TEST_CASE("a reservation holds what is mapped, and any run of pages can go", "[regions]") {
     Fixture at;
-    CHECK(at.lent() == 0);
+    CHECK(at.borrowed() == 0);
 
     REQUIRE(at.reservation.map(at.device, at.pages(2, 5)));
     CHECK(at.reservation.held() == 5 * kPage);
-    CHECK(at.lent() == 5 * kPage);
+    CHECK(at.borrowed() == 5 * kPage);
     CHECK(at.sim.counters().calls[static_cast<std::size_t>(DeviceCall::create)] == 5);
 
     REQUIRE(at.reservation.unmap(at.device, at.pages(3, 2)));
-    CHECK(at.lent() == 3 * kPage);
+    CHECK(at.borrowed() == 3 * kPage);
     REQUIRE(at.reservation.map(at.device, at.pages(3, 1)));
     CHECK(at.reservation.held() == 4 * kPage);
-    CHECK(at.lent() == 4 * kPage);
+    CHECK(at.borrowed() == 4 * kPage);
 }
 
 TEST_CASE("the addresses of a reservation go back only when no page is mapped", "[regions]") {
     Fixture at;
     REQUIRE(at.reservation.map(at.device, at.pages(0, 1)));
     CHECK_FALSE(at.reservation.release(at.device));
-    CHECK(at.lent() == kPage);
+    CHECK(at.borrowed() == kPage);
 
     REQUIRE(at.reservation.unmap(at.device, at.pages(0, 1)));
     REQUIRE(at.reservation.release(at.device));
@@ -104,7 +104,7 @@ TEST_CASE("memory that runs out in the middle of a map is given back", "[regions
     REQUIRE_FALSE(done);
     CHECK(done.error().status == DeviceStatus::out_of_memory);
     CHECK(at.reservation.held() == 10 * kPage);
-    CHECK(at.lent() == 10 * kPage);
+    CHECK(at.borrowed() == 10 * kPage);
     CHECK(at.reservation.map(at.device, at.pages(10, 6)));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a map undoes itself whichever of its calls fails", "[regions]") {
         INFO("call " << nth);
         CHECK(done == (failures == 0));
         CHECK(at.reservation.held() == (done ? 4 : 1) * kPage);
-        CHECK(at.lent() == at.reservation.held());
+        CHECK(at.borrowed() == at.reservation.held());
         CHECK(at.reservation.refused() == 0);
         at.heal();
         CHECK(at.reservation.map(at.device, at.pages(1, 3)).has_value() != done);
@@ -139,9 +139,9 @@ TEST_CASE("nothing changes when the device refuses to unmap", "[regions]") {
 
     CHECK(at.reservation.held() == 3 * kPage);
     CHECK(at.reservation.refused() == 0);
-    CHECK(at.lent() == 3 * kPage);
+    CHECK(at.borrowed() == 3 * kPage);
     REQUIRE(at.reservation.unmap(at.device, at.pages(0, 3)));
-    CHECK(at.lent() == 0);
+    CHECK(at.borrowed() == 0);
 }
 
 TEST_CASE("pages that the device refuses to take back are used by the next map", "[regions]") {
@@ -152,7 +152,7 @@ TEST_CASE("pages that the device refuses to take back are used by the next map",
 
     CHECK(at.reservation.refused() == kPage);
     CHECK(at.reservation.held() == kPage);
-    CHECK(at.lent() == kPage);
+    CHECK(at.borrowed() == kPage);
 
     const auto creates = [&] {
         return at.sim.counters().calls[static_cast<std::size_t>(DeviceCall::create)];
@@ -162,7 +162,7 @@ TEST_CASE("pages that the device refuses to take back are used by the next map",
     CHECK(creates() == before + 1);
     CHECK(at.reservation.refused() == 0);
     CHECK(at.reservation.held() == 2 * kPage);
-    CHECK(at.lent() == 2 * kPage);
+    CHECK(at.borrowed() == 2 * kPage);
 }
 
 TEST_CASE("a reservation with refused pages is settled, then given back", "[regions]") {
@@ -173,17 +173,17 @@ TEST_CASE("a reservation with refused pages is settled, then given back", "[regi
     CHECK(at.reservation.refused() == 3 * kPage);
 
     CHECK_FALSE(at.reservation.release(at.device));  // still refused
-    CHECK(at.lent() == 3 * kPage);
+    CHECK(at.borrowed() == 3 * kPage);
     CHECK(at.reservation.held() == 3 * kPage);
 
     at.fail(DeviceCall::release, 2);
     at.reservation.settle(at.device);
     CHECK(at.reservation.refused() == kPage);
-    CHECK(at.lent() == kPage);
+    CHECK(at.borrowed() == kPage);
 
     at.heal();
     CHECK(at.reservation.release(at.device));
-    CHECK(at.lent() == 0);
+    CHECK(at.borrowed() == 0);
     CHECK(at.reservation.held() == 0);
 }
 
@@ -196,13 +196,13 @@ TEST_CASE("pages stuck where a failed map left them are counted and come back", 
 
     CHECK(at.reservation.held() == 2 * kPage);
     CHECK(at.reservation.refused() == 2 * kPage);
-    CHECK(at.lent() == 2 * kPage);
+    CHECK(at.borrowed() == 2 * kPage);
     at.heal();
     CHECK(at.reservation.map(at.device, at.pages(2, 2)));  // the others can be used
     CHECK(at.reservation.held() == 4 * kPage);
     at.reservation.settle(at.device);
     CHECK(at.reservation.refused() == 0);
-    CHECK(at.lent() == 2 * kPage);
+    CHECK(at.borrowed() == 2 * kPage);
     REQUIRE(at.reservation.unmap(at.device, at.pages(2, 2)));
     check_all_usable(at);
 }
@@ -218,7 +218,7 @@ TEST_CASE("a reservation that cannot be given back stands and can be used", "[re
     check_all_usable(at);
 }
 
-TEST_CASE("what is held is what the device has lent, whatever fails", "[regions]") {
+TEST_CASE("what is held is what the device has borrowed, whatever fails", "[regions]") {
     Random random(GENERATE(1U, 2U, 3U));
     Fixture at;
     constexpr std::uint64_t kPages = 12;
@@ -241,7 +241,7 @@ TEST_CASE("what is held is what the device has lent, whatever fails", "[regions]
         Bytes whole = 0;
         for (const bool is_mapped : mapped)
             whole += is_mapped ? kPage : 0;
-        REQUIRE(at.reservation.held() == at.lent());
+        REQUIRE(at.reservation.held() == at.borrowed());
         REQUIRE(at.reservation.held() == whole + at.reservation.refused());
     }
     at.heal();
@@ -299,6 +299,6 @@ TEST_CASE("a copy of a reservation goes on with a copy of its device", "[regions
 
     CHECK(twin->memory().free == kCapacity);
     CHECK(at.reservation.held() == 2 * kPage);
-    CHECK(at.lent() == 2 * kPage);
+    CHECK(at.borrowed() == 2 * kPage);
     CHECK(at.reservation.unmap(at.device, at.pages(0, 2)));
 }

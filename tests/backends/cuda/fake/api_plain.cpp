@@ -28,7 +28,7 @@ Span* span_at(std::uint64_t address, Span::Kind kind) {
 }
 
 // What a handle for another process says: which memory, and where in what the driver took.
-struct IpcWords {
+struct IpcContent {
     std::uint64_t mark = 0;
     std::uint64_t address = 0;
     std::uint64_t offset = 0;
@@ -174,9 +174,9 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
         if (found == nullptr || found->second.kind != Span::Kind::plain)
             return CUresult::invalid_value;
         const bool small = found->second.size < fake::kUnit;
-        const IpcWords words{kIpcMark, found->first, small ? found->first % fake::kUnit : 0};
+        const IpcContent content{kIpcMark, found->first, small ? found->first % fake::kUnit : 0};
         std::memset(handle, 0, sizeof *handle);
-        std::memcpy(handle->reserved, &words, sizeof words);
+        std::memcpy(handle->reserved, &content, sizeof content);
         return CUresult::success;
     });
 }
@@ -185,10 +185,10 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
     return call("cuIpcOpenMemHandle_v2", kContext, [&] {
         if (state().config.ipc == 0)
             return CUresult::not_supported;
-        IpcWords words;
-        std::memcpy(&words, handle.reserved, sizeof words);
-        const auto* const found = fake::find_span(words.address);
-        if (words.mark != kIpcMark || flags != kIpcLazyEnablePeerAccess || found == nullptr)
+        IpcContent content;
+        std::memcpy(&content, handle.reserved, sizeof content);
+        const auto* const found = fake::find_span(content.address);
+        if (content.mark != kIpcMark || flags != kIpcLazyEnablePeerAccess || found == nullptr)
             return CUresult::invalid_value;
         // All of what the driver took, as in the driver.
         Span span{.kind = Span::Kind::opened,
@@ -198,7 +198,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
         const std::uint64_t taken = fake::take_span(std::move(span), fake::kUnit);
         if (taken == 0)
             return CUresult::out_of_memory;
-        *address = taken + words.offset;
+        *address = taken + content.offset;
         return CUresult::success;
     });
 }

@@ -45,7 +45,7 @@ Code planned(std::string_view name) {
 
 // Calls that only say what is known: they are neither counted as the driver's work nor made to
 // fail, because nobody can do without their answers.
-bool only_words(const char* name) {
+bool queries_only(const char* name) {
     return std::strncmp(name, "cuGetError", 10) == 0;
 }
 
@@ -61,7 +61,7 @@ Code admit_context() {
 
 Code admit(const char* name, unsigned needs) {
     configure_once();
-    if (only_words(name))
+    if (queries_only(name))
         return Code::success;
     ++state().calls[name];
     if (const Code code = planned(name); code != Code::success)

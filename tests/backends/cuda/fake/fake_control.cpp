@@ -62,7 +62,7 @@ void say(std::string& text, std::uint64_t count, const char* what) {
     text += std::to_string(count) + " " + what;
 }
 
-std::string in_words(const Leaks& found) {
+std::string to_text(const Leaks& found) {
     std::string text;
     say(text, found.allocations, "allocations");
     say(text, found.pool_allocations, "pool allocations");
@@ -126,7 +126,7 @@ TIDEMARK_FAKE_EXPORT void tidemark_fake_leaks(Leaks* found) {
 TIDEMARK_FAKE_EXPORT const char* tidemark_fake_leaks_text() {
     static thread_local std::string text;
     const std::lock_guard lock(state().mutex);
-    text = tidemark::fake::in_words(tidemark::fake::count_all());
+    text = tidemark::fake::to_text(tidemark::fake::count_all());
     return text.c_str();
 }
 
