@@ -61,8 +61,8 @@ struct PathTimes {
 
 // Milliseconds since the process began, as far as a program can tell.
 struct LoadTimes {
-    double first_picture = 0;  // of a run that has events
-    double complete = 0;       // the first picture after all was loaded
+    double first_frame = 0;  // of a run that has events
+    double complete = 0;     // the first picture after all was loaded
     std::uint64_t events = 0;
     std::uint64_t anonymous_bytes = 0;  // memory that no file is behind, in the end
     std::uint64_t anonymous_peak = 0;   // and at most
@@ -96,8 +96,8 @@ class Bench {
             loader_.poll();
             frame(nullptr);
             const History* const history = first_history();
-            if (history != nullptr && history->counts().events > 0 && times_.first_picture == 0)
-                times_.first_picture = milliseconds(clock_);
+            if (history != nullptr && history->counts().events > 0 && times_.first_frame == 0)
+                times_.first_frame = milliseconds(clock_);
             look_at_memory();
             std::this_thread::sleep_for(kBenchPause);
         }
@@ -206,7 +206,7 @@ class Bench {
             "memory without files  {} ({:.2f} bytes an event), at most {}\n\n"
             "milliseconds                       p50     p99   worst\n",
             format_count(times_.events), screen_->renderer(), command_.width, command_.height,
-            times_.first_picture / 1e3, times_.complete / 1e3, format_bytes(times_.anonymous_bytes),
+            times_.first_frame / 1e3, times_.complete / 1e3, format_bytes(times_.anonymous_bytes),
             per_event(times_.anonymous_bytes), format_bytes(times_.anonymous_peak));
         const auto line = [&text](const std::string& what, const std::vector<double>& values) {
             const Percentiles found = percentiles(values);
@@ -235,9 +235,9 @@ class Bench {
             R"("first_picture_ms": {:.1f}, "complete_ms": {:.1f}, "anonymous_bytes": {}, )"
             R"("anonymous_bytes_per_event": {:.3f}, "anonymous_peak_per_event": {:.3f}, )"
             R"("views": {{)",
-            times_.events, screen_->renderer(), command_.width, command_.height,
-            times_.first_picture, times_.complete, times_.anonymous_bytes,
-            per_event(times_.anonymous_bytes), per_event(times_.anonymous_peak));
+            times_.events, screen_->renderer(), command_.width, command_.height, times_.first_frame,
+            times_.complete, times_.anonymous_bytes, per_event(times_.anonymous_bytes),
+            per_event(times_.anonymous_peak));
         for (const PathTimes& path : paths_)
             text += fmt::format(
                 R"({}"{}": {{"frames": {}, "settle_ms": {:.1f}, "query_ms": {}, "draw_ms": {}, )"

@@ -13,7 +13,7 @@ class GlTextures : public TextureStore {
   public:
     ~GlTextures() override;
 
-    ImTextureID texture(const Picture& picture) override;
+    ImTextureID texture(const Bitmap& bitmap) override;
 
     // A frame is over: gives back what has not been shown in the last kKept of them.
     void end_frame();
@@ -30,9 +30,9 @@ class GlTextures : public TextureStore {
         std::uint64_t shown = 0;
     };
 
-    static void upload(Kept& kept, const Picture& picture);
+    static void upload(Kept& kept, const Bitmap& bitmap);
 
-    std::unordered_map<const Picture*, Kept> kept_;
+    std::unordered_map<const Bitmap*, Kept> kept_;
     std::uint64_t frame_ = 0;
 };
 

@@ -7,15 +7,15 @@
 
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
-#include "viz/app/picture_file.h"
+#include "viz/app/image_file.h"
 #include "viz/app/view_command.h"
 #include "viz/app/window_loop.h"
 
 namespace tidemark::viz {
 namespace {
 
-Result<ExitCode> run(std::span<char* const> words) {
-    TM_ASSIGN(const auto read, read_view_command(words));
+Result<ExitCode> run(std::span<char* const> arguments) {
+    TM_ASSIGN(const auto read, read_view_command(arguments));
     if (const Answer* answer = std::get_if<Answer>(&read)) {
         write_output(answer->text);
         return ExitCode::yes;
@@ -24,7 +24,7 @@ Result<ExitCode> run(std::span<char* const> words) {
     if (command.bench)
         return run_bench(command);
     if (!command.png.empty())
-        return write_picture_file(command);
+        return write_image_file(command);
     return run_window(command);
 }
 

@@ -28,7 +28,7 @@ ShellInput GlWindow::take_input() {
 
 void GlWindow::begin(const Theme& /*theme*/) {}
 
-void GlWindow::end(Picture* /*copy*/) {}
+void GlWindow::end(Bitmap* /*copy*/) {}
 
 void GlWindow::finish() {}
 

@@ -42,17 +42,17 @@ class SoftwarePainter final : public WindowPainter {
     void begin_frame() override {}
 
     void paint(int width, int height, Colour ground) override {
-        picture_.width = static_cast<std::uint32_t>(width);
-        picture_.height = static_cast<std::uint32_t>(height);
-        picture_.pixels.assign(std::size_t{picture_.width} * picture_.height, ground);
-        rasterise(*ImGui::GetDrawData(), picture_);
+        bitmap_.width = static_cast<std::uint32_t>(width);
+        bitmap_.height = static_cast<std::uint32_t>(height);
+        bitmap_.pixels.assign(std::size_t{bitmap_.width} * bitmap_.height, ground);
+        rasterise(*ImGui::GetDrawData(), bitmap_);
         textures_.forget();
         glBindTexture(GL_TEXTURE_2D, texture_);
         if (width != width_ || height != height_)
             resize(width, height);
         else
             glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE,
-                            picture_.pixels.data());
+                            bitmap_.pixels.data());
         // OpenGL's first row is the lowest.
         bind_(GL_READ_FRAMEBUFFER, source_);
         copy_(0, 0, width, height, 0, height, width, 0, GL_COLOR_BUFFER_BIT, GL_NEAREST);
@@ -64,7 +64,7 @@ class SoftwarePainter final : public WindowPainter {
         width_ = width;
         height_ = height;
         glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
-                     picture_.pixels.data());
+                     bitmap_.pixels.data());
         glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
         glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
         bind_(GL_READ_FRAMEBUFFER, source_);
@@ -72,7 +72,7 @@ class SoftwarePainter final : public WindowPainter {
     }
 
     RasterTextures textures_;
-    Picture picture_;
+    Bitmap bitmap_;
     GLuint texture_ = 0;
     GLuint source_ = 0;
     int width_ = 0;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kThemes = {"dark", "light"};
 
 // Texts that are read once all words are known.
-struct Words {
+struct RawOptions {
     std::string size = "1600x900";
     std::string theme = "dark";
     double scale = 0;
@@ -31,14 +31,14 @@ struct Words {
     MemoryOptions memory;
 };
 
-void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
+void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
     LoadRequest& load = command.load;
     arguments.list({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
                    load.files);
     arguments.policies({"-p,--policy", "P[:k=v,...]",
                         "replay under this policy; may be repeated (default: as recorded)"},
                        load.policies);
-    words.memory.declare(arguments);
+    raw.memory.declare(arguments);
     arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
                    load.scenario.profile);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
@@ -47,7 +47,7 @@ void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
                     "infer nothing that the recording leaves out: emptied caches, pools, limits"},
                    load.as_recorded);
     arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
-                   words.no_cache);
+                   raw.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
                    command.attach);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
@@ -61,21 +61,20 @@ void declare_runs(Arguments& arguments, ViewCommand& command, Words& words) {
                     load.tiers.host_memory);
 }
 
-void declare_looks(Arguments& arguments, ViewCommand& command, Words& words) {
+void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
     arguments.heading("What is seen");
     arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
                    command.views);
     arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, event=81, block=#7, ..."},
-                   command.place);
+                   command.location);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
-    arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"},
-                   words.size);
+    arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
-        words.scale);
-    arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, words.theme);
+        raw.scale);
+    arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
     arguments.text({"--state-to", "FILE", ""}, command.state_to);
     arguments.text({"--screenshot-to", "FILE", ""}, command.screenshot_to);
@@ -147,26 +146,26 @@ Result<void> check_views(const ViewCommand& command) {
     return {};
 }
 
-Result<void> check(ViewCommand& command, const Words& words) {
-    TM_ASSIGN(const PixelSize size, parse_size(words.size));
+Result<void> check(ViewCommand& command, const RawOptions& raw) {
+    TM_ASSIGN(const PixelSize size, parse_size(raw.size));
     command.width = size.width;
     command.height = size.height;
-    if (words.scale != 0 && !(words.scale >= static_cast<double>(kSmallestScale) &&
-                              words.scale <= static_cast<double>(kLargestScale)))
-        return fail(ErrorCode::bad_option, fmt::format("{} is out of bounds", words.scale),
-                    "--scale", "say 0.75 to 3");
-    command.scale = static_cast<float>(words.scale);
-    command.dark = words.theme == "dark";
+    if (raw.scale != 0 && !(raw.scale >= static_cast<double>(kSmallestScale) &&
+                            raw.scale <= static_cast<double>(kLargestScale)))
+        return fail(ErrorCode::bad_option, fmt::format("{} is out of bounds", raw.scale), "--scale",
+                    "say 0.75 to 3");
+    command.scale = static_cast<float>(raw.scale);
+    command.dark = raw.theme == "dark";
     TM_ASSIGN(command.load.files, expand_traces(command.load.files));
-    command.load.keep = !words.no_cache;
-    words.memory.apply(command.load.scenario);
+    command.load.keep = !raw.no_cache;
+    raw.memory.apply(command.load.scenario);
     TM_TRY(check_views(command));
-    if (!command.place.empty()) {
-        TM_ASSIGN(const Place place, parse_target(command.place).map_error([](Error error) {
+    if (!command.location.empty()) {
+        TM_ASSIGN(const Place location, parse_target(command.location).map_error([](Error error) {
             error.where = "--goto";
             return error;
         }));
-        command.place = to_text(place);
+        command.location = to_text(location);
     }
     if (const auto filter = parse_filter(command.find); !filter)
         return fail(filter.error().code, filter.error().what, "--find", filter.error().hint);
@@ -198,7 +197,7 @@ Result<PixelSize> parse_size(const std::string& text) {
     return PixelSize{static_cast<std::uint32_t>(*width), static_cast<std::uint32_t>(*height)};
 }
 
-Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> words) {
+Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> raw) {
     CLI::App app(
         "tidemark-view shows what a program did to GPU memory, and what it would have "
         "done under other allocators.");
@@ -207,12 +206,12 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     app.get_formatter()->column_width(30);
     app.footer(footer());
     ViewCommand command;
-    Words texts;
+    RawOptions texts;
     Arguments arguments(app);
     declare_runs(arguments, command, texts);
     declare_looks(arguments, command, texts);
     try {
-        app.parse(static_cast<int>(words.size()), words.data());
+        app.parse(static_cast<int>(raw.size()), raw.data());
     } catch (const CLI::CallForHelp&) {
         return Answer{app.help()};
     } catch (const CLI::CallForVersion& version) {

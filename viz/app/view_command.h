@@ -18,7 +18,7 @@ struct ViewCommand {
     LoadRequest load;
     std::vector<std::string> attach;  // living programs: process numbers or names
     std::vector<std::string> views;
-    std::string place;
+    std::string location;
     std::string find;
     bool dark = true;
     std::uint32_t width = 1600;
@@ -42,7 +42,7 @@ struct Answer {
 };
 
 // Errors (bad_option): what word is wrong, and what would be right.
-Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> words);
+Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> argv);
 
 // "1600x900". Errors: bad_option.
 struct PixelSize {

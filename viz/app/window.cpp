@@ -159,22 +159,22 @@ void GlWindow::Parts::load_letters() {
 namespace {
 
 // What has been drawn and not been shown yet.
-Picture read_back(int width, int height) {
-    Picture picture;
-    picture.width = static_cast<std::uint32_t>(width);
-    picture.height = static_cast<std::uint32_t>(height);
-    picture.pixels.resize(std::size_t{picture.width} * picture.height);
+Bitmap read_back(int width, int height) {
+    Bitmap bitmap;
+    bitmap.width = static_cast<std::uint32_t>(width);
+    bitmap.height = static_cast<std::uint32_t>(height);
+    bitmap.pixels.resize(std::size_t{bitmap.width} * bitmap.height);
     glPixelStorei(GL_PACK_ALIGNMENT, 1);
-    glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, picture.pixels.data());
-    const auto row = [&picture](std::uint32_t y) {
-        return picture.pixels.begin() + static_cast<std::ptrdiff_t>(std::size_t{y} * picture.width);
+    glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, bitmap.pixels.data());
+    const auto row = [&bitmap](std::uint32_t y) {
+        return bitmap.pixels.begin() + static_cast<std::ptrdiff_t>(std::size_t{y} * bitmap.width);
     };
-    for (std::uint32_t y = 0; y < picture.height / 2; ++y)  // OpenGL begins at the bottom
-        std::swap_ranges(row(y), row(y + 1), row(picture.height - 1 - y));
-    for (Colour& pixel : picture.pixels)
+    for (std::uint32_t y = 0; y < bitmap.height / 2; ++y)  // OpenGL begins at the bottom
+        std::swap_ranges(row(y), row(y + 1), row(bitmap.height - 1 - y));
+    for (Colour& pixel : bitmap.pixels)
         pixel |= 0xff000000U;
-    picture.revision = next_picture_revision();
-    return picture;
+    bitmap.revision = next_bitmap_revision();
+    return bitmap;
 }
 
 }  // namespace
@@ -266,7 +266,7 @@ void GlWindow::begin(const Theme& theme) {
     ImGui::NewFrame();
 }
 
-void GlWindow::end(Picture* copy) {
+void GlWindow::end(Bitmap* copy) {
     ImGui::Render();
     int width = 0;
     int height = 0;

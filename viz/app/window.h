@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 #include "viz/draw/theme.h"
 #include "viz/shell/shell.h"
 
@@ -47,7 +47,7 @@ class GlWindow {
     // A frame: begin, draw through ImGui, end. `theme` may change from frame to frame; end()
     // returns once the picture has been handed over. `copy`: its pixels as well.
     void begin(const Theme& theme);
-    void end(Picture* copy = nullptr);
+    void end(Bitmap* copy = nullptr);
 
     // Waits until the graphics card has done all of it: for measuring.
     void finish();

@@ -34,7 +34,7 @@ std::string title_of(const ViewCommand& command) {
 }
 
 // The first name of the kind that no file has.
-std::string picture_name() {
+std::string image_name() {
     std::error_code ignored;
     for (int i = 1;; ++i) {
         std::string name = fmt::format("tidemark-{}.png", i);
@@ -71,8 +71,8 @@ class WindowProgram {
         for (const std::string& view : command_.views)
             TM_TRY(shell_.show(view));
         TM_TRY(shell_.find(command_.find));
-        if (!command_.place.empty())
-            TM_TRY(shell_.go(command_.place));
+        if (!command_.location.empty())
+            TM_TRY(shell_.go(command_.location));
         return {};
     }
 
@@ -94,7 +94,7 @@ class WindowProgram {
             TM_TRY(frame());
         }
         if (!command_.screenshot_to.empty())
-            TM_TRY(write_png(picture_, command_.screenshot_to));
+            TM_TRY(write_png(bitmap_, command_.screenshot_to));
         return {};
     }
 
@@ -108,7 +108,7 @@ class WindowProgram {
         };
         host.cancel_loading = [this] { loader_.cancel(); };
         host.advise = [this] { loader_.advise(); };
-        host.save_picture = [this] { saves_ = true; };
+        host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.programs = attachable;
         host.attach = [this](const AttachableProgram& program) {
@@ -150,7 +150,7 @@ class WindowProgram {
         shell_.draw(input);
         const bool saves = std::exchange(saves_, false);
         const bool copies = saves || !command_.screenshot_to.empty();
-        window_->end(copies ? &picture_ : nullptr);
+        window_->end(copies ? &bitmap_ : nullptr);
         frame_ms_ = (now() - begin) * 1e3;
         log_.note(shell_, loader_.running());
         if (saves)
@@ -161,8 +161,8 @@ class WindowProgram {
     }
 
     void save() {
-        const std::string name = picture_name();
-        const Result<void> written = write_png(picture_, name);
+        const std::string name = image_name();
+        const Result<void> written = write_png(bitmap_, name);
         shell_.say(written ? "Saved as " + name : to_text(written.error()));
         settle_ = kSettleFrames;
     }
@@ -180,7 +180,7 @@ class WindowProgram {
     double frame_ms_ = 0;
     int settle_ = kSettleFrames;
     bool saves_ = false;
-    Picture picture_;
+    Bitmap bitmap_;
 };
 
 }  // namespace

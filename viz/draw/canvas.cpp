@@ -185,8 +185,8 @@ float Canvas::text(ImVec2 at, std::string_view text, Colour colour, Align align)
     if (shown.empty())
         return 0;
     const float width = text_width(shown);
-    const ImVec2 place{std::floor(at.x - width * shift_of(align)), std::floor(at.y)};
-    list_->AddText(ImGui::GetFont(), ImGui::GetFontSize(), place, colour, shown.data(),
+    const ImVec2 origin{std::floor(at.x - width * shift_of(align)), std::floor(at.y)};
+    list_->AddText(ImGui::GetFont(), ImGui::GetFontSize(), origin, colour, shown.data(),
                    shown.data() + shown.size());
     return width;
 }
@@ -244,9 +244,9 @@ void Canvas::unclip() {
     list_->PopClipRect();
 }
 
-void Canvas::image(const Box& box, const Picture& picture) {
+void Canvas::image(const Box& box, const Bitmap& bitmap) {
     TextureStore* const store = texture_store();
-    const ImTextureID texture = store != nullptr ? store->texture(picture) : nullptr;
+    const ImTextureID texture = store != nullptr ? store->texture(bitmap) : nullptr;
     if (texture != nullptr && !is_empty(box))
         list_->AddImage(texture, {box.left, box.top}, {box.right, box.bottom});
 }

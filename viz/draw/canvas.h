@@ -12,7 +12,7 @@
 #include <imgui.h>
 
 #include "replay/timeline/history.h"
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 #include "viz/draw/theme.h"
 
 namespace tidemark::viz {
@@ -79,7 +79,7 @@ class Canvas {
 
     // Pixels, row by row from the top, stretched over `box` without smoothing. `pixels` must live
     // until the frame has been rendered.
-    void image(const Box& box, const Picture& picture);
+    void image(const Box& box, const Bitmap& bitmap);
 
   private:
     ImDrawList* list_;

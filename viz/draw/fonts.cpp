@@ -22,7 +22,7 @@ constexpr std::array<ImWchar, 15> kRanges = {0x20,   0xff,   0x370,  0x3ff,  0x2
                                              0x2580, 0x25ff, 0x2713, 0x2717, 0};
 
 // What to show for a sign that the font lacks.
-constexpr std::array<std::pair<ImWchar, ImWchar>, 20> kStandIns = {{
+constexpr std::array<std::pair<ImWchar, ImWchar>, 20> kFallbacks = {{
     {0x2190, '<'},  {0x2191, '^'}, {0x2192, '>'}, {0x2193, 'v'},  {0x2010, '-'},
     {0x2011, '-'},  {0x2012, '-'}, {0x2013, '-'}, {0x2014, '-'},  {0x2018, '\''},
     {0x2019, '\''}, {0x201c, '"'}, {0x201d, '"'}, {0x2022, 0xb7}, {0x2026, 0x85},
@@ -61,8 +61,8 @@ ImFont* add_built_in(ImFontAtlas& atlas, float multiple) {
     return atlas.AddFontDefault(&config);
 }
 
-void add_stand_ins(ImFont& font) {
-    for (const auto& [sign, instead] : kStandIns)
+void add_fallbacks(ImFont& font) {
+    for (const auto& [sign, instead] : kFallbacks)
         if (font.FindGlyphNoFallback(sign) == nullptr &&
             font.FindGlyphNoFallback(instead) != nullptr)
             font.AddRemapChar(sign, instead);
@@ -98,7 +98,7 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice) {
     fonts.heading = add("DejaVuSans-Bold.ttf", kHeadingShare);
     atlas.Build();
     for (ImFont* font : {fonts.text, fonts.fixed, fonts.heading})
-        add_stand_ins(*font);
+        add_fallbacks(*font);
     return fonts;
 }
 

@@ -72,7 +72,7 @@ TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
     take_wheel(frame, body, content);
     keep_in_bounds(content);
     measure(canvas, content);
-    const std::vector<Place> columns = places(canvas, content, body);
+    const std::vector<ColumnSpan> columns = spans(canvas, content, body);
     ImGui::PushID(id);
     draw_titles(frame, {head.left, head.top, body.right, head.bottom}, content, columns, touch);
     if (item(frame, body, "rows") && ImGui::IsItemHovered()) {
@@ -138,9 +138,9 @@ void VirtualTable::measure(const Canvas& canvas, const TableContent& content) {
     }
 }
 
-std::vector<VirtualTable::Place> VirtualTable::places(const Canvas& canvas,
-                                                      const TableContent& content,
-                                                      const Box& box) const {
+std::vector<VirtualTable::ColumnSpan> VirtualTable::spans(const Canvas& canvas,
+                                                          const TableContent& content,
+                                                          const Box& box) const {
     const float pad = canvas.px(2 * kColumnPad);
     const float mark = content.look ? canvas.px(kTableMark + kColumnPad) : 0;
     std::vector<float> widths(widths_.size());
@@ -161,27 +161,27 @@ std::vector<VirtualTable::Place> VirtualTable::places(const Canvas& canvas,
         widths[i] = 0;
     }
     const float more = std::max(0.0F, box.width() - fixed) / std::max(1.0F, stretching);
-    std::vector<Place> places;
+    std::vector<ColumnSpan> spans;
     float left = box.left + mark;
     for (std::size_t i = 0; i < widths.size(); ++i) {
         if (widths[i] > 0 && content.columns[i].stretches)
             widths[i] += more;
-        places.push_back({left, left + widths[i]});
+        spans.push_back({left, left + widths[i]});
         left += widths[i];
     }
-    return places;
+    return spans;
 }
 
 void VirtualTable::draw_titles(Frame& frame, const Box& box, const TableContent& content,
-                               const std::vector<Place>& places, TableTouch& touch) {
+                               const std::vector<ColumnSpan>& spans, TableTouch& touch) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
     canvas.fill(box, theme.ground);
     canvas.horizontal(box.bottom - 1, box.left, box.right, theme.border);
     const float pad = canvas.px(kColumnPad);
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < spans.size(); ++i) {
         const VirtualColumn& column = content.columns[i];
-        const Box cell{places[i].left, box.top, std::min(places[i].right, box.right), box.bottom};
+        const Box cell{spans[i].left, box.top, std::min(spans[i].right, box.right), box.bottom};
         if (cell.width() <= 2 * pad)
             continue;
         bool hovered = false;
@@ -195,20 +195,20 @@ void VirtualTable::draw_titles(Frame& frame, const Box& box, const TableContent&
         const bool sorted = content.sorted_by == i;
         const Colour colour = hovered || sorted ? theme.text : theme.faint_text;
         const float arrow = column.sorts ? canvas.px(14) : 0;
-        const Box words{cell.left + pad, cell.top,
+        const Box title{cell.left + pad, cell.top,
                         cell.right - pad - (column.align == Align::right ? 0 : arrow), cell.bottom};
         const float width = canvas.text_width(column.title);
-        canvas.text_within(words, column.title, colour, column.align);
+        canvas.text_within(title, column.title, colour, column.align);
         if (sorted)
             draw_arrow(canvas,
-                       column.align == Align::right ? words.right - width - arrow / 2
-                                                    : words.left + width + arrow / 2,
+                       column.align == Align::right ? title.right - width - arrow / 2
+                                                    : title.left + width + arrow / 2,
                        (cell.top + cell.bottom) / 2, content.descending, theme.accent);
     }
 }
 
 void VirtualTable::draw_rows(Frame& frame, const Box& box, const TableContent& content,
-                             const std::vector<Place>& places, const TableTouch& touch) const {
+                             const std::vector<ColumnSpan>& spans, const TableTouch& touch) const {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
     const float height = row_height(canvas);
@@ -233,9 +233,9 @@ void VirtualTable::draw_rows(Frame& frame, const Box& box, const TableContent& c
             const float from = std::floor((line.top + line.bottom - side) / 2);
             canvas.fill({line.left + pad, from, line.left + pad + side, from + side}, *look.mark);
         }
-        for (std::size_t column = 0; column < places.size(); ++column) {
-            const Box cell{places[column].left + pad, line.top,
-                           std::min(places[column].right - pad, box.right), line.bottom};
+        for (std::size_t column = 0; column < spans.size(); ++column) {
+            const Box cell{spans[column].left + pad, line.top,
+                           std::min(spans[column].right - pad, box.right), line.bottom};
             if (cell.width() > 0)
                 canvas.text_within(cell, cells_[i][column], look.text.value_or(theme.text),
                                    content.columns[column].align);

@@ -70,20 +70,20 @@ class VirtualTable {
 
   private:
     // Where a column stands; not drawn if it has no width.
-    struct Place {
+    struct ColumnSpan {
         float left = 0;
         float right = 0;
     };
 
     void keep_in_bounds(const TableContent& content);
     void measure(const Canvas& canvas, const TableContent& content);
-    std::vector<Place> places(const Canvas& canvas, const TableContent& content,
-                              const Box& box) const;
+    std::vector<ColumnSpan> spans(const Canvas& canvas, const TableContent& content,
+                                  const Box& box) const;
     void take_wheel(const Frame& frame, const Box& box, const TableContent& content);
     void draw_titles(Frame& frame, const Box& box, const TableContent& content,
-                     const std::vector<Place>& places, TableTouch& touch);
+                     const std::vector<ColumnSpan>& spans, TableTouch& touch);
     void draw_rows(Frame& frame, const Box& box, const TableContent& content,
-                   const std::vector<Place>& places, const TableTouch& touch) const;
+                   const std::vector<ColumnSpan>& spans, const TableTouch& touch) const;
     void draw_scrollbar(Frame& frame, const Box& box, const char* id, const TableContent& content);
 
     std::uint64_t first_ = 0;

@@ -1,11 +1,11 @@
-// TextureStore: what makes a Picture something that draw lists can show: the OpenGL window uploads
+// TextureStore: what makes a Bitmap something that draw lists can show: the OpenGL window uploads
 // it, the software rasteriser reads it where it is. Whoever renders an ImGui context installs one
 // there, and views needn't know which it is.
 #pragma once
 
 #include <imgui.h>
 
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 
 namespace tidemark::viz {
 
@@ -17,7 +17,7 @@ class TextureStore {
     virtual ~TextureStore() = default;
 
     // What draw lists of this frame call the picture. Null for a picture without pixels.
-    virtual ImTextureID texture(const Picture& picture) = 0;
+    virtual ImTextureID texture(const Bitmap& bitmap) = 0;
 };
 
 // Of the current ImGui context; null: pictures aren't shown. It must outlive the frames that are

@@ -19,8 +19,8 @@ Offscreen::Offscreen(const OffscreenOptions& options)
     load_fonts(*io.Fonts, options.scale, options.fonts);
     textures_.take_letters();
     install_texture_store(&textures_);
-    picture_.width = options.width;
-    picture_.height = options.height;
+    bitmap_.width = options.width;
+    bitmap_.height = options.height;
 }
 
 Offscreen::~Offscreen() {
@@ -42,13 +42,13 @@ void Offscreen::begin(const Theme& theme) {
     ImGui::NewFrame();
 }
 
-const Picture& Offscreen::end() {
+const Bitmap& Offscreen::end() {
     ImGui::Render();
-    picture_.pixels.assign(std::size_t{picture_.width} * picture_.height, theme_->ground);
-    rasterise(*ImGui::GetDrawData(), picture_);
-    picture_.revision = next_picture_revision();
+    bitmap_.pixels.assign(std::size_t{bitmap_.width} * bitmap_.height, theme_->ground);
+    rasterise(*ImGui::GetDrawData(), bitmap_);
+    bitmap_.revision = next_bitmap_revision();
     textures_.forget();
-    return picture_;
+    return bitmap_;
 }
 
 void Offscreen::skip() {

@@ -8,8 +8,8 @@
 
 #include <imgui.h>
 
+#include "viz/draw/bitmap.h"
 #include "viz/draw/fonts.h"
-#include "viz/draw/picture.h"
 #include "viz/draw/theme.h"
 #include "viz/headless/raster_textures.h"
 
@@ -36,7 +36,7 @@ class Offscreen {
     void begin(const Theme& theme);
 
     // Renders what was drawn over the theme's ground. The picture stays until the next end().
-    const Picture& end();
+    const Bitmap& end();
 
     // Ends the frame without pixels: for who wants only what drawing did.
     void skip();
@@ -47,7 +47,7 @@ class Offscreen {
     const Theme* theme_ = nullptr;
     bool styled_dark_ = false;
     RasterTextures textures_;
-    Picture picture_;
+    Bitmap bitmap_;
 };
 
 }  // namespace tidemark::viz

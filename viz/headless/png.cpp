@@ -40,10 +40,10 @@ class Image {
     png_image image_{};
 };
 
-std::vector<std::uint8_t> without_alpha(const Picture& picture) {
+std::vector<std::uint8_t> without_alpha(const Bitmap& bitmap) {
     std::vector<std::uint8_t> bytes;
-    bytes.reserve(3 * picture.pixels.size());
-    for (const Colour pixel : picture.pixels)
+    bytes.reserve(3 * bitmap.pixels.size());
+    for (const Colour pixel : bitmap.pixels)
         for (const unsigned shift : {0U, 8U, 16U})
             bytes.push_back(static_cast<std::uint8_t>(pixel >> shift & 0xffU));
     return bytes;
@@ -54,21 +54,21 @@ tl::unexpected<Error> io_error(const std::string& what, const std::string& path)
 }
 
 bool is_too_large(std::uint32_t width, std::uint32_t height) {
-    return width > kWidestPicture || height > kWidestPicture;
+    return width > kWidestBitmap || height > kWidestBitmap;
 }
 
 }  // namespace
 
-Result<std::vector<std::byte>> encode_png(const Picture& picture) {
-    const std::size_t count = std::size_t{picture.width} * picture.height;
-    if (count == 0 || picture.pixels.size() < count || is_too_large(picture.width, picture.height))
+Result<std::vector<std::byte>> encode_png(const Bitmap& bitmap) {
+    const std::size_t count = std::size_t{bitmap.width} * bitmap.height;
+    if (count == 0 || bitmap.pixels.size() < count || is_too_large(bitmap.width, bitmap.height))
         return fail(ErrorCode::bad_option,
-                    fmt::format("a picture of {} x {} pixels cannot be a PNG", picture.width,
-                                picture.height));
-    const std::vector<std::uint8_t> bytes = without_alpha(picture);
+                    fmt::format("a picture of {} x {} pixels cannot be a PNG", bitmap.width,
+                                bitmap.height));
+    const std::vector<std::uint8_t> bytes = without_alpha(bitmap);
     Image image;
-    image->width = picture.width;
-    image->height = picture.height;
+    image->width = bitmap.width;
+    image->height = bitmap.height;
     image->format = PNG_FORMAT_RGB;
     png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(*image.get());
     std::vector<std::byte> file(size);
@@ -82,8 +82,8 @@ Result<std::vector<std::byte>> encode_png(const Picture& picture) {
     return file;
 }
 
-Result<void> write_png(const Picture& picture, const std::string& path) {
-    TM_ASSIGN(const std::vector<std::byte> bytes, encode_png(picture));
+Result<void> write_png(const Bitmap& bitmap, const std::string& path) {
+    TM_ASSIGN(const std::vector<std::byte> bytes, encode_png(bitmap));
     const std::string begun = path + ".part";
     File file(std::fopen(begun.c_str(), "wb"));
     if (!file)
@@ -99,7 +99,7 @@ Result<void> write_png(const Picture& picture, const std::string& path) {
     return {};
 }
 
-Result<Picture> read_png(const std::string& path) {
+Result<Bitmap> read_png(const std::string& path) {
     const File file(std::fopen(path.c_str(), "rb"));
     if (!file)
         return io_error("cannot be read", path);
@@ -109,19 +109,19 @@ Result<Picture> read_png(const std::string& path) {
     if (is_too_large(image->width, image->height))
         return fail(ErrorCode::bad_input,
                     fmt::format("has {} x {} pixels; at most {} in either direction are read",
-                                image->width, image->height, kWidestPicture),
+                                image->width, image->height, kWidestBitmap),
                     path);
     image->format = PNG_FORMAT_RGBA;
-    Picture picture;
-    picture.width = image->width;
-    picture.height = image->height;
-    picture.pixels.resize(std::size_t{picture.width} * picture.height);
-    if (png_image_finish_read(image.get(), nullptr, picture.pixels.data(), 0, nullptr) == 0)
+    Bitmap bitmap;
+    bitmap.width = image->width;
+    bitmap.height = image->height;
+    bitmap.pixels.resize(std::size_t{bitmap.width} * bitmap.height);
+    if (png_image_finish_read(image.get(), nullptr, bitmap.pixels.data(), 0, nullptr) == 0)
         return fail(ErrorCode::bad_input, fmt::format("is damaged: {}", image->message), path);
-    for (Colour& pixel : picture.pixels)
+    for (Colour& pixel : bitmap.pixels)
         pixel |= 0xff000000U;
-    picture.revision = next_picture_revision();
-    return picture;
+    bitmap.revision = next_bitmap_revision();
+    return bitmap;
 }
 
 }  // namespace tidemark::viz

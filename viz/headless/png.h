@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 
 namespace tidemark::viz {
 
-constexpr std::uint32_t kWidestPicture = 16384;  // pixels, in either direction
+constexpr std::uint32_t kWidestBitmap = 16384;  // pixels, in either direction
 
 // `picture` without its alpha as the bytes of a PNG: the same for the same pixels and libpng.
-// Errors: bad_option (no pixels, or more than kWidestPicture).
-Result<std::vector<std::byte>> encode_png(const Picture& picture);
+// Errors: bad_option (no pixels, or more than kWidestBitmap).
+Result<std::vector<std::byte>> encode_png(const Bitmap& bitmap);
 
 // Writes it to `path`, whole or not at all. Errors: those of encode_png; io.
-Result<void> write_png(const Picture& picture, const std::string& path);
+Result<void> write_png(const Bitmap& bitmap, const std::string& path);
 
 // Reads any PNG as opaque pixels. Errors: io; bad_input (no PNG, damaged, too large).
-Result<Picture> read_png(const std::string& path);
+Result<Bitmap> read_png(const std::string& path);
 
 }  // namespace tidemark::viz

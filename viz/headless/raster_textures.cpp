@@ -14,11 +14,11 @@ void RasterTextures::take_letters() {
     fonts.SetTexID(&letters_);
 }
 
-ImTextureID RasterTextures::texture(const Picture& picture) {
-    const std::size_t count = std::size_t{picture.width} * picture.height;
-    if (count == 0 || picture.pixels.size() < count)
+ImTextureID RasterTextures::texture(const Bitmap& bitmap) {
+    const std::size_t count = std::size_t{bitmap.width} * bitmap.height;
+    if (count == 0 || bitmap.pixels.size() < count)
         return nullptr;
-    textures_.push_back({picture.width, picture.height, nullptr, picture.pixels.data()});
+    textures_.push_back({bitmap.width, bitmap.height, nullptr, bitmap.pixels.data()});
     return &textures_.back();
 }
 

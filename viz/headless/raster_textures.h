@@ -14,7 +14,7 @@ class RasterTextures final : public TextureStore {
     // Takes the letters of the context's fonts as they are now; again when they have changed.
     void take_letters();
 
-    ImTextureID texture(const Picture& picture) override;
+    ImTextureID texture(const Bitmap& bitmap) override;
 
     // A frame is over, and with it the pictures that it showed.
     void forget() { textures_.clear(); }

@@ -80,11 +80,11 @@ void blend(Colour& target, Colour colour) {
 }
 
 struct Sheet {
-    Picture& picture;
+    Bitmap& bitmap;
     Area clip;
 
     Colour* row(std::int64_t y) const {
-        return picture.pixels.data() + static_cast<std::size_t>(y) * picture.width;
+        return bitmap.pixels.data() + static_cast<std::size_t>(y) * bitmap.width;
     }
 
     void fill_span(std::int64_t y, std::int64_t left, std::int64_t right, Colour colour) const {
@@ -102,10 +102,10 @@ Colour texel(const Texture& texture, std::int64_t x, std::int64_t y) {
         static_cast<std::size_t>(std::clamp<std::int64_t>(x, 0, texture.width - std::int64_t{1}));
     const auto line =
         static_cast<std::size_t>(std::clamp<std::int64_t>(y, 0, texture.height - std::int64_t{1}));
-    const std::size_t place = line * texture.width + column;
+    const std::size_t at = line * texture.width + column;
     if (texture.alpha != nullptr)
-        return static_cast<Colour>(texture.alpha[place]) << 24 | 0xffffffU;
-    return texture.colours[place];
+        return static_cast<Colour>(texture.alpha[at]) << 24 | 0xffffffU;
+    return texture.colours[at];
 }
 
 bool is_white(const Texture* texture) {
@@ -376,10 +376,10 @@ class Elements {
 
     // Null if there is none, or none that can be drawn.
     const ImDrawVert* vertex(std::size_t element) const {
-        const std::size_t place = command_->VtxOffset + index(element);
-        if (place >= static_cast<std::size_t>(list_->VtxBuffer.Size))
+        const std::size_t at = command_->VtxOffset + index(element);
+        if (at >= static_cast<std::size_t>(list_->VtxBuffer.Size))
             return nullptr;
-        const ImDrawVert& vertex = list_->VtxBuffer.Data[place];
+        const ImDrawVert& vertex = list_->VtxBuffer.Data[at];
         return is_finite(vertex) ? &vertex : nullptr;
     }
 
@@ -415,7 +415,7 @@ void draw_elements(const Sheet& sheet, const Texture* texture, const Elements& e
     }
 }
 
-Area clip_of(const ImDrawCmd& command, const Picture& target) {
+Area clip_of(const ImDrawCmd& command, const Bitmap& target) {
     const ImVec4& clip = command.ClipRect;
     const Area area{first_pixel(to_fixed(clip.x)), first_pixel(to_fixed(clip.y)),
                     first_pixel(to_fixed(clip.z)), first_pixel(to_fixed(clip.w))};
@@ -424,7 +424,7 @@ Area clip_of(const ImDrawCmd& command, const Picture& target) {
 
 }  // namespace
 
-void rasterise(const ImDrawData& data, Picture& target) {
+void rasterise(const ImDrawData& data, Bitmap& target) {
     for (int i = 0; i < data.CmdListsCount; ++i) {
         const ImDrawList& list = *data.CmdLists[i];
         for (const ImDrawCmd& command : list.CmdBuffer) {

@@ -7,7 +7,7 @@
 
 #include <imgui.h>
 
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 
 namespace tidemark::viz {
 
@@ -25,6 +25,6 @@ struct Texture {
 //
 // A few milliseconds for a full window: bounded by pixels filled and vertices. Thread-safe for
 // different targets.
-void rasterise(const ImDrawData& data, Picture& target);
+void rasterise(const ImDrawData& data, Bitmap& target);
 
 }  // namespace tidemark::viz

@@ -29,7 +29,7 @@ Result<void> check_size(const OffscreenOptions& screen) {
 
 }  // namespace
 
-Result<Picture> draw_still(Session& session, const StillOptions& options) {
+Result<Bitmap> draw_still(Session& session, const StillOptions& options) {
     TM_TRY(check_size(options.screen));
     Offscreen screen(options.screen);
     Shell shell(session);
@@ -37,8 +37,8 @@ Result<Picture> draw_still(Session& session, const StillOptions& options) {
     for (const std::string& view : options.views)
         TM_TRY(shell.show(view));
     TM_TRY(shell.find(options.find));
-    if (!options.place.empty())
-        TM_TRY(shell.go(options.place));
+    if (!options.location.empty())
+        TM_TRY(shell.go(options.location));
     ShellInput input;
     input.scale = options.screen.scale;
     input.still = true;

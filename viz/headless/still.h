@@ -16,7 +16,7 @@ struct StillOptions {
     bool dark = true;
     std::vector<std::string> views;  // brought up one after the other, see Shell::show
     std::string find;                // searched for, see Shell::find
-    std::string place;               // gone to, see Shell::go; empty: the whole run
+    std::string location;            // gone to, see Shell::go; empty: the whole run
 };
 
 constexpr std::uint32_t kSmallestStill = 64;  // pixels, in either direction
@@ -24,6 +24,6 @@ constexpr std::uint32_t kLargestStill = 8192;
 
 // `session` must be loaded. Errors: bad_option (a size out of bounds, a place or words that are
 // none), not_found (a view that is none).
-Result<Picture> draw_still(Session& session, const StillOptions& options);
+Result<Bitmap> draw_still(Session& session, const StillOptions& options);
 
 }  // namespace tidemark::viz

@@ -125,12 +125,12 @@ constexpr std::array kActions = {
                "Copy as text",
                "what is under the mouse, else selected",
                {ctrl('c')}},
-    ActionInfo{Action::copy_place,
+    ActionInfo{Action::copy_location,
                window,
                "Copy this place",
                "for --goto and the prompt",
                {plain('y'), KeyPress{key('c'), true, true, false}}},
-    ActionInfo{Action::picture, window, "Save a picture", "PNG of this window", {ctrl('s')}},
+    ActionInfo{Action::save_image, window, "Save a picture", "PNG of this window", {ctrl('s')}},
     ActionInfo{Action::key_sheet,
                window,
                "Keys",
@@ -186,13 +186,13 @@ std::string_view to_text(ActionGroup group) {
     return {};
 }
 
-std::optional<AskedAction> asked_by(const KeyPress& press) {
+std::optional<RequestedAction> action_of(const KeyPress& press) {
     if (const auto digit = digit_of(press.key); digit && !press.control && !press.alt)
-        return AskedAction{press.shift ? Action::view_below : Action::view, *digit};
+        return RequestedAction{press.shift ? Action::view_below : Action::view, *digit};
     for (const ActionInfo& info : kActions) {
         for (const KeyPress& candidate : info.keys) {
             if (candidate.key != Key::none && candidate == press)
-                return AskedAction{info.action, 0};
+                return RequestedAction{info.action, 0};
         }
     }
     return std::nullopt;

@@ -49,8 +49,8 @@ enum class Action : std::uint8_t {
     theme,
     pause,
     copy,
-    copy_place,
-    picture,
+    copy_location,
+    save_image,
     key_sheet,
     quit,
 };
@@ -74,12 +74,12 @@ const ActionInfo& info_of(Action action);
 std::string_view to_text(ActionGroup group);
 
 // What a key press asks for. Digits of `view` are 1 to 9.
-struct AskedAction {
+struct RequestedAction {
     Action action = Action::fit;
     std::size_t digit = 0;
 };
 
-std::optional<AskedAction> asked_by(const KeyPress& press);
+std::optional<RequestedAction> action_of(const KeyPress& press);
 
 // "Home, 0": the keys of an action.
 std::string keys_text(const ActionInfo& info);

@@ -14,7 +14,7 @@ namespace {
 
 // A job as the status line tells of it.
 struct JobLine {
-    std::string words;
+    std::string text;
     double share = 0;
     bool is_cancellable = false;
 };
@@ -55,19 +55,19 @@ float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
     progress_bar(canvas, {right - bar, middle - canvas.px(3), right, middle + canvas.px(3)},
                  jobs.front().share);
     right -= bar + gap;
-    std::string words =
-        fmt::format("{}  {:.0f} %", jobs.front().words, std::floor(jobs.front().share * 100));
+    std::string text =
+        fmt::format("{}  {:.0f} %", jobs.front().text, std::floor(jobs.front().share * 100));
     if (jobs.size() > 1)
-        words += fmt::format("  (+{} more)", jobs.size() - 1);
-    const float room = std::min(canvas.text_width(words), std::max(right - box.left, 0.0F) * 0.7F);
+        text += fmt::format("  (+{} more)", jobs.size() - 1);
+    const float room = std::min(canvas.text_width(text), std::max(right - box.left, 0.0F) * 0.7F);
     const Box line{right - room, box.top, right, box.bottom};
-    canvas.text_within(line, words, theme.text, Align::right);
+    canvas.text_within(line, text, theme.text, Align::right);
     ImGui::SetCursorScreenPos({line.left, line.top});
     ImGui::Dummy({std::max(line.width(), 1.0F), line.height()});
     if (ImGui::IsItemHovered()) {
         std::string all;
         for (const JobLine& job : jobs)
-            all += fmt::format("{}{}  {:.0f} %", all.empty() ? "" : "\n", job.words,
+            all += fmt::format("{}{}  {:.0f} %", all.empty() ? "" : "\n", job.text,
                                std::floor(job.share * 100));
         ImGui::SetTooltip("%s", all.c_str());
     }
@@ -77,7 +77,7 @@ float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
 // What a click on the right end of the status line does.
 struct Switch {
     const char* id;
-    std::string_view words;
+    std::string_view text;
     Action action;
 };
 
@@ -93,9 +93,9 @@ float draw_switches(ShellParts& parts, Canvas& canvas, const Box& box) {
     for (const Switch& one : switches) {
         if (one.action == Action::axis && !has_runs)
             continue;
-        const float width = button_width(canvas, one.words);
+        const float width = button_width(canvas, one.text);
         const Pressed pressed =
-            button(canvas, {right - width, box.top, right, box.bottom}, one.id, one.words);
+            button(canvas, {right - width, box.top, right, box.bottom}, one.id, one.text);
         if (pressed.left)
             perform(parts, {one.action, 0});
         if (pressed.hovered)
@@ -112,17 +112,17 @@ bool is_shown(const Session& session, const AttachableProgram& program) {
     });
 }
 
-std::string live_words(const ViewedRun& run) {
+std::string live_text(const ViewedRun& run) {
     const LiveState& live = *run.live;
     if (!live.alive)
         return fmt::format("the program {} has ended", live.process);
-    std::string words =
+    std::string text =
         fmt::format("{} {}/s, ring {:.0f} %", live.paused ? "paused" : "live",
                     format_counted(static_cast<std::uint64_t>(live.events_per_second), "event"),
                     live.ring_share * 100);
     if (live.dropped > 0)
-        words += fmt::format(", {} lost", format_count(live.dropped));
-    return words;
+        text += fmt::format(", {} lost", format_count(live.dropped));
+    return text;
 }
 
 // Where a program has ended: those of its name that live, to be attached by a click. Returns where
@@ -136,12 +136,12 @@ float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
     for (const AttachableProgram& program : programs) {
         if (program.name != name || is_shown(parts.session, program))
             continue;
-        const std::string words = fmt::format("Attach {} ({})", program.name, program.process);
-        const float width = button_width(canvas, words);
+        const std::string text = fmt::format("Attach {} ({})", program.name, program.process);
+        const float width = button_width(canvas, text);
         if (right - width < box.left)
             break;
         const std::string id = fmt::format("attach {}", program.process);
-        if (button(canvas, {right - width, box.top, right, box.bottom}, id.c_str(), words,
+        if (button(canvas, {right - width, box.top, right, box.bottom}, id.c_str(), text,
                    ButtonLook::raised)
                 .left)
             attach(parts, program);
@@ -155,7 +155,7 @@ float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     canvas.fill(box, canvas.theme().panel);
     canvas.horizontal(box.bottom - 1, box.left, box.right, canvas.theme().border);
-    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    const std::vector<std::size_t> views = views_in(Pane::main);
     float left = box.left + canvas.px(4);
     for (std::size_t i = 0; i < views.size(); ++i) {
         const ViewInfo& info = all_views()[views[i]];
@@ -175,11 +175,11 @@ void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     }
     if (views.size() < 2)
         return;
-    const std::string_view words = parts.main.size() > 1 ? "one view" : "two views";
-    const float width = button_width(canvas, words);
+    const std::string_view text = parts.main.size() > 1 ? "one view" : "two views";
+    const float width = button_width(canvas, text);
     const float right = box.right - canvas.px(4);
     if (left + width < right &&
-        button(canvas, {right - width, box.top, right, box.bottom - 1}, "split", words).left)
+        button(canvas, {right - width, box.top, right, box.bottom - 1}, "split", text).left)
         perform(parts, {Action::split, 0});
 }
 
@@ -187,7 +187,7 @@ void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     canvas.fill(box, canvas.theme().panel);
     canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
     float left = box.left + canvas.px(4);
-    for (const std::size_t index : views_at(ViewPlace::table)) {
+    for (const std::size_t index : views_in(Pane::table)) {
         const ViewInfo& info = all_views()[index];
         std::string title(info.title);
         if (info.name == "findings" && !parts.run()->findings.empty())
@@ -232,10 +232,10 @@ void draw_status(ShellParts& parts, Canvas& canvas, const Box& box) {
     const ViewedRun* const run = parts.run();
     if (run == nullptr || page_of(parts) != Page::views)
         return;
-    std::string words = window_text(parts.session, parts.camera, parts.selection);
+    std::string text = window_text(parts.session, parts.camera, parts.selection);
     if (run->live)
-        words = live_words(*run) + "   " + words;
-    canvas.text_within(rest, words, theme.faint_text);
+        text = live_text(*run) + "   " + text;
+    canvas.text_within(rest, text, theme.faint_text);
 }
 
 void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout) {

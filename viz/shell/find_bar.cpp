@@ -14,14 +14,14 @@ namespace {
 constexpr float kWidth = 230;  // points, of the line
 constexpr float kFindBarGap = 6;
 
-constexpr const char* kWords =
+constexpr const char* kHelp =
     "a tag, function or file: any part of its name\n"
     ">=1MiB, <64KiB, =512: the sizes of blocks\n"
     "stream=7, pool=2: where they were allocated\n"
     "All that is said must be true of a block.";
 
 // What is typed becomes the filter of all views; what is no filter yet changes nothing.
-void take_words(ShellParts& parts) {
+void take_text(ShellParts& parts) {
     Result<Filter> filter = parse_filter(parts.find.view());
     parts.find_error = filter ? "" : filter.error().what;
     if (!filter)
@@ -42,9 +42,9 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
                                  parts.find.text.size(), ImGuiInputTextFlags_AutoSelectAll);
     parts.find.has_focus = ImGui::IsItemActive();
     if (ImGui::IsItemHovered() && !parts.find.has_focus)
-        ImGui::SetTooltip("%s", kWords);
+        ImGui::SetTooltip("%s", kHelp);
     if (changed) {
-        take_words(parts);
+        take_text(parts);
     } else if (!parts.find.has_focus && parts.find_filter != parts.selection.filter) {
         // A view has changed the filter, or the command line has said it.
         parts.find_filter = parts.selection.filter;
@@ -80,9 +80,8 @@ float draw_find(ShellParts& parts, Canvas& canvas, const Box& box) {
     draw_line(parts, canvas, {rest.right, box.top, box.right, box.bottom});
     const Theme& theme = canvas.theme();
     const bool is_wrong = !parts.find_error.empty();
-    const std::string words =
-        is_wrong ? parts.find_error : parts.search.text(parts.selection.block);
-    if (words.empty())
+    const std::string text = is_wrong ? parts.find_error : parts.search.text(parts.selection.block);
+    if (text.empty())
         return rest.right;
     rest.right -= gap;
     const bool has_hits = parts.search.hits() != nullptr && parts.search.hits()->count() > 0;
@@ -90,9 +89,9 @@ float draw_find(ShellParts& parts, Canvas& canvas, const Box& box) {
         rest.right = draw_step(parts, canvas, rest, Action::next_hit, ">") - 1;
         rest.right = draw_step(parts, canvas, rest, Action::previous_hit, "<") - gap;
     }
-    const float room = std::min(std::ceil(canvas.text_width(words)) + 1, box.width() / 3);
+    const float room = std::min(std::ceil(canvas.text_width(text)) + 1, box.width() / 3);
     const bool is_bad = is_wrong || (!has_hits && !parts.search.running());
-    canvas.text_within({rest.right - room, rest.top, rest.right, rest.bottom}, words,
+    canvas.text_within({rest.right - room, rest.top, rest.right, rest.bottom}, text,
                        is_bad ? theme.problem : theme.text, Align::right);
     return rest.right - room;
 }

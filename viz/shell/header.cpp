@@ -15,7 +15,7 @@ constexpr float kMostChip = 320;  // points
 constexpr float kHeaderGap = 8;
 
 // "62 %", "failed", or what a living program does.
-std::string state_words(const ViewedRun& run) {
+std::string state_text(const ViewedRun& run) {
     if (run.live) {
         if (!run.live->alive)
             return "has ended";
@@ -88,7 +88,7 @@ void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t in
     }
     if (pressed.hovered)
         ImGui::SetTooltip("%s", chip_tooltip(run).c_str());
-    const std::string state = state_words(run);
+    const std::string state = state_text(run);
     const ChipSize size = chip_size(canvas, run.label, state);
     const float middle = std::round((box.top + box.bottom) / 2);
     const float half = std::round(size.swatch / 2);
@@ -110,7 +110,7 @@ void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
     const std::size_t count = parts.session.runs.size();
     for (std::size_t i = 0; i < count; ++i) {
         const ViewedRun& run = parts.session.runs[i];
-        const float width = chip_size(canvas, run.label, state_words(run)).width;
+        const float width = chip_size(canvas, run.label, state_text(run)).width;
         const std::string rest = fmt::format("+{} more (R)", count - i);
         const float kept = i + 1 < count ? canvas.text_width(rest) + canvas.px(kHeaderGap) : 0;
         if (box.left + width + kept > box.right && i > 0) {

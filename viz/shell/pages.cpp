@@ -44,7 +44,7 @@ class Column {
         skip(8);
     }
 
-    void words(std::string_view text, Colour colour) {
+    void text(std::string_view text, Colour colour) {
         y_ += paragraph(canvas_, {left_, y_}, width_, text, colour);
     }
 
@@ -90,13 +90,13 @@ void draw_programs(ShellParts& parts, Column& column, const Theme& theme) {
     column.heading("Programs that can be attached");
     const std::vector<AttachableProgram> programs = known_programs(parts);
     if (programs.empty())
-        column.words("None publishes its memory at the moment; one that starts now appears here.",
-                     theme.faint_text);
+        column.text("None publishes its memory at the moment; one that starts now appears here.",
+                    theme.faint_text);
     for (const AttachableProgram& program : programs) {
-        const std::string words = fmt::format("{}  (process {}){}{}", program.name, program.process,
-                                              program.about.empty() ? "" : ", ", program.about);
+        const std::string text = fmt::format("{}  (process {}){}{}", program.name, program.process,
+                                             program.about.empty() ? "" : ", ", program.about);
         const std::string id = fmt::format("attach {}", program.process);
-        if (column.action(id.c_str(), words))
+        if (column.action(id.c_str(), text))
             attach(parts, program);
     }
 }
@@ -105,14 +105,14 @@ void draw_empty(ShellParts& parts, Canvas& canvas, const Box& box) {
     Column column(canvas, box, 0.18F);
     const Theme& theme = canvas.theme();
     column.heading("Nothing is open");
-    column.words(parts.host.open ? "Drop a recording on this window, or begin with one of these:"
-                                 : "Begin with one of these:",
-                 theme.text);
+    column.text(parts.host.open ? "Drop a recording on this window, or begin with one of these:"
+                                : "Begin with one of these:",
+                theme.text);
     column.skip(6);
     for (const Example& example : kExamples)
         column.example(example);
     column.skip(6);
-    column.words(
+    column.text(
         "Recordings may be .tmk, PyTorch snapshots (.pickle), RMM logs (.csv) and .jsonl, "
         "compressed as well.",
         theme.faint_text);
@@ -129,13 +129,13 @@ void draw_loading(ShellParts& parts, Canvas& canvas, const Box& box) {
     const std::size_t count = std::min(parts.session.runs.size(), kMostListed);
     for (std::size_t i = 0; i < count; ++i) {
         const ViewedRun& run = parts.session.runs[i];
-        column.words(run.state.doing.empty() ? run.label : run.state.doing, theme.faint_text);
+        column.text(run.state.doing.empty() ? run.label : run.state.doing, theme.faint_text);
         column.bar(run.state.phase == LoadState::Phase::ready ? 1 : run.state.share);
     }
     if (parts.session.runs.size() > count)
-        column.words(fmt::format("and {} more", parts.session.runs.size() - count),
-                     theme.faint_text);
-    column.words("It can be looked at as soon as its history has begun.", theme.faint_text);
+        column.text(fmt::format("and {} more", parts.session.runs.size() - count),
+                    theme.faint_text);
+    column.text("It can be looked at as soon as its history has begun.", theme.faint_text);
     column.skip(6);
     if (parts.host.cancel_loading && column.action("cancel loading", "Cancel"))
         parts.host.cancel_loading();
@@ -150,17 +150,17 @@ void draw_error(ShellParts& parts, Canvas& canvas, const Box& box) {
     column.heading(was_cancelled ? run.label + " was cancelled"
                                  : run.label + " could not be opened");
     if (!was_cancelled)
-        column.words(error.what, theme.problem);
+        column.text(error.what, theme.problem);
     if (!error.where.empty())
-        column.words("where: " + error.where, theme.text);
+        column.text("where: " + error.where, theme.text);
     if (!error.hint.empty()) {
         column.skip(6);
-        column.words("what to do: " + error.hint, theme.text);
+        column.text("what to do: " + error.hint, theme.text);
     }
     column.skip(10);
     if (parts.session.runs.size() > 1 && column.action("other run", "Show the next run (R)"))
         perform(parts, {Action::next_run, 0});
-    column.words(parts.host.open ? "Or drop another file on this window." : "", theme.faint_text);
+    column.text(parts.host.open ? "Or drop another file on this window." : "", theme.faint_text);
 }
 
 }  // namespace

@@ -8,11 +8,11 @@
 
 namespace tidemark::viz {
 
-std::vector<std::size_t> views_at(ViewPlace place) {
+std::vector<std::size_t> views_in(Pane pane) {
     std::vector<std::size_t> indexes;
     const auto views = all_views();
     for (std::size_t i = 0; i < views.size(); ++i) {
-        if (views[i].place == place)
+        if (views[i].pane == pane)
             indexes.push_back(i);
     }
     return indexes;
@@ -31,7 +31,7 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
                           ImGuiWindowFlags_NoScrollWithMouse);
     ImGui::PopStyleVar();
     Canvas canvas = parts.canvas(scale);
-    if (info.place == ViewPlace::side || info.place == ViewPlace::table)
+    if (info.pane == Pane::side || info.pane == Pane::table)
         canvas.fill(box, canvas.theme().panel);
     Frame frame{parts.session, parts.camera, parts.selection, parts.search,
                 canvas,        box,          parts.still};
@@ -40,7 +40,7 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
 }
 
 void draw_side(ShellParts& parts, Canvas& canvas, const Box& box, float scale) {
-    const std::vector<std::size_t> views = views_at(ViewPlace::side);
+    const std::vector<std::size_t> views = views_in(Pane::side);
     if (views.empty() || box.width() < 8)
         return;
     if (!parts.side)

@@ -71,14 +71,14 @@ void take_keys(ShellParts& parts, const ShellInput& input) {
     for (const KeyPress& press : input.keys) {
         if (take_typing_key(parts, press))
             continue;
-        const auto asked = asked_by(press);
+        const auto requested = action_of(press);
         // What moves while it is held moves by itself after the first press.
-        if (!asked || (moves_while_held(asked->action) && contains(parts.held, press.key)))
+        if (!requested || (moves_while_held(requested->action) && contains(parts.held, press.key)))
             continue;
-        if (parts.popup != Popup::none && asked->action != Action::clear &&
-            asked->action != Action::key_sheet)
+        if (parts.popup != Popup::none && requested->action != Action::clear &&
+            requested->action != Action::key_sheet)
             parts.popup = Popup::none;
-        perform(parts, *asked);
+        perform(parts, *requested);
     }
 }
 
@@ -113,7 +113,7 @@ void update_extent(ShellParts& parts) {
 // The first views for what has come: a timeline over an address map where there are addresses.
 void choose_views(ShellParts& parts) {
     if (!parts.table) {
-        const std::vector<std::size_t> tables = views_at(ViewPlace::table);
+        const std::vector<std::size_t> tables = views_in(Pane::table);
         if (!tables.empty())
             parts.table = tables.front();
     }
@@ -127,7 +127,7 @@ void choose_views(ShellParts& parts) {
         if (const auto view = find_view(name))
             parts.main.push_back(*view);
     }
-    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    const std::vector<std::size_t> views = views_in(Pane::main);
     if (parts.main.empty() && !views.empty())
         parts.main.push_back(views.front());
 }
@@ -153,8 +153,8 @@ void go_to_pending(ShellParts& parts) {
     if (run == nullptr || run->state.phase == LoadState::Phase::loading ||
         run->state.phase == LoadState::Phase::waiting)
         return;
-    const Place place = *std::exchange(parts.pending, {});
-    const auto gone = go_to(place, parts.session, parts.camera, parts.selection);
+    const Place location = *std::exchange(parts.pending, {});
+    const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
     if (!gone)
         parts.say(to_text(gone.error()));
 }
@@ -181,7 +181,7 @@ void settle(ShellParts& parts) {
     }
 }
 
-void take_wishes(ShellParts& parts, Shell& shell) {
+void take_requests(ShellParts& parts, Shell& shell) {
     Selection& selection = parts.selection;
     if (!selection.wanted_view.empty()) {
         const auto shown = shell.show(std::exchange(selection.wanted_view, {}));
@@ -197,7 +197,7 @@ void take_wishes(ShellParts& parts, Shell& shell) {
 // --- the frame -----------------------------------------------------------------------------------
 
 void draw_views(ShellParts& parts, const Layout& layout, float scale) {
-    const std::vector<std::size_t> strips = views_at(ViewPlace::strip);
+    const std::vector<std::size_t> strips = views_in(Pane::strip);
     const float each =
         strips.empty() ? 0 : layout.strip.height() / static_cast<float>(strips.size());
     for (std::size_t i = 0; i < strips.size(); ++i) {
@@ -219,9 +219,9 @@ void draw_window(ShellParts& parts, float scale) {
     const bool has_blocks = has_views && parts.run()->history;
     Splits splits = parts.splits;
     splits.is_split = parts.main.size() > 1;
-    splits.has_side = splits.has_side && has_blocks && !views_at(ViewPlace::side).empty();
+    splits.has_side = splits.has_side && has_blocks && !views_in(Pane::side).empty();
     splits.has_table = splits.has_table && has_blocks && parts.table;
-    splits.strip_height = has_views && !views_at(ViewPlace::strip).empty() ? kStripHeight : 0;
+    splits.strip_height = has_views && !views_in(Pane::strip).empty() ? kStripHeight : 0;
     const Layout layout =
         lay_out(io.DisplaySize.x, io.DisplaySize.y, scale, ImGui::GetFontSize(), splits);
     parts.sees_table = !splits.has_table || layout.table.height() > 0;
@@ -286,7 +286,7 @@ void Shell::draw(const ShellInput& input) {
     move_by_held(parts, input, seconds);
     draw_root(parts, input.scale);
     draw_popups(parts, input.scale);
-    take_wishes(parts, *this);
+    take_requests(parts, *this);
     settle(parts);
 }
 
@@ -299,7 +299,7 @@ Result<void> Shell::show(std::string_view view) {
         if (!index)
             return no_view(name);
         show_view(*parts_, *index, below);
-        below = below || all_views()[*index].place == ViewPlace::main;
+        below = below || all_views()[*index].pane == Pane::main;
         begin = end + 1;
     }
     return {};
@@ -307,22 +307,22 @@ Result<void> Shell::show(std::string_view view) {
 
 Result<void> Shell::go(std::string_view text) {
     ShellParts& parts = *parts_;
-    TM_ASSIGN(Place place, parse_target(text));
-    if (!place.view.empty())
-        TM_TRY(show(place.view));
-    const ViewedRun* const run = parts.session.shown(place.run.value_or(parts.selection.run));
+    TM_ASSIGN(Place location, parse_target(text));
+    if (!location.view.empty())
+        TM_TRY(show(location.view));
+    const ViewedRun* const run = parts.session.shown(location.run.value_or(parts.selection.run));
     const bool is_known = run != nullptr && run->state.phase == LoadState::Phase::ready;
     if (!is_known) {
-        parts.pending = std::move(place);
+        parts.pending = std::move(location);
         return {};
     }
     update_extent(parts);
-    return go_to(place, parts.session, parts.camera, parts.selection);
+    return go_to(location, parts.session, parts.camera, parts.selection);
 }
 
-Result<void> Shell::find(std::string_view words) {
+Result<void> Shell::find(std::string_view text) {
     ShellParts& parts = *parts_;
-    TM_ASSIGN(Filter filter, parse_filter(words));
+    TM_ASSIGN(Filter filter, parse_filter(text));
     filter.hides_freed = parts.selection.filter.hides_freed;
     parts.selection.filter = std::move(filter);
     return {};
@@ -338,7 +338,7 @@ bool Shell::busy() const {
             if (is_busy(view))
                 return true;
         }
-        for (const std::size_t strip : views_at(ViewPlace::strip)) {
+        for (const std::size_t strip : views_in(Pane::strip)) {
             if (is_busy(strip))
                 return true;
         }
@@ -361,7 +361,7 @@ bool Shell::look_for_programs() {
         return false;
     std::vector<AttachableProgram> programs = parts.host.programs();
     std::swap(programs, parts.programs);
-    parts.programs_asked = parts.elapsed;
+    parts.programs_requested = parts.elapsed;
     return is_empty || !std::equal(programs.begin(), programs.end(), parts.programs.begin(),
                                    parts.programs.end(), [](const auto& a, const auto& b) {
                                        return a.process == b.process && a.name == b.name;

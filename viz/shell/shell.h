@@ -43,8 +43,8 @@ struct AttachableProgram {
 struct ShellHost {
     std::function<void(const std::string& path)> open = {};
     std::function<void()> cancel_loading = {};
-    std::function<void()> advise = {};  // about the first run: see ViewedRun::unadvised_events
-    std::function<void()> save_picture = {};  // of the next frame
+    std::function<void()> advise = {};      // about the first run: see ViewedRun::unadvised_events
+    std::function<void()> save_image = {};  // of the next frame
     std::function<void(bool paused)> pause = {};
     std::function<std::vector<AttachableProgram>()> programs = {};
     std::function<void(const AttachableProgram& program)> attach = {};
@@ -84,11 +84,11 @@ class Shell {
 
     // Goes to a place (viz/model/navigation/place.h), now if what it speaks of is known already,
     // else as soon as it is. Errors (bad_option): it is none.
-    Result<void> go(std::string_view place);
+    Result<void> go(std::string_view location);
 
     // Searches for those words (viz/model/navigation/filter_query.h), as if they were typed. Errors
     // (bad_option): a word that is wrong.
-    Result<void> find(std::string_view words);
+    Result<void> find(std::string_view text);
 
     // Something moves or is being computed: draw again without waiting for input.
     bool busy() const;

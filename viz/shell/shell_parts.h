@@ -75,11 +75,11 @@ struct ShellParts {
     AddressWindow last_addresses;
     double moved_at = 0;  // when the camera moved last
     bool is_settled = true;
-    bool has_begun = false;      // there was something to look at
-    std::vector<Key> held;       // in the last frame
-    bool is_dragging = false;    // a splitter
-    double elapsed = 0;          // seconds since the start, also those without frames
-    double programs_asked = -1;  // when, of those
+    bool has_begun = false;          // there was something to look at
+    std::vector<Key> held;           // in the last frame
+    bool is_dragging = false;        // a splitter
+    double elapsed = 0;              // seconds since the start, also those without frames
+    double programs_requested = -1;  // when, of those
     std::vector<AttachableProgram> programs;
 
     const Theme& theme() const { return dark ? dark_theme() : light_theme(); }
@@ -92,8 +92,8 @@ struct ShellParts {
         return *views[index];
     }
 
-    void say(std::string words) {
-        message = std::move(words);
+    void say(std::string text) {
+        message = std::move(text);
         message_until = now + 6;
     }
 
@@ -102,11 +102,11 @@ struct ShellParts {
 };
 
 // Indexes of all_views() that belong there, in their order.
-std::vector<std::size_t> views_at(ViewPlace place);
+std::vector<std::size_t> views_in(Pane location);
 
-// --- doing.cpp: what actions do ---------------------------------------------------------------
+// --- action_handlers.cpp: what actions do -----------------------------------------------------
 
-void perform(ShellParts& parts, const AskedAction& asked);
+void perform(ShellParts& parts, const RequestedAction& requested);
 
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);

@@ -41,7 +41,7 @@ class AddressMap : public View {
     void drag_addresses(Frame& frame);
     void draw_head(Frame& frame);
     void draw_map(Frame& frame, const TimeArea& area);
-    void paint_picture(const Theme& theme);
+    void paint_bitmap(const Theme& theme);
     void draw_blocks(Frame& frame, const TimeArea& area);
     void draw_block_label(Canvas& canvas, const Box& box, const MapBlock& shown);
     void outline_block(Frame& frame, const TimeArea& area, BlockIndex block, Colour colour);
@@ -51,11 +51,11 @@ class AddressMap : public View {
     void reveal(Frame& frame, BlockIndex block);
 
     MapTiles tiles_;
-    Picture picture_;
+    Bitmap bitmap_;
     std::uint64_t painted_ = 0;
     const Theme* painted_theme_ = nullptr;
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     std::unique_ptr<MapPaint> paint_;
     Box head_;
     Box plot_;
@@ -76,7 +76,7 @@ void AddressMap::draw(Frame& frame) {
     }
     if (history_ != run->history) {
         history_ = run->history;
-        words_ = std::make_unique<SiteWords>(*history_);
+        names_ = std::make_unique<SiteWords>(*history_);
     }
     trait_ = shown_trait(*history_, frame.selection.colour_by);
     lay_out(frame);
@@ -189,8 +189,8 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
     if (revealed && revealed == frame.selection.block)
         reveal(frame, *revealed);
     scale_ = {plot_, tiles_.bottom(), tiles_.top()};
-    paint_picture(theme);
-    canvas.image(plot_, picture_);
+    paint_bitmap(theme);
+    canvas.image(plot_, bitmap_);
     canvas.clip(plot_);
     draw_blocks(frame, area);
     draw_row_lines(canvas, scale_, ground->layout);
@@ -211,18 +211,18 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
     }
 }
 
-void AddressMap::paint_picture(const Theme& theme) {
+void AddressMap::paint_bitmap(const Theme& theme) {
     if (painted_ == tiles_.revision() && painted_theme_ == &theme)
         return;
     painted_ = tiles_.revision();
     painted_theme_ = &theme;
-    picture_.width = static_cast<std::uint32_t>(std::max(1.0F, std::floor(plot_.width())));
-    picture_.height = static_cast<std::uint32_t>(std::max(1.0F, std::floor(plot_.height())));
-    picture_.pixels.resize(std::size_t{picture_.width} * picture_.height);
-    ++picture_.revision;
-    Colour* pixel = picture_.pixels.data();
+    bitmap_.width = static_cast<std::uint32_t>(std::max(1.0F, std::floor(plot_.width())));
+    bitmap_.height = static_cast<std::uint32_t>(std::max(1.0F, std::floor(plot_.height())));
+    bitmap_.pixels.resize(std::size_t{bitmap_.width} * bitmap_.height);
+    ++bitmap_.revision;
+    Colour* pixel = bitmap_.pixels.data();
     tiles_.for_each_cell([&](std::uint32_t x, std::uint32_t y, const OccupancyCell& cell) {
-        pixel[std::size_t{y} * picture_.width + x] = paint_->cell(cell, x, y);
+        pixel[std::size_t{y} * bitmap_.width + x] = paint_->cell(cell, x, y);
     });
 }
 
@@ -262,18 +262,18 @@ void AddressMap::draw_block_label(Canvas& canvas, const Box& box, const MapBlock
     if (inside.right <= inside.left)
         return;
     const Site& site = history_->site(block.site);
-    const std::string tag = words_->tag(site);
-    const std::string& place = tag.empty() ? words_->place(site.stack) : tag;
+    const std::string tag = names_->tag(site);
+    const std::string& label = tag.empty() ? names_->place(site.stack) : tag;
     const float line = canvas.line_height();
-    if (!place.empty() && box.height() > 2 * line + canvas.px(4)) {
+    if (!label.empty() && box.height() > 2 * line + canvas.px(4)) {
         const float middle = (box.top + box.bottom) / 2;
-        canvas.text_within({inside.left, middle - line, inside.right, middle}, place, colour);
+        canvas.text_within({inside.left, middle - line, inside.right, middle}, label, colour);
         canvas.text_within({inside.left, middle, inside.right, middle + line},
                            format_bytes(block.size), colour);
         return;
     }
-    const std::string text = place.empty() ? format_bytes(block.size)
-                                           : fmt::format("{}  {}", format_bytes(block.size), place);
+    const std::string text = label.empty() ? format_bytes(block.size)
+                                           : fmt::format("{}  {}", format_bytes(block.size), label);
     canvas.text_within(inside, text, colour);
 }
 
@@ -328,7 +328,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
     HoverCard card;
     const AddressLayout& layout = tiles_.ground()->layout;
     const std::size_t at = layout.row_at(offset, event);
-    const auto place = layout.location(offset, event);
+    const auto found = layout.location(offset, event);
     if (index == kNoBlock) {
         const float x = ImGui::GetIO().MousePos.x - plot_.left;
         const float y = ImGui::GetIO().MousePos.y - plot_.top;
@@ -340,7 +340,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
     } else {
         const Block block = history_->block(index);
         const Site& site = history_->site(block.site);
-        card.head(words_->name(site));
+        card.head(names_->name(site));
         card.row(paint_->block(tiles_.ground()->classes.of(block)), "size",
                  block.size == block.requested
                      ? format_bytes(block.size)
@@ -356,17 +356,17 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
             card.row(0, "then waited",
                      block.reused == kNever ? "to the end"
                                             : stretch_text(*history_, block.freed, block.reused));
-        card.row(0, "stream", words_->stream(site.stream));
-        const std::vector<std::string> frames = words_->frames(site.stack);
+        card.row(0, "stream", names_->stream(site.stream));
+        const std::vector<std::string> frames = names_->frames(site.stack);
         for (std::size_t i = 0; i < std::min<std::size_t>(frames.size(), 4); ++i)
             card.note(frames[i]);
     }
     if (at < layout.rows().size())
         card.note(fmt::format("in a {}", row_text(layout.rows()[at])));
-    if (place && index == kNoBlock)
-        card.row(0, "address", fmt::format("{:#x}", to_integer(place->address)));
-    if (history_->devices().size() > 1 && place)
-        card.row(0, "device", words_->device(place->device));
+    if (found && index == kNoBlock)
+        card.row(0, "address", fmt::format("{:#x}", to_integer(found->address)));
+    if (history_->devices().size() > 1 && found)
+        card.row(0, "device", names_->device(found->device));
     return card;
 }
 
@@ -416,7 +416,7 @@ ViewInfo address_map_view() {
     return {"address-map", "Address map",
             "Where every block lay and how long: addresses against time, with what is free between "
             "them.",
-            ViewPlace::main, [] { return std::unique_ptr<View>(std::make_unique<AddressMap>()); }};
+            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<AddressMap>()); }};
 }
 
 }  // namespace tidemark::viz

@@ -16,7 +16,7 @@
 namespace tidemark::viz {
 namespace {
 
-enum Column : std::size_t { kSize, kRequested, kAge, kAddress, kStream, kTag, kPlace, kCount };
+enum Column : std::size_t { kSize, kRequested, kAge, kAddress, kStream, kTag, kSite, kCount };
 
 constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
     {"size", Align::right, true},
@@ -35,7 +35,7 @@ constexpr std::array<BlockOrder, kCount> kOrders{
 class BlocksView final : public View {
   public:
     void draw(Frame& frame) override {
-        if (follow_shown(frame, history_, words_) == Shown::nothing)
+        if (follow_shown(frame, history_, names_) == Shown::nothing)
             return draw_no_history(frame);
         const std::optional<BlockQuestion> question = question_of(frame);
         table_.ask(history_, question, question ? question->event : 0, block_rows);
@@ -84,8 +84,8 @@ class BlocksView final : public View {
         const BlockRows& rows = this->rows();
         TableContent content;
         std::array<VirtualColumn, kCount> columns = kBlocksColumns;
-        columns[kTag].hidden = !words_->has_tags();
-        columns[kPlace].hidden = history_->stacks().size() <= 1;
+        columns[kTag].hidden = !names_->has_tags();
+        columns[kSite].hidden = history_->stacks().size() <= 1;
         content.columns = columns;
         content.rows = rows.rows.size();
         content.descending = descending_;
@@ -109,7 +109,7 @@ class BlocksView final : public View {
         if (touch.title)
             sort_by(*touch.title);
         if (touch.hovered)
-            point_at_block(frame, *history_, *words_, rows.rows[*touch.hovered]);
+            point_at_block(frame, *history_, *names_, rows.rows[*touch.hovered]);
         if (touch.clicked)
             frame.selection.block = rows.rows[*touch.clicked];
         if (touch.double_clicked)
@@ -129,16 +129,16 @@ class BlocksView final : public View {
             case kAddress:
                 return fmt::format("{:#x}", to_integer(block.address));
             case kStream:
-                return words_->stream(site.stream);
+                return names_->stream(site.stream);
             case kTag:
-                return words_->tag(site);
+                return names_->tag(site);
             default:
-                return site.stack == 0 ? "" : words_->place(site.stack);
+                return site.stack == 0 ? "" : names_->place(site.stack);
         }
     }
 
     void sort_by(std::size_t column) {
-        descending_ = sorted_ == column ? !descending_ : column != kAddress && column != kPlace;
+        descending_ = sorted_ == column ? !descending_ : column != kAddress && column != kSite;
         sorted_ = column;
         order_ = kOrders[column];
     }
@@ -156,7 +156,7 @@ class BlocksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     BlockTable table_;
     VirtualTable list_;
     std::size_t sorted_ = kSize;
@@ -168,7 +168,7 @@ class BlocksView final : public View {
 
 ViewInfo blocks_view() {
     return {"blocks", "Blocks", "What lives at the cursor or between two cursors, block by block.",
-            ViewPlace::table, [] { return std::unique_ptr<View>(new BlocksView); }};
+            Pane::table, [] { return std::unique_ptr<View>(new BlocksView); }};
 }
 
 }  // namespace tidemark::viz

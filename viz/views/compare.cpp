@@ -190,19 +190,19 @@ class CompareView final : public View {
         if (!aligned(frame)) {
             divergence_job_.cancel();
             divergence_.reset();
-            asked_ = {};
+            diverged_ = {};
             return;
         }
-        const std::pair asked{first().history, second().history};
+        const std::pair pair{first().history, second().history};
         const bool grown = divergence_ && !divergence_->reserved &&
-                           divergence_->compared < std::min(asked.first->counts().events,
-                                                            asked.second->counts().events);
-        if (asked != asked_ || (grown && !divergence_job_.running())) {
-            if (asked != asked_)
+                           divergence_->compared <
+                               std::min(pair.first->counts().events, pair.second->counts().events);
+        if (pair != diverged_ || (grown && !divergence_job_.running())) {
+            if (pair != diverged_)
                 divergence_.reset();
-            asked_ = asked;
-            divergence_job_.start([asked](const Cancelled& cancelled) {
-                return find_divergence(*asked.first, *asked.second, cancelled);
+            diverged_ = pair;
+            divergence_job_.start([pair](const Cancelled& cancelled) {
+                return find_divergence(*pair.first, *pair.second, cancelled);
             });
         }
         if (auto found = frame.still ? divergence_job_.wait() : divergence_job_.take())
@@ -212,47 +212,47 @@ class CompareView final : public View {
     void draw_header(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        std::string words;
+        std::string text;
         if (!aligned(frame))
-            words = "Different traces: laid side by side by the time from each one's start.";
+            text = "Different traces: laid side by side by the time from each one's start.";
         else if (!divergence_)
-            words = "Looking for the first difference ...";
+            text = "Looking for the first difference ...";
         else if (divergence_->reserved)
-            words = fmt::format("Reserved memory differs first at event {}.",
-                                format_count(*divergence_->reserved));
+            text = fmt::format("Reserved memory differs first at event {}.",
+                               format_count(*divergence_->reserved));
         else
-            words = fmt::format("No difference in reserved memory in {}.",
-                                format_counted(divergence_->compared, "event"));
+            text = fmt::format("No difference in reserved memory in {}.",
+                               format_counted(divergence_->compared, "event"));
         const std::size_t hidden = compared_.size() - chosen_.size();
         if (hidden > 0)
-            words += fmt::format(" {} more {} in the table only.", hidden,
-                                 hidden == 1 ? "run is" : "runs are");
+            text += fmt::format(" {} more {} in the table only.", hidden,
+                                hidden == 1 ? "run is" : "runs are");
         float right = box.right;
         if (divergence_ && divergence_->reserved)
             right = draw_go_button(frame, box);
         canvas.text_within({box.left, box.top + canvas.px(4), right - canvas.px(8), box.bottom},
-                           words, theme.text);
+                           text, theme.text);
     }
 
     // Returns where it begins.
     float draw_go_button(Frame& frame, const Box& box) {
-        constexpr std::string_view kWords = "Go to the first difference";
+        constexpr std::string_view kLinkText = "Go to the first difference";
         Canvas& canvas = frame.canvas;
-        const float left = box.right - canvas.text_width(kWords) - canvas.px(20);
-        const Box place{left, box.top, box.right, box.bottom};
+        const float left = box.right - canvas.text_width(kLinkText) - canvas.px(20);
+        const Box link{left, box.top, box.right, box.bottom};
         bool hot = false;
         if (!frame.still) {
             const ImVec2 kept = ImGui::GetCursorScreenPos();
-            ImGui::SetCursorScreenPos({place.left, place.top});
-            if (ImGui::InvisibleButton("first-difference", {place.width(), place.height()}))
+            ImGui::SetCursorScreenPos({link.left, link.top});
+            if (ImGui::InvisibleButton("first-difference", {link.width(), link.height()}))
                 go_to_divergence(frame);
             hot = ImGui::IsItemHovered();
             ImGui::SetCursorScreenPos(kept);
         }
         const Theme& theme = canvas.theme();
-        canvas.fill(place, hot ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
-        canvas.outline(place, theme.border);
-        canvas.text({(place.left + place.right) / 2, place.top + canvas.px(4)}, kWords,
+        canvas.fill(link, hot ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
+        canvas.outline(link, theme.border);
+        canvas.text({(link.left + link.right) / 2, link.top + canvas.px(4)}, kLinkText,
                     theme.accent, Align::centre);
         return left;
     }
@@ -277,14 +277,13 @@ class CompareView final : public View {
         canvas.unclip();
         canvas.outline(box, canvas.theme().border);
         const auto at = instant_of(*run.history, frame.camera.unit(), frame.selection.looked_at());
-        std::string words = letter_of(index).empty() ? run.label : letter_of(index) + run.label;
+        std::string text = letter_of(index).empty() ? run.label : letter_of(index) + run.label;
         const EventIndex peak = run.history->peak_event(Series::reserved);
-        words +=
-            fmt::format(", peak {}", format_bytes(run.history->values(peak)[Series::reserved]));
+        text += fmt::format(", peak {}", format_bytes(run.history->values(peak)[Series::reserved]));
         if (at && frame.selection.looked_at())
-            words += fmt::format(", here {}",
-                                 format_bytes(run.history->values(at->event)[Series::reserved]));
-        canvas.label({box.left + canvas.px(6), box.top + canvas.px(4)}, words, canvas.theme().text);
+            text += fmt::format(", here {}",
+                                format_bytes(run.history->values(at->event)[Series::reserved]));
+        canvas.label({box.left + canvas.px(6), box.top + canvas.px(4)}, text, canvas.theme().text);
     }
 
     static std::string letter_of(std::size_t index) {
@@ -376,7 +375,7 @@ class CompareView final : public View {
     std::vector<std::unique_ptr<FragmentationFollower>> fragmentation_;  // by run
     std::vector<DifferenceColumn> difference_;
     Bytes top_ = 1;
-    std::pair<std::shared_ptr<const History>, std::shared_ptr<const History>> asked_;
+    std::pair<std::shared_ptr<const History>, std::shared_ptr<const History>> diverged_;
     Job<Divergence> divergence_job_;
     std::optional<Divergence> divergence_;
     VirtualTable table_;
@@ -389,7 +388,7 @@ ViewInfo compare_view() {
         .name = "compare",
         .title = "Compare",
         .summary = "several runs over one axis: differences, where they part, who did better",
-        .place = ViewPlace::main,
+        .pane = Pane::main,
         .make = []() -> std::unique_ptr<View> { return std::make_unique<CompareView>(); },
     };
 }

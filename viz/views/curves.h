@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "viz/views/lane.h"
 #include "viz/views/timeline_legend.h"
 #include "viz/views/timeline_plot.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 
@@ -19,7 +19,7 @@ class Curves {
     virtual ~Curves() = default;
 
     // Takes in what there is for so many columns. False: nothing to draw yet.
-    virtual bool look(Frame& frame, const LaneInput& input, std::size_t columns) = 0;
+    virtual bool look(Frame& frame, const TrackInput& input, std::size_t columns) = 0;
 
     // The largest value that is shown, and the bound that the scale may include; 0 = unknown.
     virtual Bytes highest() const = 0;

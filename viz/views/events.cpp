@@ -30,7 +30,7 @@ constexpr std::array<VirtualColumn, 8> kEventsColumns{{
 class EventsView final : public View {
   public:
     void draw(Frame& frame) override {
-        const Shown shown = follow_shown(frame, history_, words_);
+        const Shown shown = follow_shown(frame, history_, names_);
         if (shown == Shown::nothing)
             return draw_no_history(frame);
         if (shown == Shown::another)
@@ -73,7 +73,7 @@ class EventsView final : public View {
     void draw_rows(Frame& frame, const Box& box) {
         TableContent content;
         std::array<VirtualColumn, kEventsColumns.size()> columns = kEventsColumns;
-        columns[6].hidden = !words_->has_tags();
+        columns[6].hidden = !names_->has_tags();
         columns[7].hidden = history_->stacks().size() <= 1;
         content.columns = columns;
         content.rows = rows_.rows();
@@ -119,7 +119,7 @@ class EventsView final : public View {
     void point_at(Frame& frame, EventIndex event) {
         if (const BlockIndex block = history_->block_at(event); block != kNoBlock)
             frame.selection.hot_block = block;
-        const EventWords row = event_words(*history_, event, *words_);
+        const EventWords row = event_words(*history_, event, *names_);
         frame.selection.described =
             fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", row.index, row.time, row.kind, row.size,
                         row.address, row.stream, row.tag, row.place);
@@ -127,7 +127,7 @@ class EventsView final : public View {
 
     std::string cell(std::uint64_t row, std::size_t column) {
         if (row != cached_row_ || column == 0) {
-            cached_ = event_words(*history_, rows_.event(row), *words_);
+            cached_ = event_words(*history_, rows_.event(row), *names_);
             cached_row_ = row;
         }
         const std::array<const std::string*, kEventsColumns.size()> cells{
@@ -137,7 +137,7 @@ class EventsView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     EventTable rows_;
     VirtualTable list_;
     std::optional<EventIndex> at_;        // where the cursor is
@@ -149,8 +149,8 @@ class EventsView final : public View {
 }  // namespace
 
 ViewInfo events_view() {
-    return {"events", "Events", "All that happened, in order; it follows the cursor.",
-            ViewPlace::table, [] { return std::unique_ptr<View>(new EventsView); }};
+    return {"events", "Events", "All that happened, in order; it follows the cursor.", Pane::table,
+            [] { return std::unique_ptr<View>(new EventsView); }};
 }
 
 }  // namespace tidemark::viz

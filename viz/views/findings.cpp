@@ -64,8 +64,8 @@ class FindingsView final : public View {
     // At the foot: that `advise` has not looked, and how to make it; or how far it is. Returns
     // where it begins.
     static float draw_advice(Frame& frame, const ViewedRun& run, const Box& box) {
-        const std::string words = advice_words(run);
-        if (words.empty())
+        const std::string text = advice_text(run);
+        if (text.empty())
             return box.bottom;
         Canvas& canvas = frame.canvas;
         const float pad = canvas.px(8);
@@ -80,11 +80,11 @@ class FindingsView final : public View {
                 frame.selection.wants_advice = true;
             line.right -= pad;
         }
-        canvas.text_within(line, words, canvas.theme().faint_text);
+        canvas.text_within(line, text, canvas.theme().faint_text);
         return top;
     }
 
-    static std::string advice_words(const ViewedRun& run) {
+    static std::string advice_text(const ViewedRun& run) {
         const LoadState& state = run.findings_state;
         if (state.phase == LoadState::Phase::loading)
             return fmt::format("{}: {:.0f} %", state.doing, std::floor(100 * state.share));
@@ -198,7 +198,7 @@ class FindingsView final : public View {
 
 ViewInfo findings_view() {
     return {"findings", "Findings",
-            "What is worth a look, the most urgent first; a click goes there.", ViewPlace::table,
+            "What is worth a look, the most urgent first; a click goes there.", Pane::table,
             [] { return std::unique_ptr<View>(new FindingsView); }};
 }
 

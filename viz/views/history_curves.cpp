@@ -9,7 +9,7 @@
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/fragmentation_follower.h"
 #include "viz/views/curves.h"
-#include "viz/views/event_words.h"
+#include "viz/views/event_card.h"
 
 namespace tidemark::viz {
 namespace {
@@ -20,7 +20,7 @@ constexpr float kClose = 6;                        // points: a marker's reach
 
 class HistoryCurves final : public Curves {
   public:
-    bool look(Frame& frame, const LaneInput& input, std::size_t columns) override {
+    bool look(Frame& frame, const TrackInput& input, std::size_t columns) override {
         history_ = input.run.history;
         if (!history_ || history_->counts().events == 0)
             return false;
@@ -103,7 +103,7 @@ class HistoryCurves final : public Curves {
 
     void describe(Frame& frame, const TimeArea& area, Position position, HoverCard& card) override {
         const AxisUnit unit = frame.camera.unit();
-        card.head(position_words(frame, area, position));
+        card.head(position_label(frame, area, position));
         const auto event = event_at(*history_, unit, position);
         if (!event) {
             card.note("before the first event");
@@ -197,11 +197,11 @@ class HistoryCurves final : public Curves {
         const Colour colour = canvas.theme().text;
         canvas.triangle({x - reach, y - 2 * reach}, {x + reach, y - 2 * reach}, {x, y - reach / 3},
                         colour);
-        const std::string words = fmt::format("peak {}", format_bytes(bytes));
-        const float width = canvas.text_width(words) + canvas.px(8);
+        const std::string text = fmt::format("peak {}", format_bytes(bytes));
+        const float width = canvas.text_width(text) + canvas.px(8);
         const bool to_left = x + 2 * reach + width > area.box().right;
         const float top = std::max(y - 2 * reach - canvas.px(4), scale.box.top + 1);
-        canvas.label({to_left ? x - 2 * reach : x + 2 * reach, top}, words, colour,
+        canvas.label({to_left ? x - 2 * reach : x + 2 * reach, top}, text, colour,
                      to_left ? Align::right : Align::left);
     }
 

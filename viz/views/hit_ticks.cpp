@@ -12,9 +12,9 @@ void HitTicks::draw(Frame& frame, const Box& box, const Window& window) {
         return;
     const Question question{frame.search.revision(), hits->published(), frame.camera.unit(), window,
                             static_cast<std::size_t>(box.width())};
-    if (question != asked_) {
+    if (question != question_) {
         counts_ = frame.search.ticks(question.unit, window.begin, window.end, question.columns);
-        asked_ = question;
+        question_ = question;
     }
     // Neighbours in one piece: few shapes where there are many hits.
     const auto is_hit = [](std::uint32_t count) { return count > 0; };

@@ -27,7 +27,7 @@ class HitTicks {
         friend bool operator==(const Question&, const Question&) = default;
     };
 
-    Question asked_;
+    Question question_;
     std::vector<std::uint32_t> counts_;
 };
 

@@ -16,7 +16,7 @@ bool has_times(const History& history) {
     return history.end(AxisUnit::time) > 1;
 }
 
-std::string place_text(const History& history, EventIndex event) {
+std::string location_text(const History& history, EventIndex event) {
     return has_times(history) ? format_duration(history.time(event))
                               : "event " + format_count(event);
 }
@@ -29,14 +29,14 @@ std::shared_ptr<const History> shown_history(const Frame& frame) {
 }
 
 Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
-                   std::unique_ptr<SiteWords>& words) {
+                   std::unique_ptr<SiteWords>& names) {
     const std::shared_ptr<const History> shown = shown_history(frame);
     if (shown == nullptr)
         return Shown::nothing;
     if (shown == history)
         return Shown::the_same;
     history = shown;
-    words = std::make_unique<SiteWords>(*shown);
+    names = std::make_unique<SiteWords>(*shown);
     return Shown::another;
 }
 
@@ -64,17 +64,17 @@ std::string when_text(const History& history, const Frame& frame) {
     if (!instant)
         return "before the first event";
     return fmt::format("{}, {}", instant->at_peak ? "at the peak of allocated" : "at the cursor",
-                       place_text(history, instant->event));
+                       location_text(history, instant->event));
 }
 
-void point_at_block(Frame& frame, const History& history, SiteWords& words, BlockIndex block) {
+void point_at_block(Frame& frame, const History& history, SiteWords& names, BlockIndex block) {
     frame.selection.hot_block = block;
     const Block about = history.block(block);
     frame.selection.described = fmt::format(
         "{}\t{:#x}\tborn at event {}\t{}\t{}", format_bytes(about.size), to_integer(about.address),
         format_count(about.born),
         about.freed == kNever ? "not freed" : "freed at event " + format_count(about.freed),
-        words.name(history.site(about.site)));
+        names.name(history.site(about.site)));
 }
 
 void go_to_event(Frame& frame, const History& history, EventIndex event) {

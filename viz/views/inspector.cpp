@@ -22,14 +22,15 @@
 namespace tidemark::viz {
 namespace {
 
-struct StoryQuestion {
+struct DetailsQuestion {
     BlockIndex block = kNoBlock;
     EventIndex at = 0;
 
-    friend bool operator==(const StoryQuestion&, const StoryQuestion&) = default;
+    friend bool operator==(const DetailsQuestion&, const DetailsQuestion&) = default;
 };
 
-BlockStory tell(const History& history, const StoryQuestion& question, const Cancelled& cancelled) {
+BlockStory details_of(const History& history, const DetailsQuestion& question,
+                      const Cancelled& cancelled) {
     return block_story(history, question.block, question.at, cancelled);
 }
 
@@ -85,7 +86,9 @@ class InspectorView final : public View {
         write_block(frame, column);
     }
 
-    bool busy() const override { return space_.running() || story_.running() || leaks_.running(); }
+    bool busy() const override {
+        return space_.running() || details_.running() || leaks_.running();
+    }
 
   private:
     void ask(const Frame& frame) {
@@ -99,15 +102,15 @@ class InspectorView final : public View {
             selection.hot_block ? selection.hot_block : selection.block;
         if (block && *block >= history_->counts().blocks)
             block.reset();
-        std::optional<StoryQuestion> question;
+        std::optional<DetailsQuestion> question;
         if (block)
             question = {*block, event.value_or(0)};
-        story_.ask(history_, question, kNever - 1, tell);
+        details_.ask(history_, question, kNever - 1, details_of);
         span_ = measured_span(*history_, unit, selection.measure);
         leaks_.ask(history_, span_, span_ ? span_->last : 0, find_all_leaks);
         if (frame.still) {
             space_.finish();
-            story_.finish();
+            details_.finish();
             leaks_.finish();
         }
     }
@@ -192,52 +195,52 @@ class InspectorView final : public View {
 
     void write_block(Frame& frame, ColumnWriter& column) {
         const Theme& theme = frame.canvas.theme();
-        const BlockStory* const story = story_.answer();
-        if (story == nullptr || story->block == kNoBlock) {
+        const BlockStory* const details = details_.answer();
+        if (details == nullptr || details->block == kNoBlock) {
             column.heading("Block");
-            column.paragraph(story_.running()
+            column.paragraph(details_.running()
                                  ? "Looking\u2026"
                                  : "Click a block in the address map or in a table to see its "
                                    "life, its neighbours and who requested it.",
                              theme.faint_text);
             return;
         }
-        column.heading("Block", story->title);
-        for (const auto& [label, value] : story->facts)
+        column.heading("Block", details->title);
+        for (const auto& [label, value] : details->facts)
             column.fact(label, value);
-        write_links(frame, column, *story);
+        write_links(frame, column, *details);
         column.gap();
-        column.heading("Stack", story->frames.empty() ? "" : "innermost first");
-        if (story->frames.empty())
+        column.heading("Stack", details->frames.empty() ? "" : "innermost first");
+        if (details->frames.empty())
             column.paragraph("Not recorded. In PyTorch: _record_memory_history(stacks='all').",
                              theme.faint_text);
-        for (const std::string& at : story->frames)
+        for (const std::string& at : details->frames)
             column.paragraph(at, theme.text);
         if (frame.selection.described.empty() && frame.selection.hot_block)
-            frame.selection.described = to_text(*story);
+            frame.selection.described = to_text(*details);
     }
 
-    void write_links(Frame& frame, ColumnWriter& column, const BlockStory& story) const {
+    void write_links(Frame& frame, ColumnWriter& column, const BlockStory& details) const {
         column.gap();
         if (column.link("Show its whole life"))
-            show_life(frame, *history_, story.block);
-        const auto go = [&](std::string_view words, BlockIndex block) {
-            if (block == kNoBlock || !column.link(words))
+            show_life(frame, *history_, details.block);
+        const auto go = [&](std::string_view text, BlockIndex block) {
+            if (block == kNoBlock || !column.link(text))
                 return;
             frame.selection.block = block;
             go_to_event(frame, *history_, history_->block(block).born);
         };
-        go("Go to the block before it", story.before);
-        go("Go to the block after it", story.after);
-        go("Select the block left of it", story.left);
-        go("Select the block right of it", story.right);
+        go("Go to the block before it", details.before);
+        go("Go to the block after it", details.after);
+        go("Select the block left of it", details.left);
+        go("Select the block right of it", details.right);
     }
 
     std::shared_ptr<const History> history_;
     std::optional<Instant> instant_;
     std::optional<EventSpan> span_;
     Asked<EventIndex, SpaceThen> space_;
-    Asked<StoryQuestion, BlockStory> story_;
+    Asked<DetailsQuestion, BlockStory> details_;
     Asked<EventSpan, Leaks> leaks_;
     float scroll_ = 0;
 };
@@ -245,8 +248,8 @@ class InspectorView final : public View {
 }  // namespace
 
 ViewInfo inspector_view() {
-    return {"inspector", "Inspector", "Figures at the cursor, and all about one block.",
-            ViewPlace::side, [] { return std::unique_ptr<View>(new InspectorView); }};
+    return {"inspector", "Inspector", "Figures at the cursor, and all about one block.", Pane::side,
+            [] { return std::unique_ptr<View>(new InspectorView); }};
 }
 
 }  // namespace tidemark::viz

@@ -41,7 +41,7 @@ Leaks answer(const History& history, const LeakQuestion& question, const Cancell
 class LeaksView final : public View {
   public:
     void draw(Frame& frame) override {
-        if (follow_shown(frame, history_, words_) == Shown::nothing)
+        if (follow_shown(frame, history_, names_) == Shown::nothing)
             return draw_no_history(frame);
         ask(frame);
         const Box below = draw_filter_bar(frame, frame.area, frame.area.left, *history_, total());
@@ -110,7 +110,7 @@ class LeaksView final : public View {
         const TableTouch touch = list_.draw(frame, box, "leaks", content);
         if (touch.hovered) {
             const LeakGroup& group = leaks.groups[static_cast<std::size_t>(*touch.hovered)];
-            point_at_block(frame, *history_, *words_, group.oldest);
+            point_at_block(frame, *history_, *names_, group.oldest);
             frame.selection.described = leaks_text(*history_, leaks);
         }
         if (touch.clicked)
@@ -138,7 +138,7 @@ class LeaksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     Asked<LeakQuestion, Leaks> leaks_;
     VirtualTable list_;
     bool measured_ = false;
@@ -148,7 +148,7 @@ class LeaksView final : public View {
 
 ViewInfo leaks_view() {
     return {"leaks", "Leaks", "What a stretch allocated and did not free, by call stack.",
-            ViewPlace::table, [] { return std::unique_ptr<View>(new LeaksView); }};
+            Pane::table, [] { return std::unique_ptr<View>(new LeaksView); }};
 }
 
 }  // namespace tidemark::viz

@@ -196,8 +196,8 @@ void draw_ramp_legend(Canvas& canvas, Box box, const MapPaint& paint, const Bloc
         return;
     if (classes.trait() == BlockTrait::size) {
         constexpr std::string_view kUpTo = "up to";
-        const float words = canvas.text_width(kUpTo) + canvas.px(kMapPaintGap);
-        if (draw_swatches(canvas, {box.left + words, box.top, box.right, box.bottom}, paint,
+        const float label = canvas.text_width(kUpTo) + canvas.px(kMapPaintGap);
+        if (draw_swatches(canvas, {box.left + label, box.top, box.right, box.bottom}, paint,
                           classes, &BlockClass::end)) {
             canvas.text({box.left, box.top}, kUpTo, theme.faint_text);
             return;

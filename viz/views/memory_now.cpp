@@ -40,19 +40,19 @@ class MemoryNowView : public View {
     void lay_out(Frame& frame, const Box& box);
     float draw_head(Frame& frame, const Box& box);
     void draw_lines(Frame& frame, const Box& box);
-    void draw_words(Canvas& canvas, const Box& box);
+    void draw_labels(Canvas& canvas, const Box& box);
     void paint(const Theme& theme, const Box& box);
     void outline(Canvas& canvas, const Box& box, std::uint32_t bar, Bytes begin, Bytes end,
                  Colour colour);
     void label_gap(Canvas& canvas, const Box& box, const NowBar& bar);
     void outline_block(Canvas& canvas, const Box& box, BlockIndex block, Colour colour);
     void hover(Frame& frame, const Box& box);
-    HoverCard card(const NowBar& bar, const BarPlace& place, BlockIndex block);
+    HoverCard card(const NowBar& bar, const BarPlace& position, BlockIndex block);
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     std::optional<MemoryNow> now_;
-    std::optional<EventIndex> asked_;
+    std::optional<EventIndex> requested_;
     bool at_peak_ = false;
     std::optional<BlockClasses> classes_;
     std::size_t classes_sites_ = 0;
@@ -63,9 +63,9 @@ class MemoryNowView : public View {
     std::vector<std::uint32_t> order_;
     BarLines lines_;
     float pitch_ = 1;  // pixels from line to line: first words, then the bar, then nothing
-    float words_high_ = 1;
+    float text_height_ = 1;
     float bar_high_ = 1;
-    Picture picture_;
+    Bitmap bitmap_;
     Job<MemoryNow> now_job_;
     Job<BlockClasses> classes_job_;
 };
@@ -74,9 +74,9 @@ void MemoryNowView::open(const std::shared_ptr<const History>& history) {
     now_job_.cancel();
     classes_job_.cancel();
     history_ = history;
-    words_ = std::make_unique<SiteWords>(*history_);
+    names_ = std::make_unique<SiteWords>(*history_);
     now_.reset();
-    asked_.reset();
+    requested_.reset();
     classes_.reset();
 }
 
@@ -120,8 +120,8 @@ void MemoryNowView::update(Frame& frame) {
     const auto instant = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
     const EventIndex event = instant ? instant->event : 0;
     at_peak_ = instant && instant->at_peak;
-    if (asked_ != event && !now_job_.running()) {
-        asked_ = event;
+    if (requested_ != event && !now_job_.running()) {
+        requested_ = event;
         now_job_.start([history = history_, event](const Cancelled& cancelled) {
             return memory_now(*history, event, cancelled);
         });
@@ -206,13 +206,13 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
 
 void MemoryNowView::lay_out(Frame& frame, const Box& box) {
     const Canvas& canvas = frame.canvas;
-    words_high_ = std::floor(canvas.line_height() + canvas.px(1));
-    const float pitch = words_high_ + canvas.px(kBarHigh + kMemoryNowLineGap);
+    text_height_ = std::floor(canvas.line_height() + canvas.px(1));
+    const float pitch = text_height_ + canvas.px(kBarHigh + kMemoryNowLineGap);
     const auto lines = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.height() / pitch)));
     const auto columns = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.width())));
     // What is over makes the bars higher.
     pitch_ = std::floor(box.height() / static_cast<float>(lines));
-    bar_high_ = std::floor(pitch_ - words_high_ - canvas.px(kMemoryNowLineGap));
+    bar_high_ = std::floor(pitch_ - text_height_ - canvas.px(kMemoryNowLineGap));
     if (!changed_ && lines_.columns() == columns && lines_.lines() == lines)
         return;
     order_ = bar_order(*now_, by_address_);
@@ -222,25 +222,25 @@ void MemoryNowView::lay_out(Frame& frame, const Box& box) {
 
 void MemoryNowView::paint(const Theme& theme, const Box& box) {
     const auto height = static_cast<std::uint32_t>(box.height());
-    if (!changed_ && picture_.height == height)
+    if (!changed_ && bitmap_.height == height)
         return;
     changed_ = false;
     const std::vector<OccupancyCell> cells = lines_.cells(*now_, *history_, *classes_);
-    picture_.width = lines_.columns();
-    picture_.height = height;
-    picture_.pixels.assign(std::size_t{picture_.width} * height, theme.ground);
-    ++picture_.revision;
-    const auto words = static_cast<std::uint32_t>(words_high_);
+    bitmap_.width = lines_.columns();
+    bitmap_.height = height;
+    bitmap_.pixels.assign(std::size_t{bitmap_.width} * height, theme.ground);
+    ++bitmap_.revision;
+    const auto text_height = static_cast<std::uint32_t>(text_height_);
     const auto high = static_cast<std::uint32_t>(bar_high_);
     const OccupancyCell nothing;
     for (std::uint32_t y = 0; y < height; ++y) {
         const auto line = y / static_cast<std::uint32_t>(pitch_);
         const auto within = y % static_cast<std::uint32_t>(pitch_);
-        if (line >= lines_.lines() || within < words || within >= words + high)
+        if (line >= lines_.lines() || within < text_height || within >= text_height + high)
             continue;
         const OccupancyCell* row = &cells[std::size_t{line} * lines_.columns()];
-        Colour* pixels = &picture_.pixels[std::size_t{y} * picture_.width];
-        for (std::uint32_t x = 0; x < picture_.width; ++x)
+        Colour* pixels = &bitmap_.pixels[std::size_t{y} * bitmap_.width];
+        for (std::uint32_t x = 0; x < bitmap_.width; ++x)
             if (row[x] != nothing)
                 pixels[x] = paint_->cell(row[x], x, y);
     }
@@ -249,10 +249,10 @@ void MemoryNowView::paint(const Theme& theme, const Box& box) {
 void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
     Canvas& canvas = frame.canvas;
     paint(canvas.theme(), box);
-    canvas.image({box.left, box.top, box.left + static_cast<float>(picture_.width),
-                  box.top + static_cast<float>(picture_.height)},
-                 picture_);
-    draw_words(canvas, box);
+    canvas.image({box.left, box.top, box.left + static_cast<float>(bitmap_.width),
+                  box.top + static_cast<float>(bitmap_.height)},
+                 bitmap_);
+    draw_labels(canvas, box);
     if (now_->gap > 0) {
         const NowBar& bar = now_->bars[now_->gap_bar];
         outline(canvas, box, now_->gap_bar, bar.gap_at, bar.gap_at + bar.gap,
@@ -266,7 +266,7 @@ void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
 }
 
 // The size of each segment over its beginning, where there is room.
-void MemoryNowView::draw_words(Canvas& canvas, const Box& box) {
+void MemoryNowView::draw_labels(Canvas& canvas, const Box& box) {
     const Theme& theme = canvas.theme();
     float free_from = box.left;
     std::uint32_t line = 0;
@@ -298,7 +298,7 @@ void MemoryNowView::draw_words(Canvas& canvas, const Box& box) {
 void MemoryNowView::outline(Canvas& canvas, const Box& box, std::uint32_t bar, Bytes begin,
                             Bytes end, Colour colour) {
     for (const BarPart& part : lines_.stretch(bar, begin, end)) {
-        const float top = box.top + static_cast<float>(part.line) * pitch_ + words_high_;
+        const float top = box.top + static_cast<float>(part.line) * pitch_ + text_height_;
         const float left = std::floor(box.left + static_cast<float>(part.left));
         const float right = std::ceil(box.left + static_cast<float>(part.right));
         canvas.outline({left - 1, top - 1, std::max(right, left + 2) + 1, top + bar_high_ + 1},
@@ -315,7 +315,7 @@ void MemoryNowView::label_gap(Canvas& canvas, const Box& box, const NowBar& bar)
         [](const BarPart& a, const BarPart& b) { return a.right - a.left < b.right - b.left; });
     if (widest == parts.end())
         return;
-    const float top = box.top + static_cast<float>(widest->line) * pitch_ + words_high_;
+    const float top = box.top + static_cast<float>(widest->line) * pitch_ + text_height_;
     const float pad = canvas.px(6);
     const std::string text = "largest gap: " + format_bytes(bar.gap);
     const Box inside{box.left + static_cast<float>(widest->left) + pad, top,
@@ -343,49 +343,50 @@ void MemoryNowView::hover(Frame& frame, const Box& box) {
         return;
     const float within = std::fmod(io.MousePos.y - box.top, pitch_);
     const auto line = static_cast<std::uint32_t>((io.MousePos.y - box.top) / pitch_);
-    if (within < words_high_ || within >= words_high_ + bar_high_)
+    if (within < text_height_ || within >= text_height_ + bar_high_)
         return;
-    const auto place = lines_.find(line, static_cast<double>(io.MousePos.x - box.left));
-    if (!place)
+    const auto position = lines_.find(line, static_cast<double>(io.MousePos.x - box.left));
+    if (!position)
         return;
-    const NowBar& bar = now_->bars[place->bar];
-    const BlockIndex block = block_at(*now_, bar, place->at);
+    const NowBar& bar = now_->bars[position->bar];
+    const BlockIndex block = block_at(*now_, bar, position->at);
     if (block != kNoBlock) {
         frame.selection.hot_block = block;
         outline_block(frame.canvas, box, block, frame.canvas.theme().text);
     }
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left))
         frame.selection.block = block == kNoBlock ? std::nullopt : std::optional(block);
-    const HoverCard shown = card(bar, *place, block);
+    const HoverCard shown = card(bar, *position, block);
     frame.selection.described = shown.text();
     shown.draw(frame.canvas, io.MousePos, frame.area);
 }
 
-HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& place, BlockIndex index) {
+HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& position, BlockIndex index) {
     HoverCard card;
     if (index != kNoBlock) {
         const Block block = history_->block(index);
         const Site& site = history_->site(block.site);
-        card.head(words_->name(site));
+        card.head(names_->name(site));
         card.row(paint_->block(classes_->of(block)), "size", format_bytes(block.size));
         card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
         card.row(0, "allocated", moment_text(*history_, block.born));
-        card.row(0, "stream", words_->stream(site.stream));
+        card.row(0, "stream", names_->stream(site.stream));
         if (block.freed <= now_->event)
             card.note("was freed, the device is not done with it");
     } else {
         const auto begin = now_->blocks.begin() + bar.first_block;
-        const auto after = std::partition_point(
-            begin, begin + bar.blocks, [&](const NowBlock& block) { return block.at <= place.at; });
+        const auto after =
+            std::partition_point(begin, begin + bar.blocks,
+                                 [&](const NowBlock& block) { return block.at <= position.at; });
         Bytes from = after == begin ? 0 : (after - 1)->at + (after - 1)->size;
         Bytes to = after == begin + bar.blocks ? bar.length : after->at;
         for (std::uint32_t i = 0; i < bar.holes; ++i) {
             const NowHole& hole = now_->holes[bar.first_hole + i];
-            if (place.at >= hole.at && place.at < hole.at + hole.shown) {
+            if (position.at >= hole.at && position.at < hole.at + hole.shown) {
                 card.head(fmt::format("Reserved without memory: {}", format_bytes(hole.size)));
                 return card;
             }
-            if (hole.at + hole.shown <= place.at)
+            if (hole.at + hole.shown <= position.at)
                 from = std::max(from, hole.at + hole.shown);
             else
                 to = std::min(to, hole.at);
@@ -401,7 +402,7 @@ HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& place, BlockInd
                            : fmt::format("{} in {} {}", format_bytes(bar.free()), bar.gaps,
                                          bar.gaps == 1 ? "gap" : "gaps"));
     if (history_->devices().size() > 1)
-        card.row(0, "device", words_->device(bar.device));
+        card.row(0, "device", names_->device(bar.device));
     return card;
 }
 
@@ -411,8 +412,7 @@ ViewInfo memory_now_view() {
     return {"memory-now", "At the cursor",
             "The memory held at one instant, segment by segment: what is taken, what is free, and "
             "in how many pieces.",
-            ViewPlace::main,
-            [] { return std::unique_ptr<View>(std::make_unique<MemoryNowView>()); }};
+            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<MemoryNowView>()); }};
 }
 
 }  // namespace tidemark::viz

@@ -106,9 +106,9 @@ class Minimap final : public View {
                 outer_.push_back({column.min[Series::reserved], column.max[Series::reserved],
                                   column.last[Series::reserved]});
             }
-        } else if (const auto lanes = tiers_.look(run, frame.still); lanes) {
+        } else if (const auto tracks = tiers_.look(run, frame.still); tracks) {
             levels_.resize(columns);
-            lanes->held(Tier::gpu).columns(0, end, levels_);
+            tracks->held(Tier::gpu).columns(0, end, levels_);
         }
     }
 
@@ -248,7 +248,7 @@ class Minimap final : public View {
 }  // namespace
 
 ViewInfo minimap_view() {
-    return {"minimap", "Minimap", "The whole run, and which part of it is seen.", ViewPlace::strip,
+    return {"minimap", "Minimap", "The whole run, and which part of it is seen.", Pane::strip,
             [] { return std::unique_ptr<View>(std::make_unique<Minimap>()); }};
 }
 

@@ -110,8 +110,8 @@ class OverviewView final : public View {
         const Bytes scale = scale_of(frame.session);
         for (std::size_t i = 0; i < runs.size(); ++i) {
             if (!writer.has_room(is_short(frame.session) ? 4 : 6)) {
-                writer.words(fmt::format("and {} more, see Compare", runs.size() - i),
-                             frame.canvas.theme().faint_text);
+                writer.paragraph(fmt::format("and {} more, see Compare", runs.size() - i),
+                                 frame.canvas.theme().faint_text);
                 return;
             }
             draw_run(frame, writer, i, scale);
@@ -131,13 +131,14 @@ class OverviewView final : public View {
             return draw_tiers(*run.tiers, writer);
         const Slot& slot = slots_[index];
         if (!slot.is_known) {
-            writer.words(run.state.phase == LoadState::Phase::failed ? to_text(run.state.error)
-                                                                     : "is being summed up\u2026",
-                         theme.faint_text);
+            writer.paragraph(run.state.phase == LoadState::Phase::failed
+                                 ? to_text(run.state.error)
+                                 : "is being summed up\u2026",
+                             theme.faint_text);
             return;
         }
         if (slot.summary.events == 0)
-            return writer.words("This run has no events.", theme.faint_text);
+            return writer.paragraph("This run has no events.", theme.faint_text);
         draw_curves(frame, writer, slot, scale);
     }
 
@@ -169,7 +170,7 @@ class OverviewView final : public View {
         writer.bar("requested", theme.requested, share_of(requested, scale), figure(requested));
         if (is_short(frame.session))
             return;
-        writer.words(gap_words(summary), theme.faint_text);
+        writer.paragraph(gap_text(summary), theme.faint_text);
         const std::string when =
             "Peak of what is reserved, at its fullest: " + moment(*slot.history, summary.peak) +
             ". Show it";
@@ -177,21 +178,21 @@ class OverviewView final : public View {
     }
 
     // What lies between the bars.
-    static std::string gap_words(const PeakSummary& summary) {
+    static std::string gap_text(const PeakSummary& summary) {
         const Bytes reserved = summary.at_peak[Series::reserved];
         const Bytes allocated = summary.at_peak[Series::allocated];
         const Bytes requested = summary.at_peak[Series::requested];
         const Bytes active = summary.at_peak[Series::active];
         const Bytes free = reserved - std::min(reserved, active);
         const Bytes fragmented = std::min(summary.fragmentation, free);
-        std::string words = fmt::format(
+        std::string text = fmt::format(
             "{} of the reserved memory is free ({}): {} fragmentation between blocks, {} cached in "
             "whole segments. {} is lost to rounding.",
             format_bytes(free), format_brief_share(free, reserved), format_bytes(fragmented),
             format_bytes(free - fragmented), format_bytes(active - std::min(active, requested)));
         if (active > allocated)
-            words += fmt::format(" {} waits for other streams.", format_bytes(active - allocated));
-        return words;
+            text += fmt::format(" {} waits for other streams.", format_bytes(active - allocated));
+        return text;
     }
 
     static std::string moment(const History& history, EventIndex event) {
@@ -231,21 +232,23 @@ class OverviewView final : public View {
                                    format_brief_share(space.peak, space.capacity),
                                    format_bytes(space.capacity)));
         }
-        writer.words(fmt::format("{} long, {:.2f} times what it takes with unlimited GPU memory; "
-                                 "stalls of {} altogether.",
-                                 format_duration(run.makespan), run.slowdown(),
-                                 format_duration(run.stalls.total())),
-                     theme.faint_text);
-        writer.words(fmt::format("{} moved out of GPU memory, {} into it; {:.1f} % of the bytes "
-                                 "used were there in time.",
-                                 format_bytes(run.spilled_bytes), format_bytes(run.fetched_bytes),
-                                 run.hit_ratio() * 100),
-                     theme.faint_text);
+        writer.paragraph(
+            fmt::format("{} long, {:.2f} times what it takes with unlimited GPU memory; "
+                        "stalls of {} altogether.",
+                        format_duration(run.makespan), run.slowdown(),
+                        format_duration(run.stalls.total())),
+            theme.faint_text);
+        writer.paragraph(
+            fmt::format("{} moved out of GPU memory, {} into it; {:.1f} % of the bytes "
+                        "used were there in time.",
+                        format_bytes(run.spilled_bytes), format_bytes(run.fetched_bytes),
+                        run.hit_ratio() * 100),
+            theme.faint_text);
         if (run.out_of_memory > 0)
-            writer.words(fmt::format("{} could not be served.",
-                                     format_counted(run.out_of_memory, "allocation or kernel",
-                                                    "allocations or kernels")),
-                         theme.problem);
+            writer.paragraph(fmt::format("{} could not be served.",
+                                         format_counted(run.out_of_memory, "allocation or kernel",
+                                                        "allocations or kernels")),
+                             theme.problem);
     }
 
     // --- who held it --------------------------------------------------------------------------
@@ -264,11 +267,11 @@ class OverviewView final : public View {
         writer.skip(8);
         writer.heading("Who held it");
         if (frame.session.runs.size() > 1)
-            writer.words("in " + frame.session.runs[frame.selection.run].label,
-                         frame.canvas.theme().faint_text);
+            writer.paragraph("in " + frame.session.runs[frame.selection.run].label,
+                             frame.canvas.theme().faint_text);
         if (slot->summary.holders_are_sizes)
-            writer.words("Tags and call stacks were not recorded: these are sizes of blocks.",
-                         frame.canvas.theme().faint_text);
+            writer.paragraph("Tags and call stacks were not recorded: these are sizes of blocks.",
+                             frame.canvas.theme().faint_text);
         writer.skip(2);
         const Bytes all = slot->summary.at_peak[Series::allocated];
         for (const PeakHolder& holder : slot->summary.holders) {
@@ -317,16 +320,17 @@ class OverviewView final : public View {
         writer.box.left += indent;
         writer.heading(refused.was_recorded ? "Out of memory, when it was recorded"
                                             : "Out of memory");
-        writer.words(fmt::format("{} requested; {} free of {} reserved, the largest piece {}.",
-                                 format_bytes(refused.requested), format_bytes(refused.free),
-                                 format_bytes(refused.held), format_bytes(refused.largest_free)),
-                     theme.text);
+        writer.paragraph(
+            fmt::format("{} requested; {} free of {} reserved, the largest piece {}.",
+                        format_bytes(refused.requested), format_bytes(refused.free),
+                        format_bytes(refused.held), format_bytes(refused.largest_free)),
+            theme.text);
         if (refused.free >= refused.requested && refused.largest_free < refused.requested)
-            writer.words("There was enough, but in pieces too small: fragmentation.",
-                         theme.problem);
+            writer.paragraph("There was enough, but in pieces too small: fragmentation.",
+                             theme.problem);
         if (refused.count > 1)
-            writer.words(fmt::format("It happened {} times.", format_count(refused.count)),
-                         theme.faint_text);
+            writer.paragraph(fmt::format("It happened {} times.", format_count(refused.count)),
+                             theme.faint_text);
         draw_link(frame, writer, "First " + moment(*slot->history, refused.event) + ". Show it",
                   *slot->history, refused.event);
         writer.box.left -= indent;
@@ -348,16 +352,17 @@ class OverviewView final : public View {
         writer.heading("Findings");
         writer.skip(2);
         if (findings.empty())
-            writer.words(state.phase == LoadState::Phase::ready
-                             ? "Nothing stands out: never out of memory, little fragmentation."
-                             : state.doing + "\u2026",
-                         theme.faint_text);
+            writer.paragraph(state.phase == LoadState::Phase::ready
+                                 ? "Nothing stands out: never out of memory, little fragmentation."
+                                 : state.doing + "\u2026",
+                             theme.faint_text);
         const std::size_t count = std::min(findings.size(), kMostFindings);
         for (std::size_t i = 0; i < count && writer.has_room(2); ++i)
             draw_finding(frame, writer, findings[i], i);
         if (findings.size() > count)
-            writer.words(fmt::format("and {} more, in the table Findings", findings.size() - count),
-                         theme.faint_text);
+            writer.paragraph(
+                fmt::format("and {} more, in the table Findings", findings.size() - count),
+                theme.faint_text);
         writer.skip(16);
     }
 
@@ -419,7 +424,7 @@ class OverviewView final : public View {
                                     format_duration(stalls.reservation)));
         }
         for (const std::string& warning : run->warnings)
-            writer.words("note: " + warning, theme.faint_text);
+            writer.paragraph("note: " + warning, theme.faint_text);
     }
 
     std::map<std::size_t, Slot> slots_;  // by index of the run
@@ -432,7 +437,7 @@ ViewInfo overview_view() {
         .name = "overview",
         .title = "Overview",
         .summary = "How much memory at the peak, who held it, and what was found.",
-        .place = ViewPlace::main,
+        .pane = Pane::main,
         .make = []() -> std::unique_ptr<View> { return std::make_unique<OverviewView>(); },
     };
 }

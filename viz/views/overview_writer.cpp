@@ -29,7 +29,7 @@ void Writer::heading(std::string_view text) {
     box.top += height;
 }
 
-void Writer::words(std::string_view text, Colour colour) {
+void Writer::paragraph(std::string_view text, Colour colour) {
     for (const std::string& part : wrapped(canvas, text, box.width())) {
         if (!has_room(1))
             return;

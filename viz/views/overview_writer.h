@@ -28,7 +28,7 @@ struct Writer {
     void heading(std::string_view text);
 
     // As many lines as there is room for.
-    void words(std::string_view text, Colour colour);
+    void paragraph(std::string_view text, Colour colour);
 
     // "reserved [=====   ] 7.21 GiB, 9 % of 80 GiB".
     void bar(std::string_view name, Colour colour, double part, std::string_view figure);

@@ -19,7 +19,7 @@ constexpr float kRoom = 62;  // points of width for a label
 // Rows that begin a place, from the one at the bottom of what is seen on. Rows that share a place
 // with the one before are passed over.
 template <class Visit>
-void for_each_place(const OffsetScale& scale, const AddressLayout& layout, Visit&& visit) {
+void for_each_label(const OffsetScale& scale, const AddressLayout& layout, Visit&& visit) {
     const std::vector<AddressRow>& rows = layout.rows();
     auto row = std::partition_point(rows.begin(), rows.end(), [&](const AddressRow& candidate) {
         return candidate.offset + candidate.length <= scale.bottom;
@@ -133,7 +133,7 @@ Bytes OffsetScale::offset(float at) const {
 void draw_row_labels(Canvas& canvas, const OffsetScale& scale, const AddressLayout& layout,
                      const History& history) {
     LabelColumn labels(canvas, scale, history);
-    for_each_place(scale, layout, [&](const AddressRow& row, Bytes end, std::size_t rows) {
+    for_each_label(scale, layout, [&](const AddressRow& row, Bytes end, std::size_t rows) {
         labels.add(row, end, layout.shares_rows() ? 1 : rows);
     });
     labels.flush();
@@ -142,7 +142,7 @@ void draw_row_labels(Canvas& canvas, const OffsetScale& scale, const AddressLayo
 void draw_row_lines(Canvas& canvas, const OffsetScale& scale, const AddressLayout& layout) {
     const Colour line = mix(canvas.theme().plot, canvas.theme().text, 0.22);
     const std::vector<AddressPiece>& pieces = layout.pieces();
-    for_each_place(scale, layout, [&](const AddressRow& row, Bytes end, std::size_t rows) {
+    for_each_label(scale, layout, [&](const AddressRow& row, Bytes end, std::size_t rows) {
         const float top = scale.y(end);
         if (rows == 0 || scale.y(row.offset) - top < canvas.px(kLineHigh))
             return;

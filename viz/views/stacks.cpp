@@ -40,7 +40,7 @@ std::string share_text(Bytes part, Bytes whole) {
 class StacksView final : public View {
   public:
     void draw(Frame& frame) override {
-        const Shown shown = follow_shown(frame, history_, words_);
+        const Shown shown = follow_shown(frame, history_, names_);
         if (shown == Shown::nothing)
             return draw_no_history(frame);
         if (shown == Shown::another)
@@ -130,7 +130,7 @@ class StacksView final : public View {
         else
             draw_icicle(frame, draw_path(frame, left, totals), totals);
         if (wide) {
-            draw_places(frame, {middle + 1, box.top, box.right, box.bottom}, totals);
+            draw_sites(frame, {middle + 1, box.top, box.right, box.bottom}, totals);
             canvas.vertical(middle, box.top, box.bottom, canvas.theme().border);
         }
     }
@@ -139,12 +139,12 @@ class StacksView final : public View {
         if (node == 0)
             return "all stacks";
         const tidemark::Frame& at = totals.nodes[node].frame;
-        return at.name == 0 && at.file == 0 ? "no stack recorded" : words_->brief_frame(at);
+        return at.name == 0 && at.file == 0 ? "no stack recorded" : names_->brief_frame(at);
     }
 
     std::string full_name(const StackTotals& totals, std::uint32_t node) const {
         const std::string brief = name_of(totals, node);
-        const std::string full = words_->frame(totals.nodes[node].frame);
+        const std::string full = names_->frame(totals.nodes[node].frame);
         return node == 0 || full.empty() ? brief : full;
     }
 
@@ -262,12 +262,12 @@ class StacksView final : public View {
         const std::string bytes = format_bytes(bar.bytes);
         const float width = canvas.text_width(bytes);
         const float middle = box.top + (box.height() - canvas.line_height()) / 2;
-        Box words{box.left + pad, middle, box.right - pad, box.bottom};
-        if (words.width() > width + canvas.px(90)) {
-            canvas.text({words.right, middle}, bytes, theme.text, Align::right);
-            words.right -= width + canvas.px(10);
+        Box label{box.left + pad, middle, box.right - pad, box.bottom};
+        if (label.width() > width + canvas.px(90)) {
+            canvas.text({label.right, middle}, bytes, theme.text, Align::right);
+            label.right -= width + canvas.px(10);
         }
-        canvas.text_within(words, name, theme.text);
+        canvas.text_within(label, name, theme.text);
     }
 
     void take_wheel(const Frame& frame, const Box& box, const StackTotals& totals,
@@ -306,31 +306,31 @@ class StacksView final : public View {
         }
     }
 
-    void draw_places(Frame& frame, const Box& box, const StackTotals& totals) {
+    void draw_sites(Frame& frame, const Box& box, const StackTotals& totals) {
         TableContent content;
         content.columns = kStacksColumns;
         content.rows = totals.places.size();
         content.text = [&](std::uint64_t row, std::size_t column) {
-            const PlaceTotals& place = totals.places[static_cast<std::size_t>(row)];
+            const PlaceTotals& site = totals.places[static_cast<std::size_t>(row)];
             switch (column) {
                 case 0:
-                    return format_bytes(place.bytes);
+                    return format_bytes(site.bytes);
                 case 1:
-                    return share_text(place.bytes, totals.bytes());
+                    return share_text(site.bytes, totals.bytes());
                 case 2:
-                    return format_count(place.blocks);
+                    return format_count(site.blocks);
                 default:
-                    return brief_place(place.name);
+                    return brief_place(site.name);
             }
         };
         const TableTouch touch = list_.draw(frame, box, "places", content);
         if (!touch.hovered)
             return;
-        const PlaceTotals& place = totals.places[static_cast<std::size_t>(*touch.hovered)];
-        std::string text = fmt::format("{}\n{} in {}", place.name, format_bytes(place.bytes),
-                                       format_counted(place.blocks, "block"));
+        const PlaceTotals& site = totals.places[static_cast<std::size_t>(*touch.hovered)];
+        std::string text = fmt::format("{}\n{} in {}", site.name, format_bytes(site.bytes),
+                                       format_counted(site.blocks, "block"));
         frame.selection.described = text;
-        for (const std::string& at : words_->frames(place.stack))
+        for (const std::string& at : names_->frames(site.stack))
             frame.selection.described += "\n  " + at;
     }
 
@@ -348,7 +348,7 @@ class StacksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> words_;
+    std::unique_ptr<SiteWords> names_;
     Asked<TotalsQuestion, StackTotals> totals_;
     VirtualTable list_;
     Choice choice_ = Choice::cursor;
@@ -361,7 +361,7 @@ class StacksView final : public View {
 
 ViewInfo stacks_view() {
     return {"stacks", "Stacks", "Bytes by call stack, as an icicle and a list of places.",
-            ViewPlace::main, [] { return std::unique_ptr<View>(new StacksView); }};
+            Pane::main, [] { return std::unique_ptr<View>(new StacksView); }};
 }
 
 }  // namespace tidemark::viz

@@ -26,22 +26,22 @@ Colour curve_colour(const Theme& theme, Tier tier) {
 
 class TierCurves final : public Curves {
   public:
-    bool look(Frame& frame, const LaneInput& input, std::size_t columns) override {
-        lanes_ = input.tiers;
+    bool look(Frame& frame, const TrackInput& input, std::size_t columns) override {
+        tracks_ = input.tiers;
         run_ = input.run.tiers;
-        if (!lanes_ || !run_)
+        if (!tracks_ || !run_)
             return false;
         const Window& window = frame.camera.window();
-        if (window == window_ && lanes_ == seen_ && columns_[0].size() == columns)
+        if (window == window_ && tracks_ == seen_ && columns_[0].size() == columns)
             return true;
         window_ = window;
-        if (seen_ != lanes_)
-            peak_ = lanes_->held(Tier::gpu).peak_time();
-        seen_ = lanes_;
+        if (seen_ != tracks_)
+            peak_ = tracks_->held(Tier::gpu).peak_time();
+        seen_ = tracks_;
         for (const TierLook& tier : kTiers) {
             auto& row = columns_[static_cast<std::size_t>(tier.tier)];
             row.resize(columns);
-            lanes_->held(tier.tier).columns(window.begin, window.end, row);
+            tracks_->held(tier.tier).columns(window.begin, window.end, row);
         }
         return true;
     }
@@ -68,7 +68,7 @@ class TierCurves final : public Curves {
         for (const TierLook& tier : kTiers)
             if (has(tier.tier))
                 entries.push_back({std::string(tier.name),
-                                   format_bytes(lanes_->held(tier.tier).at(at)),
+                                   format_bytes(tracks_->held(tier.tier).at(at)),
                                    curve_colour(frame.canvas.theme(), tier.tier), tier.look,
                                    static_cast<std::size_t>(tier.tier), is_shown(tier.tier)});
         return entries;
@@ -95,20 +95,20 @@ class TierCurves final : public Curves {
 
     void describe(Frame& frame, const TimeArea& area, Position position, HoverCard& card) override {
         const Theme& theme = frame.canvas.theme();
-        card.head(position_words(frame, area, position));
+        card.head(position_label(frame, area, position));
         for (const TierLook& tier : kTiers)
             if (has(tier.tier))
                 card.row(curve_colour(theme, tier.tier), std::string(tier.name),
-                         format_bytes(lanes_->held(tier.tier).at(position)));
+                         format_bytes(tracks_->held(tier.tier).at(position)));
         card.row(0, "GPU capacity", format_bytes(capacity()));
     }
 
   private:
     bool is_shown(Tier tier) const { return shown_[static_cast<std::size_t>(tier)]; }
 
-    bool has(Tier tier) const { return tier == Tier::gpu || lanes_->held(tier).size() > 0; }
+    bool has(Tier tier) const { return tier == Tier::gpu || tracks_->held(tier).size() > 0; }
 
-    std::shared_ptr<const TierLanes> lanes_;
+    std::shared_ptr<const TierLanes> tracks_;
     std::shared_ptr<const TierLanes> seen_;
     std::shared_ptr<const TierRun> run_;
     Window window_{0, 0};

@@ -6,7 +6,7 @@ namespace tidemark::viz {
 std::shared_ptr<const TierLanes> TierFollower::look(const ViewedRun& run, bool wait) {
     if (run_ != run.tiers.get()) {
         job_.cancel();
-        lanes_ = nullptr;
+        tracks_ = nullptr;
         run_ = run.tiers.get();
         if (run_ != nullptr)
             job_.start([tiers = run_](const Cancelled& cancelled) {
@@ -15,8 +15,8 @@ std::shared_ptr<const TierLanes> TierFollower::look(const ViewedRun& run, bool w
     }
     auto made = wait ? job_.wait() : job_.take();
     if (made)
-        lanes_ = std::move(*made);
-    return lanes_;
+        tracks_ = std::move(*made);
+    return tracks_;
 }
 
 }  // namespace tidemark::viz

@@ -19,7 +19,7 @@ class TierFollower {
 
   private:
     Job<std::shared_ptr<const TierLanes>> job_;
-    std::shared_ptr<const TierLanes> lanes_;
+    std::shared_ptr<const TierLanes> tracks_;
     const TierRun* run_ = nullptr;
 };
 

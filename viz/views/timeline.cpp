@@ -10,9 +10,9 @@
 #include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/curves.h"
 #include "viz/views/hit_ticks.h"
-#include "viz/views/lane_stack.h"
 #include "viz/views/tier_follower.h"
 #include "viz/views/timeline_marks.h"
+#include "viz/views/track_stack.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -29,7 +29,7 @@ struct TimelineBoxes {
     Box legend;
     Box marks;
     Box plot;
-    Box lanes;
+    Box tracks;
     Box whole;  // marks to lanes: what takes the mouse
 };
 
@@ -38,32 +38,32 @@ class TimelineView final : public View {
     void draw(Frame& frame) override {
         const ViewedRun* const run = frame.session.shown(frame.selection.run);
         if (run == nullptr)
-            return draw_words(frame, "nothing is open");
-        const LaneInput input{*run, tiers_.look(*run, frame.still)};
+            return draw_message(frame, "nothing is open");
+        const TrackInput input{*run, tiers_.look(*run, frame.still)};
         if (run->tiers && !run->history && frame.camera.unit() == AxisUnit::events)
-            return draw_words(frame, "a replay over tiers has times only: X goes back to them");
+            return draw_message(frame, "a replay over tiers has times only: X goes back to them");
         Curves& curves = run->history ? *history_curves_ : *tier_curves_;
         const Box across = plot_box(frame.canvas, frame.area);
         const auto columns = static_cast<std::size_t>(std::max(std::floor(across.width()), 1.0F));
         if (!curves.look(frame, input, columns))
-            return draw_words(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
+            return draw_message(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
         const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kTimelineMarksAFrame;
         more_marks_ = run->history && marks_.follow(run->history, most);
         draw_run(frame, input, curves);
     }
 
     bool busy() const override {
-        return more_marks_ || tiers_.busy() || history_curves_->busy() || lanes_.busy();
+        return more_marks_ || tiers_.busy() || history_curves_->busy() || tracks_.busy();
     }
 
   private:
-    static void draw_words(Frame& frame, std::string_view words) {
+    static void draw_message(Frame& frame, std::string_view text) {
         const Box& area = frame.area;
-        frame.canvas.text({(area.left + area.right) / 2, (area.top + area.bottom) / 2}, words,
+        frame.canvas.text({(area.left + area.right) / 2, (area.top + area.bottom) / 2}, text,
                           frame.canvas.theme().faint_text, Align::centre);
     }
 
-    void draw_run(Frame& frame, const LaneInput& input, Curves& curves) {
+    void draw_run(Frame& frame, const TrackInput& input, Curves& curves) {
         Canvas& canvas = frame.canvas;
         const TimelineLegend legend(canvas, curves.legend(frame), legend_width(frame));
         const TimelineBoxes boxes = boxes_of(frame, input, legend.height());
@@ -86,7 +86,7 @@ class TimelineView final : public View {
         if (input.run.history && boxes.marks.height() > 0)
             draw_marks(frame, area, *input.run.history, marks_, boxes.marks, boxes.plot, mouse,
                        card);
-        lanes_.draw(frame, input, area, boxes.lanes, mouse, card);
+        tracks_.draw(frame, input, area, boxes.tracks, mouse, card);
         area.draw_cursors();
         area.draw_axis();
         const float axis = boxes.whole.bottom + 1;
@@ -100,7 +100,7 @@ class TimelineView final : public View {
         }
     }
 
-    TimelineBoxes boxes_of(Frame& frame, const LaneInput& input, float legend_height) {
+    TimelineBoxes boxes_of(Frame& frame, const TrackInput& input, float legend_height) {
         Canvas& canvas = frame.canvas;
         const float pad = std::round(canvas.px(kTimelinePad));
         const Box across = plot_box(canvas, frame.area);
@@ -111,9 +111,9 @@ class TimelineView final : public View {
         const float top = std::round(boxes.legend.bottom + pad / 2);
         const float marks = input.run.history ? marks_height(canvas, marks_) : 0;
         boxes.marks = {across.left, top, across.right, top + marks};
-        const float lanes = lanes_.prepare(frame, input, bottom - boxes.marks.bottom);
-        boxes.plot = {across.left, boxes.marks.bottom, across.right, bottom - lanes};
-        boxes.lanes = {across.left, boxes.plot.bottom, across.right, bottom};
+        const float tracks = tracks_.prepare(frame, input, bottom - boxes.marks.bottom);
+        boxes.plot = {across.left, boxes.marks.bottom, across.right, bottom - tracks};
+        boxes.tracks = {across.left, boxes.plot.bottom, across.right, bottom};
         boxes.whole = {across.left, boxes.marks.top, across.right, bottom};
         return boxes;
     }
@@ -130,11 +130,11 @@ class TimelineView final : public View {
     // How the axis is scaled, and what the legend's values stand for.
     void draw_scale_switch(Frame& frame, const Box& legend) {
         Canvas& canvas = frame.canvas;
-        const std::string_view words = to_capacity_ ? kToCapacity : kInView;
-        const float width = canvas.text_width(words);
+        const std::string_view text = to_capacity_ ? kToCapacity : kInView;
+        const float width = canvas.text_width(text);
         const Box box{legend.right - width, legend.top, legend.right,
                       legend.top + canvas.line_height()};
-        canvas.text({box.left, box.top}, words, canvas.theme().accent);
+        canvas.text({box.left, box.top}, text, canvas.theme().accent);
         const float under = box.bottom + canvas.px(5);
         if (legend.bottom >= under + canvas.line_height())
             canvas.text({legend.right, under}, values_are_at(frame), canvas.theme().faint_text,
@@ -182,7 +182,7 @@ class TimelineView final : public View {
     }
 
     // A click puts the cursor; close by, it also selects the block that the event is about.
-    static void select_clicked(Frame& frame, const LaneInput& input, const TimeArea& area) {
+    static void select_clicked(Frame& frame, const TrackInput& input, const TimeArea& area) {
         if (!area.clicked() || !input.run.history || !frame.selection.cursor)
             return;
         const History& history = *input.run.history;
@@ -199,7 +199,7 @@ class TimelineView final : public View {
 
     std::unique_ptr<Curves> history_curves_ = history_curves();
     std::unique_ptr<Curves> tier_curves_ = tier_curves();
-    LaneStack lanes_{make_lanes()};
+    TrackStack tracks_{make_tracks()};
     TierFollower tiers_;
     MarkPlaces marks_;
     HitTicks hits_;
@@ -212,8 +212,7 @@ class TimelineView final : public View {
 ViewInfo timeline_view() {
     return {"timeline", "Timeline",
             "Reserved, allocated, active and requested memory over time, with marks and lanes.",
-            ViewPlace::main,
-            [] { return std::unique_ptr<View>(std::make_unique<TimelineView>()); }};
+            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<TimelineView>()); }};
 }
 
 }  // namespace tidemark::viz

@@ -29,10 +29,10 @@ TimelineLegend::TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> en
             x = 0;
             y += line;
         }
-        places_.push_back({std::move(entry), x, y, wide});
+        slots_.push_back({std::move(entry), x, y, wide});
         x += wide + canvas.px(kEntryGap);
     }
-    height_ = places_.empty() ? 0 : y + line;
+    height_ = slots_.empty() ? 0 : y + line;
 }
 
 void TimelineLegend::draw_sign(Canvas& canvas, const Box& box, const LegendEntry& entry) {
@@ -66,24 +66,24 @@ std::optional<std::size_t> TimelineLegend::draw(Frame& frame, const Box& box) co
     const Theme& theme = canvas.theme();
     const float line = canvas.line_height();
     std::optional<std::size_t> clicked;
-    for (const Place& place : places_) {
-        const float left = std::round(box.left + place.x);
-        const float top = std::round(box.top + place.y);
+    for (const Slot& slot : slots_) {
+        const float left = std::round(box.left + slot.x);
+        const float top = std::round(box.top + slot.y);
         const float sign = canvas.px(kSign);
-        draw_sign(canvas, {left, top, left + sign, top + line}, place.entry);
-        const Colour name = place.entry.on ? theme.faint_text : theme.border;
+        draw_sign(canvas, {left, top, left + sign, top + line}, slot.entry);
+        const Colour name = slot.entry.on ? theme.faint_text : theme.border;
         float x = left + sign + canvas.px(kWordGap);
-        x += canvas.text({x, top}, place.entry.name, name) + canvas.px(kWordGap);
-        if (!place.entry.value.empty())
-            canvas.text({x, top}, place.entry.value, place.entry.on ? theme.text : theme.border);
-        if (!place.entry.toggles || frame.still)
+        x += canvas.text({x, top}, slot.entry.name, name) + canvas.px(kWordGap);
+        if (!slot.entry.value.empty())
+            canvas.text({x, top}, slot.entry.value, slot.entry.on ? theme.text : theme.border);
+        if (!slot.entry.toggles || frame.still)
             continue;
         ImGui::SetCursorScreenPos({left, top});
-        ImGui::PushID(static_cast<int>(*place.entry.toggles));
-        if (ImGui::InvisibleButton("legend", {place.width, line}))
-            clicked = place.entry.toggles;
+        ImGui::PushID(static_cast<int>(*slot.entry.toggles));
+        if (ImGui::InvisibleButton("legend", {slot.width, line}))
+            clicked = slot.entry.toggles;
         if (ImGui::IsItemHovered())
-            canvas.horizontal(top + line, left, left + place.width, theme.accent);
+            canvas.horizontal(top + line, left, left + slot.width, theme.accent);
         ImGui::PopID();
     }
     return clicked;

@@ -35,7 +35,7 @@ class TimelineLegend {
     std::optional<std::size_t> draw(Frame& frame, const Box& box) const;
 
   private:
-    struct Place {
+    struct Slot {
         LegendEntry entry;
         float x = 0;
         float y = 0;
@@ -44,7 +44,7 @@ class TimelineLegend {
 
     static void draw_sign(Canvas& canvas, const Box& box, const LegendEntry& entry);
 
-    std::vector<Place> places_;
+    std::vector<Slot> slots_;
     float height_ = 0;
 };
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
@@ -57,9 +57,9 @@ void describe(const Frame& frame, const TimeArea& area, const History& history,
         look.kind == MarkKind::out_of_memory || look.kind == MarkKind::recorded_out_of_memory;
     if (refused)
         card.row(0, range.count > 1 ? "the first requested" : "requested", format_bytes(mark.size));
-    card.row(0, range.count > 1 ? "first at" : "at", position_words(frame, area, range.begin));
+    card.row(0, range.count > 1 ? "first at" : "at", position_label(frame, area, range.begin));
     if (range.count > 1)
-        card.row(0, "last at", position_words(frame, area, range.end));
+        card.row(0, "last at", position_label(frame, area, range.end));
     card.row(0, "event", format_count(mark.event));
     if (refused && mark.event < history.counts().events) {
         const SeriesValues values = history.values(mark.event);
@@ -72,15 +72,15 @@ void describe(const Frame& frame, const TimeArea& area, const History& history,
 }
 
 // Cells end where they end: neighbours across an edge may still be too close.
-std::vector<MergedRange> apart(const std::vector<MergedRange>& places, const TimeArea& area,
+std::vector<MergedRange> apart(const std::vector<MergedRange>& ranges, const TimeArea& area,
                                float distance) {
     std::vector<MergedRange> result;
-    for (const MergedRange& place : places) {
-        if (!result.empty() && area.to_x(place.begin) - area.to_x(result.back().begin) < distance) {
-            result.back().end = place.end;
-            result.back().count += place.count;
+    for (const MergedRange& range : ranges) {
+        if (!result.empty() && area.to_x(range.begin) - area.to_x(result.back().begin) < distance) {
+            result.back().end = range.end;
+            result.back().count += range.count;
         } else {
-            result.push_back(place);
+            result.push_back(range);
         }
     }
     return result;
@@ -91,18 +91,17 @@ Box draw_badge(Canvas& canvas, const MarkLook& look, const MergedRange& range, f
                const Box& row) {
     const Theme& theme = canvas.theme();
     const Colour colour = theme.*look.colour;
-    const std::string words = range.count > 1
-                                  ? fmt::format("{}{}", look.letter, format_count(range.count))
-                                  : std::string(look.letter);
-    const float width =
-        std::round(std::max(canvas.text_width(words) + canvas.px(6), canvas.px(14)));
+    const std::string text = range.count > 1
+                                 ? fmt::format("{}{}", look.letter, format_count(range.count))
+                                 : std::string(look.letter);
+    const float width = std::round(std::max(canvas.text_width(text) + canvas.px(6), canvas.px(14)));
     const float left = std::round(std::clamp(x - width / 2, row.left, row.right - width));
     const Box badge{left, row.top + 2, left + width, row.bottom - 3};
     const bool hollow = look.kind == MarkKind::recorded_out_of_memory;
     canvas.fill(badge, hollow ? theme.plot : colour);
     if (hollow)
         canvas.outline(badge, colour);
-    canvas.text_within(badge, words, hollow ? colour : theme.ground, Align::centre);
+    canvas.text_within(badge, text, hollow ? colour : theme.ground, Align::centre);
     return badge;
 }
 
@@ -122,9 +121,9 @@ std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const H
     const MarkLook* under = nullptr;
     MergedRange pointed;
     for (const MarkLook& look : kTimelineMarksLooks) {
-        const auto places = marks.places(look.kind, frame.camera.unit(), frame.camera.window(),
+        const auto ranges = marks.places(look.kind, frame.camera.unit(), frame.camera.window(),
                                          positions_of(frame, area, canvas.px(kTimelineMarksCell)));
-        for (const MergedRange& range : apart(places, area, canvas.px(kTimelineMarksCell))) {
+        for (const MergedRange& range : apart(ranges, area, canvas.px(kTimelineMarksCell))) {
             const float x = area.to_x(range.begin);
             if (look.grave)
                 canvas.vertical(std::floor(x), plot.top, plot.bottom,

@@ -30,7 +30,7 @@ class View {
 };
 
 // Where the shell puts it.
-enum class ViewPlace : std::uint8_t {
+enum class Pane : std::uint8_t {
     strip,  // above all others, over the time axis: the minimap
     main,   // large; one or two at once
     side,   // the column at the right
@@ -41,7 +41,7 @@ struct ViewInfo {
     std::string_view name;     // for --view: "address-map"
     std::string_view title;    // on its tab: "Address map"
     std::string_view summary;  // one sentence, for --help and the key sheet
-    ViewPlace place = ViewPlace::main;
+    Pane pane = Pane::main;
     std::unique_ptr<View> (*make)() = nullptr;
 };
 

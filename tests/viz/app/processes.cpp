@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLong{30};  // machines that test are slow and bu
 constexpr std::chrono::milliseconds kPause{10};
 
 // The child becomes `words`; descriptors to files. Ends it if it can't.
-pid_t start(const std::vector<std::string>& words, const Environment& environment,
+pid_t start(const std::vector<std::string>& arguments, const Environment& environment,
             const std::string& out, const std::string& err) {
     const pid_t child = ::fork();
     if (child != 0)
@@ -32,7 +32,7 @@ pid_t start(const std::vector<std::string>& words, const Environment& environmen
     ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
     ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
     std::vector<char*> raw;
-    for (const std::string& word : words)
+    for (const std::string& word : arguments)
         raw.push_back(const_cast<char*>(word.c_str()));
     raw.push_back(nullptr);
     ::execvp(raw[0], raw.data());
@@ -58,20 +58,20 @@ std::string temporary(const std::string& name) {
 
 }  // namespace
 
-Ended run_program(const std::vector<std::string>& words, const Environment& environment) {
+Ended run_program(const std::vector<std::string>& arguments, const Environment& environment) {
     const std::string out = temporary("out");
     const std::string err = temporary("err");
     int status = 0;
-    ::waitpid(start(words, environment, out, err), &status, 0);
+    ::waitpid(start(arguments, environment, out, err), &status, 0);
     Ended ended{code_of(status), content_of(out), content_of(err)};
     std::filesystem::remove(out);
     std::filesystem::remove(err);
     return ended;
 }
 
-Running::Running(const std::vector<std::string>& words, const Environment& environment,
+Running::Running(const std::vector<std::string>& arguments, const Environment& environment,
                  const std::string& errors_to)
-    : child_(start(words, environment, "/dev/null", errors_to)) {}
+    : child_(start(arguments, environment, "/dev/null", errors_to)) {}
 
 Running::~Running() {
     if (alive()) {

@@ -19,12 +19,12 @@ struct Ended {
     std::string err;
 };
 
-Ended run_program(const std::vector<std::string>& words, const Environment& environment = {});
+Ended run_program(const std::vector<std::string>& arguments, const Environment& environment = {});
 
 // A program that goes on beside the test; ended with it.
 class Running {
   public:
-    Running(const std::vector<std::string>& words, const Environment& environment,
+    Running(const std::vector<std::string>& arguments, const Environment& environment,
             const std::string& errors_to);
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;

@@ -33,13 +33,13 @@ constexpr int kY = 260;
 // A running viewer with everything around it.
 class Driven {
   public:
-    explicit Driven(const std::vector<std::string>& words = {kSample, "--view", "timeline"},
+    explicit Driven(const std::vector<std::string>& arguments = {kSample, "--view", "timeline"},
                     const std::string& scale = "1") {
         std::filesystem::create_directories(folder_);
         std::vector<std::string> all{
             TIDEMARK_VIEW_PROGRAM, "--size",     "1200x820",   "--scale",         scale,
-            "--built-in-font",     "--state-to", state_path(), "--screenshot-to", picture_path()};
-        all.insert(all.end(), words.begin(), words.end());
+            "--built-in-font",     "--state-to", state_path(), "--screenshot-to", image_path()};
+        all.insert(all.end(), arguments.begin(), arguments.end());
         program_ = std::make_unique<support::Running>(
             all,
             // What OpenGL's drivers never free is no leak of ours; LeakSanitizer can't tell.
@@ -56,7 +56,7 @@ class Driven {
 
     support::Running& program() { return *program_; }
 
-    std::string picture_path() const { return folder_ / "last.png"; }
+    std::string image_path() const { return folder_ / "last.png"; }
 
     // What the window shows now; null before its first frame.
     json state() const {
@@ -70,9 +70,10 @@ class Driven {
     }
 
     // xdotool's words: real events through the server.
-    void act(std::vector<std::string> words) {
-        words.insert(words.begin(), "xdotool");
-        const support::Ended ended = support::run_program(words, {{"DISPLAY", display_.name()}});
+    void act(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "xdotool");
+        const support::Ended ended =
+            support::run_program(arguments, {{"DISPLAY", display_.name()}});
         INFO(ended.err);
         REQUIRE(ended.code == 0);
     }
@@ -291,16 +292,16 @@ TEST_CASE("the window does what mouse and keys say") {
     SECTION("what it shows last is what the graphics card drew") {
         viewer.type("ctrl+q");
         CHECK(viewer.program().wait() == 0);
-        const Result<Picture> picture = read_png(viewer.picture_path());
-        REQUIRE(picture);
-        CHECK(picture->width == 1200);
-        CHECK(picture->height == 820);
+        const Result<Bitmap> bitmap = read_png(viewer.image_path());
+        REQUIRE(bitmap);
+        CHECK(bitmap->width == 1200);
+        CHECK(bitmap->height == 820);
         // Curves, text, lines: not one colour, and the ground is the theme's.
         std::size_t ground = 0;
-        for (const Colour pixel : picture->pixels)
+        for (const Colour pixel : bitmap->pixels)
             ground += pixel == dark_theme().ground || pixel == dark_theme().plot ? 1U : 0U;
-        CHECK(ground > picture->pixels.size() / 20);
-        CHECK(ground < picture->pixels.size() * 19 / 20);
+        CHECK(ground > bitmap->pixels.size() / 20);
+        CHECK(ground < bitmap->pixels.size() * 19 / 20);
     }
 }
 
@@ -348,9 +349,10 @@ TEST_CASE("a living program is followed, paused, outlived, and its successor att
     if (!can_run())
         return;
     support::LiveFolder folder;
-    const std::vector<std::string> words{TIDEMARK_LIVE_EXAMPLE, "--name", "trainer", "--rate",
-                                         "5000"};
-    auto program = std::make_unique<support::Running>(words, support::Environment{}, "/dev/null");
+    const std::vector<std::string> arguments{TIDEMARK_LIVE_EXAMPLE, "--name", "trainer", "--rate",
+                                             "5000"};
+    auto program =
+        std::make_unique<support::Running>(arguments, support::Environment{}, "/dev/null");
     REQUIRE(wait_until([&folder] {
         std::error_code ignored;
         return !std::filesystem::is_empty(folder.path() / "run", ignored) && !ignored;
@@ -383,7 +385,7 @@ TEST_CASE("a living program is followed, paused, outlived, and its successor att
     viewer.type("g");
     viewer.expect("its peak", [](const json& state) { return !state["cursor"].is_null(); });
 
-    program = std::make_unique<support::Running>(words, support::Environment{}, "/dev/null");
+    program = std::make_unique<support::Running>(arguments, support::Environment{}, "/dev/null");
     // The button for it is somewhere in the status line, as soon as the window has seen it.
     bool is_attached = false;
     for (int turn = 0; turn < 20 && !is_attached; ++turn)

@@ -14,7 +14,7 @@ constexpr Colour kInk = rgb(0xff8000);
 
 // Draws a frame of `width` x `height` with the built-in font and returns its pixels.
 template <class Draw>
-Picture drawn(const Draw& draw, std::uint32_t width = 200, std::uint32_t height = 60) {
+Bitmap drawn(const Draw& draw, std::uint32_t width = 200, std::uint32_t height = 60) {
     Offscreen screen({width, height, 1, FontChoice::built_in});
     screen.begin(dark_theme());
     Canvas canvas(ImGui::GetBackgroundDrawList(), dark_theme(), 1);
@@ -22,22 +22,21 @@ Picture drawn(const Draw& draw, std::uint32_t width = 200, std::uint32_t height 
     return screen.end();
 }
 
-std::size_t count_of(const Picture& picture, Colour colour) {
-    return static_cast<std::size_t>(
-        std::count(picture.pixels.begin(), picture.pixels.end(), colour));
+std::size_t count_of(const Bitmap& bitmap, Colour colour) {
+    return static_cast<std::size_t>(std::count(bitmap.pixels.begin(), bitmap.pixels.end(), colour));
 }
 
-Colour at(const Picture& picture, std::size_t x, std::size_t y) {
-    return picture.pixels[y * picture.width + x];
+Colour at(const Bitmap& bitmap, std::size_t x, std::size_t y) {
+    return bitmap.pixels[y * bitmap.width + x];
 }
 
 // The columns that differ from the ground: [first, last].
-std::pair<std::size_t, std::size_t> extent(const Picture& picture) {
-    std::pair<std::size_t, std::size_t> found{picture.width, 0};
-    for (std::size_t i = 0; i < picture.pixels.size(); ++i)
-        if (picture.pixels[i] != dark_theme().ground) {
-            found.first = std::min(found.first, i % picture.width);
-            found.second = std::max(found.second, i % picture.width);
+std::pair<std::size_t, std::size_t> extent(const Bitmap& bitmap) {
+    std::pair<std::size_t, std::size_t> found{bitmap.width, 0};
+    for (std::size_t i = 0; i < bitmap.pixels.size(); ++i)
+        if (bitmap.pixels[i] != dark_theme().ground) {
+            found.first = std::min(found.first, i % bitmap.width);
+            found.second = std::max(found.second, i % bitmap.width);
         }
     return found;
 }
@@ -45,34 +44,32 @@ std::pair<std::size_t, std::size_t> extent(const Picture& picture) {
 }  // namespace
 
 TEST_CASE("lines along the axes are one pixel wide, wherever they lie") {
-    const float place = GENERATE(10.0F, 10.2F, 10.5F, 10.9F);
-    const Picture picture = drawn([place](Canvas& canvas) {
-        canvas.vertical(place, 5, 25, kInk);
-        canvas.horizontal(place + 30, 50, 70, kInk);
+    const float offset = GENERATE(10.0F, 10.2F, 10.5F, 10.9F);
+    const Bitmap bitmap = drawn([offset](Canvas& canvas) {
+        canvas.vertical(offset, 5, 25, kInk);
+        canvas.horizontal(offset + 30, 50, 70, kInk);
     });
-    CHECK(count_of(picture, kInk) == 40);
-    CHECK(at(picture, 10, 5) == kInk);
-    CHECK(at(picture, 50, 40) == kInk);
+    CHECK(count_of(bitmap, kInk) == 40);
+    CHECK(at(bitmap, 10, 5) == kInk);
+    CHECK(at(bitmap, 50, 40) == kInk);
 }
 
 TEST_CASE("an outline lies within its box and leaves the inside alone") {
-    const Picture picture = drawn([](Canvas& canvas) {
-        canvas.outline({10, 10, 30, 20}, kInk, 2);
-    });
-    CHECK(count_of(picture, kInk) == 20 * 10 - 16 * 6);
-    CHECK(at(picture, 10, 10) == kInk);
-    CHECK(at(picture, 29, 19) == kInk);
-    CHECK(at(picture, 12, 12) == dark_theme().ground);
+    const Bitmap bitmap = drawn([](Canvas& canvas) { canvas.outline({10, 10, 30, 20}, kInk, 2); });
+    CHECK(count_of(bitmap, kInk) == 20 * 10 - 16 * 6);
+    CHECK(at(bitmap, 10, 10) == kInk);
+    CHECK(at(bitmap, 29, 19) == kInk);
+    CHECK(at(bitmap, 12, 12) == dark_theme().ground);
 }
 
 TEST_CASE("a hatch has two colours, and its stripes stay when the box grows or is clipped") {
     const Colour stripes = rgb(0x00ff00);
-    const Picture small = drawn([&](Canvas& canvas) {
+    const Bitmap small = drawn([&](Canvas& canvas) {
         canvas.hatch({10, 10, 60, 40}, kInk, stripes);
     });
     CHECK(count_of(small, kInk) + count_of(small, stripes) == 50 * 30);
     CHECK(count_of(small, stripes) == Approx(50 * 30 / 3.0).epsilon(0.1));
-    const Picture clipped = drawn([&](Canvas& canvas) {
+    const Bitmap clipped = drawn([&](Canvas& canvas) {
         canvas.clip({10, 10, 60, 40});
         canvas.hatch({-5000, -5000, 5000, 5000}, kInk, stripes);
         canvas.unclip();
@@ -84,10 +81,10 @@ TEST_CASE("text that doesn't fit ends in an ellipsis, and none is drawn where no
     const std::string word = "fragmentation";
     const auto width = [&word](float room, Align align = Align::left) {
         float drawn_width = 0;
-        const Picture picture = drawn([&](Canvas& canvas) {
+        const Bitmap bitmap = drawn([&](Canvas& canvas) {
             drawn_width = canvas.text_within({20, 10, 20 + room, 40}, word, kInk, align);
         });
-        const auto [first, last] = extent(picture);
+        const auto [first, last] = extent(bitmap);
         if (drawn_width > 0) {
             CHECK(first >= 20);
             CHECK(static_cast<float>(last) < 20 + room);
@@ -143,7 +140,7 @@ TEST_CASE("signs that a font lacks are shown by others, not by a question mark")
 
 TEST_CASE("very long text and very many shapes stay within the indices' sixteen bits") {
     const std::string text(100'000, 'm');
-    const Picture picture = drawn(
+    const Bitmap bitmap = drawn(
         [&text](Canvas& canvas) {
             canvas.text({0, 0}, text, kInk);
             for (int i = 0; i < 40'000; ++i)
@@ -152,21 +149,21 @@ TEST_CASE("very long text and very many shapes stay within the indices' sixteen 
             canvas.fill({20, 20, 30, 30}, rgb(0x0000ff));
         },
         400, 60);
-    CHECK(at(picture, 5, 25) == kInk);
-    CHECK(at(picture, 25, 25) == rgb(0x0000ff));
+    CHECK(at(bitmap, 5, 25) == kInk);
+    CHECK(at(bitmap, 25, 25) == rgb(0x0000ff));
 }
 
 TEST_CASE("a picture is shown pixel by pixel, and one without pixels not at all") {
-    Picture source;
+    Bitmap source;
     source.width = 2;
     source.height = 1;
     source.pixels = {rgb(0xff0000), rgb(0x0000ff)};
-    const Picture picture = drawn([&source](Canvas& canvas) {
+    const Bitmap bitmap = drawn([&source](Canvas& canvas) {
         canvas.image({10, 10, 30, 14}, source);
     });
-    CHECK(count_of(picture, rgb(0xff0000)) == 40);
-    CHECK(at(picture, 19, 13) == rgb(0xff0000));
-    CHECK(at(picture, 20, 13) == rgb(0x0000ff));
+    CHECK(count_of(bitmap, rgb(0xff0000)) == 40);
+    CHECK(at(bitmap, 19, 13) == rgb(0xff0000));
+    CHECK(at(bitmap, 20, 13) == rgb(0x0000ff));
     source.pixels.pop_back();
     CHECK(extent(drawn([&source](Canvas& canvas) {
               canvas.image({0, 0, 9, 9}, source);

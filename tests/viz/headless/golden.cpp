@@ -39,23 +39,23 @@ std::string failure_path(const std::string& name, std::string_view what) {
 
 }  // namespace
 
-Difference difference(const Picture& expected, const Picture& actual) {
+Difference difference(const Bitmap& expected, const Bitmap& actual) {
     Difference result;
     if (expected.width != actual.width || expected.height != actual.height)
         return result;
-    result.picture = expected;
+    result.bitmap = expected;
     std::size_t count = 0;
     for (std::size_t i = 0; i < expected.pixels.size(); ++i) {
         const bool other = differs(expected.pixels[i], actual.pixels[i]);
         count += other ? 1 : 0;
-        result.picture.pixels[i] =
+        result.bitmap.pixels[i] =
             other ? rgb(0xff00ff) : mix(expected.pixels[i], rgb(0xffffff), 0.7);
     }
     result.share = static_cast<double>(count) / static_cast<double>(expected.pixels.size());
     return result;
 }
 
-void check_golden(const std::string& name, const Picture& actual) {
+void check_golden(const std::string& name, const Bitmap& actual) {
     const std::string path = golden_path(name);
     if (const char* update = std::getenv("TIDEMARK_UPDATE_GOLDEN");
         update != nullptr && std::string_view(update) == "1") {
@@ -66,7 +66,7 @@ void check_golden(const std::string& name, const Picture& actual) {
         WARN("skipped: there is no golden picture " << path);
         return;
     }
-    const Result<Picture> expected = read_png(path);
+    const Result<Bitmap> expected = read_png(path);
     REQUIRE(expected);
     const Difference found = difference(*expected, actual);
     if (found.share <= kTolerated)
@@ -74,9 +74,9 @@ void check_golden(const std::string& name, const Picture& actual) {
     const std::string shown = failure_path(name, "actual");
     REQUIRE(write_png(actual, shown));
     std::string where = "actual picture: " + shown;
-    if (!found.picture.pixels.empty()) {
+    if (!found.bitmap.pixels.empty()) {
         const std::string marked = failure_path(name, "difference");
-        REQUIRE(write_png(found.picture, marked));
+        REQUIRE(write_png(found.bitmap, marked));
         where += "\nwhere it differs: " + marked;
     }
     FAIL(

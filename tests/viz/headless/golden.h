@@ -4,20 +4,20 @@
 
 #include <string>
 
-#include "viz/draw/picture.h"
+#include "viz/draw/bitmap.h"
 
 namespace tidemark::viz {
 
 // How two pictures differ. A pixel differs if one of its parts does by more than a little.
 struct Difference {
     double share = 1;  // of the pixels; 1 if their sizes aren't the same
-    Picture picture;   // where they do, over a faint copy; empty if sizes differ
+    Bitmap bitmap;     // where they do, over a faint copy; empty if sizes differ
 };
 
-Difference difference(const Picture& expected, const Picture& actual);
+Difference difference(const Bitmap& expected, const Bitmap& actual);
 
 // Fails the test if `actual` isn't the golden picture of that name, and writes it and the
 // difference beside the build; warns, and goes on, if there is none for this version of ImGui.
-void check_golden(const std::string& name, const Picture& actual);
+void check_golden(const std::string& name, const Bitmap& actual);
 
 }  // namespace tidemark::viz

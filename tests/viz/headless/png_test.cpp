@@ -10,13 +10,13 @@
 namespace tidemark::viz {
 namespace {
 
-Picture sample() {
-    Picture picture;
-    picture.width = 31;
-    picture.height = 7;
+Bitmap sample() {
+    Bitmap bitmap;
+    bitmap.width = 31;
+    bitmap.height = 7;
     for (std::uint32_t i = 0; i < 31 * 7; ++i)
-        picture.pixels.push_back(rgb(i * 40503U & 0xffffffU));
-    return picture;
+        bitmap.pixels.push_back(rgb(i * 40503U & 0xffffffU));
+    return bitmap;
 }
 
 class Folder {
@@ -42,7 +42,7 @@ class Folder {
 TEST_CASE("a picture comes back from its file") {
     const Folder folder;
     REQUIRE(write_png(sample(), folder.file("a.png")));
-    const Result<Picture> back = read_png(folder.file("a.png"));
+    const Result<Bitmap> back = read_png(folder.file("a.png"));
     REQUIRE(back);
     CHECK(back->width == 31);
     CHECK(back->height == 7);
@@ -53,8 +53,8 @@ TEST_CASE("a picture comes back from its file") {
 
 TEST_CASE("pictures that cannot be written say what is wrong and leave nothing behind") {
     const Folder folder;
-    CHECK(write_png(Picture{}, folder.file("a.png")).error().code == ErrorCode::bad_option);
-    Picture lying = sample();
+    CHECK(write_png(Bitmap{}, folder.file("a.png")).error().code == ErrorCode::bad_option);
+    Bitmap lying = sample();
     lying.pixels.pop_back();
     CHECK(write_png(lying, folder.file("a.png")).error().code == ErrorCode::bad_option);
     const Error error = write_png(sample(), folder.file("none/a.png")).error();
@@ -71,7 +71,7 @@ TEST_CASE("damaged pictures are refused") {
          {std::size_t{0}, std::size_t{4}, std::size_t{20}, whole.size() / 2, whole.size() - 20}) {
         std::ofstream(folder.file("cut.png"), std::ios::binary)
             .write(reinterpret_cast<const char*>(whole.data()), static_cast<std::streamsize>(kept));
-        const Result<Picture> read = read_png(folder.file("cut.png"));
+        const Result<Bitmap> read = read_png(folder.file("cut.png"));
         REQUIRE_FALSE(read);
         CHECK(read.error().code == ErrorCode::bad_input);
     }

@@ -63,16 +63,16 @@ void draw_shapes(Canvas& canvas, float top) {
             "fragmentation", theme.text);
 }
 
-void draw_picture(Canvas& canvas, float top) {
-    static Picture picture = [] {
-        Picture made;
+void draw_primitives(Canvas& canvas, float top) {
+    static Bitmap bitmap = [] {
+        Bitmap made;
         made.width = 64;
         made.height = 16;
         for (std::uint32_t i = 0; i < 64 * 16; ++i)
             made.pixels.push_back(ramp(((i % 64) ^ (i / 64)) / 63.0));
         return made;
     }();
-    canvas.image({20, top, 340, top + 80}, picture);
+    canvas.image({20, top, 340, top + 80}, bitmap);
     canvas.text({360, top}, "\u00b5s \u00b7 \u2192 \u2264 \u2013 \u2026", canvas.theme().text);
     canvas.text({600, top + 20}, "to the right", canvas.theme().accent, Align::right);
 }
@@ -89,7 +89,7 @@ void draw_widgets(const Theme& theme) {
     ImGui::End();
 }
 
-Picture scene(const Theme& theme, float scale) {
+Bitmap scene(const Theme& theme, float scale) {
     Offscreen screen({620, 440, scale, FontChoice::built_in});
     for (int frame = 0; frame < 3; ++frame) {
         if (frame > 0)
@@ -98,7 +98,7 @@ Picture scene(const Theme& theme, float scale) {
         Canvas canvas(ImGui::GetBackgroundDrawList(), theme, scale);
         draw_colours(canvas, 20);
         draw_shapes(canvas, 140);
-        draw_picture(canvas, 260);
+        draw_primitives(canvas, 260);
         draw_widgets(theme);
     }
     return screen.end();
@@ -117,8 +117,8 @@ TEST_CASE("a picture drawn twice has the same pixels") {
 }
 
 TEST_CASE("pictures differ where somebody would see it") {
-    const Picture one = scene(dark_theme(), 1);
-    Picture other = one;
+    const Bitmap one = scene(dark_theme(), 1);
+    Bitmap other = one;
     CHECK(difference(one, other).share == 0);
     other.pixels[0] ^= 0x03;  // no one would
     CHECK(difference(one, other).share == 0);

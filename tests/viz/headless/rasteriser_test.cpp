@@ -16,12 +16,12 @@ constexpr Colour kGround = rgb(0x102030);
 constexpr Colour kInk = rgb(0xe08040);
 constexpr std::uint32_t kSide = 24;
 
-Picture blank(std::uint32_t width = kSide, std::uint32_t height = kSide) {
-    Picture picture;
-    picture.width = width;
-    picture.height = height;
-    picture.pixels.assign(std::size_t{width} * height, kGround);
-    return picture;
+Bitmap blank(std::uint32_t width = kSide, std::uint32_t height = kSide) {
+    Bitmap bitmap;
+    bitmap.width = width;
+    bitmap.height = height;
+    bitmap.pixels.assign(std::size_t{width} * height, kGround);
+    return bitmap;
 }
 
 ImDrawVert vertex(float x, float y, Colour colour, float u = 0, float v = 0) {
@@ -70,7 +70,7 @@ struct HandDrawn {
               vertex(left, bottom, colour)});
     }
 
-    void draw(Picture& target) {
+    void draw(Bitmap& target) {
         ImDrawData data;
         data.Valid = true;
         data.CmdLists = lists.data();
@@ -116,7 +116,7 @@ ImVec2 random_point() {
 }
 
 // All of a triangle's pixels are `ink`, all others `ground`.
-void require_as_naive(const Picture& drawn, const std::array<ImVec2, 3>& corners, Colour ink) {
+void require_as_naive(const Bitmap& drawn, const std::array<ImVec2, 3>& corners, Colour ink) {
     for (std::uint32_t y = 0; y < drawn.height; ++y)
         for (std::uint32_t x = 0; x < drawn.width; ++x)
             RC_ASSERT(drawn.pixels[y * drawn.width + x] == (covers(corners, x, y) ? ink : kGround));
@@ -132,9 +132,9 @@ TEST_CASE("a triangle has the pixels whose middles it covers, in either directio
         scene.triangle(vertex(corners[0].x, corners[0].y, kInk),
                        vertex(corners[1].x, corners[1].y, kInk),
                        vertex(corners[2].x, corners[2].y, kInk));
-        Picture picture = blank();
-        scene.draw(picture);
-        require_as_naive(picture, corners, kInk);
+        Bitmap bitmap = blank();
+        scene.draw(bitmap);
+        require_as_naive(bitmap, corners, kInk);
     });
     INFO(found);
     CHECK(found.empty());
@@ -152,14 +152,14 @@ TEST_CASE("triangles that share edges draw every pixel once") {
         for (std::size_t i = 0; i < 4; ++i)
             scene.triangle(vertex(x, y, half), vertex(square[i].x, square[i].y, half),
                            vertex(square[(i + 1) % 4].x, square[(i + 1) % 4].y, half));
-        Picture picture = blank();
-        scene.draw(picture);
+        Bitmap bitmap = blank();
+        scene.draw(bitmap);
         HandDrawn once;
         once.command();
         once.rectangle(2, 2, 22, 22, half);
-        Picture expected = blank();
+        Bitmap expected = blank();
         once.draw(expected);
-        RC_ASSERT(picture.pixels == expected.pixels);
+        RC_ASSERT(bitmap.pixels == expected.pixels);
     });
     INFO(found);
     CHECK(found.empty());
@@ -173,15 +173,15 @@ TEST_CASE("a rectangle has the pixels of its two triangles") {
         scene.command();
         scene.rectangle(std::min(a.x, c.x), std::min(a.y, c.y), std::max(a.x, c.x),
                         std::max(a.y, c.y), kInk);
-        Picture picture = blank();
-        scene.draw(picture);
+        Bitmap bitmap = blank();
+        scene.draw(bitmap);
         HandDrawn halves;
         halves.command();
         halves.triangle(vertex(a.x, a.y, kInk), vertex(c.x, a.y, kInk), vertex(c.x, c.y, kInk));
         halves.triangle(vertex(c.x, c.y, kInk), vertex(a.x, c.y, kInk), vertex(a.x, a.y, kInk));
-        Picture expected = blank();
+        Bitmap expected = blank();
         halves.draw(expected);
-        RC_ASSERT(picture.pixels == expected.pixels);
+        RC_ASSERT(bitmap.pixels == expected.pixels);
     });
     INFO(found);
     CHECK(found.empty());
@@ -194,12 +194,12 @@ TEST_CASE("nothing is drawn outside of a command's clip") {
     scene.triangle(vertex(-10, -10, kInk), vertex(60, -10, kInk), vertex(-10, 60, kInk));
     scene.command({20, 20, 1000, 1000});  // larger than the picture
     scene.rectangle(-50, -50, 500, 500, kInk);
-    Picture picture = blank();
-    scene.draw(picture);
+    Bitmap bitmap = blank();
+    scene.draw(bitmap);
     for (std::uint32_t y = 0; y < kSide; ++y)
         for (std::uint32_t x = 0; x < kSide; ++x) {
             const bool inside = (x >= 5 && x < 9 && y >= 6 && y < 8) || (x >= 20 && y >= 20);
-            REQUIRE(picture.pixels[y * kSide + x] == (inside ? kInk : kGround));
+            REQUIRE(bitmap.pixels[y * kSide + x] == (inside ? kInk : kGround));
         }
 }
 
@@ -208,16 +208,16 @@ TEST_CASE("what is transparent is mixed in, and what is mixed stays opaque") {
     HandDrawn scene;
     scene.command();
     scene.rectangle(0, 0, 4, 4, (kInk & 0xffffffU) | alpha << 24);
-    Picture picture = blank();
-    scene.draw(picture);
+    Bitmap bitmap = blank();
+    scene.draw(bitmap);
     for (const unsigned shift : {0U, 8U, 16U}) {
         const double over = kInk >> shift & 0xffU;
         const double under = kGround >> shift & 0xffU;
         const double expected = (over * alpha + under * (255 - alpha)) / 255;
-        CHECK(static_cast<double>(picture.pixels[0] >> shift & 0xffU) ==
+        CHECK(static_cast<double>(bitmap.pixels[0] >> shift & 0xffU) ==
               Approx(expected).margin(1.0));
     }
-    CHECK(picture.pixels[0] >> 24 == 255);
+    CHECK(bitmap.pixels[0] >> 24 == 255);
 }
 
 TEST_CASE("colours run evenly over a triangle") {
@@ -225,10 +225,10 @@ TEST_CASE("colours run evenly over a triangle") {
     scene.command({0, 0, 256, 4});
     scene.triangle(vertex(0, 0, rgb(0x000000)), vertex(256, 0, rgb(0xff0000)),
                    vertex(0, 8, rgb(0x000000)));
-    Picture picture = blank(256, 4);
-    scene.draw(picture);
+    Bitmap bitmap = blank(256, 4);
+    scene.draw(bitmap);
     for (std::uint32_t x = 0; x < 230; ++x)
-        CHECK(std::abs(static_cast<int>(picture.pixels[x] & 0xffU) - static_cast<int>(x)) <= 1);
+        CHECK(std::abs(static_cast<int>(bitmap.pixels[x] & 0xffU) - static_cast<int>(x)) <= 1);
 }
 
 TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
@@ -246,8 +246,8 @@ TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
         scene.quad({vertex(left, top, kWhite, 0, 0), vertex(left + width, top, kWhite, 1, 0),
                     vertex(left + width, top + height, kWhite, 1, 1),
                     vertex(left, top + height, kWhite, 0, 1)});
-        Picture picture = blank();
-        scene.draw(picture);
+        Bitmap bitmap = blank();
+        scene.draw(bitmap);
         for (std::uint32_t y = 0; y < kSide; ++y)
             for (std::uint32_t x = 0; x < kSide; ++x) {
                 const double u = (x + 0.5 - left) / width * 3;
@@ -257,10 +257,10 @@ TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
                 const bool border =
                     std::abs(u - std::round(u)) < 1e-6 || std::abs(v - std::round(v)) < 1e-6;
                 if (!inside)
-                    RC_ASSERT(picture.pixels[y * kSide + x] == kGround);
+                    RC_ASSERT(bitmap.pixels[y * kSide + x] == kGround);
                 else if (!border)
                     RC_ASSERT(
-                        picture.pixels[y * kSide + x] ==
+                        bitmap.pixels[y * kSide + x] ==
                         texels[static_cast<std::size_t>(v) * 3 + static_cast<std::size_t>(u)]);
             }
     });
@@ -275,11 +275,11 @@ TEST_CASE("letters are copied with their alpha in the text's colour") {
     scene.command({0, 0, kSide, kSide}, &texture);
     scene.quad({vertex(3, 3, kInk, 0, 0), vertex(5, 3, kInk, 1, 0), vertex(5, 5, kInk, 1, 1),
                 vertex(3, 5, kInk, 0, 1)});
-    Picture picture = blank();
-    scene.draw(picture);
-    CHECK(picture.pixels[3 * kSide + 3] == kGround);
-    CHECK(picture.pixels[3 * kSide + 4] == kInk);
-    const auto red = [&picture](std::size_t place) { return picture.pixels[place] & 0xffU; };
+    Bitmap bitmap = blank();
+    scene.draw(bitmap);
+    CHECK(bitmap.pixels[3 * kSide + 3] == kGround);
+    CHECK(bitmap.pixels[3 * kSide + 4] == kInk);
+    const auto red = [&bitmap](std::size_t index) { return bitmap.pixels[index] & 0xffU; };
     CHECK(red(4 * kSide + 3) == Approx(0x10 + (0xe0 - 0x10) * 128 / 255.0).margin(1));
     CHECK(red(4 * kSide + 4) == Approx(0x10 + (0xe0 - 0x10) * 64 / 255.0).margin(1));
 }
@@ -291,10 +291,10 @@ TEST_CASE("a command's vertices begin at its offset") {
     scene.command();  // its first index is 0 again
     scene.rectangle(10, 10, 12, 12, kInk);
     REQUIRE(scene.list.IdxBuffer[6] == 0);
-    Picture picture = blank();
-    scene.draw(picture);
-    CHECK(picture.pixels[10 * kSide + 10] == kInk);
-    CHECK(picture.pixels[0] == rgb(0x00ff00));
+    Bitmap bitmap = blank();
+    scene.draw(bitmap);
+    CHECK(bitmap.pixels[10 * kSide + 10] == kInk);
+    CHECK(bitmap.pixels[0] == rgb(0x00ff00));
 }
 
 TEST_CASE("what is no number, far away or not there is not drawn, or cut off") {
@@ -305,18 +305,18 @@ TEST_CASE("what is no number, far away or not there is not drawn, or cut off") {
     scene.triangle(vertex(nan, 0, kInk), vertex(5, 0, kInk), vertex(0, 5, kInk));
     scene.rectangle(0, nan, 5, 5, kInk);
     scene.list.IdxBuffer[4] = 60'000;
-    Picture picture = blank();
-    scene.draw(picture);
-    CHECK(picture.pixels == blank().pixels);
+    Bitmap bitmap = blank();
+    scene.draw(bitmap);
+    CHECK(bitmap.pixels == blank().pixels);
 
     HandDrawn far;
     far.command();
     far.rectangle(-kFar, 4, kFar, kFar, kInk);
     far.triangle(vertex(-kFar, -kFar, kInk), vertex(kFar, -kFar, kInk), vertex(0, 2, kInk));
-    far.draw(picture);
-    CHECK(picture.pixels[0] == kInk);
-    CHECK(picture.pixels[3 * kSide + 12] == kGround);
-    CHECK(picture.pixels.back() == kInk);
+    far.draw(bitmap);
+    CHECK(bitmap.pixels[0] == kInk);
+    CHECK(bitmap.pixels[3 * kSide + 12] == kGround);
+    CHECK(bitmap.pixels.back() == kInk);
 }
 
 }  // namespace tidemark::viz

@@ -16,7 +16,7 @@ struct ViewScene {
     const char* name;
     const char* trace;  // under traces/samples/torch, or generate:...
     std::vector<std::string> views;
-    const char* place = "";
+    const char* location = "";
     std::vector<std::string> policies = {};
     bool dark = true;
     std::vector<std::string> gpu_memory = {};  // over tiers
@@ -42,7 +42,7 @@ std::string path_of(const std::string& trace) {
                : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + trace;
 }
 
-Picture drawn(const ViewScene& scene) {
+Bitmap drawn(const ViewScene& scene) {
     Session session;
     Loader loader(session);
     LoadRequest request;
@@ -60,10 +60,10 @@ Picture drawn(const ViewScene& scene) {
     options.screen = {1200, 750, 1, FontChoice::built_in};
     options.dark = scene.dark;
     options.views = scene.views;
-    options.place = scene.place;
-    const Result<Picture> picture = draw_still(session, options);
-    REQUIRE(picture);
-    return *picture;
+    options.location = scene.location;
+    const Result<Bitmap> bitmap = draw_still(session, options);
+    REQUIRE(bitmap);
+    return *bitmap;
 }
 
 }  // namespace

@@ -48,21 +48,21 @@ TEST_CASE("N goes to the findings of the run that is shown", "[viz][shell][findi
 
 TEST_CASE("advise is asked by a button where it was not asked", "[viz][shell][findings]") {
     TwoRuns opened;
-    int asked = 0;
+    int requests = 0;
     ShellHost host;
-    host.advise = [&] { ++asked; };
+    host.advise = [&] { ++requests; };
     Screen screen(opened.session, std::move(host));
     REQUIRE(screen.shell.show("findings"));
     const auto press_all = [&] {
-        for (float y = 800; y < 885 && asked == 0; y += 6)
-            for (float x = 590; x < 670 && asked == 0; x += 16)
+        for (float y = 800; y < 885 && requests == 0; y += 6)
+            for (float x = 590; x < 670 && requests == 0; x += 16)
                 screen.click(x, y);
     };
     press_all();
-    CHECK(asked == 0);
+    CHECK(requests == 0);
     opened.session.runs[0].unadvised_events = 30'000'000;
     press_all();
-    CHECK(asked == 1);
+    CHECK(requests == 1);
     screen.frames(3);
-    CHECK(asked == 1);
+    CHECK(requests == 1);
 }

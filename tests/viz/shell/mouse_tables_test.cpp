@@ -7,26 +7,26 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "tests/viz/shell/yard.h"
+#include "tests/viz/shell/sample_session.h"
 
 using namespace tidemark;
 using namespace tidemark::viz;
 
 TEST_CASE("a click on a column's title sorts by it, another one the other way round",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});  // the peak: while one of the 8 MiB lives
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == yard.first; }));
-    CHECK(block_in_row(screen, 1) == yard.matmul);
-    CHECK(block_in_row(screen, 2) == yard.load);
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
+    CHECK(block_in_row(screen, 1) == sample.matmul);
+    CHECK(block_in_row(screen, 2) == sample.load);
     CHECK_FALSE(block_in_row(screen, 3));
     const float y = titles_of(screen) + row_height() / 2;
 
     screen.click(30, y);  // size, which they are sorted by already: the smallest first
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == yard.load; }));
-    CHECK(block_in_row(screen, 2) == yard.first);
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.load; }));
+    CHECK(block_in_row(screen, 2) == sample.first);
 
     std::set<std::vector<BlockIndex>> orders;
     for (float x = 30; x < 700; x += 30) {
@@ -39,34 +39,34 @@ TEST_CASE("a click on a column's title sorts by it, another one the other way ro
     }
     // By size, age and stream both ways: these differ.
     CHECK(orders.size() >= 4);
-    CHECK(orders.count({yard.matmul, yard.load, yard.first}) == 1);  // by age
+    CHECK(orders.count({sample.matmul, sample.load, sample.first}) == 1);  // by age
 }
 
 TEST_CASE("a click on a row selects, a double click shows the block's life",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == yard.first; }));
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
     const ImVec2 second = row_of(screen, 1);
     screen.click(second.x, second.y);
-    CHECK(screen.shell.selection().block == yard.matmul);
+    CHECK(screen.shell.selection().block == sample.matmul);
     CHECK(screen.shell.camera().window() == Window{0, screen.shell.camera().extent()});
     const ImVec2 first = row_of(screen, 0);
     screen.double_click(first.x, first.y);
-    CHECK(screen.shell.selection().block == yard.first);
+    CHECK(screen.shell.selection().block == sample.first);
     const Window life = screen.shell.camera().window();
-    const Block block = yard.history().block(yard.first);
-    CHECK(life.begin <= yard.at(block.born));
-    CHECK(life.end >= yard.at(block.freed));
+    const Block block = sample.history().block(sample.first);
+    CHECK(life.begin <= sample.at(block.born));
+    CHECK(life.end >= sample.at(block.freed));
     CHECK(life.length() < screen.shell.camera().extent() / 2);
 }
 
 TEST_CASE("a click on an event puts the cursor there and selects its block",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("events"));
     screen.frames(3);
     const ImVec2 row = row_of(screen, 3);  // segment, matmul, load, relu
@@ -75,17 +75,17 @@ TEST_CASE("a click on an event puts the cursor there and selects its block",
     CHECK(has(screen.clipboard, fmt::format("{:#x}", kBase)));
     CHECK(has(screen.clipboard, "relu"));
     screen.click(row.x, row.y);
-    CHECK(screen.shell.selection().cursor == yard.at(3));
-    CHECK(screen.shell.selection().block == yard.first);
+    CHECK(screen.shell.selection().cursor == sample.at(3));
+    CHECK(screen.shell.selection().block == sample.first);
 }
 
 TEST_CASE("chips above a table filter what all views show, and take it back",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == yard.first; }));
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
     const Filter& filter = screen.shell.selection().filter;
     const float y = screen.layout().table.top + 3 + ImGui::GetFrameHeight() / 2;
 
@@ -107,26 +107,26 @@ TEST_CASE("chips above a table filter what all views show, and take it back",
 }
 
 TEST_CASE("a search that a table names is ended by a click on it", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g", "f"});
     screen.type("matmul");
     REQUIRE(screen.until(
-        [&] { return block_in_row(screen, 0) == yard.matmul && !block_in_row(screen, 1); }));
+        [&] { return block_in_row(screen, 0) == sample.matmul && !block_in_row(screen, 1); }));
     screen.click(40, screen.layout().table.top + 3 + ImGui::GetFrameHeight() / 2);
     CHECK(screen.shell.selection().filter == Filter{});
-    CHECK(screen.until([&] { return block_in_row(screen, 0) == yard.first; }));
+    CHECK(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
 }
 
 TEST_CASE("a finding is gone to by a click", "[viz][shell][mouse]") {
-    Yard yard;
-    ViewedRun& run = yard.session.runs[0];
+    SampleSession sample;
+    ViewedRun& run = sample.session.runs[0];
     run.findings = {{Finding::Weight::problem, "one", "at the begin", 10, kNoBlock},
-                    {Finding::Weight::warning, "two", "in the middle", 40, yard.second},
+                    {Finding::Weight::warning, "two", "in the middle", 40, sample.second},
                     {Finding::Weight::note, "three", "nowhere", kNever, kNoBlock}};
     run.findings_state.phase = LoadState::Phase::ready;
-    Screen screen(yard.session);
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("findings"));
     screen.frames(3);
     const auto click_row = [&](int row) {
@@ -135,21 +135,21 @@ TEST_CASE("a finding is gone to by a click", "[viz][shell][mouse]") {
                      screen.layout().table.top + row_height() * (static_cast<float>(row) + 1.5F));
     };
     click_row(1);
-    CHECK(screen.shell.selection().cursor == yard.at(40));
-    CHECK(screen.shell.selection().block == yard.second);
+    CHECK(screen.shell.selection().cursor == sample.at(40));
+    CHECK(screen.shell.selection().block == sample.second);
     CHECK(has(screen.shell.selection().described, "in the middle"));
     click_row(0);
-    CHECK(screen.shell.selection().cursor == yard.at(10));
+    CHECK(screen.shell.selection().cursor == sample.at(10));
     click_row(2);
-    CHECK(screen.shell.selection().cursor == yard.at(10));
+    CHECK(screen.shell.selection().cursor == sample.at(10));
 }
 
 TEST_CASE("what leaks is selected by a click", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("leaks"));
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == yard.third; }));
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.third; }));
     const ImVec2 row = row_of(screen, 0);
     screen.click(row.x, row.y);
-    CHECK(screen.shell.selection().block == yard.third);
+    CHECK(screen.shell.selection().block == sample.third);
 }

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "replay/timeline/fullest_event.h"
-#include "tests/viz/shell/yard.h"
+#include "tests/viz/shell/sample_session.h"
 
 using namespace tidemark;
 using namespace tidemark::viz;
@@ -31,7 +31,7 @@ Box show_map(Screen& screen) {
     return plot;
 }
 
-ImVec2 place_of(Screen& screen, const Box& plot, BlockIndex block) {
+ImVec2 position_of(Screen& screen, const Box& plot, BlockIndex block) {
     const auto found =
         screen.sweep(plot, 12, [&] { return screen.shell.selection().hot_block == block; });
     REQUIRE(found);
@@ -42,10 +42,10 @@ ImVec2 place_of(Screen& screen, const Box& plot, BlockIndex block) {
 
 TEST_CASE("over the address map a card tells of the block, and a click selects it",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box plot = show_map(screen);
-    const ImVec2 at = place_of(screen, plot, yard.matmul);
+    const ImVec2 at = position_of(screen, plot, sample.matmul);
     const std::string& card = screen.shell.selection().described;
     CHECK(has(card, "4.00 MiB"));
     CHECK(has(card, fmt::format("{:#x}", kBase + 8_MiB)));
@@ -54,7 +54,7 @@ TEST_CASE("over the address map a card tells of the block, and a click selects i
     CHECK(screen.clipboard == card);
 
     screen.click(at.x, at.y);
-    CHECK(screen.shell.selection().block == yard.matmul);
+    CHECK(screen.shell.selection().block == sample.matmul);
     CHECK(screen.shell.selection().cursor == screen.shell.selection().hover);
     // Where nothing lies, nothing is selected; the card says what there is.
     const auto empty = screen.sweep(plot, 12, [&] { return has(card, "Free memory"); });
@@ -64,14 +64,14 @@ TEST_CASE("over the address map a card tells of the block, and a click selects i
     CHECK_FALSE(screen.shell.selection().block);
 
     screen.double_click(at.x, at.y);
-    CHECK(screen.shell.selection().block == yard.matmul);
+    CHECK(screen.shell.selection().block == sample.matmul);
     CHECK(screen.shell.camera().addresses().end < 1);
 }
 
 TEST_CASE("over the address map the wheel zooms time, with Ctrl or over the labels addresses",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box plot = show_map(screen);
     Camera& camera = screen.shell.camera();
     const ImVec2 middle{(plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2};
@@ -93,8 +93,8 @@ TEST_CASE("over the address map the wheel zooms time, with Ctrl or over the labe
 
 TEST_CASE("the address map is dragged both ways; Shift-drag measures and moves nothing",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box plot = show_map(screen);
     Camera& camera = screen.shell.camera();
     camera.show({camera.extent() / 4, camera.extent() / 2});
@@ -116,8 +116,8 @@ TEST_CASE("the address map is dragged both ways; Shift-drag measures and moves n
 }
 
 TEST_CASE("blocks are coloured by what is clicked above the map", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box plot = show_map(screen);
     std::set<ColourBy> met;
     for (float x = plot.left; x < plot.left + 420; x += 10) {
@@ -129,8 +129,8 @@ TEST_CASE("blocks are coloured by what is clicked above the map", "[viz][shell][
 
 TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar on top",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("stacks"));
     screen.press({"g"});
     const Box all = screen.layout().first;
@@ -166,8 +166,8 @@ TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar o
 
 TEST_CASE("the minimap's box is dragged, pulled by its edges, and comes to a click",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box strip = screen.layout().strip;
     const float left = strip.left + 72;
     const float width = strip.right - 12 - left;
@@ -195,15 +195,15 @@ TEST_CASE("the minimap's box is dragged, pulled by its edges, and comes to a cli
 }
 
 TEST_CASE("the inspector leads to a block's life and neighbours", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     const Box side = screen.layout().side;
     std::set<BlockIndex> selected;
     bool showed_life = false;
     for (float y = side.top; y < side.bottom; y += 8) {
         screen.shell.camera().fit();
-        screen.shell.selection().block = yard.second;
-        screen.shell.selection().cursor = yard.at(40);
+        screen.shell.selection().block = sample.second;
+        screen.shell.selection().cursor = sample.at(40);
         REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
         screen.click(side.left + 40, y);
         selected.insert(*screen.shell.selection().block);
@@ -211,19 +211,19 @@ TEST_CASE("the inspector leads to a block's life and neighbours", "[viz][shell][
                       screen.shell.camera().window().length() < screen.shell.camera().extent() / 2;
     }
     CHECK(showed_life);
-    CHECK(selected.count(yard.first) == 1);   // before it
-    CHECK(selected.count(yard.third) == 1);   // after it
-    CHECK(selected.count(yard.matmul) == 1);  // beside it
-    CHECK(selected.count(yard.load) == 0);
+    CHECK(selected.count(sample.first) == 1);   // before it
+    CHECK(selected.count(sample.third) == 1);   // after it
+    CHECK(selected.count(sample.matmul) == 1);  // beside it
+    CHECK(selected.count(sample.load) == 0);
 }
 
 TEST_CASE("two runs are compared: where they part is a click away, and the difference is told",
           "[viz][shell][mouse]") {
-    Yard yard(2);
-    Screen screen(yard.session);
+    SampleSession sample(2);
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("compare"));
     const Box all = screen.layout().first;
-    const Position parted = yard.at(30);
+    const Position parted = sample.at(30);
     const auto leads_there = [&] {
         screen.click(all.right - 60, all.top + 16);
         return screen.shell.selection().cursor == parted;
@@ -245,8 +245,8 @@ TEST_CASE("two runs are compared: where they part is a click away, and the diffe
 }
 
 TEST_CASE("at twice the size everything lies where twice the position is", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session, {}, 2);
+    SampleSession sample;
+    Screen screen(sample.session, {}, 2);
     const Layout layout = screen.layout();
     CHECK(layout.side.width() == 660);
     screen.press({"e"});
@@ -266,8 +266,8 @@ TEST_CASE("at twice the size everything lies where twice the position is", "[viz
 
 TEST_CASE("a program that has ended stays to be looked at; its successor is attached by a click",
           "[viz][shell][mouse]") {
-    Yard yard;
-    ViewedRun& run = yard.session.runs[0];
+    SampleSession sample;
+    ViewedRun& run = sample.session.runs[0];
     run.trace_name = "trainer";
     run.live = LiveState{.process = 77};
     std::vector<AttachableProgram> living{{"trainer", 77, ""}, {"another", 78, ""}};
@@ -276,46 +276,46 @@ TEST_CASE("a program that has ended stays to be looked at; its successor is atta
     host.attach = [&](const AttachableProgram& program) {
         ViewedRun next;
         next.label = next.trace_name = program.name;
-        next.history = yard.session.runs[0].history;
+        next.history = sample.session.runs[0].history;
         next.live = LiveState{.process = program.process};
-        yard.session.runs.push_back(std::move(next));
+        sample.session.runs.push_back(std::move(next));
     };
-    Screen screen(yard.session, std::move(host));
+    Screen screen(sample.session, std::move(host));
     CHECK(screen.shell.state().live == "live");
     CHECK_FALSE(screen.shell.look_for_programs());
     const float y = screen.layout().status.top + 8;
     const auto click_status = [&] {
-        for (float x = 400; x < 1590 && yard.session.runs.size() == 1; x += 12)
+        for (float x = 400; x < 1590 && sample.session.runs.size() == 1; x += 12)
             if (x < 1340)  // not the axis and the theme
                 screen.click(x, y);
     };
     click_status();
-    CHECK(yard.session.runs.size() == 1);
+    CHECK(sample.session.runs.size() == 1);
 
-    yard.session.runs[0].live->alive = false;
+    sample.session.runs[0].live->alive = false;
     living.erase(living.begin());
     screen.frames(100);  // it is asked for now and then only
     CHECK(screen.shell.state().live == "ended");
     CHECK(screen.shell.state().page == "views");
     CHECK_FALSE(screen.shell.look_for_programs());
     click_status();
-    CHECK(yard.session.runs.size() == 1);
+    CHECK(sample.session.runs.size() == 1);
 
     living.push_back({"trainer", 79, ""});
     CHECK(screen.shell.look_for_programs());
     CHECK_FALSE(screen.shell.look_for_programs());
     screen.frames();
     click_status();
-    REQUIRE(yard.session.runs.size() == 2);
-    CHECK(yard.session.runs[1].live->process == 79);
+    REQUIRE(sample.session.runs.size() == 2);
+    CHECK(sample.session.runs[1].live->process == 79);
     CHECK(screen.shell.selection().run == 1);
     CHECK(screen.shell.state().live == "live");
 }
 
 TEST_CASE("in a low window two views or a view and a table are shown, whichever was wanted last",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     screen.io().DisplaySize = {900, 600};
     screen.frames(2);
     CHECK(screen.shell.state().main.size() == 2);
@@ -334,33 +334,33 @@ TEST_CASE("in a low window two views or a view and a table are shown, whichever 
 }
 
 TEST_CASE("in the overview the way to the peak is a click", "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("overview"));
     REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
     const Box all = screen.layout().first;
-    const EventIndex peak = fullest_event(yard.history());
+    const EventIndex peak = fullest_event(sample.history());
     bool is_there = false;
     for (float y = all.top; y < all.bottom && !is_there; y += 8) {
         screen.click(all.left + 60, y);
-        is_there = screen.shell.selection().cursor == yard.at(peak);
+        is_there = screen.shell.selection().cursor == sample.at(peak);
     }
     CHECK(is_there);
 }
 
 TEST_CASE("in the memory at the cursor a block is told of and selected by a click",
           "[viz][shell][mouse]") {
-    Yard yard;
-    Screen screen(yard.session);
+    SampleSession sample;
+    Screen screen(sample.session);
     REQUIRE(screen.shell.show("memory-now"));
     screen.press({"g"});
     REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
     Box area = screen.layout().first;
     area.top += 60;  // below the choices
     const auto matmul =
-        screen.sweep(area, 10, [&] { return screen.shell.selection().hot_block == yard.matmul; });
+        screen.sweep(area, 10, [&] { return screen.shell.selection().hot_block == sample.matmul; });
     REQUIRE(matmul);
     CHECK(has(screen.shell.selection().described, "4.00 MiB"));
     screen.click(matmul->x, matmul->y);
-    CHECK(screen.shell.selection().block == yard.matmul);
+    CHECK(screen.shell.selection().block == sample.matmul);
 }

@@ -22,13 +22,13 @@ TEST_CASE("no key does two things, and each action can be reached by one", "[viz
             INFO(name << ": " << info.title << ", " << owners[name]);
             CHECK(owners[name].empty());
             owners[name] = info.title;
-            REQUIRE(asked_by(press));
-            CHECK(asked_by(press)->action == info.action);
+            REQUIRE(action_of(press));
+            CHECK(action_of(press)->action == info.action);
             CHECK(parse_key(name) == press);
         }
     }
-    CHECK_FALSE(asked_by({key('q'), false, true, true}));
-    CHECK(asked_by({key('7')})->digit == 7);
+    CHECK_FALSE(action_of({key('q'), false, true, true}));
+    CHECK(action_of({key('7')})->digit == 7);
 }
 
 TEST_CASE("text that is no key is none", "[viz][shell]") {

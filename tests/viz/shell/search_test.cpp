@@ -58,9 +58,9 @@ void await(Screen& screen) {
     screen.frames(2);
 }
 
-void find(Screen& screen, std::string_view words) {
+void find(Screen& screen, std::string_view text) {
     screen.press({"f"});
-    screen.type(words);
+    screen.type(text);
     await(screen);
 }
 

@@ -51,7 +51,7 @@ const ImVec2 kPlot{600, 260};
 std::vector<std::string> main_views() {
     std::vector<std::string> names;
     for (const ViewInfo& info : all_views()) {
-        if (info.place == ViewPlace::main)
+        if (info.pane == Pane::main)
             names.emplace_back(info.name);
     }
     return names;
@@ -326,12 +326,12 @@ TEST_CASE("copying gives the state as text, and the place as a line that leads b
     CHECK(screen.clipboard.find("allocated") != std::string::npos);
     CHECK(screen.clipboard.find("500 MiB") != std::string::npos);
     screen.press({"w", "w", "y"});
-    const std::string place = screen.clipboard;
+    const std::string location = screen.clipboard;
     const Window window = screen.shell.camera().window();
 
     Hills again;
     Screen other(again.session);
-    REQUIRE(other.shell.go(place));
+    REQUIRE(other.shell.go(location));
     CHECK(other.shell.camera().window() == window);
     CHECK(other.shell.selection().cursor == screen.shell.selection().cursor);
 }
@@ -374,9 +374,9 @@ TEST_CASE("a place that was asked for before it is known is gone to when it is",
 
 TEST_CASE("key sheet and menu come and go, and the menu does what keys do", "[viz][shell]") {
     Hills opened(2);
-    int pictures = 0;
+    int saved = 0;
     ShellHost host;
-    host.save_picture = [&] { ++pictures; };
+    host.save_image = [&] { ++saved; };
     Screen screen(opened.session, std::move(host));
     screen.press({"?"});
     CHECK(screen.shell.state().popup == "keys");
@@ -385,7 +385,7 @@ TEST_CASE("key sheet and menu come and go, and the menu does what keys do", "[vi
     screen.press({"F1", "Esc"});
     CHECK(screen.shell.state().popup.empty());
     screen.press({"Ctrl-S"});
-    CHECK(pictures == 1);
+    CHECK(saved == 1);
     // Each place in the menu once: everything in it can be done, and closes it.
     int chosen = 0;
     for (float y = 40; y < 300; y += 18) {
@@ -402,7 +402,7 @@ TEST_CASE("key sheet and menu come and go, and the menu does what keys do", "[vi
         }
     }
     CHECK(chosen > 20);
-    CHECK(pictures > 1);
+    CHECK(saved > 1);
 }
 
 TEST_CASE("every view can be drawn for every kind of run", "[viz][shell]") {

@@ -8,28 +8,28 @@
 #include "core/base/text.h"
 #include "viz/model/timeline/annotation_tracks.h"
 #include "viz/model/timeline/axis_ticks.h"
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kAnnotationLaneUsualRows = 5;
-constexpr std::size_t kAFrame = 1U << 16U;      // stretches taken in a frame
-constexpr float kAnnotationLaneRowHeight = 18;  // points
-constexpr float kJoined = 6;                    // points: what is narrower is joined
+constexpr std::size_t kAnnotationTrackUsualRows = 5;
+constexpr std::size_t kAFrame = 1U << 16U;       // stretches taken in a frame
+constexpr float kAnnotationTrackRowHeight = 18;  // points
+constexpr float kJoined = 6;                     // points: what is narrower is joined
 
-class AnnotationLane final : public Lane {
+class AnnotationTrack final : public Track {
   public:
-    LaneRows prepare(Frame& frame, const LaneInput& input) override {
+    TrackRows prepare(Frame& frame, const TrackInput& input) override {
         if (!input.run.history)
             return {};
-        more_ = lanes_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
-        return {std::vector<float>(lanes_.lanes(),
-                                   std::round(frame.canvas.px(kAnnotationLaneRowHeight))),
-                kAnnotationLaneUsualRows};
+        more_ = tracks_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
+        return {std::vector<float>(tracks_.lanes(),
+                                   std::round(frame.canvas.px(kAnnotationTrackRowHeight))),
+                kAnnotationTrackUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t row,
               const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
         draw_row(frame, area, *input.run.history, row, box, mouse, card);
     }
@@ -37,13 +37,13 @@ class AnnotationLane final : public Lane {
     bool busy() const override { return more_; }
 
   private:
-    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t lane,
+    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t track,
                   const Box& row, std::optional<ImVec2> mouse, HoverCard& card) {
         Canvas& canvas = frame.canvas;
-        draw_lane_name(canvas, row,
-                       lane == 0 ? std::string("ranges") : fmt::format("level {}", lane + 1));
-        const auto ranges = lanes_.ranges(lane, frame.camera.unit(), frame.camera.window(),
-                                          positions_of(frame, area, canvas.px(kJoined)));
+        draw_track_name(canvas, row,
+                        track == 0 ? std::string("ranges") : fmt::format("level {}", track + 1));
+        const auto ranges = tracks_.ranges(track, frame.camera.unit(), frame.camera.window(),
+                                           positions_of(frame, area, canvas.px(kJoined)));
         canvas.clip({row.left, row.top, row.right, row.bottom});
         for (const MergedRange& range : ranges) {
             const float left = std::floor(area.to_x(range.begin));
@@ -52,41 +52,41 @@ class AnnotationLane final : public Lane {
             const float gap = right - left > 3 ? 1 : 0;
             const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
                           row.bottom - 1};
-            draw_range(canvas, history, lane, range, bar);
+            draw_range(canvas, history, track, range, bar);
             if (mouse && mouse->x >= left && mouse->x < right && mouse->y >= row.top &&
                 mouse->y < row.bottom)
-                describe(frame, area, history, lane, range, card);
+                describe(frame, area, history, track, range, card);
         }
         canvas.unclip();
     }
 
-    std::string_view name_of(const History& history, std::size_t lane, std::size_t place) const {
-        return history.strings()[history.annotation(lanes_.at(lane, place)).name];
+    std::string_view name_of(const History& history, std::size_t track, std::size_t index) const {
+        return history.strings()[history.annotation(tracks_.at(track, index)).name];
     }
 
-    void draw_range(Canvas& canvas, const History& history, std::size_t lane,
+    void draw_range(Canvas& canvas, const History& history, std::size_t track,
                     const MergedRange& range, const Box& bar) {
         const Theme& theme = canvas.theme();
         const bool one = range.count == 1;
-        const std::string_view name = name_of(history, lane, range.first);
-        const std::size_t number = history.annotation(lanes_.at(lane, range.first)).name;
+        const std::string_view name = name_of(history, track, range.first);
+        const std::size_t number = history.annotation(tracks_.at(track, range.first)).name;
         const Colour hue = one ? category(theme, number) : theme.faint_text;
         canvas.fill(bar, mix(theme.plot, hue, one ? 0.45 : 0.30));
         const float pad = canvas.px(4);
         if (bar.width() < 3 * pad)
             return;
-        const std::string words =
+        const std::string text =
             one ? std::string(name) : fmt::format("{} ranges", format_count(range.count));
-        canvas.text_within({bar.left + pad, bar.top, bar.right - pad / 2, bar.bottom}, words,
+        canvas.text_within({bar.left + pad, bar.top, bar.right - pad / 2, bar.bottom}, text,
                            theme.text);
     }
 
     void describe(const Frame& frame, const TimeArea& area, const History& history,
-                  std::size_t lane, const MergedRange& range, HoverCard& card) const {
+                  std::size_t track, const MergedRange& range, HoverCard& card) const {
         const AxisUnit unit = frame.camera.unit();
         if (range.count == 1) {
-            const Annotation annotation = history.annotation(lanes_.at(lane, range.first));
-            card.head(std::string(name_of(history, lane, range.first)));
+            const Annotation annotation = history.annotation(tracks_.at(track, range.first));
+            card.head(std::string(name_of(history, track, range.first)));
             card.row(0, "events",
                      annotation.end == kNever
                          ? fmt::format("from {}, still open", format_count(annotation.begin))
@@ -95,21 +95,22 @@ class AnnotationLane final : public Lane {
         } else {
             card.head(fmt::format("{} ranges, too narrow to be shown one by one",
                                   format_count(range.count)));
-            card.row(0, "first", std::string(name_of(history, lane, range.first)));
-            card.row(0, "last", std::string(name_of(history, lane, range.first + range.count - 1)));
+            card.row(0, "first", std::string(name_of(history, track, range.first)));
+            card.row(0, "last",
+                     std::string(name_of(history, track, range.first + range.count - 1)));
         }
-        card.row(0, "from", position_words(frame, area, range.begin));
+        card.row(0, "from", position_label(frame, area, range.begin));
         card.row(0, "length", length_text(unit, range.end - range.begin));
     }
 
-    AnnotationLanes lanes_;
+    AnnotationLanes tracks_;
     bool more_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Lane> annotation_lane() {
-    return std::make_unique<AnnotationLane>();
+std::unique_ptr<Track> annotation_track() {
+    return std::make_unique<AnnotationTrack>();
 }
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
 // Rows from the top, then what is left out.
-#include "viz/views/lane_stack.h"
+#include "viz/views/track_stack.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kLaneStackGap = 6;         // points between lanes
-constexpr float kLaneStackLeastPlot = 90;  // points of height that lanes leave to the curves
-constexpr float kLanesShare = 0.62F;       // of the room, at most
-constexpr float kMargin = 70;              // points at the left, for names
+constexpr float kTrackStackGap = 6;         // points between lanes
+constexpr float kTrackStackLeastPlot = 90;  // points of height that lanes leave to the curves
+constexpr float kTracksShare = 0.62F;       // of the room, at most
+constexpr float kMargin = 70;               // points at the left, for names
 
 float foot_height(const Canvas& canvas) {
     return std::ceil(canvas.line_height() + canvas.px(2));
@@ -20,14 +20,14 @@ float foot_height(const Canvas& canvas) {
 
 }  // namespace
 
-float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
-    const float gap = std::round(frame.canvas.px(kLaneStackGap));
+float TrackStack::prepare(Frame& frame, const TrackInput& input, float room) {
+    const float gap = std::round(frame.canvas.px(kTrackStackGap));
     float wanted = 0;
     rows_.clear();
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-        const LaneRows rows = lanes_[lane]->prepare(frame, input);
+    for (std::size_t track = 0; track < tracks_.size(); ++track) {
+        const TrackRows rows = tracks_[track]->prepare(frame, input);
         for (std::size_t i = 0; i < rows.heights.size(); ++i) {
-            rows_.push_back({lane, i, std::round(rows.heights[i]), i == 0 ? gap : 0});
+            rows_.push_back({track, i, std::round(rows.heights[i]), i == 0 ? gap : 0});
             if (i < rows.usual)
                 wanted += rows_.back().height + rows_.back().gap;
         }
@@ -35,7 +35,7 @@ float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
     first_ = std::min(first_, rows_.empty() ? 0 : rows_.size() - 1);
     if (rows_.empty())
         return 0;
-    const float most = std::min(room - frame.canvas.px(kLaneStackLeastPlot), room * kLanesShare);
+    const float most = std::min(room - frame.canvas.px(kTrackStackLeastPlot), room * kTracksShare);
     // A row and what leads to the others, where that leaves as much to the curves.
     const float row = rows_.front().gap + rows_.front().height;
     const float foot = foot_height(frame.canvas);
@@ -43,11 +43,12 @@ float LaneStack::prepare(Frame& frame, const LaneInput& input, float room) {
     return std::floor(std::max(std::min(wanted, most), std::min(wanted, least)));
 }
 
-bool LaneStack::busy() const {
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->busy(); });
+bool TrackStack::busy() const {
+    return std::any_of(tracks_.begin(), tracks_.end(),
+                       [](const auto& track) { return track->busy(); });
 }
 
-std::size_t LaneStack::end_of(std::size_t first, float height) const {
+std::size_t TrackStack::end_of(std::size_t first, float height) const {
     std::size_t end = first;
     for (; end < rows_.size(); ++end) {
         height -= rows_[end].height + rows_[end].gap;
@@ -57,17 +58,17 @@ std::size_t LaneStack::end_of(std::size_t first, float height) const {
     return end;
 }
 
-void LaneStack::draw(Frame& frame, const LaneInput& input, const TimeArea& area, const Box& box,
-                     std::optional<ImVec2> mouse, HoverCard& card) {
+void TrackStack::draw(Frame& frame, const TrackInput& input, const TimeArea& area, const Box& box,
+                      std::optional<ImVec2> mouse, HoverCard& card) {
     Canvas& canvas = frame.canvas;
     canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
     if (rows_.empty())
         return;
-    Box place = box;
+    Box inner = box;
     if (end_of(0, box.height()) < rows_.size()) {
-        place.bottom -= foot_height(canvas);
+        inner.bottom -= foot_height(canvas);
         last_first_ = rows_.size() - 1;
-        while (last_first_ > 0 && end_of(last_first_ - 1, place.height()) == rows_.size())
+        while (last_first_ > 0 && end_of(last_first_ - 1, inner.height()) == rows_.size())
             --last_first_;
         if (!frame.still)
             scroll_by_wheel({box.left - canvas.px(kMargin), box.top, box.left, box.bottom});
@@ -75,22 +76,22 @@ void LaneStack::draw(Frame& frame, const LaneInput& input, const TimeArea& area,
     } else {
         first_ = 0;
     }
-    const std::size_t end = end_of(first_, place.height());
-    float top = place.top;
+    const std::size_t end = end_of(first_, inner.height());
+    float top = inner.top;
     for (std::size_t i = first_; i < end; ++i) {
         const Row& row = rows_[i];
         top += row.gap;
-        const Box line{place.left, top, place.right, top + row.height};
+        const Box line{inner.left, top, inner.right, top + row.height};
         const bool over = mouse && line.contains(*mouse);
-        lanes_[row.lane]->draw(frame, area, input, row.index, line, over ? mouse : std::nullopt,
-                               card);
+        tracks_[row.track]->draw(frame, area, input, row.index, line, over ? mouse : std::nullopt,
+                                 card);
         top = line.bottom;
     }
-    if (place.bottom < box.bottom)
-        draw_more(frame, {box.left, place.bottom, box.right, box.bottom}, end);
+    if (inner.bottom < box.bottom)
+        draw_more(frame, {box.left, inner.bottom, box.right, box.bottom}, end);
 }
 
-void LaneStack::scroll_by_wheel(const Box& margin) {
+void TrackStack::scroll_by_wheel(const Box& margin) {
     ImGuiIO& io = ImGui::GetIO();
     if (io.MouseWheel == 0 || !margin.contains(io.MousePos) || !ImGui::IsWindowHovered())
         return;
@@ -101,11 +102,11 @@ void LaneStack::scroll_by_wheel(const Box& margin) {
     io.MouseWheel = 0;
 }
 
-void LaneStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
+void TrackStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
-    const Box margin{foot.left - canvas.px(kMargin), foot.top, foot.left - canvas.px(kLaneStackGap),
-                     foot.bottom};
+    const Box margin{foot.left - canvas.px(kMargin), foot.top,
+                     foot.left - canvas.px(kTrackStackGap), foot.bottom};
     const std::size_t hidden = rows_.size() - (end - first_);
     canvas.text_within(margin, more_rows_text(hidden), theme.accent, Align::right);
     if (frame.still)

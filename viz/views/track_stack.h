@@ -1,4 +1,4 @@
-// LaneStack: the lanes under the timeline as one list of rows: as many as there is room for, and
+// TrackStack: the lanes under the timeline as one list of rows: as many as there is room for, and
 // how many more there are, with the way to them.
 #pragma once
 
@@ -7,28 +7,28 @@
 #include <string>
 #include <vector>
 
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 
-class LaneStack {
+class TrackStack {
   public:
-    explicit LaneStack(std::vector<std::unique_ptr<Lane>> lanes) : lanes_(std::move(lanes)) {}
+    explicit TrackStack(std::vector<std::unique_ptr<Track>> tracks) : tracks_(std::move(tracks)) {}
 
     // Takes in what is new, and says how many pixels of `room` the rows want.
-    float prepare(Frame& frame, const LaneInput& input, float room);
+    float prepare(Frame& frame, const TrackInput& input, float room);
 
     // Draws the rows that fit into `box`, from the one that was scrolled to. What is left out is
     // said in the margin at the left of its foot: a click there shows the next ones, and the wheel
     // over the margin moves by one.
-    void draw(Frame& frame, const LaneInput& input, const TimeArea& area, const Box& box,
+    void draw(Frame& frame, const TrackInput& input, const TimeArea& area, const Box& box,
               std::optional<ImVec2> mouse, HoverCard& card);
 
     bool busy() const;
 
   private:
     struct Row {
-        std::size_t lane = 0;
+        std::size_t track = 0;
         std::size_t index = 0;  // in the lane
         float height = 0;
         float gap = 0;  // above it
@@ -39,7 +39,7 @@ class LaneStack {
     void scroll_by_wheel(const Box& margin);
     void draw_more(Frame& frame, const Box& foot, std::size_t end);
 
-    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<std::unique_ptr<Track>> tracks_;
     std::vector<Row> rows_;
     std::size_t first_ = 0;       // row that is drawn at the top
     std::size_t last_first_ = 0;  // from which on all rows to the end fit

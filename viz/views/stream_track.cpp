@@ -9,29 +9,29 @@
 #include "core/base/text.h"
 #include "viz/model/timeline/stream_density.h"
 #include "viz/model/timeline/timeline_columns.h"
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kStreamLaneUsualRows = 6;
-constexpr float kStreamLaneRowHeight = 24;  // points
-constexpr std::size_t kWorthAnew = 8;       // counted anew when the run has grown by this part
+constexpr std::size_t kStreamTrackUsualRows = 6;
+constexpr float kStreamTrackRowHeight = 24;  // points
+constexpr std::size_t kWorthAnew = 8;        // counted anew when the run has grown by this part
 
-class StreamLane final : public Lane {
+class StreamTrack final : public Track {
   public:
-    LaneRows prepare(Frame& frame, const LaneInput& input) override {
+    TrackRows prepare(Frame& frame, const TrackInput& input) override {
         if (!input.run.history || input.run.history->streams().size() < 2 ||
             input.run.history->counts().events == 0)
             return {};
         follow(frame, input.run.history);
         const std::size_t rows =
             std::min(input.run.history->streams().size(), StreamDensity::kStreams);
-        return {std::vector<float>(rows, std::round(frame.canvas.px(kStreamLaneRowHeight))),
-                kStreamLaneUsualRows};
+        return {std::vector<float>(rows, std::round(frame.canvas.px(kStreamTrackRowHeight))),
+                kStreamTrackUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t row,
               const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
         count(frame, area, *input.run.history);
         draw_row(frame, area, *input.run.history, row, box, mouse, card);
@@ -103,8 +103,8 @@ class StreamLane final : public Lane {
                   const Box& row, std::optional<ImVec2> mouse, HoverCard& card) const {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        draw_lane_name(canvas, row,
-                       is_rest(history, stream) ? "others" : fmt::format("stream {}", stream));
+        draw_track_name(canvas, row,
+                        is_rest(history, stream) ? "others" : fmt::format("stream {}", stream));
         const float middle = std::round((row.top + row.bottom) / 2);
         const float half = middle - row.top - 2;
         canvas.horizontal(middle, row.left, row.right, theme.grid);
@@ -147,7 +147,7 @@ class StreamLane final : public Lane {
             return;
         const Theme& theme = canvas.theme();
         const StreamCounts& counts = counts_[column * streams_ + stream];
-        const auto words = [](double count) {
+        const auto text = [](double count) {
             return format_count(static_cast<std::uint64_t>(std::llround(count)));
         };
         card.head(is_rest(history, stream)
@@ -155,9 +155,9 @@ class StreamLane final : public Lane {
                                     format_count(history.streams().size() - stream))
                       : fmt::format("stream {} (handle {:#x}), in this pixel", stream,
                                     history.streams()[stream]));
-        card.row(theme.allocated, "allocations", words(counts.allocations));
-        card.row(theme.faint_text, "frees", words(counts.frees));
-        card.row(theme.active, "of these, awaited by a device", words(counts.waiting));
+        card.row(theme.allocated, "allocations", text(counts.allocations));
+        card.row(theme.faint_text, "frees", text(counts.frees));
+        card.row(theme.active, "of these, awaited by a device", text(counts.waiting));
         if (edges_.back() - edges_.front() > StreamDensity::kExact)
             card.note("counted by buckets: exact from a closer look");
         card.note("bars grow with the root of the count");
@@ -177,8 +177,8 @@ class StreamLane final : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> stream_lane() {
-    return std::make_unique<StreamLane>();
+std::unique_ptr<Track> stream_track() {
+    return std::make_unique<StreamTrack>();
 }
 
 }  // namespace tidemark::viz

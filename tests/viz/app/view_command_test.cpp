@@ -15,9 +15,9 @@ using support::Ended;
 
 constexpr const char* kStreams = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
 
-Ended view(std::vector<std::string> words, const support::Environment& environment = {}) {
-    words.insert(words.begin(), TIDEMARK_VIEW_PROGRAM);
-    return support::run_program(words, environment);
+Ended view(std::vector<std::string> arguments, const support::Environment& environment = {}) {
+    arguments.insert(arguments.begin(), TIDEMARK_VIEW_PROGRAM);
+    return support::run_program(arguments, environment);
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -42,9 +42,9 @@ TEST_CASE("help lists every view and says nothing about options of our own tests
 }
 
 TEST_CASE("wrong words end with what is wrong, where, and what would be right") {
-    const auto refused = [](const std::vector<std::string>& words, std::string_view where,
+    const auto refused = [](const std::vector<std::string>& arguments, std::string_view where,
                             std::string_view cure) {
-        const Ended ended = view(words);
+        const Ended ended = view(arguments);
         INFO(ended.err);
         CHECK(ended.code == 2);
         CHECK(ended.out.empty());
@@ -66,14 +66,14 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
 }
 
 TEST_CASE("what cannot be read, or shown, is said before anything is written") {
-    const std::string picture = temporary("none.png");
-    const Ended missing = view({"/nowhere/a.tmk", "--png", picture});
+    const std::string bitmap = temporary("none.png");
+    const Ended missing = view({"/nowhere/a.tmk", "--png", bitmap});
     CHECK(missing.code == 3);
     CHECK(has(missing.err, "/nowhere/a.tmk"));
-    const Ended policy = view({kStreams, "-p", "torhc", "--png", picture});
+    const Ended policy = view({kStreams, "-p", "torhc", "--png", bitmap});
     CHECK(policy.code == 2);
     CHECK(has(policy.err, "torch"));
-    CHECK_FALSE(std::filesystem::exists(picture));
+    CHECK_FALSE(std::filesystem::exists(bitmap));
     const Ended folder = view({kStreams, "--png", "/nowhere/a.png"});
     CHECK(folder.code == 3);
     CHECK(has(folder.err, "/nowhere/a.png"));
@@ -95,8 +95,8 @@ TEST_CASE("a picture has the size that was asked for and the same pixels every t
         INFO(ended.err);
         REQUIRE(ended.code == 0);
     }
-    const Result<Picture> first = read_png(one);
-    const Result<Picture> second = read_png(two);
+    const Result<Bitmap> first = read_png(one);
+    const Result<Bitmap> second = read_png(two);
     REQUIRE(first);
     REQUIRE(second);
     CHECK(first->width == 900);

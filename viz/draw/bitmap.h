@@ -1,4 +1,4 @@
-// Picture: pixels that views make themselves (maps), for the renderer at hand to show. The OpenGL
+// Bitmap: pixels that views make themselves (maps), for the renderer at hand to show. The OpenGL
 // window keeps a texture for it, the software rasteriser reads it where it is.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace tidemark::viz {
 
-struct Picture {
+struct Bitmap {
     std::uint32_t width = 0;
     std::uint32_t height = 0;
     std::vector<Colour> pixels;  // row by row from the top
-    std::uint64_t revision = 0;  // of these pixels and no others: next_picture_revision()
+    std::uint64_t revision = 0;  // of these pixels and no others: next_bitmap_revision()
 };
 
 // A number that no picture of this process has had: what renderers know its pixels by, so that they
 // take them once. Thread-safe.
-inline std::uint64_t next_picture_revision() {
+inline std::uint64_t next_bitmap_revision() {
     static std::atomic<std::uint64_t> last{0};
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }

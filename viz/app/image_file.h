@@ -9,6 +9,6 @@ namespace tidemark::viz {
 // Loads all there is, draws once, writes. Says on standard error which runs failed and goes on if
 // at least one has something to show. Errors: that of the first run, if none has; wrong places;
 // a file that cannot be written.
-Result<ExitCode> write_picture_file(const ViewCommand& command);
+Result<ExitCode> write_image_file(const ViewCommand& command);
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// Lane: rows under the curves of the timeline, over the same time: what belongs to a run and is no
-// sum of bytes. A new one is a file here and a line in make_lanes (lanes.cpp).
+// Track: rows under the curves of the timeline, over the same time: what belongs to a run and is no
+// sum of bytes. A new one is a file here and a line in make_tracks (lanes.cpp).
 #pragma once
 
 #include <memory>
@@ -14,31 +14,31 @@
 namespace tidemark::viz {
 
 // What lanes are drawn of.
-struct LaneInput {
+struct TrackInput {
     const ViewedRun& run;
     std::shared_ptr<const TierLanes> tiers;  // of a run over tiers, once they are there
 };
 
 // A lane's rows, from the top.
-struct LaneRows {
+struct TrackRows {
     std::vector<float> heights;  // pixels
     std::size_t usual = 0;       // so many of them are worth shrinking the curves for
 };
 
-class Lane {
+class Track {
   public:
-    Lane() = default;
-    Lane(const Lane&) = delete;
-    Lane& operator=(const Lane&) = delete;
-    virtual ~Lane() = default;
+    Track() = default;
+    Track(const Track&) = delete;
+    Track& operator=(const Track&) = delete;
+    virtual ~Track() = default;
 
     // Takes in what is new, and gives the rows that there are; none if there is nothing to show.
-    virtual LaneRows prepare(Frame& frame, const LaneInput& input) = 0;
+    virtual TrackRows prepare(Frame& frame, const TrackInput& input) = 0;
 
     // Draws a row into `box`, which is as high as the row and has the area's left and right; its
     // name goes into the margin at its left. `mouse`, if it is over the box: what is under it goes
     // to `card`.
-    virtual void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t row,
+    virtual void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t row,
                       const Box& box, std::optional<ImVec2> mouse, HoverCard& card) = 0;
 
     // Something is being computed.
@@ -46,20 +46,20 @@ class Lane {
 };
 
 // All of them, from the top down.
-std::vector<std::unique_ptr<Lane>> make_lanes();
+std::vector<std::unique_ptr<Track>> make_tracks();
 
 // A name in the margin at the left of a row, in the middle of its height.
-void draw_lane_name(Canvas& canvas, const Box& row, std::string_view name);
+void draw_track_name(Canvas& canvas, const Box& row, std::string_view name);
 
 // The position of the axis as a time or number, to the pixel.
-std::string position_words(const Frame& frame, const TimeArea& area, Position position);
+std::string position_label(const Frame& frame, const TimeArea& area, Position position);
 
 // So many positions are `pixels` wide; at least 1.
 Position positions_of(const Frame& frame, const TimeArea& area, float pixels);
 
-std::unique_ptr<Lane> annotation_lane();
-std::unique_ptr<Lane> stream_lane();
-std::unique_ptr<Lane> tier_lane();
-std::unique_ptr<Lane> work_lane();
+std::unique_ptr<Track> annotation_track();
+std::unique_ptr<Track> stream_track();
+std::unique_ptr<Track> tier_track();
+std::unique_ptr<Track> work_track();
 
 }  // namespace tidemark::viz

@@ -3,26 +3,26 @@
 #include <cmath>
 
 #include "viz/model/timeline/axis_ticks.h"
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 
-std::vector<std::unique_ptr<Lane>> make_lanes() {
-    std::vector<std::unique_ptr<Lane>> lanes;
-    lanes.push_back(annotation_lane());
-    lanes.push_back(tier_lane());
-    lanes.push_back(work_lane());
-    lanes.push_back(stream_lane());
-    return lanes;
+std::vector<std::unique_ptr<Track>> make_tracks() {
+    std::vector<std::unique_ptr<Track>> tracks;
+    tracks.push_back(annotation_track());
+    tracks.push_back(tier_track());
+    tracks.push_back(work_track());
+    tracks.push_back(stream_track());
+    return tracks;
 }
 
-void draw_lane_name(Canvas& canvas, const Box& row, std::string_view name) {
+void draw_track_name(Canvas& canvas, const Box& row, std::string_view name) {
     const float gap = canvas.px(8);
     const Box margin{row.left - canvas.px(70), row.top, row.left - gap, row.bottom};
     canvas.text_within(margin, name, canvas.theme().faint_text, Align::right);
 }
 
-std::string position_words(const Frame& frame, const TimeArea& area, Position position) {
+std::string position_label(const Frame& frame, const TimeArea& area, Position position) {
     return position_text(frame.camera.unit(), position, positions_of(frame, area, 1));
 }
 

@@ -1,5 +1,5 @@
 // Lanes that don't all fit: which rows are drawn, and how one gets to the others.
-#include "viz/views/lane_stack.h"
+#include "viz/views/track_stack.h"
 
 #include <memory>
 #include <string>
@@ -13,17 +13,17 @@ namespace tidemark::viz {
 namespace {
 
 // Rows of one height, that write down when they are drawn.
-class PlainLane final : public Lane {
+class PlainTrack final : public Track {
   public:
-    PlainLane(std::string name, std::size_t rows, std::size_t usual,
-              std::vector<std::string>& drawn)
+    PlainTrack(std::string name, std::size_t rows, std::size_t usual,
+               std::vector<std::string>& drawn)
         : name_(std::move(name)), rows_(rows), usual_(usual), drawn_(drawn) {}
 
-    LaneRows prepare(Frame& /*frame*/, const LaneInput& /*input*/) override {
+    TrackRows prepare(Frame& /*frame*/, const TrackInput& /*input*/) override {
         return {std::vector<float>(rows_, 20.0F), usual_};
     }
 
-    void draw(Frame& /*frame*/, const TimeArea& /*area*/, const LaneInput& /*input*/,
+    void draw(Frame& /*frame*/, const TimeArea& /*area*/, const TrackInput& /*input*/,
               std::size_t row, const Box& box, std::optional<ImVec2> mouse,
               HoverCard& /*card*/) override {
         CHECK(box.height() == 20);
@@ -42,15 +42,15 @@ using Names = std::vector<std::string>;
 // A stack of two lanes, "a" and "b", over and over again in 400 pixels of width.
 struct Stage {
     Stage(std::size_t a, std::size_t b, std::size_t usual = 99)
-        : stack(lanes(a, b, usual)), offscreen({400, 600, 1, FontChoice::built_in}) {
+        : stack(tracks(a, b, usual)), offscreen({400, 600, 1, FontChoice::built_in}) {
         offscreen.io().MousePos = {-1, -1};
         session.runs.emplace_back();
     }
 
-    std::vector<std::unique_ptr<Lane>> lanes(std::size_t a, std::size_t b, std::size_t usual) {
-        std::vector<std::unique_ptr<Lane>> made;
-        made.push_back(std::make_unique<PlainLane>("a", a, usual, drawn));
-        made.push_back(std::make_unique<PlainLane>("b", b, usual, drawn));
+    std::vector<std::unique_ptr<Track>> tracks(std::size_t a, std::size_t b, std::size_t usual) {
+        std::vector<std::unique_ptr<Track>> made;
+        made.push_back(std::make_unique<PlainTrack>("a", a, usual, drawn));
+        made.push_back(std::make_unique<PlainTrack>("b", b, usual, drawn));
         return made;
     }
 
@@ -71,7 +71,7 @@ struct Stage {
                         search,
                         Canvas(ImGui::GetWindowDrawList(), dark_theme(), 1),
                         {0, 0, 400, 600}};
-            const LaneInput input{session.runs[0], nullptr};
+            const TrackInput input{session.runs[0], nullptr};
             wanted = stack.prepare(frame, input, room);
             const Box box{100, 500 - height, 390, 500};
             const TimeArea area(frame, {100, 0, 390, 500}, "area");
@@ -108,7 +108,7 @@ struct Stage {
     }
 
     Names drawn;
-    LaneStack stack;
+    TrackStack stack;
     Offscreen offscreen;
     Session session;
     Camera camera;

@@ -1,5 +1,5 @@
 // Loading, drawing, writing.
-#include "viz/app/picture_file.h"
+#include "viz/app/image_file.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::chrono::milliseconds kPictureFilePause{5};
+constexpr std::chrono::milliseconds kImageFilePause{5};
 
 void load(Loader& loader, const Session& session) {
     Progress progress(find_terminal(), "loading");
@@ -23,7 +23,7 @@ void load(Loader& loader, const Session& session) {
         for (const ViewedRun& run : session.runs)
             share += run.state.share / static_cast<double>(session.runs.size());
         progress.show_share(share);
-        std::this_thread::sleep_for(kPictureFilePause);
+        std::this_thread::sleep_for(kImageFilePause);
     }
     loader.wait();
 }
@@ -42,7 +42,7 @@ Result<void> check_loaded(const Session& session) {
 
 }  // namespace
 
-Result<ExitCode> write_picture_file(const ViewCommand& command) {
+Result<ExitCode> write_image_file(const ViewCommand& command) {
     Session session;
     Loader loader(session);
     LiveRuns living(session);
@@ -60,10 +60,10 @@ Result<ExitCode> write_picture_file(const ViewCommand& command) {
     options.screen.fonts = command.built_in_font ? FontChoice::built_in : FontChoice::system;
     options.dark = command.dark;
     options.views = command.views;
-    options.place = command.place;
+    options.location = command.location;
     options.find = command.find;
-    TM_ASSIGN(const Picture picture, draw_still(session, options));
-    TM_TRY(write_png(picture, command.png));
+    TM_ASSIGN(const Bitmap bitmap, draw_still(session, options));
+    TM_TRY(write_png(bitmap, command.png));
     return ExitCode::yes;
 }
 

@@ -8,18 +8,18 @@
 
 #include "core/base/text.h"
 #include "viz/model/timeline/axis_ticks.h"
-#include "viz/views/lane.h"
 #include "viz/views/timeline_plot.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr float kSpaceHeight = 44;   // points
-constexpr float kMovesHeight = 30;   // points
-constexpr float kTierLaneCell = 24;  // points: two arrows side by side
-constexpr float kWideCopy = 28;      // points: longer copies are drawn as bars, with their size
+constexpr float kSpaceHeight = 44;    // points
+constexpr float kMovesHeight = 30;    // points
+constexpr float kTierTrackCell = 24;  // points: two arrows side by side
+constexpr float kWideCopy = 28;       // points: longer copies are drawn as bars, with their size
 constexpr std::size_t kMostSpaces = 6;
-constexpr double kTierLaneHeadroom = 1.12;
+constexpr double kTierTrackHeadroom = 1.12;
 
 Colour colour_of(const Theme& theme, Tier tier) {
     switch (tier) {
@@ -47,9 +47,9 @@ constexpr PassageRow kPassageRows[] = {
     {Passage::host_disk, Tier::host, Tier::disk, "moves"},
 };
 
-class TierLane final : public Lane {
+class TierTrack final : public Track {
   public:
-    LaneRows prepare(Frame& frame, const LaneInput& input) override {
+    TrackRows prepare(Frame& frame, const TrackInput& input) override {
         rows_.clear();
         if (!input.run.tiers || !input.tiers)
             return {};
@@ -60,14 +60,14 @@ class TierLane final : public Lane {
         add_spaces(run, Tier::host);
         add_moves(*input.tiers, Passage::host_disk);
         add_spaces(run, Tier::disk);
-        LaneRows rows;
+        TrackRows rows;
         for (const Row& row : rows_)
             rows.heights.push_back(height_of(frame.canvas, row));
         rows.usual = rows_.size();
         return rows;
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t index,
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t index,
               const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
         const Row& row = rows_[index];
         if (row.moves == nullptr)
@@ -99,15 +99,15 @@ class TierLane final : public Lane {
                 rows_.push_back({space, nullptr});
     }
 
-    void add_moves(const TierLanes& lanes, Passage passage) {
-        if (lanes.moved(passage, Direction::down) + lanes.moved(passage, Direction::up) == 0)
+    void add_moves(const TierLanes& tracks, Passage passage) {
+        if (tracks.moved(passage, Direction::down) + tracks.moved(passage, Direction::up) == 0)
             return;
         for (const PassageRow& row : kPassageRows)
             if (row.passage == passage)
                 rows_.push_back({0, &row});
     }
 
-    void draw_space(Frame& frame, const TimeArea& area, const LaneInput& input, std::size_t space,
+    void draw_space(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t space,
                     const Box& row, std::optional<ImVec2> mouse, HoverCard& card) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
@@ -116,7 +116,7 @@ class TierLane final : public Lane {
         const Box inner{row.left, row.top + canvas.px(3), row.right, row.bottom - 1};
         // Against the capacity, or the peak where that is far below.
         const auto enough =
-            static_cast<Bytes>(static_cast<double>(facts.peak) * kTierLaneHeadroom) + 1;
+            static_cast<Bytes>(static_cast<double>(facts.peak) * kTierTrackHeadroom) + 1;
         const ByteScale scale{
             inner, std::min(std::max<Bytes>(facts.capacity, 1), enough * 2) == facts.capacity
                        ? facts.capacity
@@ -133,19 +133,19 @@ class TierLane final : public Lane {
         canvas.horizontal(row.bottom - 1, row.left, row.right, theme.border);
         if (scale.top == facts.capacity)
             canvas.dashed_horizontal(inner.top, row.left, row.right, theme.faint_text);
-        draw_space_words(canvas, facts, row, scale.top == facts.capacity);
+        draw_space_labels(canvas, facts, row, scale.top == facts.capacity);
         if (mouse && row.contains(*mouse))
             describe_space(frame, area, input, space, mouse->x, card);
     }
 
-    static void draw_space_words(Canvas& canvas, const TierSpacePeak& facts, const Box& row,
-                                 bool to_capacity) {
+    static void draw_space_labels(Canvas& canvas, const TierSpacePeak& facts, const Box& row,
+                                  bool to_capacity) {
         const Theme& theme = canvas.theme();
         const float line = canvas.line_height();
         const float middle = (row.top + row.bottom) / 2;
-        draw_lane_name(canvas, {row.left, middle - line, row.right, middle}, to_text(facts.space));
-        draw_lane_name(canvas, {row.left, middle, row.right, middle + line},
-                       format_bytes(to_capacity ? facts.capacity : facts.peak));
+        draw_track_name(canvas, {row.left, middle - line, row.right, middle}, to_text(facts.space));
+        draw_track_name(canvas, {row.left, middle, row.right, middle + line},
+                        format_bytes(to_capacity ? facts.capacity : facts.peak));
         if (!to_capacity)
             canvas.label({row.right - canvas.px(6), row.top + canvas.px(4)},
                          fmt::format("peak {} of {}", format_bytes(facts.peak),
@@ -153,7 +153,7 @@ class TierLane final : public Lane {
                          theme.faint_text, Align::right);
     }
 
-    static void describe_space(const Frame& frame, const TimeArea& area, const LaneInput& input,
+    static void describe_space(const Frame& frame, const TimeArea& area, const TrackInput& input,
                                std::size_t space, float x, HoverCard& card) {
         const Theme& theme = frame.canvas.theme();
         const TierSpacePeak& facts = input.run.tiers->spaces[space];
@@ -161,7 +161,7 @@ class TierLane final : public Lane {
         const Bytes used = input.tiers->used(space).at(position);
         const Bytes reserved = input.tiers->reserved(space).at(position);
         card.head(
-            fmt::format("{} at {}", to_text(facts.space), position_words(frame, area, position)));
+            fmt::format("{} at {}", to_text(facts.space), position_label(frame, area, position)));
         card.row(colour_of(theme, facts.space.tier), "used", format_bytes(used));
         if (reserved > 0)
             card.row(theme.reserved, "of this reserved, not allocated yet", format_bytes(reserved));
@@ -169,16 +169,16 @@ class TierLane final : public Lane {
         card.row(0, "peak", format_bytes(facts.peak));
     }
 
-    void draw_moves(Frame& frame, const TimeArea& area, const TierLanes& lanes,
+    void draw_moves(Frame& frame, const TimeArea& area, const TierLanes& tracks,
                     const PassageRow& passage, const Box& row, std::optional<ImVec2> mouse,
                     HoverCard& card) {
         Canvas& canvas = frame.canvas;
-        draw_lane_name(canvas, row, passage.name);
+        draw_track_name(canvas, row, passage.name);
         canvas.clip(row);
         std::vector<Placed> placed;
         for (const Direction direction : {Direction::down, Direction::up}) {
-            const auto groups = lanes.moves(passage.passage, direction, frame.camera.window(),
-                                            positions_of(frame, area, canvas.px(kTierLaneCell)));
+            const auto groups = tracks.moves(passage.passage, direction, frame.camera.window(),
+                                             positions_of(frame, area, canvas.px(kTierTrackCell)));
             for (const MoveGroup& group : groups)
                 placed.push_back(
                     {draw_group(frame, area, passage, direction, group, row, mouse, card), group});
@@ -198,10 +198,10 @@ class TierLane final : public Lane {
             const float left = placed[i].box.right + gap;
             const float room =
                 (i + 1 < placed.size() ? placed[i + 1].box.left : row.right) - left - gap;
-            const std::string words =
+            const std::string text =
                 fmt::format("{} moves, {}", format_count(group.count), format_bytes(group.bytes));
-            if (group.count > 1 && canvas.text_width(words) <= room)
-                canvas.text_within({left, row.top, left + room, row.bottom}, words,
+            if (group.count > 1 && canvas.text_width(text) <= room)
+                canvas.text_within({left, row.top, left + room, row.bottom}, text,
                                    canvas.theme().faint_text);
         }
     }
@@ -217,17 +217,17 @@ class TierLane final : public Lane {
         const float left = area.to_x(group.begin);
         const float right = area.to_x(group.end);
         const float half = (row.height()) / 2;
-        const Box lane{row.left, down ? row.top : row.top + half, row.right,
-                       down ? row.top + half : row.bottom};
+        const Box track{row.left, down ? row.top : row.top + half, row.right,
+                        down ? row.top + half : row.bottom};
         Box shape{};
         if (group.count == 1 && right - left >= canvas.px(kWideCopy)) {
-            shape = {std::max(left, row.left), lane.top + 1, std::min(right, row.right),
-                     lane.bottom - 1};
+            shape = {std::max(left, row.left), track.top + 1, std::min(right, row.right),
+                     track.bottom - 1};
             canvas.fill(shape, mix(theme.plot, colour, 0.55));
-            const std::string words =
+            const std::string text =
                 fmt::format("{} {}", down ? "v" : "^", format_bytes(group.bytes));
-            if (canvas.text_width(words) + 4 <= shape.width())
-                canvas.text_within(shape, words, theme.text, Align::centre);
+            if (canvas.text_width(text) + 4 <= shape.width())
+                canvas.text_within(shape, text, theme.text, Align::centre);
         } else {
             shape = arrow(canvas, area, group, down, colour, row);
         }
@@ -240,7 +240,7 @@ class TierLane final : public Lane {
     // A shaft whose width grows with the logarithm of the bytes, and a head. Gives its place.
     static Box arrow(Canvas& canvas, const TimeArea& area, const MoveGroup& group, bool down,
                      Colour colour, const Box& row) {
-        const float cell = canvas.px(kTierLaneCell);
+        const float cell = canvas.px(kTierTrackCell);
         const float begin = area.to_x(group.begin);
         const float centre = std::round(group.count == 1 ? begin : begin + cell * 0.25F) +
                              (down ? 0 : std::round(cell * 0.5F));
@@ -273,8 +273,8 @@ class TierLane final : public Lane {
         card.head(group.count == 1 ? fmt::format("a move, {}", way)
                                    : fmt::format("{} moves, {}", format_count(group.count), way));
         card.row(colour, "bytes", format_bytes(group.bytes));
-        card.row(0, "from", position_words(frame, area, group.begin));
-        card.row(0, "until", position_words(frame, area, group.end));
+        card.row(0, "from", position_label(frame, area, group.begin));
+        card.row(0, "until", position_label(frame, area, group.end));
         card.row(0, "lasting",
                  length_text(AxisUnit::time, std::max<Position>(group.end - group.begin, 0)));
     }
@@ -284,8 +284,8 @@ class TierLane final : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> tier_lane() {
-    return std::make_unique<TierLane>();
+std::unique_ptr<Track> tier_track() {
+    return std::make_unique<TierTrack>();
 }
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// Yard: a small run in which every table and every view has something to point at; and where the
-// rows of tables lie on a screen.
+// SampleSession: a small run in which every table and every view has something to point at; and
+// where the rows of tables lie on a screen.
 #pragma once
 
 #include <cmath>
@@ -23,11 +23,11 @@ constexpr Bytes kPool = 64_MiB;
 //   +12 MiB  load    2 MiB  stream 0
 //    +8 MiB  matmul  4 MiB  stream 1
 //     0      relu    8 MiB, 8 MiB, 6 MiB
-struct Yard {
+struct SampleSession {
     Session session;
     BlockIndex first, second, third, matmul, load;
 
-    explicit Yard(std::size_t runs = 1) {
+    explicit SampleSession(std::size_t runs = 1) {
         for (std::size_t i = 0; i < runs; ++i)
             add(i == 0 ? 0 : 16_MiB);
     }
@@ -39,9 +39,9 @@ struct Yard {
   private:
     // `more` is reserved halfway, so that runs differ.
     void add(Bytes more) {
-        support::SmallHistory yard;
+        support::SmallHistory sample;
         Nanoseconds time = 0;
-        const auto next = [&]() -> support::SmallHistory& { return yard.at(time += 1000); };
+        const auto next = [&]() -> support::SmallHistory& { return sample.at(time += 1000); };
         const auto wait = [&](int events) {
             for (int i = 0; i < events; ++i)
                 next().idle();
@@ -49,8 +49,8 @@ struct Yard {
         const auto layer = [](std::string name) {
             return std::vector<std::string>{std::move(name), "layer", "main"};
         };
-        yard.names({.streams = {0, 1}});
-        yard.segment(kBase, kPool);
+        sample.names({.streams = {0, 1}});
+        sample.segment(kBase, kPool);
         next().allocate(
             10, 4_MiB,
             {.address = kBase + 8_MiB, .stream = 1, .tag = "weights", .stack = layer("matmul")});
@@ -73,14 +73,14 @@ struct Yard {
         ViewedRun run;
         run.label = fmt::format("run {}", session.runs.size());
         run.trace_name = "yard.tmk";
-        run.history = yard.build();
+        run.history = sample.build();
         run.state.phase = LoadState::Phase::ready;
         session.runs.push_back(std::move(run));
-        first = yard.block(1);
-        second = yard.block(2);
-        third = yard.block(3);
-        matmul = yard.block(10);
-        load = yard.block(11);
+        first = sample.block(1);
+        second = sample.block(2);
+        third = sample.block(3);
+        matmul = sample.block(10);
+        load = sample.block(11);
     }
 };
 

@@ -1,5 +1,5 @@
 // An event and its values as rows of a card.
-#include "viz/views/event_words.h"
+#include "viz/views/event_card.h"
 
 #include <fmt/format.h>
 

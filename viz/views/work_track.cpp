@@ -9,29 +9,29 @@
 #include "core/base/text.h"
 #include "viz/model/timeline/axis_ticks.h"
 #include "viz/model/timeline/timeline_columns.h"
-#include "viz/views/lane.h"
+#include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr float kWorkLaneRowHeight = 18;  // points
-constexpr std::size_t kStreamRows = 4;    // further streams share a row
+constexpr float kWorkTrackRowHeight = 18;  // points
+constexpr std::size_t kStreamRows = 4;     // further streams share a row
 
 enum class Work : std::uint8_t { stall, kernel, link };
 
 // One row: some lanes together, its height the share of them all.
 struct WorkRow {
     std::string name;
-    std::string words;  // on the card
+    std::string title;  // on the card
     Work work = Work::kernel;
     StallCause cause = StallCause::fetch;
-    std::vector<const BusyLane*> lanes;
+    std::vector<const BusyLane*> tracks;
     std::size_t of = 1;  // lanes that could be at work at once
 
     Nanoseconds total() const {
         Nanoseconds sum = 0;
-        for (const BusyLane* lane : lanes)
-            sum += lane->total();
+        for (const BusyLane* track : tracks)
+            sum += track->total();
         return sum;
     }
 };
@@ -75,7 +75,7 @@ std::string_view name_of(const TierLinkUse& link) {
     return link.target.tier == Tier::disk ? "to disk" : "from disk";
 }
 
-std::string_view words_of(StallCause cause) {
+std::string_view title_of(StallCause cause) {
     switch (cause) {
         case StallCause::fetch:
             return "streams wait for a buffer to be fetched";
@@ -87,61 +87,61 @@ std::string_view words_of(StallCause cause) {
     return "";
 }
 
-class WorkLane final : public Lane {
+class WorkTrack final : public Track {
   public:
-    LaneRows prepare(Frame& frame, const LaneInput& input) override {
-        if (lanes_ != input.tiers) {
-            lanes_ = input.tiers;
+    TrackRows prepare(Frame& frame, const TrackInput& input) override {
+        if (tracks_ != input.tiers) {
+            tracks_ = input.tiers;
             rows_.clear();
-            if (lanes_ && input.run.tiers)
+            if (tracks_ && input.run.tiers)
                 make_rows(*input.run.tiers);
         }
-        return {std::vector<float>(rows_.size(), std::round(frame.canvas.px(kWorkLaneRowHeight))),
+        return {std::vector<float>(rows_.size(), std::round(frame.canvas.px(kWorkTrackRowHeight))),
                 rows_.size()};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const LaneInput& /*input*/, std::size_t row,
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& /*input*/, std::size_t row,
               const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
         draw_row(frame, area, rows_[row], box, mouse, card);
     }
 
   private:
     void make_rows(const TierRun& run) {
-        std::size_t streams = lanes_->kernels().size();
+        std::size_t streams = tracks_->kernels().size();
         for (const StallCause cause :
              {StallCause::fetch, StallCause::room, StallCause::reservation})
-            streams = std::max(streams, lanes_->stalls(cause).size());
+            streams = std::max(streams, tracks_->stalls(cause).size());
         for (const StallCause cause :
              {StallCause::fetch, StallCause::room, StallCause::reservation}) {
             WorkRow row{std::string(name_of(cause)),
-                        std::string(words_of(cause)),
+                        std::string(title_of(cause)),
                         Work::stall,
                         cause,
                         {},
                         streams};
-            for (const BusyLane& lane : lanes_->stalls(cause))
-                row.lanes.push_back(&lane);
+            for (const BusyLane& track : tracks_->stalls(cause))
+                row.tracks.push_back(&track);
             add(std::move(row));
         }
         add_kernels();
-        for (std::size_t link = 0; link < lanes_->links().size(); ++link)
+        for (std::size_t link = 0; link < tracks_->links().size(); ++link)
             add({std::string(name_of(run.links[link])),
                  fmt::format("link {} to {}", to_text(run.links[link].source),
                              to_text(run.links[link].target)),
                  Work::link,
                  StallCause::fetch,
-                 {&lanes_->links()[link]},
+                 {&tracks_->links()[link]},
                  1});
     }
 
     void add_kernels() {
-        const std::vector<BusyLane>& kernels = lanes_->kernels();
+        const std::vector<BusyLane>& kernels = tracks_->kernels();
         WorkRow rest{"others", "kernels of the other streams", Work::kernel, {}, {}, 0};
         for (std::size_t stream = 0; stream < kernels.size(); ++stream) {
             if (kernels[stream].size() == 0)
                 continue;
             if (stream >= kStreamRows) {
-                rest.lanes.push_back(&kernels[stream]);
+                rest.tracks.push_back(&kernels[stream]);
                 ++rest.of;
                 continue;
             }
@@ -161,18 +161,18 @@ class WorkLane final : public Lane {
             rows_.push_back(std::move(row));
     }
 
-    void draw_row(Frame& frame, const TimeArea& area, const WorkRow& row, const Box& place,
+    void draw_row(Frame& frame, const TimeArea& area, const WorkRow& row, const Box& box,
                   std::optional<ImVec2> mouse, HoverCard& card) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        draw_lane_name(canvas, place, row.name);
+        draw_track_name(canvas, box, row.name);
         const Window& window = frame.camera.window();
         busy_.assign(area.columns(), 0);
-        for (const BusyLane* lane : row.lanes)
-            lane->add_columns(window.begin, window.end, busy_);
-        const float high = place.height() - 3;
-        const float floor = place.bottom - 1;
-        canvas.horizontal(floor, place.left, place.right, theme.grid);
+        for (const BusyLane* track : row.tracks)
+            track->add_columns(window.begin, window.end, busy_);
+        const float high = box.height() - 3;
+        const float floor = box.bottom - 1;
+        canvas.horizontal(floor, box.left, box.right, theme.grid);
         const Colour colour = mix(theme.plot, colour_of(theme, row), 0.8);
         std::size_t from = 0;
         float tall = 0;
@@ -181,13 +181,13 @@ class WorkLane final : public Lane {
             if (i > 0 && here == tall)
                 continue;
             if (tall > 0)
-                canvas.fill({place.left + static_cast<float>(from), floor - tall,
-                             place.left + static_cast<float>(i), floor},
+                canvas.fill({box.left + static_cast<float>(from), floor - tall,
+                             box.left + static_cast<float>(i), floor},
                             colour);
             from = i;
             tall = here;
         }
-        if (mouse && mouse->y >= place.top && mouse->y < place.bottom)
+        if (mouse && mouse->y >= box.top && mouse->y < box.bottom)
             describe(frame, area, row, mouse->x, card);
     }
 
@@ -206,19 +206,19 @@ class WorkLane final : public Lane {
                   HoverCard& card) const {
         const Position position = area.to_position(x);
         const Window& window = frame.camera.window();
-        card.head(fmt::format("{}, at {}", row.words, position_words(frame, area, position)));
-        for (const BusyLane* lane : row.lanes) {
-            const std::size_t begun = lane->begun_before(position + 1);
-            if (begun > 0 && lane->end(begun - 1) > position)
+        card.head(fmt::format("{}, at {}", row.title, position_label(frame, area, position)));
+        for (const BusyLane* track : row.tracks) {
+            const std::size_t begun = track->begun_before(position + 1);
+            if (begun > 0 && track->end(begun - 1) > position)
                 card.row(
                     colour_of(frame.canvas.theme(), row), "at work here, for",
-                    length_text(AxisUnit::time, lane->end(begun - 1) - lane->begin(begun - 1)));
-            if (row.lanes.size() > 4)
+                    length_text(AxisUnit::time, track->end(begun - 1) - track->begin(begun - 1)));
+            if (row.tracks.size() > 4)
                 break;
         }
         Nanoseconds seen = 0;
-        for (const BusyLane* lane : row.lanes)
-            seen += lane->before(window.end) - lane->before(window.begin);
+        for (const BusyLane* track : row.tracks)
+            seen += track->before(window.end) - track->before(window.begin);
         card.row(0, "in what is shown", share_text(seen, window.length(), row.of));
         card.row(0, "in all", length_text(AxisUnit::time, row.total()));
     }
@@ -229,15 +229,15 @@ class WorkLane final : public Lane {
         return fmt::format("{}, {:.1f} %", length_text(AxisUnit::time, busy), 100 * share);
     }
 
-    std::shared_ptr<const TierLanes> lanes_;
+    std::shared_ptr<const TierLanes> tracks_;
     std::vector<WorkRow> rows_;
     std::vector<Nanoseconds> busy_;
 };
 
 }  // namespace
 
-std::unique_ptr<Lane> work_lane() {
-    return std::make_unique<WorkLane>();
+std::unique_ptr<Track> work_track() {
+    return std::make_unique<WorkTrack>();
 }
 
 }  // namespace tidemark::viz

@@ -43,9 +43,9 @@ void step(ShellParts& parts, std::int64_t by) {
 }
 
 void go_to_landmark(ShellParts& parts, Place::Landmark landmark) {
-    Place place;
-    place.landmark = landmark;
-    const auto gone = go_to(place, parts.session, parts.camera, parts.selection);
+    Place location;
+    location.landmark = landmark;
+    const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
     parts.say(gone
                   ? fmt::format("{} at {}",
                                 landmark == Place::Landmark::peak ? "The peak is" : "Memory is out",
@@ -121,7 +121,7 @@ void copy(ShellParts& parts) {
     parts.say("Copied as text.");
 }
 
-void copy_place(ShellParts& parts) {
+void copy_location(ShellParts& parts) {
     std::string views;
     for (const std::size_t view : parts.main)
         views += (views.empty() ? "" : "+") + std::string(all_views()[view].name);
@@ -137,7 +137,7 @@ void toggle_split(ShellParts& parts) {
         parts.main.pop_back();
         return;
     }
-    const std::vector<std::size_t> views = views_at(ViewPlace::main);
+    const std::vector<std::size_t> views = views_in(Pane::main);
     for (const std::size_t other : {index_of("address-map"), index_of("timeline")}) {
         const bool is_there = std::find(views.begin(), views.end(), other) != views.end();
         if (!is_there || (!parts.main.empty() && parts.main.front() == other))
@@ -157,7 +157,7 @@ void want_table(ShellParts& parts) {
 }
 
 void next_panel(ShellParts& parts, std::ptrdiff_t by) {
-    const std::vector<std::size_t> tables = views_at(ViewPlace::table);
+    const std::vector<std::size_t> tables = views_in(Pane::table);
     if (tables.empty())
         return;
     if (parts.splits.has_table && !parts.sees_table)
@@ -192,10 +192,10 @@ void zoom_selected(ShellParts& parts) {
     parts.camera.show(*stretch);
 }
 
-void show_nth(ShellParts& parts, const AskedAction& asked) {
-    const std::vector<std::size_t> views = views_at(ViewPlace::main);
-    if (asked.digit >= 1 && asked.digit <= views.size())
-        show_view(parts, views[asked.digit - 1], asked.action == Action::view_below);
+void show_nth(ShellParts& parts, const RequestedAction& requested) {
+    const std::vector<std::size_t> views = views_in(Pane::main);
+    if (requested.digit >= 1 && requested.digit <= views.size())
+        show_view(parts, views[requested.digit - 1], requested.action == Action::view_below);
 }
 
 void perform_navigation(ShellParts& parts, Action action) {
@@ -223,8 +223,8 @@ void perform_navigation(ShellParts& parts, Action action) {
     }
 }
 
-void perform_move(ShellParts& parts, const AskedAction& asked) {
-    switch (asked.action) {
+void perform_move(ShellParts& parts, const RequestedAction& requested) {
+    switch (requested.action) {
         case Action::peak:
             return go_to_landmark(parts, Place::Landmark::peak);
         case Action::out_of_memory:
@@ -258,11 +258,11 @@ void perform_move(ShellParts& parts, const AskedAction& asked) {
     }
 }
 
-void perform_show(ShellParts& parts, const AskedAction& asked) {
-    switch (asked.action) {
+void perform_show(ShellParts& parts, const RequestedAction& requested) {
+    switch (requested.action) {
         case Action::view:
         case Action::view_below:
-            return show_nth(parts, asked);
+            return show_nth(parts, requested);
         case Action::split:
             return toggle_split(parts);
         case Action::next_panel:
@@ -303,11 +303,11 @@ void perform_window(ShellParts& parts, Action action) {
             return toggle_pause(parts);
         case Action::copy:
             return copy(parts);
-        case Action::copy_place:
-            return copy_place(parts);
-        case Action::picture:
-            if (parts.host.save_picture)
-                parts.host.save_picture();
+        case Action::copy_location:
+            return copy_location(parts);
+        case Action::save_image:
+            if (parts.host.save_image)
+                parts.host.save_image();
             return;
         case Action::key_sheet:
             parts.popup = parts.popup == Popup::keys ? Popup::none : Popup::keys;
@@ -340,23 +340,23 @@ void step_to_hit(ShellParts& parts, bool forward) {
                              ? "No block has it: tags, functions and files were looked through."
                              : "No block has it: no call stacks were recorded, only tags were "
                                "looked through.");
-    const std::string words =
+    const std::string text =
         fmt::format("{}: {}", parts.search.text(hit->block),
                     moment_text(*run->history, run->history->block(hit->block).born));
     if (!hit->wrapped)
-        return parts.say(words);
-    parts.say(words + (forward ? "; from the first one again" : "; from the last one again"));
+        return parts.say(text);
+    parts.say(text + (forward ? "; from the first one again" : "; from the last one again"));
 }
 
 void show_view(ShellParts& parts, std::size_t index, bool below) {
-    const ViewPlace place = all_views()[index].place;
-    if (place == ViewPlace::side) {
+    const Pane pane = all_views()[index].pane;
+    if (pane == Pane::side) {
         parts.side = index;
         parts.splits.has_side = true;
-    } else if (place == ViewPlace::table) {
+    } else if (pane == Pane::table) {
         parts.table = index;
         want_table(parts);
-    } else if (place == ViewPlace::main) {
+    } else if (pane == Pane::main) {
         parts.has_chosen_main = true;
         if (below && !parts.main.empty() && parts.main.front() != index)
             parts.main = {parts.main.front(), index};
@@ -366,11 +366,11 @@ void show_view(ShellParts& parts, std::size_t index, bool below) {
 }
 
 const std::vector<AttachableProgram>& known_programs(ShellParts& parts) {
-    const bool is_due =
-        parts.programs_asked < 0 || parts.elapsed - parts.programs_asked > kAskProgramsEvery;
+    const bool is_due = parts.programs_requested < 0 ||
+                        parts.elapsed - parts.programs_requested > kAskProgramsEvery;
     if (is_due && parts.host.programs) {
         parts.programs = parts.host.programs();
-        parts.programs_asked = parts.elapsed;
+        parts.programs_requested = parts.elapsed;
     }
     return parts.programs;
 }
@@ -388,33 +388,33 @@ void attach(ShellParts& parts, const AttachableProgram& program) {
 }
 
 void submit_prompt(ShellParts& parts) {
-    const Result<Place> place = parse_target(parts.prompt.view());
-    if (!place) {
-        parts.prompt_error =
-            place.error().what + (place.error().hint.empty() ? "" : "; " + place.error().hint);
+    const Result<Place> location = parse_target(parts.prompt.view());
+    if (!location) {
+        parts.prompt_error = location.error().what +
+                             (location.error().hint.empty() ? "" : "; " + location.error().hint);
         return;
     }
-    const auto gone = go_to(*place, parts.session, parts.camera, parts.selection);
+    const auto gone = go_to(*location, parts.session, parts.camera, parts.selection);
     if (!gone) {
         parts.prompt_error =
             gone.error().what + (gone.error().hint.empty() ? "" : "; " + gone.error().hint);
         return;
     }
-    if (!place->view.empty())
-        parts.selection.wanted_view = place->view;
+    if (!location->view.empty())
+        parts.selection.wanted_view = location->view;
     parts.popup = Popup::none;
 }
 
-void perform(ShellParts& parts, const AskedAction& asked) {
-    switch (info_of(asked.action).group) {
+void perform(ShellParts& parts, const RequestedAction& requested) {
+    switch (info_of(requested.action).group) {
         case ActionGroup::navigate:
-            return perform_navigation(parts, asked.action);
+            return perform_navigation(parts, requested.action);
         case ActionGroup::go:
-            return perform_move(parts, asked);
+            return perform_move(parts, requested);
         case ActionGroup::show:
-            return perform_show(parts, asked);
+            return perform_show(parts, requested);
         case ActionGroup::window:
-            return perform_window(parts, asked.action);
+            return perform_window(parts, requested.action);
     }
 }
 
