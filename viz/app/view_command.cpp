@@ -14,7 +14,7 @@
 #include "replay/cli_support/trace_files.h"
 #include "viz/headless/still.h"
 #include "viz/model/navigation/filter_query.h"
-#include "viz/model/navigation/place.h"
+#include "viz/model/navigation/view_location.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -161,10 +161,11 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     raw.memory.apply(command.load.scenario);
     TM_TRY(check_views(command));
     if (!command.location.empty()) {
-        TM_ASSIGN(const Place location, parse_target(command.location).map_error([](Error error) {
-            error.where = "--goto";
-            return error;
-        }));
+        TM_ASSIGN(const ViewLocation location,
+                  parse_target(command.location).map_error([](Error error) {
+                      error.where = "--goto";
+                      return error;
+                  }));
         command.location = to_text(location);
     }
     if (const auto filter = parse_filter(command.find); !filter)

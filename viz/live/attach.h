@@ -37,7 +37,7 @@ class LiveRuns {
     // Stops following the program of a run; it stays as it is.
     void detach(std::size_t run);
 
-    // Waits until all that is recorded now is in the session: for pictures.
+    // Waits until all that is recorded now is in the session: for stills.
     void wait();
 
     bool empty() const { return followers_.empty(); }

@@ -205,7 +205,7 @@ ViewedRun Follower::new_run() const {
     run.trace_name = program.name();
     run.policy = "live";
     run.state.phase = LoadState::Phase::loading;
-    run.state.doing = fmt::format("reading what {} recorded", program.name());
+    run.state.activity = fmt::format("reading what {} recorded", program.name());
     run.live = LiveState{.process = program.process()};
     const std::lock_guard lock(state_->mutex);
     run.history = state_->history;

@@ -21,10 +21,10 @@ Result<void> LiveFeed::begin_history() {
     TM_ASSIGN(builder_, HistoryBuilder::create());
     names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
     sites_.fill({});
-    streams_told_ = 0;
-    pools_told_ = 0;
+    streams_named_ = 0;
+    pools_named_ = 0;
     reserved_ = 0;
-    tell_names();
+    update_names();
     return {};
 }
 
@@ -39,11 +39,11 @@ Result<void> LiveFeed::begin_anew() {
     }
     TM_TRY(builder_->make_room(blocks_.size() + segments_.size() + mappings_.size() +
                                reservations_.size() + ranges_.size()));
-    for (const auto& [place, held] : reservations_)
+    for (const auto& [location, held] : reservations_)
         put_memory(held.record, SegmentChange::reserve);
-    for (const auto& [place, held] : segments_)
+    for (const auto& [location, held] : segments_)
         put_memory(held.record, SegmentChange::segment_alloc);
-    for (const auto& [place, held] : mappings_)
+    for (const auto& [location, held] : mappings_)
         put_memory(held.record, SegmentChange::map);
     std::vector<std::uint32_t> order;
     for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
@@ -75,7 +75,7 @@ Result<void> LiveFeed::add(const live::ChainPiece& piece) {
     if (in_snapshot_ && !piece.snapshot)
         end_snapshot();
     take(piece.records);
-    tell_names();
+    update_names();
     return builder_->publish();
 }
 
@@ -83,7 +83,7 @@ void LiveFeed::take(std::span<const Record> records) {
     constexpr std::size_t kAhead = 12;
     for (std::size_t at = 0; at < records.size();) {
         if (at + 2 * kAhead < records.size())
-            places_.prefetch(key(records[at + 2 * kAhead]));
+            slot_of_.prefetch(key(records[at + 2 * kAhead]));
         if (at + kAhead < records.size())
             look_ahead(records[at + kAhead]);
         const auto length = 1 + static_cast<std::size_t>(payload_slots(records[at]));
@@ -105,7 +105,7 @@ void LiveFeed::take(std::span<const Record> records) {
 void LiveFeed::look_ahead(const Record& record) const {
     if (record.kind != RecordKind::free)
         return;
-    const std::uint32_t slot = places_.find(key(record));
+    const std::uint32_t slot = slot_of_.find(key(record));
     if (slot != kNoSlot)
         __builtin_prefetch(&builder_->columns().blocks.at(blocks_[slot]), 1);
 }
@@ -119,7 +119,7 @@ void LiveFeed::begin_snapshot(std::uint64_t forgotten) {
     for (Held& range : ranges_)
         range.seen = false;
     for (HeldRanges* held : {&segments_, &mappings_, &reservations_}) {
-        for (auto& [place, one] : *held)
+        for (auto& [location, one] : *held)
             one.seen = false;
     }
 }
@@ -129,7 +129,7 @@ void LiveFeed::end_snapshot() {
     in_snapshot_ = false;
     for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
         if (blocks_[slot] != kNoBlock && !seen_[slot]) {
-            places_.erase(key(begins_[slot]));
+            slot_of_.erase(key(begins_[slot]));
             release(slot, latest_);
         }
     }
@@ -158,7 +158,7 @@ void LiveFeed::apply(const Record& record) {
         case RecordKind::free:
             return free(record);
         case RecordKind::record_use: {
-            const std::uint32_t slot = places_.find(key(record));
+            const std::uint32_t slot = slot_of_.find(key(record));
             return put_event(record.time, EventKind::record_use,
                              slot == kNoSlot ? kNoBlock : blocks_[slot]);
         }
@@ -216,7 +216,7 @@ void LiveFeed::allocate(const Record& record) {
         seen_.resize(blocks_.size());
         seen_[slot] = true;
     }
-    const std::uint32_t before = places_.exchange(key(record), slot);
+    const std::uint32_t before = slot_of_.exchange(key(record), slot);
     if (before != kNoSlot)
         release(before, record.time);
     put_block(slot);
@@ -224,7 +224,7 @@ void LiveFeed::allocate(const Record& record) {
 
 // A block of a snapshot: the one that is known, or one whose begin was missed.
 void LiveFeed::restore(const Record& record) {
-    const std::uint32_t slot = places_.find(key(record));
+    const std::uint32_t slot = slot_of_.find(key(record));
     if (slot != kNoSlot && begins_[slot].sequence == record.sequence) {
         if (in_snapshot_)
             seen_[slot] = true;
@@ -234,7 +234,7 @@ void LiveFeed::restore(const Record& record) {
 }
 
 void LiveFeed::free(const Record& record) {
-    const std::uint32_t slot = places_.erase(key(record));
+    const std::uint32_t slot = slot_of_.erase(key(record));
     if (slot == kNoSlot) {
         ++counts_.unknown_frees;
         return put_event(record.time, EventKind::free);
@@ -290,16 +290,16 @@ void LiveFeed::change_memory(const Record& record) {
 }
 
 void LiveFeed::begin_memory(HeldRanges& held, const Record& record, SegmentChange change) {
-    const auto [place, is_new] = held.try_emplace({record.device, record.address});
-    const bool known = !is_new && place->second.record.sequence == record.sequence;
-    place->second.seen = true;
+    const auto [found, is_new] = held.try_emplace({record.device, record.address});
+    const bool known = !is_new && found->second.record.sequence == record.sequence;
+    found->second.seen = true;
     if (known)
         return;
-    place->second.record = record;
+    found->second.record = record;
     put_memory(record, change);
 }
 
-// An unmapping may end several mappings; of a segment the device isn't always told the size.
+// An unmapping may end several mappings; of a segment the device isn't always names the size.
 void LiveFeed::end_memory(HeldRanges& held, const Record& record, SegmentChange change) {
     auto at = held.lower_bound({record.device, record.address});
     const std::uint64_t end = record.address + std::max<Bytes>(record.size, 1);
@@ -395,22 +395,22 @@ void LiveFeed::put_pending_mark() {
     pending_lost_ = 0;
 }
 
-void LiveFeed::tell_names() {
-    if (names_->streams().size() == streams_told_ && names_->pools().size() == pools_told_)
+void LiveFeed::update_names() {
+    if (names_->streams().size() == streams_named_ && names_->pools().size() == pools_named_)
         return;
-    streams_told_ = names_->streams().size();
-    pools_told_ = names_->pools().size();
-    HistoryNames told;
-    told.streams = names_->streams();
-    told.pools.clear();
+    streams_named_ = names_->streams().size();
+    pools_named_ = names_->pools().size();
+    HistoryNames names;
+    names.streams = names_->streams();
+    names.pools.clear();
     for (const std::uint32_t pool : names_->pools())
-        told.pools.push_back(pool == 0 ? "default" : fmt::format("pool {}", pool));
-    told.devices.clear();
+        names.pools.push_back(pool == 0 ? "default" : fmt::format("pool {}", pool));
+    names.devices.clear();
     for (std::uint32_t device = 0; device < std::max(header_.devices, 1U); ++device) {
-        told.devices.push_back(live::text_of(header_.device[device].name));
-        told.capacity += header_.device[device].capacity;
+        names.devices.push_back(live::text_of(header_.device[device].name));
+        names.capacity += header_.device[device].capacity;
     }
-    builder_->set_names(std::move(told));
+    builder_->set_names(std::move(names));
 }
 
 }  // namespace tidemark::viz

@@ -92,7 +92,7 @@ class LiveFeed {
                    std::uint32_t name = 0);
     std::uint32_t site_of(const live::Record& record);
     void put_pending_mark();
-    void tell_names();
+    void update_names();
 
     static std::uint64_t key(const live::Record& record) {
         return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
@@ -111,7 +111,7 @@ class LiveFeed {
     std::uint64_t pending_lost_ = 0;  // to be marked at the next event
 
     // Blocks. An end must not touch what only beginning anew needs: it lies anywhere in memory.
-    LiveMap places_;
+    LiveMap slot_of_;
     SlotPool slots_;
     std::vector<BlockIndex> blocks_;      // by slot: in the history; kNoBlock = vacant
     std::vector<live::Record> begins_;    // by slot: the record that began it
@@ -121,8 +121,8 @@ class LiveFeed {
     HeldRanges mappings_;
     HeldRanges reservations_;
     std::vector<Held> ranges_;  // of the program: open ones, in order of begin
-    std::size_t streams_told_ = 0;
-    std::size_t pools_told_ = 0;
+    std::size_t streams_named_ = 0;
+    std::size_t pools_named_ = 0;
 };
 
 }  // namespace tidemark::viz

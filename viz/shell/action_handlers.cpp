@@ -42,15 +42,15 @@ void step(ShellParts& parts, std::int64_t by) {
         parts.say(moment_text(*run.history, *event));
 }
 
-void go_to_landmark(ShellParts& parts, Place::Landmark landmark) {
-    Place location;
+void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark) {
+    ViewLocation location;
     location.landmark = landmark;
     const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
-    parts.say(gone
-                  ? fmt::format("{} at {}",
-                                landmark == Place::Landmark::peak ? "The peak is" : "Memory is out",
-                                position_text(parts.camera.unit(), *parts.selection.cursor))
-                  : to_text(gone.error()));
+    parts.say(gone ? fmt::format(
+                         "{} at {}",
+                         landmark == ViewLocation::Landmark::peak ? "The peak is" : "Memory is out",
+                         position_text(parts.camera.unit(), *parts.selection.cursor))
+                   : to_text(gone.error()));
 }
 
 void go_to_stop(ShellParts& parts, bool forward) {
@@ -108,7 +108,8 @@ std::string copied_text(const ShellParts& parts) {
         const History& history = *run->history;
         const auto instant = instant_of(history, parts.camera.unit(), selection.cursor);
         const Cancelled never = false;
-        return to_text(block_story(history, *selection.block, instant ? instant->event : 0, never));
+        return to_text(
+            block_details(history, *selection.block, instant ? instant->event : 0, never));
     }
     return state_text(parts.session, parts.camera, selection);
 }
@@ -125,7 +126,7 @@ void copy_location(ShellParts& parts) {
     std::string views;
     for (const std::size_t view : parts.main)
         views += (views.empty() ? "" : "+") + std::string(all_views()[view].name);
-    const std::string text = to_text(place_of(parts.camera, parts.selection, views));
+    const std::string text = to_text(location_of(parts.camera, parts.selection, views));
     ImGui::SetClipboardText(text.c_str());
     parts.say("Copied: " + text);
 }
@@ -226,9 +227,9 @@ void perform_navigation(ShellParts& parts, Action action) {
 void perform_move(ShellParts& parts, const RequestedAction& requested) {
     switch (requested.action) {
         case Action::peak:
-            return go_to_landmark(parts, Place::Landmark::peak);
+            return go_to_landmark(parts, ViewLocation::Landmark::peak);
         case Action::out_of_memory:
-            return go_to_landmark(parts, Place::Landmark::out_of_memory);
+            return go_to_landmark(parts, ViewLocation::Landmark::out_of_memory);
         case Action::prompt:
             parts.popup = Popup::prompt;
             parts.prompt.set({});
@@ -388,7 +389,7 @@ void attach(ShellParts& parts, const AttachableProgram& program) {
 }
 
 void submit_prompt(ShellParts& parts) {
-    const Result<Place> location = parse_target(parts.prompt.view());
+    const Result<ViewLocation> location = parse_target(parts.prompt.view());
     if (!location) {
         parts.prompt_error = location.error().what +
                              (location.error().hint.empty() ? "" : "; " + location.error().hint);

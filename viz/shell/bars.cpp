@@ -24,14 +24,15 @@ std::vector<JobLine> jobs_of(const Session& session) {
     for (const ViewedRun& run : session.runs) {
         const LoadState& state = run.state;
         if (state.phase == LoadState::Phase::loading)
-            jobs.push_back({state.doing.empty() ? run.label : state.doing, state.share, true});
+            jobs.push_back(
+                {state.activity.empty() ? run.label : state.activity, state.share, true});
         else if (state.phase == LoadState::Phase::waiting && !run.live)
             jobs.push_back({run.label + " waits", 0, true});
     }
     for (const ViewedRun& run : session.runs) {
         const LoadState& state = run.findings_state;
         if (state.phase == LoadState::Phase::loading)
-            jobs.push_back({state.doing, state.share, true});
+            jobs.push_back({state.activity, state.share, true});
     }
     return jobs;
 }

@@ -47,8 +47,8 @@ std::string chip_tooltip(const ViewedRun& run) {
         text += "\npolicy: " + run.policy;
     if (is_bad(run))
         text += "\n" + to_text(run.state.error);
-    else if (!run.state.doing.empty())
-        text += "\n" + run.state.doing;
+    else if (!run.state.activity.empty())
+        text += "\n" + run.state.activity;
     if (run.live && run.live->alive)
         text += fmt::format(
             "\nprocess {}, {} a second, ring {:.0f} % full, {} lost", run.live->process,

@@ -129,7 +129,7 @@ void draw_loading(ShellParts& parts, Canvas& canvas, const Box& box) {
     const std::size_t count = std::min(parts.session.runs.size(), kMostListed);
     for (std::size_t i = 0; i < count; ++i) {
         const ViewedRun& run = parts.session.runs[i];
-        column.text(run.state.doing.empty() ? run.label : run.state.doing, theme.faint_text);
+        column.text(run.state.activity.empty() ? run.label : run.state.activity, theme.faint_text);
         column.bar(run.state.phase == LoadState::Phase::ready ? 1 : run.state.share);
     }
     if (parts.session.runs.size() > count)

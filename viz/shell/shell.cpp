@@ -153,7 +153,7 @@ void go_to_pending(ShellParts& parts) {
     if (run == nullptr || run->state.phase == LoadState::Phase::loading ||
         run->state.phase == LoadState::Phase::waiting)
         return;
-    const Place location = *std::exchange(parts.pending, {});
+    const ViewLocation location = *std::exchange(parts.pending, {});
     const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
     if (!gone)
         parts.say(to_text(gone.error()));
@@ -307,7 +307,7 @@ Result<void> Shell::show(std::string_view view) {
 
 Result<void> Shell::go(std::string_view text) {
     ShellParts& parts = *parts_;
-    TM_ASSIGN(Place location, parse_target(text));
+    TM_ASSIGN(ViewLocation location, parse_target(text));
     if (!location.view.empty())
         TM_TRY(show(location.view));
     const ViewedRun* const run = parts.session.shown(location.run.value_or(parts.selection.run));

@@ -82,8 +82,8 @@ class Shell {
     // Errors (not_found): there is none, with the nearest name.
     Result<void> show(std::string_view view);
 
-    // Goes to a place (viz/model/navigation/place.h), now if what it speaks of is known already,
-    // else as soon as it is. Errors (bad_option): it is none.
+    // Goes to a place (viz/model/navigation/view_location.h), now if what it speaks of is known
+    // already, else as soon as it is. Errors (bad_option): it is none.
     Result<void> go(std::string_view location);
 
     // Searches for those words (viz/model/navigation/filter_query.h), as if they were typed. Errors

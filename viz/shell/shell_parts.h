@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "viz/model/blocks/block_search.h"
-#include "viz/model/navigation/place.h"
+#include "viz/model/navigation/view_location.h"
 #include "viz/shell/actions.h"
 #include "viz/shell/layout.h"
 #include "viz/shell/shell.h"
@@ -62,8 +62,8 @@ struct ShellParts {
     std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
-    float sheet_scrolled = 0;      // pixels of the key sheet
-    std::optional<Place> pending;  // gone to as soon as it is known
+    float sheet_scrolled = 0;             // pixels of the key sheet
+    std::optional<ViewLocation> pending;  // gone to as soon as it is known
 
     std::string message;
     double message_until = 0;

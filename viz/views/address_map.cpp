@@ -55,7 +55,7 @@ class AddressMap : public View {
     std::uint64_t painted_ = 0;
     const Theme* painted_theme_ = nullptr;
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
+    std::unique_ptr<SiteNames> names_;
     std::unique_ptr<MapPaint> paint_;
     Box head_;
     Box plot_;
@@ -76,7 +76,7 @@ void AddressMap::draw(Frame& frame) {
     }
     if (history_ != run->history) {
         history_ = run->history;
-        names_ = std::make_unique<SiteWords>(*history_);
+        names_ = std::make_unique<SiteNames>(*history_);
     }
     trait_ = shown_trait(*history_, frame.selection.colour_by);
     lay_out(frame);
@@ -263,7 +263,7 @@ void AddressMap::draw_block_label(Canvas& canvas, const Box& box, const MapBlock
         return;
     const Site& site = history_->site(block.site);
     const std::string tag = names_->tag(site);
-    const std::string& label = tag.empty() ? names_->place(site.stack) : tag;
+    const std::string& label = tag.empty() ? names_->call_site(site.stack) : tag;
     const float line = canvas.line_height();
     if (!label.empty() && box.height() > 2 * line + canvas.px(4)) {
         const float middle = (box.top + box.bottom) / 2;

@@ -24,7 +24,7 @@ class AnnotationTrack final : public Track {
         if (!input.run.history)
             return {};
         more_ = tracks_.follow(input.run.history, frame.still ? ~std::size_t{0} >> 1U : kAFrame);
-        return {std::vector<float>(tracks_.lanes(),
+        return {std::vector<float>(tracks_.tracks(),
                                    std::round(frame.canvas.px(kAnnotationTrackRowHeight))),
                 kAnnotationTrackUsualRows};
     }
@@ -103,7 +103,7 @@ class AnnotationTrack final : public Track {
         card.row(0, "length", length_text(unit, range.end - range.begin));
     }
 
-    AnnotationLanes tracks_;
+    AnnotationTracks tracks_;
     bool more_ = false;
 };
 

@@ -133,7 +133,7 @@ class BlocksView final : public View {
             case kTag:
                 return names_->tag(site);
             default:
-                return site.stack == 0 ? "" : names_->place(site.stack);
+                return site.stack == 0 ? "" : names_->call_site(site.stack);
         }
     }
 
@@ -156,7 +156,7 @@ class BlocksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
+    std::unique_ptr<SiteNames> names_;
     BlockTable table_;
     VirtualTable list_;
     std::size_t sorted_ = kSize;

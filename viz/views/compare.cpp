@@ -155,7 +155,7 @@ class CompareView final : public View {
                 fragmentation_[each.run] = std::make_unique<FragmentationFollower>();
             fragmentation_[each.run]->look(each.history, frame.still);
             each.held =
-                fragmentation_[each.run]->columns(each.columns, columns_[each.run]->asked());
+                fragmentation_[each.run]->columns(each.columns, columns_[each.run]->requests());
             // The same scale at every zoom, so that heights stay comparable.
             const Series series = Series::reserved;
             const EventIndex peak = each.history->peak_event(series);

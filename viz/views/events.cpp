@@ -119,31 +119,31 @@ class EventsView final : public View {
     void point_at(Frame& frame, EventIndex event) {
         if (const BlockIndex block = history_->block_at(event); block != kNoBlock)
             frame.selection.hot_block = block;
-        const EventWords row = event_words(*history_, event, *names_);
+        const EventRow row = event_row(*history_, event, *names_);
         frame.selection.described =
             fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", row.index, row.time, row.kind, row.size,
-                        row.address, row.stream, row.tag, row.place);
+                        row.address, row.stream, row.tag, row.call_site);
     }
 
     std::string cell(std::uint64_t row, std::size_t column) {
         if (row != cached_row_ || column == 0) {
-            cached_ = event_words(*history_, rows_.event(row), *names_);
+            cached_ = event_row(*history_, rows_.event(row), *names_);
             cached_row_ = row;
         }
         const std::array<const std::string*, kEventsColumns.size()> cells{
             &cached_.index,   &cached_.time,   &cached_.kind, &cached_.size,
-            &cached_.address, &cached_.stream, &cached_.tag,  &cached_.place};
+            &cached_.address, &cached_.stream, &cached_.tag,  &cached_.call_site};
         return *cells[column];
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
+    std::unique_ptr<SiteNames> names_;
     EventTable rows_;
     VirtualTable list_;
     std::optional<EventIndex> at_;        // where the cursor is
     std::optional<EventIndex> followed_;  // where the table last went
     std::uint64_t cached_row_ = ~std::uint64_t{0};
-    EventWords cached_;
+    EventRow cached_;
 };
 
 }  // namespace

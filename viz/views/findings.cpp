@@ -87,7 +87,7 @@ class FindingsView final : public View {
     static std::string advice_text(const ViewedRun& run) {
         const LoadState& state = run.findings_state;
         if (state.phase == LoadState::Phase::loading)
-            return fmt::format("{}: {:.0f} %", state.doing, std::floor(100 * state.share));
+            return fmt::format("{}: {:.0f} %", state.activity, std::floor(100 * state.share));
         if (state.phase == LoadState::Phase::failed)
             return "What would need less is not known: " + state.error.what;
         if (run.unadvised_events == 0)
@@ -186,8 +186,8 @@ class FindingsView final : public View {
                    "in the timeline.";
         if (run.live)
             return "A living program is not looked through: open its recording.";
-        return state.doing.empty() ? "Looking for what is worth a look\u2026"
-                                   : state.doing + "\u2026";
+        return state.activity.empty() ? "Looking for what is worth a look\u2026"
+                                      : state.activity + "\u2026";
     }
 
     VirtualTable list_;

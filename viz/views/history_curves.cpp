@@ -27,7 +27,7 @@ class HistoryCurves final : public Curves {
         const AxisUnit unit = frame.camera.unit();
         columns_ = shown_run_.look(history_, unit, frame.camera.window(), columns);
         curve_ = fragmentation_.look(history_, frame.still);
-        held_ = fragmentation_.columns(columns_, shown_run_.asked());
+        held_ = fragmentation_.columns(columns_, shown_run_.requests());
         look_at_others(frame, columns);
         return true;
     }

@@ -29,14 +29,14 @@ std::shared_ptr<const History> shown_history(const Frame& frame) {
 }
 
 Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
-                   std::unique_ptr<SiteWords>& names) {
+                   std::unique_ptr<SiteNames>& names) {
     const std::shared_ptr<const History> shown = shown_history(frame);
     if (shown == nullptr)
         return Shown::nothing;
     if (shown == history)
         return Shown::the_same;
     history = shown;
-    names = std::make_unique<SiteWords>(*shown);
+    names = std::make_unique<SiteNames>(*shown);
     return Shown::another;
 }
 
@@ -51,7 +51,7 @@ void draw_no_history(Frame& frame) {
         text = fmt::format("{} could not be opened: {}. {}", run->label, run->state.error.what,
                            run->state.error.hint);
     else if (run != nullptr && run->state.phase != LoadState::Phase::ready)
-        text = run->state.doing.empty() ? "Loading\u2026" : run->state.doing + "\u2026";
+        text = run->state.activity.empty() ? "Loading\u2026" : run->state.activity + "\u2026";
     frame.canvas.fill(frame.area, frame.canvas.theme().panel);
     draw_notice(frame.canvas, frame.area, text);
 }
@@ -67,7 +67,7 @@ std::string when_text(const History& history, const Frame& frame) {
                        location_text(history, instant->event));
 }
 
-void point_at_block(Frame& frame, const History& history, SiteWords& names, BlockIndex block) {
+void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block) {
     frame.selection.hot_block = block;
     const Block about = history.block(block);
     frame.selection.described = fmt::format(

@@ -19,7 +19,7 @@ enum class Shown : std::uint8_t { nothing, the_same, another };
 // Keeps what a view has of the shown run: its history, and the words for its sites. Says whether
 // that is another run's than before; if it has none, both stay as they are.
 Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
-                   std::unique_ptr<SiteWords>& names);
+                   std::unique_ptr<SiteNames>& names);
 
 // Instead of a view where there is no history: why, and what to do.
 void draw_no_history(Frame& frame);
@@ -29,7 +29,7 @@ void draw_no_history(Frame& frame);
 std::string when_text(const History& history, const Frame& frame);
 
 // The mouse is over a block: all views show which one, Ctrl-C copies what it is.
-void point_at_block(Frame& frame, const History& history, SiteWords& names, BlockIndex block);
+void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block);
 
 // Puts the cursor on an event and moves the camera as little as is needed to see it.
 void go_to_event(Frame& frame, const History& history, EventIndex event);

@@ -29,9 +29,9 @@ struct DetailsQuestion {
     friend bool operator==(const DetailsQuestion&, const DetailsQuestion&) = default;
 };
 
-BlockStory details_of(const History& history, const DetailsQuestion& question,
-                      const Cancelled& cancelled) {
-    return block_story(history, question.block, question.at, cancelled);
+BlockDetails details_of(const History& history, const DetailsQuestion& question,
+                        const Cancelled& cancelled) {
+    return block_details(history, question.block, question.at, cancelled);
 }
 
 struct SpaceThen {
@@ -195,7 +195,7 @@ class InspectorView final : public View {
 
     void write_block(Frame& frame, ColumnWriter& column) {
         const Theme& theme = frame.canvas.theme();
-        const BlockStory* const details = details_.answer();
+        const BlockDetails* const details = details_.answer();
         if (details == nullptr || details->block == kNoBlock) {
             column.heading("Block");
             column.paragraph(details_.running()
@@ -220,7 +220,7 @@ class InspectorView final : public View {
             frame.selection.described = to_text(*details);
     }
 
-    void write_links(Frame& frame, ColumnWriter& column, const BlockStory& details) const {
+    void write_links(Frame& frame, ColumnWriter& column, const BlockDetails& details) const {
         column.gap();
         if (column.link("Show its whole life"))
             show_life(frame, *history_, details.block);
@@ -239,9 +239,9 @@ class InspectorView final : public View {
     std::shared_ptr<const History> history_;
     std::optional<Instant> instant_;
     std::optional<EventSpan> span_;
-    Asked<EventIndex, SpaceThen> space_;
-    Asked<DetailsQuestion, BlockStory> details_;
-    Asked<EventSpan, Leaks> leaks_;
+    AsyncQuery<EventIndex, SpaceThen> space_;
+    AsyncQuery<DetailsQuestion, BlockDetails> details_;
+    AsyncQuery<EventSpan, Leaks> leaks_;
     float scroll_ = 0;
 };
 

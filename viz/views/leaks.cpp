@@ -138,8 +138,8 @@ class LeaksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
-    Asked<LeakQuestion, Leaks> leaks_;
+    std::unique_ptr<SiteNames> names_;
+    AsyncQuery<LeakQuestion, Leaks> leaks_;
     VirtualTable list_;
     bool measured_ = false;
 };

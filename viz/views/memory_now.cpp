@@ -47,10 +47,10 @@ class MemoryNowView : public View {
     void label_gap(Canvas& canvas, const Box& box, const NowBar& bar);
     void outline_block(Canvas& canvas, const Box& box, BlockIndex block, Colour colour);
     void hover(Frame& frame, const Box& box);
-    HoverCard card(const NowBar& bar, const BarPlace& position, BlockIndex block);
+    HoverCard card(const NowBar& bar, const BarPosition& position, BlockIndex block);
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
+    std::unique_ptr<SiteNames> names_;
     std::optional<MemoryNow> now_;
     std::optional<EventIndex> requested_;
     bool at_peak_ = false;
@@ -74,7 +74,7 @@ void MemoryNowView::open(const std::shared_ptr<const History>& history) {
     now_job_.cancel();
     classes_job_.cancel();
     history_ = history;
-    names_ = std::make_unique<SiteWords>(*history_);
+    names_ = std::make_unique<SiteNames>(*history_);
     now_.reset();
     requested_.reset();
     classes_.reset();
@@ -361,7 +361,7 @@ void MemoryNowView::hover(Frame& frame, const Box& box) {
     shown.draw(frame.canvas, io.MousePos, frame.area);
 }
 
-HoverCard MemoryNowView::card(const NowBar& bar, const BarPlace& position, BlockIndex index) {
+HoverCard MemoryNowView::card(const NowBar& bar, const BarPosition& position, BlockIndex index) {
     HoverCard card;
     if (index != kNoBlock) {
         const Block block = history_->block(index);

@@ -125,7 +125,7 @@ class Minimap final : public View {
             std::max<Position>(whole.end / static_cast<Position>(box.width()), 1) * 2;
         const float tick = std::round(canvas.px(kTick));
         const auto draw_kind = [&](MarkKind kind, Colour colour) {
-            for (const MergedRange& range : marks_.places(kind, frame.camera.unit(), whole, cell)) {
+            for (const MergedRange& range : marks_.ranges(kind, frame.camera.unit(), whole, cell)) {
                 const float x = std::floor(to_x(frame, box, range.begin));
                 canvas.fill({x, box.top, x + 2, box.top + tick}, colour);
             }
@@ -235,7 +235,7 @@ class Minimap final : public View {
 
     TimelineColumns columns_;
     TierFollower tiers_;
-    MarkPlaces marks_;
+    MarkPositions marks_;
     HitTicks hits_;
     std::vector<LevelColumn> levels_;
     std::vector<LevelColumn> outer_;

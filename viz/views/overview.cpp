@@ -279,9 +279,9 @@ class OverviewView final : public View {
                 return;
             draw_holder(frame, writer.row(), holder, all);
         }
-        if (slot->summary.other_places > 0)
+        if (slot->summary.other_names > 0)
             draw_holder(frame, writer.row(),
-                        {fmt::format("{} other {}", format_count(slot->summary.other_places),
+                        {fmt::format("{} other {}", format_count(slot->summary.other_names),
                                      slot->summary.holders_are_sizes ? "sizes" : "places"),
                          slot->summary.others.bytes, slot->summary.others.blocks},
                         all);
@@ -354,7 +354,7 @@ class OverviewView final : public View {
         if (findings.empty())
             writer.paragraph(state.phase == LoadState::Phase::ready
                                  ? "Nothing stands out: never out of memory, little fragmentation."
-                                 : state.doing + "\u2026",
+                                 : state.activity + "\u2026",
                              theme.faint_text);
         const std::size_t count = std::min(findings.size(), kMostFindings);
         for (std::size_t i = 0; i < count && writer.has_room(2); ++i)

@@ -309,9 +309,9 @@ class StacksView final : public View {
     void draw_sites(Frame& frame, const Box& box, const StackTotals& totals) {
         TableContent content;
         content.columns = kStacksColumns;
-        content.rows = totals.places.size();
+        content.rows = totals.call_sites.size();
         content.text = [&](std::uint64_t row, std::size_t column) {
-            const PlaceTotals& site = totals.places[static_cast<std::size_t>(row)];
+            const SiteTotals& site = totals.call_sites[static_cast<std::size_t>(row)];
             switch (column) {
                 case 0:
                     return format_bytes(site.bytes);
@@ -320,13 +320,13 @@ class StacksView final : public View {
                 case 2:
                     return format_count(site.blocks);
                 default:
-                    return brief_place(site.name);
+                    return brief_call_site(site.name);
             }
         };
         const TableTouch touch = list_.draw(frame, box, "places", content);
         if (!touch.hovered)
             return;
-        const PlaceTotals& site = totals.places[static_cast<std::size_t>(*touch.hovered)];
+        const SiteTotals& site = totals.call_sites[static_cast<std::size_t>(*touch.hovered)];
         std::string text = fmt::format("{}\n{} in {}", site.name, format_bytes(site.bytes),
                                        format_counted(site.blocks, "block"));
         frame.selection.described = text;
@@ -348,8 +348,8 @@ class StacksView final : public View {
     }
 
     std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteWords> names_;
-    Asked<TotalsQuestion, StackTotals> totals_;
+    std::unique_ptr<SiteNames> names_;
+    AsyncQuery<TotalsQuestion, StackTotals> totals_;
     VirtualTable list_;
     Choice choice_ = Choice::cursor;
     std::optional<TotalsQuestion> drawn_;

@@ -108,8 +108,8 @@ class TierCurves final : public Curves {
 
     bool has(Tier tier) const { return tier == Tier::gpu || tracks_->held(tier).size() > 0; }
 
-    std::shared_ptr<const TierLanes> tracks_;
-    std::shared_ptr<const TierLanes> seen_;
+    std::shared_ptr<const TierTracks> tracks_;
+    std::shared_ptr<const TierTracks> seen_;
     std::shared_ptr<const TierRun> run_;
     Window window_{0, 0};
     Position peak_ = 0;

@@ -3,14 +3,14 @@
 
 namespace tidemark::viz {
 
-std::shared_ptr<const TierLanes> TierFollower::look(const ViewedRun& run, bool wait) {
+std::shared_ptr<const TierTracks> TierFollower::look(const ViewedRun& run, bool wait) {
     if (run_ != run.tiers.get()) {
         job_.cancel();
         tracks_ = nullptr;
         run_ = run.tiers.get();
         if (run_ != nullptr)
             job_.start([tiers = run_](const Cancelled& cancelled) {
-                return TierLanes::build(*tiers, cancelled);
+                return TierTracks::build(*tiers, cancelled);
             });
     }
     auto made = wait ? job_.wait() : job_.take();

@@ -13,13 +13,13 @@ class TierFollower {
   public:
     // The lanes of `run`, once they are there; null before, and for a run without tiers. With
     // `wait` they are waited for.
-    std::shared_ptr<const TierLanes> look(const ViewedRun& run, bool wait);
+    std::shared_ptr<const TierTracks> look(const ViewedRun& run, bool wait);
 
     bool busy() const { return job_.running(); }
 
   private:
-    Job<std::shared_ptr<const TierLanes>> job_;
-    std::shared_ptr<const TierLanes> tracks_;
+    Job<std::shared_ptr<const TierTracks>> job_;
+    std::shared_ptr<const TierTracks> tracks_;
     const TierRun* run_ = nullptr;
 };
 

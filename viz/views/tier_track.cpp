@@ -99,7 +99,7 @@ class TierTrack final : public Track {
                 rows_.push_back({space, nullptr});
     }
 
-    void add_moves(const TierLanes& tracks, Passage passage) {
+    void add_moves(const TierTracks& tracks, Passage passage) {
         if (tracks.moved(passage, Direction::down) + tracks.moved(passage, Direction::up) == 0)
             return;
         for (const PassageRow& row : kPassageRows)
@@ -169,7 +169,7 @@ class TierTrack final : public Track {
         card.row(0, "peak", format_bytes(facts.peak));
     }
 
-    void draw_moves(Frame& frame, const TimeArea& area, const TierLanes& tracks,
+    void draw_moves(Frame& frame, const TimeArea& area, const TierTracks& tracks,
                     const PassageRow& passage, const Box& row, std::optional<ImVec2> mouse,
                     HoverCard& card) {
         Canvas& canvas = frame.canvas;

@@ -201,7 +201,7 @@ class TimelineView final : public View {
     std::unique_ptr<Curves> tier_curves_ = tier_curves();
     TrackStack tracks_{make_tracks()};
     TierFollower tiers_;
-    MarkPlaces marks_;
+    MarkPositions marks_;
     HitTicks hits_;
     bool more_marks_ = false;
     bool to_capacity_ = false;

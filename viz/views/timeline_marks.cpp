@@ -49,7 +49,7 @@ std::string title_of(const MarkLook& look, const MergedRange& range, const Histo
 }
 
 void describe(const Frame& frame, const TimeArea& area, const History& history,
-              const MarkPlaces& marks, const MarkLook& look, const MergedRange& range,
+              const MarkPositions& marks, const MarkLook& look, const MergedRange& range,
               HoverCard& card) {
     const Mark mark = history.mark(marks.at(look.kind, range.first));
     card.head(title_of(look, range, history, mark));
@@ -107,7 +107,7 @@ Box draw_badge(Canvas& canvas, const MarkLook& look, const MergedRange& range, f
 
 }  // namespace
 
-float marks_height(const Canvas& canvas, const MarkPlaces& marks) {
+float marks_height(const Canvas& canvas, const MarkPositions& marks) {
     for (const MarkLook& look : kTimelineMarksLooks)
         if (marks.count(look.kind) > 0)
             return std::round(canvas.px(kTimelineMarksRowHeight));
@@ -115,13 +115,13 @@ float marks_height(const Canvas& canvas, const MarkPlaces& marks) {
 }
 
 std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const History& history,
-                                     const MarkPlaces& marks, const Box& row, const Box& plot,
+                                     const MarkPositions& marks, const Box& row, const Box& plot,
                                      std::optional<ImVec2> mouse, HoverCard& card) {
     Canvas& canvas = frame.canvas;
     const MarkLook* under = nullptr;
     MergedRange pointed;
     for (const MarkLook& look : kTimelineMarksLooks) {
-        const auto ranges = marks.places(look.kind, frame.camera.unit(), frame.camera.window(),
+        const auto ranges = marks.ranges(look.kind, frame.camera.unit(), frame.camera.window(),
                                          positions_of(frame, area, canvas.px(kTimelineMarksCell)));
         for (const MergedRange& range : apart(ranges, area, canvas.px(kTimelineMarksCell))) {
             const float x = area.to_x(range.begin);

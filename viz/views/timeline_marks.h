@@ -11,12 +11,12 @@
 namespace tidemark::viz {
 
 // The row's height in pixels; 0 if the run has no marks so far.
-float marks_height(const Canvas& canvas, const MarkPlaces& marks);
+float marks_height(const Canvas& canvas, const MarkPositions& marks);
 
 // Draws them into `row`, and lines of the grave ones through `plot`. What is under `mouse` goes to
 // `card`; gives the event of the mark under it.
 std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const History& history,
-                                     const MarkPlaces& marks, const Box& row, const Box& plot,
+                                     const MarkPositions& marks, const Box& row, const Box& plot,
                                      std::optional<ImVec2> mouse, HoverCard& card);
 
 }  // namespace tidemark::viz

@@ -16,7 +16,7 @@ namespace tidemark::viz {
 // What lanes are drawn of.
 struct TrackInput {
     const ViewedRun& run;
-    std::shared_ptr<const TierLanes> tiers;  // of a run over tiers, once they are there
+    std::shared_ptr<const TierTracks> tiers;  // of a run over tiers, once they are there
 };
 
 // A lane's rows, from the top.

@@ -25,12 +25,12 @@ struct WorkRow {
     std::string title;  // on the card
     Work work = Work::kernel;
     StallCause cause = StallCause::fetch;
-    std::vector<const BusyLane*> tracks;
+    std::vector<const BusyTime*> tracks;
     std::size_t of = 1;  // lanes that could be at work at once
 
     Nanoseconds total() const {
         Nanoseconds sum = 0;
-        for (const BusyLane* track : tracks)
+        for (const BusyTime* track : tracks)
             sum += track->total();
         return sum;
     }
@@ -119,7 +119,7 @@ class WorkTrack final : public Track {
                         cause,
                         {},
                         streams};
-            for (const BusyLane& track : tracks_->stalls(cause))
+            for (const BusyTime& track : tracks_->stalls(cause))
                 row.tracks.push_back(&track);
             add(std::move(row));
         }
@@ -135,7 +135,7 @@ class WorkTrack final : public Track {
     }
 
     void add_kernels() {
-        const std::vector<BusyLane>& kernels = tracks_->kernels();
+        const std::vector<BusyTime>& kernels = tracks_->kernels();
         WorkRow rest{"others", "kernels of the other streams", Work::kernel, {}, {}, 0};
         for (std::size_t stream = 0; stream < kernels.size(); ++stream) {
             if (kernels[stream].size() == 0)
@@ -168,7 +168,7 @@ class WorkTrack final : public Track {
         draw_track_name(canvas, box, row.name);
         const Window& window = frame.camera.window();
         busy_.assign(area.columns(), 0);
-        for (const BusyLane* track : row.tracks)
+        for (const BusyTime* track : row.tracks)
             track->add_columns(window.begin, window.end, busy_);
         const float high = box.height() - 3;
         const float floor = box.bottom - 1;
@@ -207,7 +207,7 @@ class WorkTrack final : public Track {
         const Position position = area.to_position(x);
         const Window& window = frame.camera.window();
         card.head(fmt::format("{}, at {}", row.title, position_label(frame, area, position)));
-        for (const BusyLane* track : row.tracks) {
+        for (const BusyTime* track : row.tracks) {
             const std::size_t begun = track->begun_before(position + 1);
             if (begun > 0 && track->end(begun - 1) > position)
                 card.row(
@@ -217,7 +217,7 @@ class WorkTrack final : public Track {
                 break;
         }
         Nanoseconds seen = 0;
-        for (const BusyLane* track : row.tracks)
+        for (const BusyTime* track : row.tracks)
             seen += track->before(window.end) - track->before(window.begin);
         card.row(0, "in what is shown", share_text(seen, window.length(), row.of));
         card.row(0, "in all", length_text(AxisUnit::time, row.total()));
@@ -229,7 +229,7 @@ class WorkTrack final : public Track {
         return fmt::format("{}, {:.1f} %", length_text(AxisUnit::time, busy), 100 * share);
     }
 
-    std::shared_ptr<const TierLanes> tracks_;
+    std::shared_ptr<const TierTracks> tracks_;
     std::vector<WorkRow> rows_;
     std::vector<Nanoseconds> busy_;
 };

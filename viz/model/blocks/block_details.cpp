@@ -1,4 +1,4 @@
-// A block in words.
+// The facts about a block, as text.
 #include "viz/model/blocks/block_details.h"
 
 #include <algorithm>
@@ -45,37 +45,38 @@ std::optional<Segment> segment_of(const History& history, const Block& block, st
     return found;
 }
 
-class Teller {
+class DetailsBuilder {
   public:
-    Teller(const History& history, BlockIndex index, EventIndex at, const Cancelled& cancelled)
+    DetailsBuilder(const History& history, BlockIndex index, EventIndex at,
+                   const Cancelled& cancelled)
         : history_(history),
           cancelled_(cancelled),
-          words_(history),
+          names_(history),
           block_(history.block(index)),
           site_(history.site(block_.site)) {
-        story_.block = index;
+        details_.block = index;
         const bool there = block_.born <= at && at < block_.reused;
-        story_.at = there ? at : block_.born;
+        details_.at = there ? at : block_.born;
     }
 
-    BlockStory tell() {
-        story_.title =
+    BlockDetails build() {
+        details_.title =
             fmt::format("{} at {:#x}", format_bytes(block_.size), to_integer(block_.address));
-        tell_size();
-        tell_life();
-        tell_site();
-        tell_neighbours_in_time();
-        tell_neighbours_in_space();
-        story_.frames = words_.frames(site_.stack);
-        return std::move(story_);
+        add_size();
+        add_life();
+        add_site();
+        add_neighbours_in_time();
+        add_neighbours_in_space();
+        details_.frames = names_.frames(site_.stack);
+        return std::move(details_);
     }
 
   private:
     void add(std::string label, std::string value) {
-        story_.facts.emplace_back(std::move(label), std::move(value));
+        details_.facts.emplace_back(std::move(label), std::move(value));
     }
 
-    void tell_size() {
+    void add_size() {
         add("Size", fmt::format("{} ({} B)", format_bytes(block_.size), format_count(block_.size)));
         const Bytes more = block_.size - std::min(block_.size, block_.requested);
         if (more == 0)
@@ -89,7 +90,7 @@ class Teller {
                                    end_of(block_.address, block_.size)));
     }
 
-    void tell_life() {
+    void add_life() {
         add("Born", moment_text(history_, block_.born));
         const bool ends = block_.freed != kNever;
         if (!ends) {
@@ -105,52 +106,52 @@ class Teller {
                 stretch_text(history_, block_.freed, block_.reused) + " until the device was done");
     }
 
-    void tell_site() {
-        if (std::string tag = words_.tag(site_); !tag.empty())
+    void add_site() {
+        if (std::string tag = names_.tag(site_); !tag.empty())
             add("Tag", std::move(tag));
-        if (const std::string& place = words_.place(site_.stack); !place.empty())
-            add("Place", place);
-        add("Stream", words_.stream(site_.stream));
+        if (const std::string& call_site = names_.call_site(site_.stack); !call_site.empty())
+            add("Place", call_site);
+        add("Stream", names_.stream(site_.stream));
         if (site_.pool != PoolId::default_pool)
-            add("Pool", words_.pool(site_.pool));
+            add("Pool", names_.pool(site_.pool));
         if (history_.devices().size() > 1 || site_.device > 0)
-            add("Device", words_.device(site_.device));
+            add("Device", names_.device(site_.device));
     }
 
     std::string brief(BlockIndex index) {
         const Block other = history_.block(index);
-        const std::string name = brief_place(words_.name(history_.site(other.site)));
+        const std::string name = brief_call_site(names_.name(history_.site(other.site)));
         return fmt::format("{}, {}", format_bytes(other.size), name);
     }
 
-    void tell_neighbours_in_time() {
+    void add_neighbours_in_time() {
         if (cancelled_)
             return;
-        story_.before = history_.before(story_.block);
-        add("Before it", story_.before == kNoBlock ? "nobody had these bytes"
-                                                   : brief(story_.before) + gap_before());
-        story_.after = history_.after(story_.block);
-        add("After it", story_.after == kNoBlock ? "nobody had these bytes"
-                                                 : brief(story_.after) + gap_after());
+        details_.before = history_.before(details_.block);
+        add("Before it", details_.before == kNoBlock ? "nobody had these bytes"
+                                                     : brief(details_.before) + gap_before());
+        details_.after = history_.after(details_.block);
+        add("After it", details_.after == kNoBlock ? "nobody had these bytes"
+                                                   : brief(details_.after) + gap_after());
     }
 
     std::string gap_before() const {
-        const EventIndex reused = history_.block(story_.before).reused;
+        const EventIndex reused = history_.block(details_.before).reused;
         if (reused == kNever || reused > block_.born)
             return {};
         return ", free for " + stretch_text(history_, reused, block_.born);
     }
 
     std::string gap_after() const {
-        const EventIndex born = history_.block(story_.after).born;
+        const EventIndex born = history_.block(details_.after).born;
         if (block_.reused == kNever || block_.reused > born)
             return {};
         return ", free for " + stretch_text(history_, block_.reused, born);
     }
 
-    void tell_neighbours_in_space() {
+    void add_neighbours_in_space() {
         const std::optional<Segment> segment =
-            segment_of(history_, block_, site_.device, story_.at, cancelled_);
+            segment_of(history_, block_, site_.device, details_.at, cancelled_);
         const std::uint64_t low = segment ? to_integer(segment->begin) : 0;
         const std::uint64_t high = segment ? end_of(segment->begin, segment->size) : kTop;
         find_sides(low, high);
@@ -159,16 +160,16 @@ class Teller {
                                        to_integer(segment->begin)));
         const std::uint64_t begin = to_integer(block_.address);
         const std::uint64_t end = end_of(block_.address, block_.size);
-        if (story_.left != kNoBlock) {
-            const Block left = history_.block(story_.left);
+        if (details_.left != kNoBlock) {
+            const Block left = history_.block(details_.left);
             add("Left of it",
-                side(begin - std::min(begin, end_of(left.address, left.size)), story_.left));
+                side(begin - std::min(begin, end_of(left.address, left.size)), details_.left));
         } else if (segment) {
             add("Left of it", edge(begin - low));
         }
-        if (story_.right != kNoBlock)
+        if (details_.right != kNoBlock)
             add("Right of it",
-                side(to_integer(history_.block(story_.right).address) - end, story_.right));
+                side(to_integer(history_.block(details_.right).address) - end, details_.right));
         else if (segment)
             add("Right of it", edge(high - std::min(high, end)));
     }
@@ -179,8 +180,8 @@ class Teller {
         const std::uint64_t end = end_of(block_.address, block_.size);
         std::uint64_t nearest_left = low;
         std::uint64_t nearest_right = high;
-        history_.for_each_live(story_.at, [&](BlockIndex index) {
-            if (cancelled_ || index == story_.block)
+        history_.for_each_live(details_.at, [&](BlockIndex index) {
+            if (cancelled_ || index == details_.block)
                 return;
             const Block other = history_.block(index);
             if (history_.site(other.site).device != site_.device)
@@ -189,10 +190,10 @@ class Teller {
             const std::uint64_t to = end_of(other.address, other.size);
             if (from >= low && from < begin && to > nearest_left) {
                 nearest_left = to;
-                story_.left = index;
+                details_.left = index;
             } else if (from >= end && from < nearest_right) {
                 nearest_right = from;
-                story_.right = index;
+                details_.right = index;
             }
         });
     }
@@ -211,28 +212,28 @@ class Teller {
 
     const History& history_;
     const Cancelled& cancelled_;
-    SiteWords words_;
+    SiteNames names_;
     Block block_;
     Site site_;
-    BlockStory story_;
+    BlockDetails details_;
 };
 
 }  // namespace
 
-BlockStory block_story(const History& history, BlockIndex block, EventIndex at,
-                       const Cancelled& cancelled) {
+BlockDetails block_details(const History& history, BlockIndex block, EventIndex at,
+                           const Cancelled& cancelled) {
     if (block >= history.counts().blocks)
         return {};
-    return Teller(history, block, at, cancelled).tell();
+    return DetailsBuilder(history, block, at, cancelled).build();
 }
 
-std::string to_text(const BlockStory& story) {
-    std::string text = story.title + "\n";
-    for (const auto& [label, value] : story.facts)
+std::string to_text(const BlockDetails& details) {
+    std::string text = details.title + "\n";
+    for (const auto& [label, value] : details.facts)
         text += fmt::format("{:<12}{}\n", label, value);
-    if (!story.frames.empty())
+    if (!details.frames.empty())
         text += "Stack, innermost first:\n";
-    for (const std::string& frame : story.frames)
+    for (const std::string& frame : details.frames)
         text += "  " + frame + "\n";
     return text;
 }

@@ -1,4 +1,4 @@
-// BlockStory: everything that a history knows about one block, in words: what it is, how long it
+// BlockDetails: everything that a history knows about one block, as text: what it is, how long it
 // lived, who asked for it, who had its bytes before and after, and what stands beside it.
 //
 // Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are far.
@@ -14,7 +14,7 @@
 
 namespace tidemark::viz {
 
-struct BlockStory {
+struct BlockDetails {
     BlockIndex block = kNoBlock;
     EventIndex at = 0;  // the moment that its neighbours are of
     std::string title;  // "512 MiB at 0x7f3a80000000"
@@ -31,11 +31,11 @@ struct BlockStory {
 
 // Neighbours in space are those after event `at` if the block has its bytes then, else after its
 // birth.
-BlockStory block_story(const History& history, BlockIndex block, EventIndex at,
-                       const Cancelled& cancelled);
+BlockDetails block_details(const History& history, BlockIndex block, EventIndex at,
+                           const Cancelled& cancelled);
 
-// The story as lines of text, for the clipboard.
-std::string to_text(const BlockStory& story);
+// The details as lines of text, for the clipboard.
+std::string to_text(const BlockDetails& details);
 
 // "1.20 s, 4,211 events": the length of (from, to]; a run without times has events alone.
 std::string stretch_text(const History& history, EventIndex from, EventIndex to);

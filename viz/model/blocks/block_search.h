@@ -57,7 +57,7 @@ class BlockSearch {
     // while it runs; "no block has it". Empty where nothing is searched for.
     std::string text(std::optional<BlockIndex> selected) const;
 
-    // Waits for the answer: for pictures.
+    // Waits for the answer: for stills.
     void finish();
 
   private:

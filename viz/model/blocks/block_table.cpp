@@ -17,10 +17,10 @@ namespace {
 // For each site its place among all of them in alphabetical order; equal names are equal.
 std::vector<std::uint32_t> ranks_by_name(const History& history, const Cancelled& cancelled) {
     const std::size_t count = history.counts().sites;
-    SiteWords words(history);
+    SiteNames texts(history);
     std::vector<std::string> names(count);
     for (std::size_t i = 0; i < count && !cancelled; ++i)
-        names[i] = words.name(history.site(static_cast<std::uint32_t>(i)));
+        names[i] = texts.name(history.site(static_cast<std::uint32_t>(i)));
     std::vector<std::uint32_t> order(count);
     std::iota(order.begin(), order.end(), 0U);
     std::sort(order.begin(), order.end(),

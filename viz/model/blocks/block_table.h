@@ -44,6 +44,6 @@ BlockRows block_rows(const History& history, const BlockQuestion& question,
 // "4,211 blocks, 61.2 GiB (hidden by the filter: 12 blocks, 3.00 KiB)".
 std::string totals_text(const BlockRows& rows);
 
-using BlockTable = Asked<BlockQuestion, BlockRows>;
+using BlockTable = AsyncQuery<BlockQuestion, BlockRows>;
 
 }  // namespace tidemark::viz

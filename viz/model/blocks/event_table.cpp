@@ -108,8 +108,8 @@ std::string exact_time(Nanoseconds time) {
                        total % 1'000'000 / 1000, total % 1000);
 }
 
-EventWords event_words(const History& history, EventIndex event, SiteWords& words) {
-    EventWords row;
+EventRow event_row(const History& history, EventIndex event, SiteNames& names) {
+    EventRow row;
     row.index = format_count(event);
     row.time = exact_time(history.time(event));
     row.kind = event_kind_text(history.kind(event));
@@ -120,9 +120,9 @@ EventWords event_words(const History& history, EventIndex event, SiteWords& word
     const Site& site = history.site(block.site);
     row.address = fmt::format("{:#x}", to_integer(block.address));
     row.size = format_bytes(block.size);
-    row.stream = words.stream(site.stream);
-    row.tag = words.tag(site);
-    row.place = words.place(site.stack);
+    row.stream = names.stream(site.stream);
+    row.tag = names.tag(site);
+    row.call_site = names.call_site(site.stack);
     return row;
 }
 

@@ -37,7 +37,7 @@ class EventTable {
 
     double share() const;
 
-    // Waits for the rows: for pictures.
+    // Waits for the rows: for stills.
     void finish() { job_.wait(); }
 
   private:
@@ -47,8 +47,8 @@ class EventTable {
     Job<bool> job_;
 };
 
-// One row in words.
-struct EventWords {
+// One row in names.
+struct EventRow {
     std::string index;
     std::string time;
     std::string kind;
@@ -56,10 +56,10 @@ struct EventWords {
     std::string size;
     std::string stream;
     std::string tag;
-    std::string place;
+    std::string call_site;
 };
 
-EventWords event_words(const History& history, EventIndex event, SiteWords& words);
+EventRow event_row(const History& history, EventIndex event, SiteNames& names);
 
 // What happened to a block at one of its events: "allocate", "free", "finish", ...; of events about
 // no block, what they are.

@@ -57,9 +57,9 @@ Leaks find_leaks(const History& history, const EventSpan& span, const Filter& fi
     });
     if (cancelled)
         return {};
-    SiteWords words(history);
+    SiteNames names(history);
     for (auto& [key, group] : groups) {
-        group.name = words.name(history.site(history.block(group.oldest).site));
+        group.name = names.name(history.site(history.block(group.oldest).site));
         leaks.groups.push_back(std::move(group));
     }
     std::stable_sort(leaks.groups.begin(), leaks.groups.end(),

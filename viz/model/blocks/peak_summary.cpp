@@ -49,10 +49,10 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
         });
     summary.holders_are_sizes = is_anonymous;
     std::map<std::string, Sum> by_name;
-    SiteWords words(history);
+    SiteNames names(history);
     for (const auto& [site, sum] : by_site) {
         if (!is_anonymous)
-            add(by_name[words.name(history.site(site))], sum);
+            add(by_name[names.name(history.site(site))], sum);
     }
     for (const auto& [size, sum] : by_size) {
         if (is_anonymous)
@@ -65,7 +65,7 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
     for (std::size_t i = kMostHolders; i < summary.holders.size(); ++i) {
         summary.others.bytes += summary.holders[i].bytes;
         summary.others.blocks += summary.holders[i].blocks;
-        ++summary.other_places;
+        ++summary.other_names;
     }
     summary.holders.resize(std::min(summary.holders.size(), kMostHolders));
 }

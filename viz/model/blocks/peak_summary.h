@@ -42,7 +42,7 @@ struct PeakSummary {
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders
     bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size
     PeakHolder others;                // the rest of them as one
-    std::uint64_t other_places = 0;   // so many are in it
+    std::uint64_t other_names = 0;    // so many are in it
     std::optional<RefusedRequest> refused;
 };
 

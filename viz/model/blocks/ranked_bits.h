@@ -17,19 +17,19 @@ class RankedBits {
   public:
     // Room for things numbered below `size`, none of them meant.
     explicit RankedBits(std::size_t size)
-        : size_(size), words_(size / 64 + 1), ranks_(size / kStride + 2) {}
+        : size_(size), bits_(size / 64 + 1), ranks_(size / kStride + 2) {}
 
     // --- the writer's ---------------------------------------------------------------------------
     // Numbers come in ascending order, each below size().
 
-    void add(std::size_t number) { words_[number / 64] |= std::uint64_t{1} << number % 64; }
+    void add(std::size_t number) { bits_[number / 64] |= std::uint64_t{1} << number % 64; }
 
     // All numbers below `end` have been decided; amortised O(end / 64). A multiple of kStride, or
     // size().
     void publish(std::size_t end) {
         std::size_t stride = published_.load(std::memory_order_relaxed) / kStride;
         for (; (stride + 1) * kStride <= end; ++stride)
-            ranks_[stride + 1] = ranks_[stride] + ones(stride * kWords, (stride + 1) * kWords);
+            ranks_[stride + 1] = ranks_[stride] + ones(stride * kUnits, (stride + 1) * kUnits);
         published_.store(end, std::memory_order_release);
     }
 
@@ -46,7 +46,7 @@ class RankedBits {
     std::size_t count() const { return rank(published()); }
 
     bool contains(std::size_t number) const {
-        return number < published() && (words_[number / 64] >> number % 64 & 1) != 0;
+        return number < published() && (bits_[number / 64] >> number % 64 & 1) != 0;
     }
 
     // How many below `number` are meant, of those that are decided. O(1).
@@ -54,10 +54,10 @@ class RankedBits {
         const std::size_t end = published();
         number = number < end ? number : end;
         const std::size_t word = number / 64;
-        std::size_t rank = ranks_[number / kStride] + ones(number / kStride * kWords, word);
+        std::size_t rank = ranks_[number / kStride] + ones(number / kStride * kUnits, word);
         if (number % 64 != 0)
             rank += static_cast<std::size_t>(
-                std::popcount(words_[word] & ((std::uint64_t{1} << number % 64) - 1)));
+                std::popcount(bits_[word] & ((std::uint64_t{1} << number % 64) - 1)));
         return rank;
     }
 
@@ -72,14 +72,14 @@ class RankedBits {
             (ranks_[middle] <= nth ? low : high) = middle;
         }
         std::size_t left = nth - ranks_[low];
-        std::size_t word = low * kWords;
+        std::size_t word = low * kUnits;
         for (;; ++word) {
-            const auto inside = static_cast<std::size_t>(std::popcount(words_[word]));
+            const auto inside = static_cast<std::size_t>(std::popcount(bits_[word]));
             if (left < inside)
                 break;
             left -= inside;
         }
-        std::uint64_t bits = words_[word];
+        std::uint64_t bits = bits_[word];
         for (; left > 0; --left)
             bits &= bits - 1;
         return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
@@ -88,17 +88,17 @@ class RankedBits {
     static constexpr std::size_t kStride = 4096;  // numbers for each rank that is kept
 
   private:
-    static constexpr std::size_t kWords = kStride / 64;
+    static constexpr std::size_t kUnits = kStride / 64;
 
     std::size_t ones(std::size_t begin, std::size_t end) const {
         std::size_t sum = 0;
         for (std::size_t word = begin; word < end; ++word)
-            sum += static_cast<std::size_t>(std::popcount(words_[word]));
+            sum += static_cast<std::size_t>(std::popcount(bits_[word]));
         return sum;
     }
 
     std::size_t size_;
-    std::vector<std::uint64_t> words_;
+    std::vector<std::uint64_t> bits_;
     std::vector<std::size_t> ranks_;  // ranks_[i]: how many below i * kStride
     std::atomic<std::size_t> published_ = 0;
 };

@@ -35,11 +35,11 @@ SiteIndex::SiteIndex(const History& history, const Filter& filter, const Cancell
     const auto count = static_cast<std::uint32_t>(history.counts().sites);
     std::vector<bool> sites(count);
     for (std::uint32_t i = 0; i < count && !cancelled; ++i)
-        sites[i] = tells(i);
+        sites[i] = matches(i);
     sites_ = std::move(sites);
 }
 
-bool SiteIndex::tells(std::uint32_t index) const {
+bool SiteIndex::matches(std::uint32_t index) const {
     const Site& site = history_.site(index);
     if ((stream_ && site.stream != *stream_) || (pool_ && site.pool != *pool_))
         return false;
@@ -47,7 +47,7 @@ bool SiteIndex::tells(std::uint32_t index) const {
 }
 
 bool SiteIndex::contains(std::uint32_t site) const {
-    return site < sites_.size() ? sites_[site] : tells(site);
+    return site < sites_.size() ? sites_[site] : matches(site);
 }
 
 std::size_t SiteIndex::count() const {

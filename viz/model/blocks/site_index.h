@@ -29,7 +29,7 @@ class SiteIndex {
     std::size_t count() const;
 
   private:
-    bool tells(std::uint32_t site) const;  // decides, by strings and stacks
+    bool matches(std::uint32_t site) const;  // decides, by strings and stacks
 
     bool means_string(std::uint32_t string) const {
         return string < strings_.size() && strings_[string];

@@ -8,37 +8,37 @@
 
 namespace tidemark::viz {
 
-std::string brief_place(std::string_view place) {
-    const std::size_t end = std::min(place.find(' '), place.size());
-    const std::size_t folder = place.substr(0, end).rfind('/');
-    return std::string(folder == std::string_view::npos ? place : place.substr(folder + 1));
+std::string brief_call_site(std::string_view text) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::size_t folder = text.substr(0, end).rfind('/');
+    return std::string(folder == std::string_view::npos ? text : text.substr(folder + 1));
 }
 
-SiteWords::SiteWords(const History& history)
+SiteNames::SiteNames(const History& history)
     : history_(history), sites_(history.strings(), history.stacks()) {}
 
-const std::string& SiteWords::place(std::uint32_t stack) {
-    const auto [place, fresh] = places_.try_emplace(stack);
+const std::string& SiteNames::call_site(std::uint32_t stack) {
+    const auto [found, fresh] = call_sites_.try_emplace(stack);
     if (fresh)
-        place->second = one_line(sites_.place(stack));
-    return place->second;
+        found->second = one_line(sites_.place(stack));
+    return found->second;
 }
 
-std::string SiteWords::tag(const Site& site) const {
+std::string SiteNames::tag(const Site& site) const {
     const StringTable& strings = history_.strings();
     return site.tag < strings.size() ? one_line(strings[site.tag]) : std::string();
 }
 
-std::string SiteWords::name(const Site& site) {
+std::string SiteNames::name(const Site& site) {
     std::string name = tag(site);
-    const std::string& where = place(site.stack);
+    const std::string& where = call_site(site.stack);
     if (!name.empty() && !where.empty())
         name += " \u00b7 ";
     name += where;
     return name.empty() ? "no stack recorded" : name;
 }
 
-std::vector<std::string> SiteWords::frames(std::uint32_t stack) const {
+std::vector<std::string> SiteNames::frames(std::uint32_t stack) const {
     std::vector<std::string> lines;
     if (stack >= history_.stacks().size())
         return lines;
@@ -47,26 +47,26 @@ std::vector<std::string> SiteWords::frames(std::uint32_t stack) const {
     return lines;
 }
 
-std::string SiteWords::frame(const tidemark::Frame& frame) const {
+std::string SiteNames::frame(const tidemark::Frame& frame) const {
     return one_line(sites_.describe(frame));
 }
 
-std::string SiteWords::brief_frame(const tidemark::Frame& at) const {
-    const std::string place = brief_place(frame(at));
-    const std::size_t blank = place.find(' ');
+std::string SiteNames::brief_frame(const tidemark::Frame& at) const {
+    const std::string text = brief_call_site(frame(at));
+    const std::size_t blank = text.find(' ');
     // C++ frames are names alone, which may have blanks.
-    if (place.find(':') >= blank || blank == std::string::npos)
-        return place;
-    return place.substr(blank + 1) + " " + place.substr(0, blank);
+    if (text.find(':') >= blank || blank == std::string::npos)
+        return text;
+    return text.substr(blank + 1) + " " + text.substr(0, blank);
 }
 
-bool SiteWords::has_tags() {
+bool SiteNames::has_tags() {
     for (const std::size_t sites = history_.counts().sites; !has_tags_ && sites_seen_ < sites;)
         has_tags_ = history_.site(sites_seen_++).tag != 0;
     return has_tags_;
 }
 
-std::string SiteWords::stream(StreamId stream) const {
+std::string SiteNames::stream(StreamId stream) const {
     const std::uint32_t number = to_integer(stream);
     const std::vector<std::uint64_t>& handles = history_.streams();
     if (number >= handles.size() || handles[number] == 0 || handles[number] == number)
@@ -74,7 +74,7 @@ std::string SiteWords::stream(StreamId stream) const {
     return fmt::format("{} ({:#x})", number, handles[number]);
 }
 
-std::string SiteWords::pool(PoolId pool) const {
+std::string SiteNames::pool(PoolId pool) const {
     const std::uint32_t number = to_integer(pool);
     const std::vector<std::string>& names = history_.pools();
     if (number < names.size() && !names[number].empty())
@@ -82,7 +82,7 @@ std::string SiteWords::pool(PoolId pool) const {
     return number == 0 ? "default" : fmt::format("{}", number);
 }
 
-std::string SiteWords::device(std::uint16_t device) const {
+std::string SiteNames::device(std::uint16_t device) const {
     const std::vector<std::string>& names = history_.devices();
     if (device < names.size() && !names[device].empty())
         return fmt::format("{} {}", device, one_line(names[device], 60));

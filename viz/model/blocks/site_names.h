@@ -1,4 +1,4 @@
-// SiteWords: sites, stacks and tags of a history in words that fit a row, made once and kept. What
+// SiteNames: sites, stacks and tags of a history as texts that fit a row, made once and kept. What
 // comes from the trace is made printable, whatever it holds, and cut to a length that no layout
 // breaks on.
 //
@@ -17,22 +17,22 @@
 
 namespace tidemark::viz {
 
-// A place without its folders: "resnet.py:155 forward". O(length).
-std::string brief_place(std::string_view place);
+// A text without its folders: "resnet.py:155 forward". O(length).
+std::string brief_call_site(std::string_view text);
 
-class SiteWords {
+class SiteNames {
   public:
-    // `history` must outlive the words.
-    explicit SiteWords(const History& history);
+    // `history` must outlive the names.
+    explicit SiteNames(const History& history);
 
     // Where a stack stands in the program: "models/resnet.py:155 forward"; "" if not recorded.
-    const std::string& place(std::uint32_t stack);
+    const std::string& call_site(std::uint32_t stack);
 
     // The tag, or "".
     std::string tag(const Site& site) const;
 
-    // What the site is called where there is room for one word: its tag and place, as far as it has
-    // them, else "no stack recorded".
+    // What the site is called where there is room for one word: its tag and call site, as far as it
+    // has them, else "no stack recorded".
     std::string name(const Site& site);
 
     // All frames, innermost first, a line each. O(frames).
@@ -55,7 +55,7 @@ class SiteWords {
   private:
     const History& history_;
     Sites sites_;
-    std::unordered_map<std::uint32_t, std::string> places_;
+    std::unordered_map<std::uint32_t, std::string> call_sites_;
     std::uint32_t sites_seen_ = 0;  // of them none has a tag, or has_tags_
     bool has_tags_ = false;
 };

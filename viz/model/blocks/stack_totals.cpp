@@ -127,7 +127,7 @@ class Tree {
   private:
     std::uint32_t child(std::uint32_t parent, const tidemark::Frame& frame) {
         const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-        const auto [place, is_new] = index_.try_emplace({parent, frame}, fresh);
+        const auto [found, is_new] = index_.try_emplace({parent, frame}, fresh);
         if (is_new) {
             TotalsNode node;
             node.frame = frame;
@@ -136,7 +136,7 @@ class Tree {
             nodes_.push_back(node);
             best_.push_back(0);
         }
-        return place->second;
+        return found->second;
     }
 
     void count(std::uint32_t node, std::uint32_t stack, Bytes bytes, std::uint64_t blocks) {
@@ -153,34 +153,34 @@ class Tree {
     std::unordered_map<ChildKey, std::uint32_t, ChildHash> index_;
 };
 
-std::vector<PlaceTotals> by_place(const History& history, const std::vector<StackSum>& sums,
-                                  const Cancelled& cancelled) {
-    struct Place {
-        PlaceTotals totals;
+std::vector<SiteTotals> by_call_site(const History& history, const std::vector<StackSum>& sums,
+                                     const Cancelled& cancelled) {
+    struct CallSiteSum {
+        SiteTotals totals;
         std::int64_t best = 0;
     };
 
-    SiteWords words(history);
-    std::map<std::string, Place> places;
+    SiteNames names(history);
+    std::map<std::string, CallSiteSum> sites;
     for (std::uint32_t stack = 0; stack < sums.size() && !cancelled; ++stack) {
         if (sums[stack].bytes <= 0)
             continue;
-        Place& place = places[words.place(stack)];
-        place.totals.bytes += static_cast<Bytes>(sums[stack].bytes);
-        place.totals.blocks +=
+        CallSiteSum& site = sites[names.call_site(stack)];
+        site.totals.bytes += static_cast<Bytes>(sums[stack].bytes);
+        site.totals.blocks +=
             static_cast<std::uint64_t>(std::max<std::int64_t>(sums[stack].blocks, 0));
-        if (sums[stack].bytes > place.best) {
-            place.best = sums[stack].bytes;
-            place.totals.stack = stack;
+        if (sums[stack].bytes > site.best) {
+            site.best = sums[stack].bytes;
+            site.totals.stack = stack;
         }
     }
-    std::vector<PlaceTotals> list;
-    for (auto& [name, place] : places) {
-        place.totals.name = name.empty() ? "no stack recorded" : name;
-        list.push_back(std::move(place.totals));
+    std::vector<SiteTotals> list;
+    for (auto& [name, site] : sites) {
+        site.totals.name = name.empty() ? "no stack recorded" : name;
+        list.push_back(std::move(site.totals));
     }
     std::stable_sort(list.begin(), list.end(),
-                     [](const PlaceTotals& a, const PlaceTotals& b) { return a.bytes > b.bytes; });
+                     [](const SiteTotals& a, const SiteTotals& b) { return a.bytes > b.bytes; });
     return list;
 }
 
@@ -252,7 +252,7 @@ StackTotals stack_totals(const History& history, const TotalsQuestion& question,
             totals.unknown += static_cast<Bytes>(sum.bytes);
         tree.add(frames, stack, sum);
     }
-    totals.places = by_place(history, sums, cancelled);
+    totals.call_sites = by_call_site(history, sums, cancelled);
     if (cancelled)
         return {};
     totals.question = question;

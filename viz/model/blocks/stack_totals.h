@@ -1,5 +1,5 @@
 // StackTotals: bytes and blocks summed over call stacks, as a tree from the outermost frame
-// inwards and as a list by place; and its picture, an icicle whose cost is bounded by pixels.
+// inwards and as a list by site; and its picture, an icicle whose cost is bounded by pixels.
 //
 // Pure; sums are for jobs, layouts for the screen's thread.
 #pragma once
@@ -46,8 +46,8 @@ struct TotalsNode {
     std::uint32_t stack = 0;  // the one of most bytes that ends at or below here
 };
 
-// One place in the program with all that is put down to it.
-struct PlaceTotals {
+// One site in the program with all that is put down to it.
+struct SiteTotals {
     std::string name;
     Bytes bytes = 0;
     std::uint64_t blocks = 0;
@@ -56,9 +56,9 @@ struct PlaceTotals {
 
 struct StackTotals {
     TotalsQuestion question;
-    std::vector<TotalsNode> nodes;    // [0] is the root: all of it
-    std::vector<PlaceTotals> places;  // the largest first
-    Bytes unknown = 0;                // of the root's bytes, without a stack
+    std::vector<TotalsNode> nodes;       // [0] is the root: all of it
+    std::vector<SiteTotals> call_sites;  // the largest first
+    Bytes unknown = 0;                   // of the root's bytes, without a stack
     Bytes shrunk = 0;  // of `growth`: what lives less at the end, over the stacks that shrank; it
                        // is not in the tree
     std::uint32_t depth = 0;

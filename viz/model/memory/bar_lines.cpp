@@ -45,12 +45,12 @@ BarLines::BarLines(const MemoryNow& now, std::span<const std::uint32_t> order,
     const double apart = std::min(gap, pixels / 4 / bars);
     scale_ = std::max(total, 1.0) / std::max(pixels - apart * (bars + 1), pixels / 2);
     // What the ends of lines cost shows when it is done.
-    for (int i = 0; i < 40 && !place(now, order, apart); ++i)
+    for (int i = 0; i < 40 && !lay_out(now, order, apart); ++i)
         scale_ *= 1.02;
 }
 
 // False if there are too few lines; then a part is missing.
-bool BarLines::place(const MemoryNow& now, std::span<const std::uint32_t> order, double gap) {
+bool BarLines::lay_out(const MemoryNow& now, std::span<const std::uint32_t> order, double gap) {
     constexpr double kLeast = 1e-6;  // pixels, at the end of a line
     parts_.clear();
     first_part_.assign(now.bars.size(), kNoPart);
@@ -82,7 +82,7 @@ bool BarLines::place(const MemoryNow& now, std::span<const std::uint32_t> order,
     return true;
 }
 
-std::optional<BarPlace> BarLines::find(std::uint32_t line, double x) const {
+std::optional<BarPosition> BarLines::find(std::uint32_t line, double x) const {
     const auto after = std::partition_point(parts_.begin(), parts_.end(), [&](const BarPart& part) {
         return part.line < line || (part.line == line && part.left <= x);
     });
@@ -92,7 +92,7 @@ std::optional<BarPlace> BarLines::find(std::uint32_t line, double x) const {
     if (part.line != line || x >= part.right)
         return std::nullopt;
     const auto within = static_cast<Bytes>((x - part.left) * scale_);
-    return BarPlace{part.bar, std::min(part.begin + within, part.end - 1)};
+    return BarPosition{part.bar, std::min(part.begin + within, part.end - 1)};
 }
 
 std::vector<BarPart> BarLines::stretch(std::uint32_t bar, Bytes begin, Bytes end) const {

@@ -26,7 +26,7 @@ struct BarPart {
 };
 
 // What lies at a pixel.
-struct BarPlace {
+struct BarPosition {
     std::uint32_t bar = 0;
     Bytes at = 0;  // on the bar
 };
@@ -49,7 +49,7 @@ class BarLines {
 
     std::uint32_t lines() const { return lines_; }
 
-    std::optional<BarPlace> find(std::uint32_t line, double x) const;
+    std::optional<BarPosition> find(std::uint32_t line, double x) const;
 
     // Where a stretch of a bar lies: its parts, cut to it. O(parts of the bar + log parts).
     std::vector<BarPart> stretch(std::uint32_t bar, Bytes begin, Bytes end) const;
@@ -59,7 +59,7 @@ class BarLines {
                                      const BlockClasses& classes) const;
 
   private:
-    bool place(const MemoryNow& now, std::span<const std::uint32_t> order, double gap);
+    bool lay_out(const MemoryNow& now, std::span<const std::uint32_t> order, double gap);
 
     std::vector<BarPart> parts_;
     std::vector<std::uint32_t> first_part_;  // by bar

@@ -146,8 +146,8 @@ BlockTrait shown_trait(const History& history, ColourBy colour_by) {
 }
 
 BlockClasses classes_of(const History& history, BlockTrait trait, const Cancelled& cancelled) {
-    SiteWords words(history);
-    const auto name = [&words](std::uint32_t stack) { return words.place(stack); };
+    SiteNames names(history);
+    const auto name = [&names](std::uint32_t stack) { return names.call_site(stack); };
     return BlockClasses::of(history, trait, kClasses, name, &cancelled);
 }
 
@@ -189,7 +189,7 @@ std::shared_ptr<const MapDetail> make_detail(const std::shared_ptr<const MapGrou
         options.shows = [&filter](const Block& block) { return filter->lets_through(block); };
     }
     const OccupancyFrame frame = detail_frame(*ground, look);
-    detail->picture = draw_occupancy(history, ground->layout, ground->classes, frame, options);
+    detail->heatmap = draw_occupancy(history, ground->layout, ground->classes, frame, options);
     detail->blocks = FewBlocks(*ground, frame, hides ? &*filter : nullptr).find(cancelled);
     return is_cancelled(cancelled) ? nullptr : detail;
 }
@@ -254,7 +254,7 @@ void MapTiles::accept(std::shared_ptr<const MapDetail> detail) {
     std::size_t bytes = 0;
     std::size_t count = 0;
     for (const auto& kept : kept_) {
-        bytes += kept->picture.cells.size() * sizeof(OccupancyCell);
+        bytes += kept->heatmap.cells.size() * sizeof(OccupancyCell);
         if (count > 0 && bytes > kKeptBytes)
             break;
         ++count;
@@ -297,7 +297,7 @@ void MapTiles::start_ground() {
 }
 
 bool MapTiles::belongs(const MapDetail& detail) const {
-    const OccupancyFrame& frame = detail.picture.frame;
+    const OccupancyFrame& frame = detail.heatmap.frame;
     return detail.ground == ground_ && detail.look.same_kind(look_) &&
            frame.begin < look_.window.end && frame.end > look_.window.begin &&
            frame.bottom < top_ && frame.top > bottom_;
@@ -306,7 +306,7 @@ bool MapTiles::belongs(const MapDetail& detail) const {
 // As many pixels as cells, and all of the look in it.
 bool MapTiles::is_sharp(const MapDetail& detail) const {
     const MapLook& made = detail.look;
-    const OccupancyFrame& frame = detail.picture.frame;
+    const OccupancyFrame& frame = detail.heatmap.frame;
     const auto near = [](double a, double b) { return std::abs(a - b) < 1e-6 * std::abs(a + b); };
     const Position end = std::min(look_.window.end, history_->end(look_.unit));
     if (detail.ground == ground_ && made == look_)
@@ -337,7 +337,7 @@ void MapTiles::choose() {
     if (ground_->look.unit != look_.unit)
         std::fill(under_.columns.begin(), under_.columns.end(), kOutside);
     if (detail_)
-        over_ = sample(detail_->picture.frame);
+        over_ = sample(detail_->heatmap.frame);
 }
 
 MapTiles::Sampling MapTiles::sample(const OccupancyFrame& frame) const {
@@ -364,13 +364,13 @@ MapTiles::Sampling MapTiles::sample(const OccupancyFrame& frame) const {
 }
 
 OccupancyCell MapTiles::cell(std::uint32_t column, std::uint32_t row) const {
-    const auto from = [&](const OccupancyHeatmap& picture,
+    const auto from = [&](const OccupancyHeatmap& heatmap,
                           const Sampling& sampling) -> const OccupancyCell* {
         const bool inside = column < sampling.columns.size() && row < sampling.rows.size() &&
                             sampling.columns[column] != kOutside && sampling.rows[row] != kOutside;
-        return inside ? &picture.at(sampling.columns[column], sampling.rows[row]) : nullptr;
+        return inside ? &heatmap.at(sampling.columns[column], sampling.rows[row]) : nullptr;
     };
-    if (const OccupancyCell* over = detail_ ? from(detail_->picture, over_) : nullptr)
+    if (const OccupancyCell* over = detail_ ? from(detail_->heatmap, over_) : nullptr)
         return *over;
     const OccupancyCell* under = ground_ ? from(ground_->whole, under_) : nullptr;
     return under != nullptr ? *under : OccupancyCell{};
@@ -379,7 +379,7 @@ OccupancyCell MapTiles::cell(std::uint32_t column, std::uint32_t row) const {
 const std::vector<MapBlock>* MapTiles::blocks() const {
     if (!detail_ || !detail_->blocks)
         return nullptr;
-    const OccupancyFrame& frame = detail_->picture.frame;
+    const OccupancyFrame& frame = detail_->heatmap.frame;
     const bool covers = frame.begin <= look_.window.begin && frame.end >= look_.window.end &&
                         frame.bottom <= bottom_ && frame.top >= top_;
     return covers ? &*detail_->blocks : nullptr;
@@ -391,8 +391,8 @@ BlockIndex MapTiles::pick(Position position, Bytes offset, Position slack,
         ground_ ? event_at(*history_, look_.unit, position) : std::nullopt;
     if (!event)
         return kNoBlock;
-    if (const auto place = ground_->layout.location(offset, *event)) {
-        const BlockIndex block = history_->find(place->device, place->address, *event);
+    if (const auto at = ground_->layout.location(offset, *event)) {
+        const BlockIndex block = history_->find(at->device, at->address, *event);
         if (block != kNoBlock)
             return block;
     }

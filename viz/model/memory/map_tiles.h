@@ -69,7 +69,7 @@ struct MapGround {
 struct MapDetail {
     std::shared_ptr<const MapGround> ground;
     MapLook look;  // that it was made for
-    OccupancyHeatmap picture;
+    OccupancyHeatmap heatmap;
     std::optional<std::vector<MapBlock>> blocks;
 };
 
@@ -171,7 +171,7 @@ BlockClasses classes_of(const History& history, BlockTrait trait, const Cancelle
 template <class Put>
 void MapTiles::for_each_cell(Put&& put) const {
     const OccupancyHeatmap& whole = ground_->whole;
-    const OccupancyHeatmap* over = detail_ == nullptr ? nullptr : &detail_->picture;
+    const OccupancyHeatmap* over = detail_ == nullptr ? nullptr : &detail_->heatmap;
     const OccupancyCell nothing;
     for (std::uint32_t row = 0; row < look_.rows; ++row) {
         const std::uint32_t below = under_.rows[row];

@@ -264,7 +264,7 @@ BlockIndex block_at(const MemoryNow& now, const NowBar& bar, Bytes at) {
     const auto begin = now.blocks.begin() + bar.first_block;
     const auto end = begin + bar.blocks;
     const auto after = std::upper_bound(
-        begin, end, at, [](Bytes place, const NowBlock& block) { return place < block.at; });
+        begin, end, at, [](Bytes offset, const NowBlock& block) { return offset < block.at; });
     if (after == begin)
         return kNoBlock;
     const NowBlock& block = *(after - 1);

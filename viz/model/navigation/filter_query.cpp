@@ -1,4 +1,4 @@
-// Word by word.
+// A query, item by item.
 #include "viz/model/navigation/filter_query.h"
 
 #include <algorithm>
@@ -78,14 +78,14 @@ WholeSize whole_size(Bytes bytes) {
     return {bytes, {}};
 }
 
-Result<Filter> parse_filter(std::string_view words) {
+Result<Filter> parse_filter(std::string_view query) {
     Filter filter;
     while (true) {
-        words.remove_prefix(std::min(words.find_first_not_of(kBlanks), words.size()));
-        if (words.empty())
+        query.remove_prefix(std::min(query.find_first_not_of(kBlanks), query.size()));
+        if (query.empty())
             break;
-        const std::string_view word = words.substr(0, words.find_first_of(kBlanks));
-        words.remove_prefix(word.size());
+        const std::string_view word = query.substr(0, query.find_first_of(kBlanks));
+        query.remove_prefix(word.size());
         if (const std::string_view sign = sign_of(word); !sign.empty())
             TM_TRY(take_size(word, sign, filter));
         else if (const auto stream = number_of(word, "stream"))

@@ -1,4 +1,4 @@
-// Filter words: what one types to find blocks, and the line that says what is searched for.
+// Filter query: what one types to find blocks, and the line that says what is searched for.
 // Separated by blanks:
 //   >=1MiB  >1MiB  <64KiB  <=64KiB  =512    size, as it was granted
 //   stream=7   pool=2                       by their numbers in the run
@@ -24,11 +24,11 @@ struct WholeSize {
 // In the largest unit that leaves a whole number.
 WholeSize whole_size(Bytes bytes);
 
-// A filter of those words, that hides nothing else. Errors (bad_option): a size that is none, or
+// A filter of those query, that hides nothing else. Errors (bad_option): a size that is none, or
 // sizes that no block can have.
-Result<Filter> parse_filter(std::string_view words);
+Result<Filter> parse_filter(std::string_view query);
 
-// The words that parse_filter reads as `filter`; what it says of freed blocks is no word.
+// The query that parse_filter reads as `filter`; what it says of freed blocks is no word.
 std::string to_text(const Filter& filter);
 
 }  // namespace tidemark::viz

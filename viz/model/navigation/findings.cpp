@@ -22,7 +22,7 @@ Finding::Weight weight_of(findings::Severity severity) {
 }
 
 // A remark of several lines is a title and what is below it: the list has one line for each.
-std::vector<Finding> in_words(const std::vector<findings::Finding>& list) {
+std::vector<Finding> in_text(const std::vector<findings::Finding>& list) {
     std::vector<Finding> rows;
     for (const findings::Finding& each : list) {
         FindingText text = finding_text(each);
@@ -78,14 +78,14 @@ class CancellableTrace final : public Trace {
 }  // namespace
 
 std::vector<Finding> findings_of_history(const History& history, const Cancelled& cancelled) {
-    return in_words(findings::from_history(history, cancelled));
+    return in_text(findings::from_history(history, cancelled));
 }
 
 std::vector<Finding> findings_of(const History& history, const std::string& policy,
                                  const TraceInfo& info, const Advice& advice,
                                  const Cancelled& cancelled) {
     const findings::FoundRun run{{}, policy, &history, nullptr};
-    return in_words(
+    return in_text(
         findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled));
 }
 

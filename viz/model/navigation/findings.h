@@ -1,5 +1,5 @@
-// Findings for the list: what is worth a look in a run, in words and with the event to go
-// to. What is found, and how urgent it is, is replay/findings' business; the words are the
+// Findings for the list: what is worth a look in a run, as text and with the event to go
+// to. What is found, and how urgent it is, is replay/findings' business; the texts are the
 // report's.
 //
 // Thread-safe; meant for a worker's thread.

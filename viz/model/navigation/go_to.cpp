@@ -1,11 +1,11 @@
-// Going to places: camera, cursor, run and block.
+// Going to a location: camera, cursor, run and block.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "replay/timeline/fullest_event.h"
-#include "viz/model/navigation/place.h"
+#include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
@@ -41,16 +41,16 @@ Result<EventIndex> first_out_of_memory(const History& history) {
                 "peak is where it was nearest");
 }
 
-Result<Position> landmark_position(Place::Landmark landmark, const History* history,
+Result<Position> landmark_position(ViewLocation::Landmark landmark, const History* history,
                                    const Camera& camera) {
-    if (landmark == Place::Landmark::start)
+    if (landmark == ViewLocation::Landmark::start)
         return 0;
-    if (landmark == Place::Landmark::end)
+    if (landmark == ViewLocation::Landmark::end)
         return camera.extent() - 1;
     if (history == nullptr || history->counts().events == 0)
         return fail(ErrorCode::not_found, "this run has no events with a peak", "go to");
     EventIndex event = fullest_event(*history);
-    if (landmark == Place::Landmark::out_of_memory) {
+    if (landmark == ViewLocation::Landmark::out_of_memory) {
         TM_ASSIGN(event, first_out_of_memory(*history));
     }
     return history->position(camera.unit(), event);
@@ -67,10 +67,10 @@ Result<void> put_cursor(Position position, Camera& camera, Selection& selection)
     return {};
 }
 
-Result<void> show_window(const Place& place, const History* history, Camera& camera,
+Result<void> show_window(const ViewLocation& location, const History* history, Camera& camera,
                          Selection& selection) {
-    const Window window = *place.window;
-    if (place.unit == camera.unit()) {
+    const Window window = *location.window;
+    if (location.unit == camera.unit()) {
         if (window.begin >= camera.extent())
             return fail(
                 ErrorCode::not_found,
@@ -83,22 +83,22 @@ Result<void> show_window(const Place& place, const History* history, Camera& cam
         return fail(ErrorCode::not_found, "this run has no events to count", "go to",
                     "give a stretch of time");
     const AxisUnit before = camera.unit();
-    camera.set_unit(place.unit, history->end(place.unit), window);
-    convert(*history, before, place.unit, selection);
+    camera.set_unit(location.unit, history->end(location.unit), window);
+    convert(*history, before, location.unit, selection);
     return {};
 }
 
-Result<void> select_block(const Place& place, const History* history, const Camera& camera,
-                          Selection& selection) {
+Result<void> select_block(const ViewLocation& location, const History* history,
+                          const Camera& camera, Selection& selection) {
     if (history == nullptr)
         return fail(ErrorCode::not_found, "this run has no addresses", "go to block");
-    if (place.block) {
-        if (*place.block >= history->counts().blocks)
+    if (location.block) {
+        if (*location.block >= history->counts().blocks)
             return fail(
                 ErrorCode::not_found,
                 fmt::format("the run has {}", format_counted(history->counts().blocks, "block")),
                 "go to block");
-        selection.block = *place.block;
+        selection.block = *location.block;
         return {};
     }
     const Position at = selection.cursor.value_or(camera.window().end - 1);
@@ -106,7 +106,7 @@ Result<void> select_block(const Place& place, const History* history, const Came
     for (std::size_t device = 0;
          next > 0 && device < std::max<std::size_t>(history->devices().size(), 1); ++device) {
         const BlockIndex found =
-            history->find(static_cast<std::uint16_t>(device), *place.address, next - 1);
+            history->find(static_cast<std::uint16_t>(device), *location.address, next - 1);
         if (found != kNoBlock) {
             selection.block = found;
             return {};
@@ -114,28 +114,28 @@ Result<void> select_block(const Place& place, const History* history, const Came
     }
     return fail(
         ErrorCode::not_found,
-        fmt::format("nothing lies at {:#x} at {}", static_cast<std::uint64_t>(*place.address),
+        fmt::format("nothing lies at {:#x} at {}", static_cast<std::uint64_t>(*location.address),
                     position_text(camera.unit(), at)),
         "go to address", "move the cursor to when something does");
 }
 
 }  // namespace
 
-Place place_of(const Camera& camera, const Selection& selection, std::string_view view) {
-    Place place;
-    place.unit = camera.unit();
-    place.window = camera.window();
+ViewLocation location_of(const Camera& camera, const Selection& selection, std::string_view view) {
+    ViewLocation location;
+    location.unit = camera.unit();
+    location.window = camera.window();
     if (selection.cursor)
-        place.cursor = AxisPosition{camera.unit(), *selection.cursor};
-    place.view = view;
-    place.run = selection.run;
-    place.block = selection.block;
-    return place;
+        location.cursor = AxisPosition{camera.unit(), *selection.cursor};
+    location.view = view;
+    location.run = selection.run;
+    location.block = selection.block;
+    return location;
 }
 
-Result<void> go_to(const Place& place, const Session& session, Camera& camera,
+Result<void> go_to(const ViewLocation& location, const Session& session, Camera& camera,
                    Selection& selection) {
-    const std::size_t run = place.run.value_or(selection.run);
+    const std::size_t run = location.run.value_or(selection.run);
     const ViewedRun* const shown = session.shown(run);
     if (shown == nullptr)
         return fail(ErrorCode::not_found, fmt::format("there is no run {}", run), "go to",
@@ -145,19 +145,19 @@ Result<void> go_to(const Place& place, const Session& session, Camera& camera,
     if (run != selection.run)
         selection.block.reset();
     selection.run = run;
-    if (place.window)
-        TM_TRY(show_window(place, history, camera, selection));
+    if (location.window)
+        TM_TRY(show_window(location, history, camera, selection));
     std::optional<Position> at;
-    if (place.landmark != Place::Landmark::none) {
-        TM_ASSIGN(at, landmark_position(place.landmark, history, camera));
+    if (location.landmark != ViewLocation::Landmark::none) {
+        TM_ASSIGN(at, landmark_position(location.landmark, history, camera));
     }
-    if (const auto& moment = place.moment ? place.moment : place.cursor) {
+    if (const auto& moment = location.moment ? location.moment : location.cursor) {
         TM_ASSIGN(at, on_axis(*moment, history, camera));
     }
     if (at)
         TM_TRY(put_cursor(*at, camera, selection));
-    if (place.block || place.address)
-        TM_TRY(select_block(place, history, camera, selection));
+    if (location.block || location.address)
+        TM_TRY(select_block(location, history, camera, selection));
     camera.settle();
     return {};
 }

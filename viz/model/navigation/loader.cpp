@@ -43,9 +43,9 @@ struct FindingsUpdate {
 // What threads have for the session. Thread-safe.
 class Box {
   public:
-    void tell(std::size_t run, double share, const std::string& doing) {
+    void report(std::size_t run, double share, const std::string& activity) {
         change(run, [&](RunUpdate& update) {
-            update.state = {LoadState::Phase::loading, share, doing, {}};
+            update.state = {LoadState::Phase::loading, share, activity, {}};
         });
     }
 
@@ -132,7 +132,7 @@ std::string choice_label(const LoadRequest& request, std::size_t choice) {
     return tiers.gpu_memory.empty() ? spill : fmt::format("{}, {}", spill, tiers.gpu_memory);
 }
 
-Result<void> check_words(const LoadRequest& request, std::size_t choice) {
+Result<void> check_names(const LoadRequest& request, std::size_t choice) {
     return request.tiers.wanted() ? check_tiers(request.tiers, tier_choices(request.tiers)[choice])
                                   : check_policy(policy_of(request, choice));
 }
@@ -181,18 +181,18 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     void open() {
         std::vector<std::size_t> choices;
         for (std::size_t i = 0; i < runs_a_file(request_); ++i) {
-            if (const auto checked = check_words(request_, i); !checked)
+            if (const auto checked = check_names(request_, i); !checked)
                 box_->fail(first_run_ + i, checked.error());
             else
                 choices.push_back(i);
         }
         if (choices.empty())
             return;
-        const auto tell = [&](double share, const std::string& doing) {
+        const auto report = [&](double share, const std::string& activity) {
             for (const std::size_t choice : choices)
-                box_->tell(first_run_ + choice, share, doing);
+                box_->report(first_run_ + choice, share, activity);
         };
-        auto trace = open_for_view(path_, request_, tell, *cancelled_);
+        auto trace = open_for_view(path_, request_, report, *cancelled_);
         if (!trace) {
             for (const std::size_t choice : choices)
                 box_->fail(first_run_ + choice, trace.error());
@@ -206,15 +206,15 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
 
     void replay(std::size_t choice) {
         const std::size_t run = first_run_ + choice;
-        const auto tell = [&](double share, const std::string& doing) {
-            box_->tell(run, share, doing);
+        const auto report = [&](double share, const std::string& activity) {
+            box_->report(run, share, activity);
         };
         if (cancelled_->load())
             box_->fail(run, was_cancelled().error);
         else if (request_.tiers.wanted())
-            replay_over_tiers(run, choice, tell);
+            replay_over_tiers(run, choice, report);
         else
-            replay_under_policy(run, choice, tell);
+            replay_under_policy(run, choice, report);
         if (--open_choices_ != 0)
             return;
         if (advises_ && history_)
@@ -222,9 +222,9 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         trace_.reset();
     }
 
-    void replay_over_tiers(std::size_t run, std::size_t choice, const TellProgress& tell) {
+    void replay_over_tiers(std::size_t run, std::size_t choice, const ReportProgress& report) {
         auto result =
-            tiers_for_view(*trace_, request_, path_, tier_choices(request_.tiers)[choice], tell);
+            tiers_for_view(*trace_, request_, path_, tier_choices(request_.tiers)[choice], report);
         if (!result)
             return box_->fail(run, result.error());
         box_->change(run, [&](RunUpdate& update) {
@@ -233,7 +233,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         });
     }
 
-    void replay_under_policy(std::size_t run, std::size_t choice, const TellProgress& tell) {
+    void replay_under_policy(std::size_t run, std::size_t choice, const ReportProgress& report) {
         const auto begun = [&](std::shared_ptr<const History> history) {
             box_->change(run, [&](RunUpdate& update) {
                 update.state.phase = LoadState::Phase::loading;
@@ -241,7 +241,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
             });
         };
         auto result = record_for_view(*trace_, request_, path_, policy_of(request_, choice), begun,
-                                      tell, *cancelled_);
+                                      report, *cancelled_);
         if (!result)
             return box_->fail(run, result.error());
         const std::shared_ptr<const History> history = result->history;
@@ -284,10 +284,10 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     }
 
     void advise_again(const Cancelled& cancelled) {
-        const auto tell = [&](double share, const std::string& doing) {
-            box_->set_findings(first_run_, {LoadState::Phase::loading, share, doing, {}});
+        const auto report = [&](double share, const std::string& activity) {
+            box_->set_findings(first_run_, {LoadState::Phase::loading, share, activity, {}});
         };
-        const auto trace = open_for_view(path_, request_, tell, cancelled);
+        const auto trace = open_for_view(path_, request_, report, cancelled);
         if (!trace)
             return box_->set_findings(first_run_, failed(trace.error()), {}, askable(1));
         ask(**trace, cancelled);

@@ -41,7 +41,7 @@ struct LoadRequest {
     std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
 };
 
-// The runs that a request makes: labels tell them apart. Pure; O(files * policies).
+// The runs that a request makes: labels differ. Pure; O(files * policies).
 std::vector<ViewedRun> planned_runs(const LoadRequest& request);
 
 class Loader {
@@ -54,12 +54,12 @@ class Loader {
     // Stops all work and waits until it has.
     ~Loader();
 
-    // Adds the runs to the session and begins. Wrong words (a policy that isn't) become the error
-    // of their run, told before a file is read.
+    // Adds the runs to the session and begins. Wrong names (a policy that isn't) become the error
+    // of their run, reported before a file is read.
     void add(LoadRequest request);
 
     // Asks `advise` about the first file although it is longer than its request allows, or was
-    // cancelled; what comes of it becomes findings of the first run. Nothing if it can't be asked:
+    // cancelled; what comes of it becomes findings of the first run. Nothing if it cannot run:
     // see ViewedRun::unadvised_events.
     void advise();
 
@@ -69,7 +69,7 @@ class Loader {
     // Something is still being read, replayed or advised.
     bool running() const;
 
-    // Waits until nothing is, and polls: for pictures.
+    // Waits until nothing is, and polls: for stills.
     void wait();
 
     // Stops what goes on; runs that aren't complete end with ErrorCode::cancelled, and what they

@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "viz/model/blocks/site_names.h"
-#include "viz/model/navigation/place.h"
+#include "viz/model/navigation/view_location.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/axis_ticks.h"
 
@@ -227,10 +227,10 @@ bool go_back(const Session& session, Camera& camera, Selection& selection, bool 
     const History* const history = shown_history(session, selection);
     if (camera.unit() != from && history != nullptr)
         convert(*history, from, camera.unit(), selection);
-    if (const Stand* const stand = camera.stand()) {
-        selection.cursor = stand->cursor;
-        if (stand->run == selection.run)
-            selection.block = stand->block;
+    if (const UserState* const user = camera.user_state()) {
+        selection.cursor = user->cursor;
+        if (user->run == selection.run)
+            selection.block = user->block;
     }
     return true;
 }

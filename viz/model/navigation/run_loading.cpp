@@ -80,7 +80,7 @@ std::string file_label(const std::string& path) {
 
 Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
                                                    const LoadRequest& request,
-                                                   const TellProgress& tell,
+                                                   const ReportProgress& report,
                                                    const Cancelled& cancelled) {
     ReadOptions options;
     options.strict = request.strict;
@@ -88,10 +88,10 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
     const std::uint64_t size = file_size(path);
     const std::string name = file_label(path);
     options.progress = [&](std::uint64_t done) {
-        tell(kRead * share_of(done, size),
-             fmt::format("reading {}, {} of {}", name, format_bytes(done), format_bytes(size)));
+        report(kRead * share_of(done, size),
+               fmt::format("reading {}, {} of {}", name, format_bytes(done), format_bytes(size)));
     };
-    tell(0, "reading " + name);
+    report(0, "reading " + name);
     Result<std::unique_ptr<Trace>> trace = open_trace(path, options);
     if (!trace)
         return tl::make_unexpected(in_file(std::move(trace).error(), path));
@@ -100,11 +100,11 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
     if (request.as_recorded)
         return std::shared_ptr<const Trace>(std::move(*trace));
     const std::uint64_t events = (*trace)->info().event_count;
-    const std::string doing = "finding what " + name + " leaves unsaid";
-    tell(kRead, doing);
+    const std::string activity = "finding what " + name + " leaves unsaid";
+    report(kRead, activity);
     Result<std::unique_ptr<Trace>> explained =
         infer_missing_events(std::move(*trace), [&](std::uint64_t done) {
-            tell(kRead + (kOpened - kRead) * share_of(done, events), doing);
+            report(kRead + (kOpened - kRead) * share_of(done, events), activity);
         });
     if (!explained)
         return tl::make_unexpected(in_file(std::move(explained).error(), path));
@@ -115,7 +115,7 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
 
 Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
                                     const std::string& path, const std::string& policy,
-                                    const HistoryBegun& begun, const TellProgress& tell,
+                                    const HistoryBegun& begun, const ReportProgress& report,
                                     const Cancelled& cancelled) {
     Scenario scenario = request.scenario;
     scenario.trace = path;
@@ -128,13 +128,13 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
     options.begun = begun;
     options.cancel = &cancelled;
     const std::uint64_t events = trace.info().event_count;
-    const std::string doing = policy.empty()
-                                  ? fmt::format("replaying {}", file_label(path))
-                                  : fmt::format("replaying {} under {}", file_label(path), policy);
+    const std::string activity =
+        policy.empty() ? fmt::format("replaying {}", file_label(path))
+                       : fmt::format("replaying {} under {}", file_label(path), policy);
     options.progress = [&](std::uint64_t done) {
-        tell(kOpened + (1 - kOpened) * share_of(done, events), doing);
+        report(kOpened + (1 - kOpened) * share_of(done, events), activity);
     };
-    tell(kOpened, doing);
+    report(kOpened, activity);
     Result<RecordedRun> recorded = record_history(trace, scenario, options);
     if (!recorded)
         return tl::make_unexpected(in_file(std::move(recorded).error(), path));
@@ -175,19 +175,19 @@ Result<void> check_tiers(const TierRequest& request, const TierChoice& choice) {
 
 Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
                                const std::string& path, const TierChoice& choice,
-                               const TellProgress& tell) {
+                               const ReportProgress& report) {
     TM_ASSIGN(const TierScenario scenario, tier_scenario(request, path, choice));
     TM_ASSIGN(const MachineSpec machine, machine_of(request.tiers));
     TM_ASSIGN(const Scale factor, Scale::of(request.scenario.scale));
-    const std::string doing = "replaying " + file_label(path) + " over tiers";
-    tell(kOpened, doing);
+    const std::string activity = "replaying " + file_label(path) + " over tiers";
+    report(kOpened, activity);
     Result<TierProgram> program =
         factor.changes() ? make_tier_program(ScaledTrace(trace, factor)) : make_tier_program(trace);
     if (!program)
         return tl::make_unexpected(in_file(std::move(program).error(), path));
     const std::uint64_t steps = program->steps.size();
     const TierProgress progress = [&](std::uint64_t done) {
-        tell(kOpened + (1 - kOpened) * share_of(done, steps), doing);
+        report(kOpened + (1 - kOpened) * share_of(done, steps), activity);
     };
     Result<TierRun> run = run_tiers(*program, machine, scenario, progress);
     if (!run)

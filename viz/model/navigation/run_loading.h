@@ -14,13 +14,13 @@
 namespace tidemark::viz {
 
 // How far a step is: 0 to 1 of all that its run takes, and what is done.
-using TellProgress = std::function<void(double share, const std::string& doing)>;
+using ReportProgress = std::function<void(double share, const std::string& activity)>;
 
 // Opens `path`, with what a record leaves out put in where it can be inferred. Its share of the
 // whole ends at kOpened. Errors: those of open_trace; cancelled.
 Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
                                                    const LoadRequest& request,
-                                                   const TellProgress& tell,
+                                                   const ReportProgress& report,
                                                    const Cancelled& cancelled);
 
 constexpr double kOpened = 0.3;
@@ -31,7 +31,7 @@ using HistoryBegun = std::function<void(std::shared_ptr<const History>)>;
 // defaults, with a warning). Errors: record_history's.
 Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
                                     const std::string& path, const std::string& policy,
-                                    const HistoryBegun& begun, const TellProgress& tell,
+                                    const HistoryBegun& begun, const ReportProgress& report,
                                     const Cancelled& cancelled);
 
 // One combination of tiers' options: as planned_runs lists them.
@@ -42,15 +42,15 @@ struct TierChoice {
 
 std::vector<TierChoice> tier_choices(const TierRequest& request);
 
-// Errors: those of the options' words, of make_tier_program and run_tiers.
+// Errors: those of the options, of make_tier_program and run_tiers.
 Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
                                const std::string& path, const TierChoice& choice,
-                               const TellProgress& tell);
+                               const ReportProgress& report);
 
 // The last part of a path, or what else the file is called by people.
 std::string file_label(const std::string& path);
 
-// Checks the words of a run before its file is read. Errors: unknown names, bad values.
+// Checks the names of a run before its file is read. Errors: unknown names, bad values.
 Result<void> check_policy(const std::string& policy);
 Result<void> check_tiers(const TierRequest& request, const TierChoice& choice);
 

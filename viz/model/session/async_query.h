@@ -1,5 +1,6 @@
-// Asked: a question about a history whose answer takes too long for a frame. It is asked anew each
-// frame and costs nothing while it stays the same; the old answer stays until the new one is there.
+// AsyncQuery: a question about a history whose answer takes too long for a frame. It is asked anew
+// each frame and costs nothing while it stays the same; the old answer stays until the new one is
+// there.
 //
 // The screen's thread only.
 #pragma once
@@ -15,7 +16,7 @@
 namespace tidemark::viz {
 
 template <class Question, class Answer>
-class Asked {
+class AsyncQuery {
   public:
     using Work = Answer (*)(const History& history, const Question& question,
                             const Cancelled& cancelled);
@@ -31,11 +32,11 @@ class Asked {
             return;
         const std::size_t events = history->counts().events;
         const bool grows = events > known_ && known_ <= until;
-        const bool same = history == history_ && asked_ == question;
+        const bool same = history == history_ && question_ == question;
         if (same && (job_.running() || !grows))
             return;
         history_ = history;
-        asked_ = question;
+        question_ = question;
         known_ = events;
         job_.start([history, question = *question, work](const Cancelled& cancelled) {
             return work(*history, question, cancelled);
@@ -48,7 +49,7 @@ class Asked {
     // The answer is to an older question, or there is none yet.
     bool running() const { return job_.running(); }
 
-    // Waits for the answer: for pictures.
+    // Waits for the answer: for stills.
     void finish() { take(job_.wait()); }
 
   private:
@@ -61,12 +62,12 @@ class Asked {
         answer_.reset();
         if (stop) {
             job_.cancel();
-            asked_.reset();
+            question_.reset();
         }
     }
 
     std::shared_ptr<const History> history_;
-    std::optional<Question> asked_;
+    std::optional<Question> question_;
     std::size_t known_ = 0;  // events that the answer may know of
     std::optional<Answer> answer_;
     Job<Answer> job_;

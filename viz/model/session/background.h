@@ -9,8 +9,8 @@
 namespace tidemark::viz {
 
 // The calling thread, and those it starts, get a processor when the screen's thread doesn't want
-// it. Only a wish; cannot be taken back.
-inline void stand_back() {
+// it. Only a request; cannot be taken back.
+inline void lower_thread_priority() {
 #ifdef __linux__
     constexpr int kNice = 10;
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);  // of the thread alone

@@ -35,7 +35,7 @@ Window Camera::within(Window window) const {
 }
 
 void Camera::set_extent(AxisUnit unit, Position end) {
-    const bool is_settled = !steps_.empty() && steps_[step_].place == here();
+    const bool is_settled = !steps_.empty() && steps_[step_].view == here();
     const bool shows_all = unit != unit_ || window_ == Window{0, extent_};
     unit_ = unit;
     extent_ = extents_[static_cast<std::size_t>(unit)] = std::max<Position>(end, 1);
@@ -136,15 +136,15 @@ void Camera::follow(bool on) {
 }
 
 void Camera::settle() {
-    if (steps_.empty() || steps_[step_].place != here())
+    if (steps_.empty() || steps_[step_].view != here())
         add_step();
 }
 
-void Camera::settle(const Stand& stand) {
+void Camera::settle(const UserState& user) {
     settle();
-    if (steps_[step_].stand && steps_[step_].stand != stand)
+    if (steps_[step_].user && steps_[step_].user != user)
         add_step();
-    steps_[step_].stand = stand;
+    steps_[step_].user = user;
 }
 
 void Camera::add_step() {
@@ -156,13 +156,13 @@ void Camera::add_step() {
     step_ = steps_.size() - 1;
 }
 
-const Stand* Camera::stand() const {
-    return steps_.empty() || !steps_[step_].stand ? nullptr : &*steps_[step_].stand;
+const UserState* Camera::user_state() const {
+    return steps_.empty() || !steps_[step_].user ? nullptr : &*steps_[step_].user;
 }
 
 void Camera::amend() {
     if (!steps_.empty())
-        steps_[step_].place = here();
+        steps_[step_].view = here();
 }
 
 bool Camera::undo() {
@@ -174,17 +174,17 @@ bool Camera::undo() {
 }
 
 bool Camera::redo() {
-    if (step_ + 1 >= steps_.size() || steps_[step_].place != here())
+    if (step_ + 1 >= steps_.size() || steps_[step_].view != here())
         return false;
     restore(steps_[++step_]);
     return true;
 }
 
 void Camera::restore(const Step& step) {
-    unit_ = step.place.unit;
+    unit_ = step.view.unit;
     extent_ = extents_[static_cast<std::size_t>(unit_)];
-    window_ = within(step.place.window);
-    addresses_ = step.place.addresses;
+    window_ = within(step.view.window);
+    addresses_ = step.view.addresses;
     follows_ = false;
     amend();
 }

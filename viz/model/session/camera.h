@@ -1,6 +1,6 @@
 // Camera: which part of the runs is seen, and the way back. All views share one: the same time axis
-// for curves, maps and lanes. Pure; positions as in replay/timeline/history.h, int64 throughout, so
-// that zooming in and out again ends exactly where it began.
+// for curves, maps and tracks. Pure; positions as in replay/timeline/history.h, int64 throughout,
+// so that zooming in and out again ends exactly where it began.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ struct AddressWindow {
     friend bool operator==(const AddressWindow&, const AddressWindow&) = default;
 };
 
-// Where the user stood, for steps that need not move the camera.
-struct Stand {
+// The cursor and the selected block, for steps that need not move the camera.
+struct UserState {
     std::optional<Position> cursor;
     std::size_t run = 0;
     std::optional<BlockIndex> block;  // of `run`, selected
 
-    friend bool operator==(const Stand&, const Stand&) = default;
+    friend bool operator==(const UserState&, const UserState&) = default;
 };
 
 class Camera {
@@ -86,13 +86,13 @@ class Camera {
     bool redo();
 
     // The same before and after a step of the cursor, which is noted whether or not the camera has
-    // moved: going back comes to where the user stood, too.
-    void settle(const Stand& stand);
+    // moved: going back restores it, too.
+    void settle(const UserState& user);
 
-    // What was noted of the place that was gone back or forward to; null if nothing.
-    const Stand* stand() const;
+    // The cursor and block of the step that was gone back or forward to; null if nothing.
+    const UserState* user_state() const;
 
-    // The place that was noted last is here: what has moved since belongs to it.
+    // The last step is where the camera is now: what has moved since belongs to it.
     void amend();
 
     // Where on a screen `width` pixels wide a position lies, and back. O(1).
@@ -103,24 +103,24 @@ class Camera {
     static constexpr std::size_t kSteps = 256;
 
   private:
-    struct Place {
+    struct View {
         Window window;
         AddressWindow addresses;
         AxisUnit unit = AxisUnit::time;
 
-        friend bool operator==(const Place&, const Place&) = default;
+        friend bool operator==(const View&, const View&) = default;
     };
 
     struct Step {
-        Place place;
-        std::optional<Stand> stand;
+        View view;
+        std::optional<UserState> user;
     };
 
-    Place here() const { return {window_, addresses_, unit_}; }
+    View here() const { return {window_, addresses_, unit_}; }
 
     AxisUnit unit_ = AxisUnit::time;
     Position extent_ = 1;
-    std::array<Position, 2> extents_{1, 1};  // as last heard, by unit
+    std::array<Position, 2> extents_{1, 1};  // the last ones given, by unit
     Window window_;
     AddressWindow addresses_;
     bool follows_ = false;

@@ -1,5 +1,5 @@
 // Job: something that takes too long for a frame, done on a thread of its own. Its owner asks now
-// and then whether the answer is there, and may start it anew: the old one is told to stop, and
+// and then whether the answer is there, and may start it anew: the old one is cancelled, and
 // what it finds is thrown away.
 //
 // The owner's thread only. The work must watch `cancelled` at least every few milliseconds.
@@ -34,7 +34,7 @@ class Job {
         cancel();
         cancelled_ = std::make_shared<Cancelled>(false);
         answer_ = std::async(std::launch::async, [work = std::move(work), cancelled = cancelled_] {
-            stand_back();
+            lower_thread_priority();
             return work(*cancelled);
         });
     }

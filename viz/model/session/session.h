@@ -24,9 +24,9 @@ struct LoadState {
     enum class Phase : std::uint8_t { waiting, loading, ready, failed };
 
     Phase phase = Phase::waiting;
-    double share = 0;   // done, 0 to 1
-    std::string doing;  // "reading run.tmk", "replaying under buddy"
-    Error error;        // if failed
+    double share = 0;      // done, 0 to 1
+    std::string activity;  // "reading run.tmk", "replaying under buddy"
+    Error error;           // if failed
 };
 
 // What a history shows by itself or `advise` found, ready to be listed and gone to.
@@ -40,7 +40,7 @@ struct Finding {
     BlockIndex block = kNoBlock;
 };
 
-// Where a living program stands, for the status line; absent for what was recorded.
+// How a living program is doing, for the status line; absent for what was recorded.
 struct LiveState {
     bool alive = true;
     bool paused = false;  // the viewer doesn't take what comes
@@ -102,11 +102,11 @@ struct Selection {
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
-    std::string described;        // what is under the mouse, in words, for Ctrl-C; for one frame
-    std::string wanted_view;      // a view to bring up, by name: the shell does and empties it
-    bool wants_advice = false;    // `advise` is to be asked: the shell does and resets it
-    std::vector<Position> marks;  // the user's own, rising
-    bool pointed = false;         // this frame's views have said where the mouse is
+    std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
+    std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
+    bool wants_advice = false;        // `advise` is to be asked: the shell does and resets it
+    std::vector<Position> marks;      // the user's own, rising
+    bool pointed = false;             // this frame's views have said where the mouse is
 
     // The mouse is at `position`, says the view that it is over. All views know until it leaves.
     void point_at(Position position) {

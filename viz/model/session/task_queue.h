@@ -60,7 +60,7 @@ class TaskQueue {
 
   private:
     void work() {
-        stand_back();
+        lower_thread_priority();
         std::unique_lock lock(mutex_);
         while (true) {
             wake_.wait(lock, [this] { return ends_ || !tasks_.empty(); });

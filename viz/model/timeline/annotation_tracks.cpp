@@ -1,4 +1,4 @@
-// Laying stretches into lanes.
+// Laying stretches into tracks.
 #include "viz/model/timeline/annotation_tracks.h"
 
 #include <algorithm>
@@ -6,19 +6,19 @@
 namespace tidemark::viz {
 namespace {
 
-// One lane as merge_ranges wants it.
-struct LaneRanges {
+// One track as merge_ranges wants it.
+struct TrackRanges {
     const History& history;
-    const std::vector<std::uint32_t>& lane;
+    const std::vector<std::uint32_t>& track;
     AxisUnit unit;
     Position run_end;
     std::size_t events;
 
-    std::size_t size() const { return lane.size(); }
+    std::size_t size() const { return track.size(); }
 
-    Position begin(std::size_t i) const { return position(history.annotation(lane[i]).begin); }
+    Position begin(std::size_t i) const { return position(history.annotation(track[i]).begin); }
 
-    Position end(std::size_t i) const { return position(history.annotation(lane[i]).end); }
+    Position end(std::size_t i) const { return position(history.annotation(track[i]).end); }
 
     Position position(EventIndex event) const {
         return event < events ? history.position(unit, event) : run_end;
@@ -27,7 +27,7 @@ struct LaneRanges {
 
 }  // namespace
 
-bool AnnotationLanes::follow(const std::shared_ptr<const History>& history, std::size_t most) {
+bool AnnotationTracks::follow(const std::shared_ptr<const History>& history, std::size_t most) {
     if (history_ != history) {
         *this = {};
         history_ = history;
@@ -36,24 +36,24 @@ bool AnnotationLanes::follow(const std::shared_ptr<const History>& history, std:
     const std::size_t until = std::min(there, taken_ + most);
     for (; taken_ < until; ++taken_) {
         const EventIndex begin = history->annotation(taken_).begin;
-        const auto lane = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& stretches) {
+        const auto track = std::find_if(tracks_.begin(), tracks_.end(), [&](const auto& stretches) {
             return history->annotation(stretches.back()).end <= begin;
         });
-        if (lane != lanes_.end())
-            lane->push_back(static_cast<std::uint32_t>(taken_));
-        else if (lanes_.size() < kLanes)
-            lanes_.push_back({static_cast<std::uint32_t>(taken_)});
+        if (track != tracks_.end())
+            track->push_back(static_cast<std::uint32_t>(taken_));
+        else if (tracks_.size() < kMostTracks)
+            tracks_.push_back({static_cast<std::uint32_t>(taken_)});
         else
             ++left_out_;
     }
     return taken_ < there;
 }
 
-std::vector<MergedRange> AnnotationLanes::ranges(std::size_t lane, AxisUnit unit,
-                                                 const Window& window, Position shortest) const {
+std::vector<MergedRange> AnnotationTracks::ranges(std::size_t track, AxisUnit unit,
+                                                  const Window& window, Position shortest) const {
     std::vector<MergedRange> merged;
-    const LaneRanges ranges{*history_, lanes_[lane], unit, history_->end(unit),
-                            history_->counts().events};
+    const TrackRanges ranges{*history_, tracks_[track], unit, history_->end(unit),
+                             history_->counts().events};
     merge_ranges(ranges, window, shortest, merged);
     return merged;
 }

@@ -1,5 +1,5 @@
-// AnnotationLanes: a run's named stretches laid out in lanes, so that none covers another: one lies
-// in the first lane that is free when it begins, which for stretches that nest is its depth.
+// AnnotationTracks: a run's named stretches laid out in tracks, so that none covers another: one
+// lies in the first track that is free when it begins, which for stretches that nest is its depth.
 //
 // Grows with its history, a part at a time. Memory: 4 bytes a stretch. The screen's thread only.
 #pragma once
@@ -13,31 +13,31 @@
 
 namespace tidemark::viz {
 
-class AnnotationLanes {
+class AnnotationTracks {
   public:
-    static constexpr std::size_t kLanes = 64;  // what doesn't fit into so many is counted only
+    static constexpr std::size_t kMostTracks = 64;  // what doesn't fit into so many is counted only
 
     // Takes in what `history` has more of, at most `most`; begins anew with another history. True:
-    // there is more to come. O(most * lanes open).
+    // there is more to come. O(most * tracks open).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
-    std::size_t lanes() const { return lanes_.size(); }
+    std::size_t tracks() const { return tracks_.size(); }
 
     std::size_t left_out() const { return left_out_; }
 
-    // What to draw of a lane: see merge_ranges. MergedRange::first is a place in the lane; an open
-    // stretch ends where the run does. O(answer * log stretches).
-    std::vector<MergedRange> ranges(std::size_t lane, AxisUnit unit, const Window& window,
+    // What to draw of a track: see merge_ranges. MergedRange::first is a place in the track; an
+    // open stretch ends where the run does. O(answer * log stretches).
+    std::vector<MergedRange> ranges(std::size_t track, AxisUnit unit, const Window& window,
                                     Position shortest) const;
 
-    // The stretch at a place of a lane, as History::annotation counts them. O(1).
-    std::size_t at(std::size_t lane, std::size_t place) const { return lanes_[lane][place]; }
+    // The stretch at a place of a track, as History::annotation counts them. O(1).
+    std::size_t at(std::size_t track, std::size_t i) const { return tracks_[track][i]; }
 
   private:
     std::shared_ptr<const History> history_;
     std::size_t taken_ = 0;
     std::size_t left_out_ = 0;
-    std::vector<std::vector<std::uint32_t>> lanes_;
+    std::vector<std::vector<std::uint32_t>> tracks_;
 };
 
 }  // namespace tidemark::viz

@@ -7,7 +7,7 @@
 
 namespace tidemark::viz {
 
-void BusyLane::add(Nanoseconds begin, Nanoseconds end) {
+void BusyTime::add(Nanoseconds begin, Nanoseconds end) {
     if (!ends_.empty())
         begin = std::max(begin, ends_.back());
     if (begin >= end)
@@ -17,23 +17,23 @@ void BusyLane::add(Nanoseconds begin, Nanoseconds end) {
     ends_.push_back(end);
 }
 
-Nanoseconds BusyLane::total() const {
+Nanoseconds BusyTime::total() const {
     return before_.empty() ? 0 : before_.back() + (ends_.back() - begins_.back());
 }
 
-std::size_t BusyLane::begun_before(Nanoseconds time) const {
+std::size_t BusyTime::begun_before(Nanoseconds time) const {
     return static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), time) -
                                     begins_.begin());
 }
 
-Nanoseconds BusyLane::before(Nanoseconds time) const {
+Nanoseconds BusyTime::before(Nanoseconds time) const {
     const std::size_t begun = begun_before(time);
     if (begun == 0)
         return 0;
     return before_[begun - 1] + std::min(time, ends_[begun - 1]) - begins_[begun - 1];
 }
 
-void BusyLane::add_columns(Nanoseconds begin, Nanoseconds end,
+void BusyTime::add_columns(Nanoseconds begin, Nanoseconds end,
                            std::span<Nanoseconds> columns) const {
     Nanoseconds so_far = before(begin);
     for (std::size_t i = 0; i < columns.size(); ++i) {

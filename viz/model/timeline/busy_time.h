@@ -1,4 +1,4 @@
-// BusyLane: stretches of time in which something was at work, and how much of any window that is:
+// BusyTime: stretches of time in which something was at work, and how much of any window that is:
 // sums in front of each stretch, so that a column costs two searches however many it holds.
 // Immutable; any number of threads.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace tidemark::viz {
 
-class BusyLane {
+class BusyTime {
   public:
     // Stretches by begin; what would overlap the one before is cut. O(stretches); 24 bytes each.
     void add(Nanoseconds begin, Nanoseconds end);

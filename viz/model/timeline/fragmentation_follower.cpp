@@ -29,13 +29,13 @@ std::shared_ptr<const FragmentationCurve> FragmentationFollower::look(
 }
 
 std::span<const HeldColumn> FragmentationFollower::columns(std::span<const SeriesColumn> of,
-                                                           std::size_t asked) {
+                                                           std::size_t request) {
     const std::size_t known = shown_ ? shown_->events() : 0;
-    if (columns_of_ == shown_ && known_ == known && asked_ == asked)
+    if (columns_of_ == shown_ && known_ == known && request_ == request)
         return columns_;
     columns_of_ = shown_;
     known_ = known;
-    asked_ = asked;
+    request_ = request;
     columns_.resize(shown_ ? of.size() : 0);
     if (shown_)
         shown_->columns(of, columns_);

@@ -23,9 +23,9 @@ class FragmentationFollower {
                                                    bool wait);
 
     // What look() gave last, in the columns that History::series gave; none as long as there is no
-    // curve. `asked` says by another number that they are others than before: the answer is kept
+    // curve. `request` says by another number that they are others than before: the answer is kept
     // while it is the same and no more is known. Valid until the next call.
-    std::span<const HeldColumn> columns(std::span<const SeriesColumn> of, std::size_t asked);
+    std::span<const HeldColumn> columns(std::span<const SeriesColumn> of, std::size_t request);
 
     // How far the sweep is: 0 to 1.
     double share() const;
@@ -48,7 +48,7 @@ class FragmentationFollower {
     std::vector<HeldColumn> columns_;
     std::shared_ptr<const FragmentationCurve> columns_of_;
     std::size_t known_ = 0;  // events, when columns_ were made
-    std::size_t asked_ = 0;
+    std::size_t request_ = 0;
     bool failed_ = false;
     Job<Sweep> job_;  // the last member: its end comes before that of what it works on
 };

@@ -25,7 +25,7 @@ struct MarkRanges {
 
 }  // namespace
 
-bool MarkPlaces::follow(const std::shared_ptr<const History>& history, std::size_t most) {
+bool MarkPositions::follow(const std::shared_ptr<const History>& history, std::size_t most) {
     if (history_ != history) {
         *this = {};
         history_ = history;
@@ -40,8 +40,8 @@ bool MarkPlaces::follow(const std::shared_ptr<const History>& history, std::size
     return taken_ < there;
 }
 
-std::vector<MergedRange> MarkPlaces::places(MarkKind kind, AxisUnit unit, const Window& window,
-                                            Position cell) const {
+std::vector<MergedRange> MarkPositions::ranges(MarkKind kind, AxisUnit unit, const Window& window,
+                                               Position cell) const {
     std::vector<MergedRange> merged;
     merge_ranges(MarkRanges{*history_, of(kind), unit, history_->counts().events}, window, cell,
                  merged);

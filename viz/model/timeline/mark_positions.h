@@ -1,5 +1,5 @@
-// MarkPlaces: where a run's marks stand on the axis, by kind; those that would cover each other are
-// joined. Grows with its history, a part at a time. Memory: 4 bytes a mark. The screen's thread
+// MarkPositions: where a run's marks stand on the axis, by kind; those that would cover each other
+// are joined. Grows with its history, a part at a time. Memory: 4 bytes a mark. The screen's thread
 // only.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tidemark::viz {
 
 constexpr std::size_t kMarkKinds = 6;
 
-class MarkPlaces {
+class MarkPositions {
   public:
     // Takes in what `history` has more of, at most `most`; begins anew with another history. True:
     // there is more to come. O(most).
@@ -26,11 +26,11 @@ class MarkPlaces {
 
     // Those within `window`, joined by cells of `cell`. MergedRange::first is a place in the kind's
     // own row. O(answer * log marks).
-    std::vector<MergedRange> places(MarkKind kind, AxisUnit unit, const Window& window,
+    std::vector<MergedRange> ranges(MarkKind kind, AxisUnit unit, const Window& window,
                                     Position cell) const;
 
     // The mark at a place of its kind's row, as History::mark counts them. O(1).
-    std::size_t at(MarkKind kind, std::size_t place) const { return of(kind)[place]; }
+    std::size_t at(MarkKind kind, std::size_t i) const { return of(kind)[i]; }
 
   private:
     using Row = std::vector<std::uint32_t>;

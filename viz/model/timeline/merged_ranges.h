@@ -1,4 +1,4 @@
-// Ranges too narrow to be seen one by one are joined until they can: a lane of a million ranges is
+// Ranges too narrow to be seen one by one are joined until they can: a track of a million ranges is
 // drawn as a few hundred, and each of them knows how many it stands for.
 //
 // Cells are cut at multiples of their length, not where the window begins, so that what is joined
@@ -13,7 +13,7 @@
 
 namespace tidemark::viz {
 
-// `count` neighbours of a lane, from `first` on, that cover [begin, end] with what lies between.
+// `count` neighbours of a track, from `first` on, that cover [begin, end] with what lies between.
 struct MergedRange {
     Position begin = 0;
     Position end = 0;

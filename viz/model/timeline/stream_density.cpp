@@ -58,15 +58,15 @@ std::shared_ptr<const StreamDensity> StreamDensity::build(const History& history
 }
 
 StreamCounts StreamDensity::before(EventIndex event, std::size_t stream) const {
-    const std::size_t place = std::min<std::size_t>(event, events_);
-    const std::size_t bucket = place / per_bucket_;
+    const std::size_t position = std::min<std::size_t>(event, events_);
+    const std::size_t bucket = position / per_bucket_;
     const std::size_t last = sums_.size() / streams_ - 1;
     const Counts& low = sums_[std::min(bucket, last) * streams_ + stream];
     if (bucket >= last)
         return {double(low.allocations), double(low.frees), double(low.waiting)};
     const Counts& high = sums_[(bucket + 1) * streams_ + stream];
     const std::size_t width = std::min(per_bucket_, events_ - bucket * per_bucket_);
-    const double share = double(place - bucket * per_bucket_) / double(width);
+    const double share = double(position - bucket * per_bucket_) / double(width);
     const auto between = [share](std::uint32_t from, std::uint32_t to) {
         return double(from) + share * double(to - from);
     };

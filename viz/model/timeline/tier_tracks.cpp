@@ -1,4 +1,4 @@
-// Sorting a replay's spans and levels into lanes.
+// Sorting a replay's spans and levels into tracks.
 #include "viz/model/timeline/tier_tracks.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kTierLanesBetweenLooks = 1U << 16U;  // spans, at the request to stop
-constexpr std::size_t kMostLanes = 4096;  // of a kind: numbers beyond are no lane's
+constexpr std::size_t kSpansBetweenChecks = 1U << 16U;  // spans, at the request to stop
+constexpr std::size_t kMostTracks = 4096;               // of a kind: numbers beyond are no track's
 
 std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
     const Tier source = link.source.tier;
@@ -22,12 +22,12 @@ std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
     return {Passage::host_disk, direction};
 }
 
-void add_to(std::vector<BusyLane>& lanes, const TierSpan& span) {
-    if (span.lane >= kMostLanes)
+void add_to(std::vector<BusyTime>& tracks, const TierSpan& span) {
+    if (span.lane >= kMostTracks)
         return;
-    if (span.lane >= lanes.size())
-        lanes.resize(span.lane + 1);
-    lanes[span.lane].add(span.begin, span.end);
+    if (span.lane >= tracks.size())
+        tracks.resize(span.lane + 1);
+    tracks[span.lane].add(span.begin, span.end);
 }
 
 // The levels of one space, by time.
@@ -83,16 +83,17 @@ std::string_view to_text(StallCause cause) {
     return "";
 }
 
-std::shared_ptr<const TierLanes> TierLanes::build(const TierRun& run, const Cancelled& cancelled) {
-    auto lanes = std::make_shared<TierLanes>();
+std::shared_ptr<const TierTracks> TierTracks::build(const TierRun& run,
+                                                    const Cancelled& cancelled) {
+    auto tracks = std::make_shared<TierTracks>();
     for (std::size_t space = 0; space < run.spaces.size() && !cancelled; ++space) {
         auto [used, reserved] = levels_of(run, space);
-        lanes->used_.push_back(std::move(used));
-        lanes->reserved_.push_back(std::move(reserved));
+        tracks->used_.push_back(std::move(used));
+        tracks->reserved_.push_back(std::move(reserved));
     }
     for (const Tier tier : {Tier::gpu, Tier::host, Tier::disk})
-        lanes->held_[static_cast<std::size_t>(tier)] = held_by(run, tier);
-    lanes->links_.resize(run.links.size());
+        tracks->held_[static_cast<std::size_t>(tier)] = held_by(run, tier);
+    tracks->links_.resize(run.links.size());
     std::vector<const TierSpan*> order;
     order.reserve(run.timeline.size());
     for (const TierSpan& span : run.timeline)
@@ -101,18 +102,18 @@ std::shared_ptr<const TierLanes> TierLanes::build(const TierRun& run, const Canc
         return left->begin < right->begin;
     });
     for (std::size_t i = 0; i < order.size(); ++i) {
-        if (i % kTierLanesBetweenLooks == 0 && cancelled)
+        if (i % kSpansBetweenChecks == 0 && cancelled)
             return nullptr;
-        lanes->take(run, *order[i]);
+        tracks->take(run, *order[i]);
     }
-    for (auto& passage : lanes->moves_)
+    for (auto& passage : tracks->moves_)
         for (MoveRow& row : passage)
-            lanes->sum_up(row);
-    lanes->sum_up(lanes->drops_);
-    return cancelled ? nullptr : lanes;
+            tracks->sum_up(row);
+    tracks->sum_up(tracks->drops_);
+    return cancelled ? nullptr : tracks;
 }
 
-void TierLanes::take(const TierRun& run, const TierSpan& span) {
+void TierTracks::take(const TierRun& run, const TierSpan& span) {
     switch (span.kind) {
         case SpanKind::kernel:
             return add_to(kernels_, span);
@@ -136,7 +137,7 @@ void TierLanes::take(const TierRun& run, const TierSpan& span) {
     }
 }
 
-void TierLanes::sum_up(MoveRow& moves) {
+void TierTracks::sum_up(MoveRow& moves) {
     Bytes sum = 0;
     moves.before.reserve(moves.spans.size() + 1);
     for (const TierSpan& span : moves.spans) {
@@ -146,7 +147,7 @@ void TierLanes::sum_up(MoveRow& moves) {
     moves.before.push_back(sum);
 }
 
-std::vector<MoveGroup> TierLanes::MoveRow::groups(const Window& window, Position cell) const {
+std::vector<MoveGroup> TierTracks::MoveRow::groups(const Window& window, Position cell) const {
     std::vector<MergedRange> merged;
     merge_ranges(MoveBegins{spans}, window, cell, merged);
     std::vector<MoveGroup> groups;
@@ -159,12 +160,12 @@ std::vector<MoveGroup> TierLanes::MoveRow::groups(const Window& window, Position
     return groups;
 }
 
-std::vector<MoveGroup> TierLanes::moves(Passage passage, Direction direction, const Window& window,
-                                        Position cell) const {
+std::vector<MoveGroup> TierTracks::moves(Passage passage, Direction direction, const Window& window,
+                                         Position cell) const {
     return row(passage, direction).groups(window, cell);
 }
 
-std::vector<MoveGroup> TierLanes::drops(const Window& window, Position cell) const {
+std::vector<MoveGroup> TierTracks::drops(const Window& window, Position cell) const {
     return drops_.groups(window, cell);
 }
 

@@ -1,6 +1,6 @@
-// TierLanes: a replay over tiers as lanes over its virtual time: what each space holds, what moves
-// between them, what the streams and links do and what they wait for. Each answers for any window
-// in O(columns log spans).
+// TierTracks: a replay over tiers as tracks over its virtual time: what each space holds, what
+// moves between them, what the streams and links do and what they wait for. Each answers for any
+// window in O(columns log spans).
 //
 // Immutable after it is built; any number of threads. Memory: about 40 bytes a span.
 #pragma once
@@ -49,10 +49,10 @@ constexpr std::size_t kStallCauses = 3;
 
 std::string_view to_text(StallCause cause);  // "fetch", ...
 
-class TierLanes {
+class TierTracks {
   public:
     // Null if it was cancelled. O(spans log spans).
-    static std::shared_ptr<const TierLanes> build(const TierRun& run, const Cancelled& cancelled);
+    static std::shared_ptr<const TierTracks> build(const TierRun& run, const Cancelled& cancelled);
 
     std::size_t spaces() const { return used_.size(); }  // as TierRun::spaces
 
@@ -72,22 +72,22 @@ class TierLanes {
     }
 
     // The span behind MoveGroup::first. O(1).
-    const TierSpan& move(Passage passage, Direction direction, std::size_t place) const {
-        return row(passage, direction).spans[place];
+    const TierSpan& move(Passage passage, Direction direction, std::size_t i) const {
+        return row(passage, direction).spans[i];
     }
 
     // Buffers that left the GPUs without a copy.
     std::vector<MoveGroup> drops(const Window& window, Position cell) const;
 
     // By stream; streams beyond the last that did anything are missing.
-    const std::vector<BusyLane>& kernels() const { return kernels_; }
+    const std::vector<BusyTime>& kernels() const { return kernels_; }
 
-    const std::vector<BusyLane>& stalls(StallCause cause) const {
+    const std::vector<BusyTime>& stalls(StallCause cause) const {
         return stalls_[static_cast<std::size_t>(cause)];
     }
 
     // By link, as TierRun::links.
-    const std::vector<BusyLane>& links() const { return links_; }
+    const std::vector<BusyTime>& links() const { return links_; }
 
   private:
     struct MoveRow {
@@ -109,9 +109,9 @@ class TierLanes {
     std::array<LevelPyramid, kTierCount> held_;
     std::array<std::array<MoveRow, 2>, kPassages> moves_;
     MoveRow drops_;
-    std::vector<BusyLane> kernels_;
-    std::array<std::vector<BusyLane>, kStallCauses> stalls_;
-    std::vector<BusyLane> links_;
+    std::vector<BusyTime> kernels_;
+    std::array<std::vector<BusyTime>, kStallCauses> stalls_;
+    std::vector<BusyTime> links_;
 };
 
 }  // namespace tidemark::viz

@@ -55,7 +55,7 @@ std::span<const SeriesColumn> TimelineColumns::look(const std::shared_ptr<const 
     events_ = events;
     window_ = window;
     unit_ = unit;
-    ++asked_;
+    ++requests_;
     return columns_;
 }
 

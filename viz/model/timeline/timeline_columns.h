@@ -62,7 +62,7 @@ class TimelineColumns {
                                        const Window& window, std::size_t columns);
 
     // How often the history was asked: for tests of the promise above.
-    std::size_t asked() const { return asked_; }
+    std::size_t requests() const { return requests_; }
 
   private:
     std::vector<SeriesColumn> columns_;
@@ -70,7 +70,7 @@ class TimelineColumns {
     std::size_t events_ = 0;
     Window window_;
     AxisUnit unit_ = AxisUnit::time;
-    std::size_t asked_ = 0;
+    std::size_t requests_ = 0;
 };
 
 }  // namespace tidemark::viz

@@ -39,8 +39,8 @@ struct SearchedRun {
         camera.set_extent(AxisUnit::time, session.runs[0].history->end(AxisUnit::time));
     }
 
-    void find(std::string_view words) {
-        selection.filter = *parse_filter(words);
+    void find(std::string_view query) {
+        selection.filter = *parse_filter(query);
         search.update(session.runs[0].history, selection.filter);
         search.finish();
         search.update(session.runs[0].history, selection.filter);
@@ -59,7 +59,7 @@ struct SearchedRun {
     bool wrapped = false;
 };
 
-Filter words(std::string_view text) {
+Filter filter_of(std::string_view text) {
     const Result<Filter> filter = parse_filter(text);
     INFO(text);
     REQUIRE(filter);
@@ -69,24 +69,24 @@ Filter words(std::string_view text) {
 }  // namespace
 
 TEST_CASE("words say what is searched for", "[viz][search]") {
-    CHECK(words("") == Filter{});
-    CHECK(words("  conv2d   forward ").text == "conv2d forward");
-    const Filter all = words("grad >=1MiB stream=7 pool=2 <4MiB");
+    CHECK(filter_of("") == Filter{});
+    CHECK(filter_of("  conv2d   forward ").text == "conv2d forward");
+    const Filter all = filter_of("grad >=1MiB stream=7 pool=2 <4MiB");
     CHECK(all.text == "grad");
     CHECK(all.least == 1_MiB);
     CHECK(all.most == 4_MiB - 1);
     CHECK(all.stream == StreamId{7});
     CHECK(all.pool == PoolId{2});
-    CHECK(words(">512").least == 513);
-    CHECK(words("<=512").most == 512);
-    CHECK(words("=64KiB").least == 64_KiB);
-    CHECK(words("=64KiB").most == 64_KiB);
+    CHECK(filter_of(">512").least == 513);
+    CHECK(filter_of("<=512").most == 512);
+    CHECK(filter_of("=64KiB").least == 64_KiB);
+    CHECK(filter_of("=64KiB").most == 64_KiB);
     // Names that look like them.
-    CHECK(words("<module>").text == "<module>");
-    CHECK(words("operator<").text == "operator<");
-    CHECK(words("a>=1MiB").text == "a>=1MiB");
-    CHECK(words("stream=main pool= =").text == "stream=main pool= =");
-    CHECK(words("stream=99999999999").text == "stream=99999999999");
+    CHECK(filter_of("<module>").text == "<module>");
+    CHECK(filter_of("operator<").text == "operator<");
+    CHECK(filter_of("a>=1MiB").text == "a>=1MiB");
+    CHECK(filter_of("stream=main pool= =").text == "stream=main pool= =");
+    CHECK(filter_of("stream=99999999999").text == "stream=99999999999");
     for (const std::string_view wrong : {">1x", "=1.2.3", "<0", ">2MiB <1MiB", ">99999999999GiB"}) {
         INFO(wrong);
         CHECK_FALSE(parse_filter(wrong));
@@ -94,9 +94,9 @@ TEST_CASE("words say what is searched for", "[viz][search]") {
 }
 
 TEST_CASE("a filter in words means the same filter", "[viz][search]") {
-    CHECK(to_text(words("grad >=1MiB stream=7 pool=2 <4MiB")) ==
+    CHECK(to_text(filter_of("grad >=1MiB stream=7 pool=2 <4MiB")) ==
           "grad stream=7 pool=2 >=1MiB <4MiB");
-    CHECK(to_text(words(">512 <=5000")) == ">=513 <=5000");
+    CHECK(to_text(filter_of(">512 <=5000")) == ">=513 <=5000");
     CHECK(to_text(Filter{}).empty());
     CHECK(counterexample(effort(100), [] {
               Filter filter;
@@ -231,7 +231,7 @@ TEST_CASE("while a run grows, what was found stays until the rest is searched", 
     SmallHistory small;
     small.allocate(1, 512, {.tag = "odd"});
     const auto history = small.look();
-    const Filter filter = words("odd");
+    const Filter filter = filter_of("odd");
     BlockSearch search;
     search.update(history, filter);
     search.finish();

@@ -23,8 +23,8 @@ using support::counterexample;
 using support::effort;
 using support::SmallHistory;
 
-std::string fact(const BlockStory& story, std::string_view label) {
-    for (const auto& [name, value] : story.facts)
+std::string fact(const BlockDetails& details, std::string_view label) {
+    for (const auto& [name, value] : details.facts)
         if (name == label)
             return value;
     return "(no such fact)";
@@ -57,40 +57,40 @@ TEST_CASE("a moment is the last event at or before a position", "[viz][moment]")
     CHECK(span->end() == 3);
 }
 
-TEST_CASE("a story tells size, life, site and neighbours", "[viz][story]") {
+TEST_CASE("details tell size, life, site and neighbours", "[viz][details]") {
     SmallHistory small = neighbours();
     const auto history = small.build();
-    const BlockStory story = block_story(*history, small.block(2), 3, kGoOn);
-    CHECK(story.title == "1.00 KiB at 0x1400");
-    CHECK(fact(story, "Requested") == "768 B, rounded up by 256 B (25.0 %)");
-    CHECK(fact(story, "Tag") == "B");
-    CHECK(fact(story, "Before it") == "nobody had these bytes");
-    CHECK(story.after == small.block(4));
-    CHECK(fact(story, "After it").find("512 B, D") == 0);
-    CHECK(fact(story, "After it").find("free for") != std::string::npos);
-    CHECK(story.left == small.block(1));
-    CHECK(story.right == small.block(3));
-    CHECK(fact(story, "Right of it") == "1.00 KiB free, then 1.00 KiB, C");
-    CHECK(fact(story, "Segment") == "4.00 KiB at 0x1000");
-    const BlockStory last = block_story(*history, small.block(3), 3, kGoOn);
+    const BlockDetails details = block_details(*history, small.block(2), 3, kGoOn);
+    CHECK(details.title == "1.00 KiB at 0x1400");
+    CHECK(fact(details, "Requested") == "768 B, rounded up by 256 B (25.0 %)");
+    CHECK(fact(details, "Tag") == "B");
+    CHECK(fact(details, "Before it") == "nobody had these bytes");
+    CHECK(details.after == small.block(4));
+    CHECK(fact(details, "After it").find("512 B, D") == 0);
+    CHECK(fact(details, "After it").find("free for") != std::string::npos);
+    CHECK(details.left == small.block(1));
+    CHECK(details.right == small.block(3));
+    CHECK(fact(details, "Right of it") == "1.00 KiB free, then 1.00 KiB, C");
+    CHECK(fact(details, "Segment") == "4.00 KiB at 0x1000");
+    const BlockDetails last = block_details(*history, small.block(3), 3, kGoOn);
     CHECK(fact(last, "Right of it") == "the segment's edge");
     CHECK(fact(last, "Freed") == "not in this run");
-    CHECK(block_story(*history, 999, 0, kGoOn).block == kNoBlock);
+    CHECK(block_details(*history, 999, 0, kGoOn).block == kNoBlock);
 }
 
-TEST_CASE("a story is text that can be copied", "[viz][story]") {
+TEST_CASE("details are text that can be copied", "[viz][details]") {
     SmallHistory small = neighbours();
     const auto history = small.build();
-    const std::string text = to_text(block_story(*history, small.block(4), 6, kGoOn));
+    const std::string text = to_text(block_details(*history, small.block(4), 6, kGoOn));
     CHECK(text.find("512 B at 0x1500\n") == 0);
     CHECK(text.find("Stack, innermost first:\n  conv\n  main\n") != std::string::npos);
 }
 
-TEST_CASE("a waiting block's story tells for how long", "[viz][story]") {
+TEST_CASE("a waiting block's details tell for how long", "[viz][details]") {
     SmallHistory small;
     const auto history = small.allocate(1, 512).retire(1).idle().finish(1).build();
-    const BlockStory story = block_story(*history, small.block(1), 2, kGoOn);
-    CHECK(fact(story, "Waiting") == "20 ns, 2 events until the device was done");
+    const BlockDetails details = block_details(*history, small.block(1), 2, kGoOn);
+    CHECK(fact(details, "Waiting") == "20 ns, 2 events until the device was done");
 }
 
 TEST_CASE("memory spans add up to what lives and what is free", "[viz][spans]") {
@@ -193,7 +193,7 @@ TEST_CASE("leaks say when events are missing", "[viz][leaks]") {
               .find("40 events are missing") != std::string::npos);
 }
 
-bool tells(const std::vector<Finding>& findings, std::string_view part, EventIndex event) {
+bool has_finding(const std::vector<Finding>& findings, std::string_view part, EventIndex event) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
         return finding.title.find(part) != std::string::npos && finding.event == event;
     });
@@ -227,7 +227,7 @@ TEST_CASE("many refusals are a few findings", "[viz][findings]") {
         small.mark(MarkKind::out_of_memory, 512);
     const std::vector<Finding> found = findings_of_history(*small.build(), kGoOn);
     CHECK(found.size() == 6);
-    CHECK(tells(found, "Out of memory 45 times more", 49));
+    CHECK(has_finding(found, "Out of memory 45 times more", 49));
 }
 
 TEST_CASE("more allocated than there is is a finding, and nearly full is one", "[viz][findings]") {
@@ -238,13 +238,13 @@ TEST_CASE("more allocated than there is is a finding, and nearly full is one", "
                           .segment(0x1000, 4096)
                           .allocate(1, 4096, {.address = 0x1000})
                           .build();
-    CHECK(tells(findings_of_history(*full, kGoOn), "100.0 % of the device memory", 0));
+    CHECK(has_finding(findings_of_history(*full, kGoOn), "100.0 % of the device memory", 0));
     const auto wrong = SmallHistory()
                            .names(names)
                            .segment(0x1000, 8192)
                            .allocate(1, 8192, {.address = 0x1000})
                            .build();
-    CHECK(tells(findings_of_history(*wrong, kGoOn), "More is allocated", 1));
+    CHECK(has_finding(findings_of_history(*wrong, kGoOn), "More is allocated", 1));
 }
 
 TEST_CASE("small blocks that hold up segments are a finding", "[viz][findings]") {
@@ -254,19 +254,20 @@ TEST_CASE("small blocks that hold up segments are a finding", "[viz][findings]")
     small.allocate(1, 0x200, {.address = 0x18000, .tag = "pin"});
     const auto history = small.build();
     const std::vector<Finding> found = findings_of_history(*history, kGoOn);
-    CHECK(tells(found, "held up by blocks of pin", 3) == false);  // at the peak there was none yet
+    CHECK(has_finding(found, "held up by blocks of pin", 3) ==
+          false);  // at the peak there was none yet
     SmallHistory other;
     other.segment(0x10000, 0x10000)
         .allocate(1, 0x200, {.address = 0x18000, .tag = "pin"})
         .segment(0x20000, 0x10000);
     const auto pinned = other.build();
-    CHECK(tells(findings_of_history(*pinned, kGoOn), "held up by blocks of pin", 2));
+    CHECK(has_finding(findings_of_history(*pinned, kGoOn), "held up by blocks of pin", 2));
 }
 
 TEST_CASE("growth while enough lies free in pieces is a finding", "[viz][findings]") {
     const auto history =
         SmallHistory().segment(0x1000, 0x1000).allocate(1, 0x400, {.address = 0x1400}).build();
-    CHECK_FALSE(tells(findings_of_history(*history, kGoOn), "grew to its peak while", 1));
+    CHECK_FALSE(has_finding(findings_of_history(*history, kGoOn), "grew to its peak while", 1));
 }
 
 TEST_CASE("idle memory, lost events and retries are findings", "[viz][findings]") {
@@ -276,9 +277,9 @@ TEST_CASE("idle memory, lost events and retries are findings", "[viz][findings]"
         small.idle();
     const auto history = small.mark(MarkKind::retry).mark(MarkKind::lost, 7).build();
     const std::vector<Finding> found = findings_of_history(*history, kGoOn);
-    CHECK(tells(found, "of reserved memory lie free", 2));
-    CHECK(tells(found, "One retry to make room", 103));
-    CHECK(tells(found, "7 events missing", 104));
+    CHECK(has_finding(found, "of reserved memory lie free", 2));
+    CHECK(has_finding(found, "One retry to make room", 103));
+    CHECK(has_finding(found, "7 events missing", 104));
 }
 
 TEST_CASE("nobody who has given up is told anything", "[viz][cancel]") {

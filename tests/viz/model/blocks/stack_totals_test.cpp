@@ -65,10 +65,10 @@ TEST_CASE("totals by stack are the plain sums over blocks", "[viz][stacks]") {
                   (bytes > 0 ? grown : shrunk) += static_cast<Bytes>(std::abs(bytes));
               RC_ASSERT(totals.bytes() == grown);
               RC_ASSERT(totals.shrunk == shrunk);
-              Bytes places = 0;
-              for (const PlaceTotals& place : totals.places)
-                  places += place.bytes;
-              RC_ASSERT(places == grown);
+              Bytes sum = 0;
+              for (const SiteTotals& site : totals.call_sites)
+                  sum += site.bytes;
+              RC_ASSERT(sum == grown);
           }) == "");
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("blocks without a stack have a place in the tree", "[viz][stacks]") {
     CHECK(totals.unknown == 512);
     CHECK(totals.nodes[0].children == 2);
     CHECK(where_stacks_part(totals) == 0);
-    CHECK(totals.places.back().name == "no stack recorded");
+    CHECK(totals.call_sites.back().name == "no stack recorded");
 }
 
 TEST_CASE("a very deep stack is cut, its bytes are not", "[viz][stacks]") {

@@ -40,11 +40,11 @@ bool passes(const History& history, const Filter& filter, const Block& block) {
     if ((filter.stream && site.stream != *filter.stream) ||
         (filter.pool && site.pool != *filter.pool))
         return false;
-    bool told = contains_text(history.strings()[site.tag], filter.text);
+    bool matches = contains_text(history.strings()[site.tag], filter.text);
     for (const tidemark::Frame& frame : history.stacks()[site.stack])
-        told = told || contains_text(history.strings()[frame.name], filter.text) ||
-               contains_text(history.strings()[frame.file], filter.text);
-    return told;
+        matches = matches || contains_text(history.strings()[frame.name], filter.text) ||
+                  contains_text(history.strings()[frame.file], filter.text);
+    return matches;
 }
 
 // A filter that lets some through: its text is a part of a name that occurs.
@@ -211,14 +211,14 @@ TEST_CASE("rows of events are all of them, or those about blocks let through", "
 TEST_CASE("an event's row tells what it is about", "[viz][events]") {
     SmallHistory small = small_program();
     const auto history = small.build();
-    SiteWords words(*history);
-    const EventWords row = event_words(*history, 1, words);
+    SiteNames names(*history);
+    const EventRow row = event_row(*history, 1, names);
     CHECK(row.index == "1");
     CHECK(row.kind == "+ allocate");
     CHECK(row.size == "4.00 KiB");
     CHECK(row.tag == "grad");
-    CHECK(row.place == "conv2d");
-    CHECK(event_words(*history, 2, words).size.empty());
+    CHECK(row.call_site == "conv2d");
+    CHECK(event_row(*history, 2, names).size.empty());
     CHECK(exact_time(1'234'567'890) == "1.234 567 890 s");
     CHECK(exact_time(-5) == "-0.000 000 005 s");
 }
@@ -242,28 +242,28 @@ TEST_CASE("a search of many blocks marks the same as a look at each", "[viz][sea
           }) == "");
 }
 
-TEST_CASE("frames and places are brief where there is little room", "[viz][words]") {
-    CHECK(brief_place("torchvision/models/resnet.py:155 forward") == "resnet.py:155 forward");
-    CHECK(brief_place("no stack recorded") == "no stack recorded");
+TEST_CASE("frames and places are brief where there is little room", "[viz][names]") {
+    CHECK(brief_call_site("torchvision/models/resnet.py:155 forward") == "resnet.py:155 forward");
+    CHECK(brief_call_site("no stack recorded") == "no stack recorded");
     SmallHistory small;
     small.allocate(1, 512, {.stack = {"void run(int, float)"}});
     const auto history = small.build();
-    SiteWords words(*history);
-    CHECK(words.brief_frame(history->stacks()[1][0]) == "void run");
-    CHECK_FALSE(words.has_tags());
+    SiteNames names(*history);
+    CHECK(names.brief_frame(history->stacks()[1][0]) == "void run");
+    CHECK_FALSE(names.has_tags());
 }
 
-TEST_CASE("hostile names become harmless words", "[viz][words]") {
+TEST_CASE("hostile names become harmless names", "[viz][names]") {
     const std::string huge(100000, 'x');
     SmallHistory small;
     small.allocate(1, 512, {.tag = "\x1b[31m\n\xff", .stack = {huge, "\x01"}});
     const auto history = small.build();
-    SiteWords words(*history);
+    SiteNames names(*history);
     const Site& site = history->site(history->block(0).site);
-    CHECK(words.tag(site) == "?[31m??");
-    CHECK(words.place(site.stack).size() < 250);
-    CHECK(words.frames(site.stack).at(1) == "?");
-    CHECK(words.frames(999).empty());
+    CHECK(names.tag(site) == "?[31m??");
+    CHECK(names.call_site(site.stack).size() < 250);
+    CHECK(names.frames(site.stack).at(1) == "?");
+    CHECK(names.frames(999).empty());
     CHECK(one_line("\u00e4\u00e4\u00e4", 2) == "\u00e4\u00e4\u2026");
     CHECK(one_line(std::string(1000, '\xff'), 3) == "???\u2026");
 }

@@ -133,9 +133,9 @@ TEST_CASE("a pick finds the block that a look at every block finds") {
         BlockIndex truth = kNoBlock;
         for (BlockIndex k = 0; event && k < history->counts().blocks; ++k) {
             const Block block = history->block(k);
-            const auto place = layout.location(offset, *event);
-            if (block.born <= *event && *event < block.reused && place &&
-                place->address >= block.address && place->address - block.address < block.size)
+            const auto at = layout.location(offset, *event);
+            if (block.born <= *event && *event < block.reused && at &&
+                at->address >= block.address && at->address - block.address < block.size)
                 truth = k;
         }
         CHECK(tiles.pick(position, offset, 0, 0) == truth);

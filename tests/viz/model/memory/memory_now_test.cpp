@@ -141,20 +141,20 @@ TEST_CASE("bars fill their lines, each byte once, at one scale") {
              {std::pair{100U, 7U}, {13U, 3U}, {1U, 1U}, {900U, 1U}}) {
             const auto order = bar_order(now, seed % 2 == 0);
             const BarLines text(now, order, columns, lines, 3);
-            std::map<std::uint32_t, Bytes> told;
+            std::map<std::uint32_t, Bytes> drawn;
             for (const BarPart& part : text.parts()) {
-                CHECK(part.begin == told[part.bar]);
-                told[part.bar] = part.end;
+                CHECK(part.begin == drawn[part.bar]);
+                drawn[part.bar] = part.end;
                 CHECK(part.line < lines);
                 CHECK(part.right <= columns);
                 CHECK((part.right - part.left) * text.bytes_per_pixel() ==
                       Approx(static_cast<double>(part.end - part.begin)).margin(1));
-                const auto place = text.find(part.line, (part.left + part.right) / 2);
-                REQUIRE(place);
-                CHECK(place->bar == part.bar);
+                const auto at = text.find(part.line, (part.left + part.right) / 2);
+                REQUIRE(at);
+                CHECK(at->bar == part.bar);
             }
             for (std::uint32_t i = 0; i < now.bars.size(); ++i)
-                CHECK(told[i] == now.bars[i].length);
+                CHECK(drawn[i] == now.bars[i].length);
         }
     }
 }

@@ -8,7 +8,7 @@
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
 #include "viz/model/navigation/navigation.h"
-#include "viz/model/navigation/place.h"
+#include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/axis_ticks.h"
 
 using namespace tidemark;
@@ -86,17 +86,18 @@ TEST_CASE("labels have the unit and the digits that they need", "[viz][axis]") {
 }
 
 TEST_CASE("byte ticks are powers of two apart", "[viz][axis]") {
-    const auto words = [](Bytes begin, Bytes end, std::size_t most) {
+    const auto byte_labels = [](Bytes begin, Bytes end, std::size_t most) {
         Labels all;
         for (const ByteTick& tick : byte_ticks(begin, end, most))
             all.push_back(tick.label);
         return all;
     };
     const Bytes gib = Bytes{1} << 30U;
-    CHECK(words(0, 80 * gib, 5) == Labels{"0", "16 GiB", "32 GiB", "48 GiB", "64 GiB", "80 GiB"});
-    CHECK(words(0, 2 * gib, 4) == Labels{"0", "0.5 GiB", "1 GiB", "1.5 GiB", "2 GiB"});
-    CHECK(words(0, 100, 4) == Labels{"0", "32 B", "64 B", "96 B"});
-    CHECK(words(gib, gib + 1024, 2).front() == "1048576 KiB");
+    CHECK(byte_labels(0, 80 * gib, 5) ==
+          Labels{"0", "16 GiB", "32 GiB", "48 GiB", "64 GiB", "80 GiB"});
+    CHECK(byte_labels(0, 2 * gib, 4) == Labels{"0", "0.5 GiB", "1 GiB", "1.5 GiB", "2 GiB"});
+    CHECK(byte_labels(0, 100, 4) == Labels{"0", "32 B", "64 B", "96 B"});
+    CHECK(byte_labels(gib, gib + 1024, 2).front() == "1048576 KiB");
     CHECK(support::counterexample(support::effort(100), [] {
               const Bytes end = *rc::gen::arbitrary<Bytes>() >> *rc::gen::inRange(0, 64);
               const std::size_t most = *rc::gen::inRange<std::size_t>(1, 12);
@@ -122,9 +123,9 @@ TEST_CASE("positions are told as exactly as asked", "[viz][axis]") {
 
 // --- places --------------------------------------------------------------------------------------
 
-TEST_CASE("a place that is printed reads back as itself", "[viz][place]") {
+TEST_CASE("a location that is printed reads back as itself", "[viz][location]") {
     CHECK(support::counterexample(support::effort(100), [] {
-              Place place;
+              ViewLocation location;
               const auto position = [] {
                   return *rc::gen::inRange<Position>(0, Position{1} << 61U) >>
                          *rc::gen::inRange(0, 50);
@@ -132,52 +133,54 @@ TEST_CASE("a place that is printed reads back as itself", "[viz][place]") {
               const auto unit = [] { return *rc::gen::element(AxisUnit::time, AxisUnit::events); };
               switch (*rc::gen::inRange(0, 4)) {
                   case 0:
-                      place.unit = unit();
-                      place.window.emplace();
-                      place.window->begin = position();
-                      place.window->end = place.window->begin + 1 + position();
+                      location.unit = unit();
+                      location.window.emplace();
+                      location.window->begin = position();
+                      location.window->end = location.window->begin + 1 + position();
                       break;
                   case 1:
-                      place.moment = AxisPosition{unit(), position()};
+                      location.moment = AxisPosition{unit(), position()};
                       break;
                   case 2:
-                      place.landmark = static_cast<Place::Landmark>(*rc::gen::inRange(1, 5));
+                      location.landmark =
+                          static_cast<ViewLocation::Landmark>(*rc::gen::inRange(1, 5));
                       break;
                   default:
                       break;
               }
               if (*rc::gen::arbitrary<bool>())
-                  place.cursor = AxisPosition{unit(), position()};
+                  location.cursor = AxisPosition{unit(), position()};
               if (*rc::gen::arbitrary<bool>())
-                  place.view = "timeline+address-map";
+                  location.view = "timeline+address-map";
               if (*rc::gen::arbitrary<bool>())
-                  place.block = *rc::gen::inRange<BlockIndex>(0, kNoBlock);
+                  location.block = *rc::gen::inRange<BlockIndex>(0, kNoBlock);
               else if (*rc::gen::arbitrary<bool>())
-                  place.address = Address{*rc::gen::arbitrary<std::uint64_t>()};
-              place.run = *rc::gen::inRange<std::size_t>(0, 9);
-              const Result<Place> back = parse_place(to_text(place));
+                  location.address = Address{*rc::gen::arbitrary<std::uint64_t>()};
+              location.run = *rc::gen::inRange<std::size_t>(0, 9);
+              const Result<ViewLocation> back = parse_location(to_text(location));
               RC_ASSERT(back.has_value());
-              RC_ASSERT(*back == place);
+              RC_ASSERT(*back == location);
           }) == "");
 }
 
-TEST_CASE("places are read as people write them", "[viz][place]") {
-    const Result<Place> place = parse_place(" t=1.2s..1400ms ; cursor=#12;view=timeline;run=1 ");
-    REQUIRE(place);
-    CHECK(place->window == Window{1'200'000'000, 1'400'000'000});
-    CHECK(place->cursor == AxisPosition{AxisUnit::events, 12'000});
-    CHECK(place->view == "timeline");
-    CHECK(place->run == 1U);
-    CHECK(parse_place("t=2m")->moment->position == 120 * kSecond);
-    CHECK(parse_place("event=100..200")->window == Window{100'000, 200'000});
+TEST_CASE("places are read as people write them", "[viz][location]") {
+    const Result<ViewLocation> location =
+        parse_location(" t=1.2s..1400ms ; cursor=#12;view=timeline;run=1 ");
+    REQUIRE(location);
+    CHECK(location->window == Window{1'200'000'000, 1'400'000'000});
+    CHECK(location->cursor == AxisPosition{AxisUnit::events, 12'000});
+    CHECK(location->view == "timeline");
+    CHECK(location->run == 1U);
+    CHECK(parse_location("t=2m")->moment->position == 120 * kSecond);
+    CHECK(parse_location("event=100..200")->window == Window{100'000, 200'000});
     CHECK(parse_target("1.25s")->moment == AxisPosition{AxisUnit::time, 1'250'000'000});
     CHECK(parse_target("#81")->moment == AxisPosition{AxisUnit::events, 81'000});
     CHECK(parse_target("81")->moment == AxisPosition{AxisUnit::events, 81'000});
     CHECK(parse_target("0x7f00")->address == Address{0x7f00});
-    CHECK(parse_target("oom")->landmark == Place::Landmark::out_of_memory);
+    CHECK(parse_target("oom")->landmark == ViewLocation::Landmark::out_of_memory);
 }
 
-TEST_CASE("what is no place is told with what would be", "[viz][place]") {
+TEST_CASE("what is no location is told with what would be", "[viz][location]") {
     struct Case {
         std::string text;
         std::string answer;
@@ -205,11 +208,11 @@ TEST_CASE("what is no place is told with what would be", "[viz][place]") {
         {"block=0x10000000000000000", "is no block"},
     };
     for (const Case& each : cases) {
-        const Result<Place> place = parse_place(each.text);
+        const Result<ViewLocation> location = parse_location(each.text);
         INFO(each.text);
-        REQUIRE_FALSE(place);
-        CHECK(place.error().code == ErrorCode::bad_option);
-        CHECK(to_text(place.error()).find(each.answer) != std::string::npos);
+        REQUIRE_FALSE(location);
+        CHECK(location.error().code == ErrorCode::bad_option);
+        CHECK(to_text(location.error()).find(each.answer) != std::string::npos);
     }
 }
 
@@ -237,8 +240,8 @@ struct OpenedRun {
         camera.set_extent(AxisUnit::time, extent_of(session, AxisUnit::time));
     }
 
-    Result<void> go(std::string_view place) {
-        return go_to(*parse_place(place), session, camera, selection);
+    Result<void> go(std::string_view location) {
+        return go_to(*parse_location(location), session, camera, selection);
     }
 
     const History& history() const { return *session.runs[0].history; }
@@ -246,7 +249,7 @@ struct OpenedRun {
 
 }  // namespace
 
-TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
+TEST_CASE("places lead to moments, landmarks and blocks", "[viz][location]") {
     OpenedRun opened;
     const History& history = opened.history();
 
@@ -266,7 +269,8 @@ TEST_CASE("places lead to moments, landmarks and blocks", "[viz][place]") {
     CHECK_FALSE(opened.go("peak;run=3"));
 }
 
-TEST_CASE("going to a stretch of events changes the axis, and going back as well", "[viz][place]") {
+TEST_CASE("going to a stretch of events changes the axis, and going back as well",
+          "[viz][location]") {
     OpenedRun opened;
     opened.selection.cursor = opened.history().position(AxisUnit::time, 2);
     REQUIRE(opened.go("event=1..4"));

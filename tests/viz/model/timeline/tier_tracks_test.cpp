@@ -18,12 +18,12 @@ using support::kHost;
 
 namespace {
 
-std::shared_ptr<const TierLanes> lanes_of(const TierRun& run) {
+std::shared_ptr<const TierTracks> tracks_of(const TierRun& run) {
     const Cancelled go_on{false};
-    return TierLanes::build(run, go_on);
+    return TierTracks::build(run, go_on);
 }
 
-// Levels and spans at random: spans of a lane don't overlap.
+// Levels and spans at random: spans of a track don't overlap.
 TierRun random_run() {
     TierRun run;
     run.spaces = {{kGpu, 1000, 0}, {kGpu1, 1000, 0}, {kHost, 5000, 0}, {kDisk, 9000, 0}};
@@ -40,14 +40,14 @@ TierRun random_run() {
                               *rc::gen::inRange<std::uint32_t>(0, 4)});
     }
     for (const SpanKind kind : {SpanKind::kernel, SpanKind::fetch_stall, SpanKind::copy}) {
-        for (std::uint32_t lane = 0; lane < 4; ++lane) {
+        for (std::uint32_t track = 0; track < 4; ++track) {
             Nanoseconds begin = *rc::gen::inRange<Nanoseconds>(0, 50);
             const int spans = *rc::gen::inRange(0, 60);
             for (int i = 0; i < spans; ++i) {
                 begin += *rc::gen::element<Nanoseconds>(0, 1, 30);
                 const auto length = *rc::gen::inRange<Nanoseconds>(0, 40);
                 run.timeline.push_back(
-                    {begin, begin + length, *rc::gen::inRange<Bytes>(1, 1 << 20), 0, lane, kind});
+                    {begin, begin + length, *rc::gen::inRange<Bytes>(1, 1 << 20), 0, track, kind});
                 begin += length;
             }
         }
@@ -78,11 +78,11 @@ LevelColumn column_by_levels(const TierRun& run, std::uint32_t space, Nanosecond
     return column;
 }
 
-Nanoseconds busy_by_spans(const TierRun& run, SpanKind kind, std::uint32_t lane, Nanoseconds begin,
+Nanoseconds busy_by_spans(const TierRun& run, SpanKind kind, std::uint32_t track, Nanoseconds begin,
                           Nanoseconds end) {
     Nanoseconds busy = 0;
     for (const TierSpan& span : run.timeline)
-        if (span.kind == kind && span.lane == lane)
+        if (span.kind == kind && span.lane == track)
             busy += std::max<Nanoseconds>(std::min(span.end, end) - std::max(span.begin, begin), 0);
     return busy;
 }
@@ -92,19 +92,19 @@ Nanoseconds busy_by_spans(const TierRun& run, SpanKind kind, std::uint32_t lane,
 TEST_CASE("levels of any window are those of the changes one by one", "[viz][tiers]") {
     CHECK(support::counterexample(support::effort(60), [] {
               const TierRun run = random_run();
-              const auto lanes = lanes_of(run);
-              RC_ASSERT(lanes != nullptr);
+              const auto tracks = tracks_of(run);
+              RC_ASSERT(tracks != nullptr);
               const Window window = random_window();
               std::vector<LevelColumn> columns(*rc::gen::inRange<std::size_t>(1, 30));
               for (std::uint32_t space = 0; space < run.spaces.size(); ++space) {
-                  lanes->used(space).columns(window.begin, window.end, columns);
+                  tracks->used(space).columns(window.begin, window.end, columns);
                   for (std::size_t i = 0; i < columns.size(); ++i)
                       RC_ASSERT(columns[i] ==
                                 column_by_levels(
                                     run, space,
                                     column_edge(window.begin, window.end, i, columns.size()),
                                     column_edge(window.begin, window.end, i + 1, columns.size())));
-                  RC_ASSERT(lanes->used(space).at(window.begin) ==
+                  RC_ASSERT(tracks->used(space).at(window.begin) ==
                             column_by_levels(run, space, window.begin + 1, window.begin + 1).last);
               }
           }).empty());
@@ -134,32 +134,32 @@ TEST_CASE("long levels are told at every zoom, however many there are", "[viz][t
 TEST_CASE("time at work is the sum of the spans in it", "[viz][tiers]") {
     CHECK(support::counterexample(support::effort(60), [] {
               const TierRun run = random_run();
-              const auto lanes = lanes_of(run);
+              const auto tracks = tracks_of(run);
               const Window window = random_window();
               std::vector<Nanoseconds> columns(*rc::gen::inRange<std::size_t>(1, 30));
-              const auto check = [&](const std::vector<BusyLane>& rows, SpanKind kind) {
-                  for (std::uint32_t lane = 0; lane < rows.size(); ++lane) {
+              const auto check = [&](const std::vector<BusyTime>& rows, SpanKind kind) {
+                  for (std::uint32_t track = 0; track < rows.size(); ++track) {
                       std::fill(columns.begin(), columns.end(), 0);
-                      rows[lane].add_columns(window.begin, window.end, columns);
+                      rows[track].add_columns(window.begin, window.end, columns);
                       for (std::size_t i = 0; i < columns.size(); ++i)
                           RC_ASSERT(
                               columns[i] ==
                               busy_by_spans(
-                                  run, kind, lane,
+                                  run, kind, track,
                                   column_edge(window.begin, window.end, i, columns.size()),
                                   column_edge(window.begin, window.end, i + 1, columns.size())));
                   }
               };
-              check(lanes->kernels(), SpanKind::kernel);
-              check(lanes->stalls(StallCause::fetch), SpanKind::fetch_stall);
-              check(lanes->links(), SpanKind::copy);
+              check(tracks->kernels(), SpanKind::kernel);
+              check(tracks->stalls(StallCause::fetch), SpanKind::fetch_stall);
+              check(tracks->links(), SpanKind::copy);
           }).empty());
 }
 
 TEST_CASE("groups of moves keep every move and every byte", "[viz][tiers]") {
     CHECK(support::counterexample(support::effort(60), [] {
               const TierRun run = random_run();
-              const auto lanes = lanes_of(run);
+              const auto tracks = tracks_of(run);
               const Position cell = *rc::gen::element<Position>(1, 20, 300);
               std::size_t count = 0;
               Bytes bytes = 0;
@@ -167,10 +167,10 @@ TEST_CASE("groups of moves keep every move and every byte", "[viz][tiers]") {
                    {Passage::gpu_host, Passage::gpu_disk, Passage::host_disk, Passage::sideways})
                   for (const Direction direction : {Direction::down, Direction::up})
                       for (const MoveGroup& group :
-                           lanes->moves(passage, direction, {0, 1'000'000}, cell)) {
+                           tracks->moves(passage, direction, {0, 1'000'000}, cell)) {
                           count += group.count;
                           bytes += group.bytes;
-                          RC_ASSERT(lanes->move(passage, direction, group.first).begin ==
+                          RC_ASSERT(tracks->move(passage, direction, group.first).begin ==
                                     group.begin);
                       }
               std::size_t copies = 0;
@@ -193,16 +193,16 @@ TEST_CASE("moves go down to hosts and disks and up again", "[viz][tiers]") {
                     {5, 5, 8, 2, 0, SpanKind::drop},
                     {0, 9, 1, 0, 77, SpanKind::copy}};  // of no link
     run.levels = {{0, 100, 0, 0}, {0, 68, 0, 0}, {0, 32, 0, 1}, {20, 100, 0, 0}};
-    const auto lanes = lanes_of(run);
+    const auto tracks = tracks_of(run);
     const Window all{0, 100};
-    const auto down = lanes->moves(Passage::gpu_host, Direction::down, all, 1);
+    const auto down = tracks->moves(Passage::gpu_host, Direction::down, all, 1);
     REQUIRE(down.size() == 1);
     CHECK(down[0] == MoveGroup{0, 10, 0, 1, 32});
-    CHECK(lanes->moves(Passage::gpu_host, Direction::up, all, 1)[0].bytes == 64);
-    CHECK(lanes->drops(all, 1)[0].bytes == 8);
-    CHECK(lanes->held(Tier::gpu).at(0) == 68);
-    CHECK(lanes->held(Tier::host).at(50) == 32);
-    CHECK(lanes->held(Tier::disk).at(50) == 0);
+    CHECK(tracks->moves(Passage::gpu_host, Direction::up, all, 1)[0].bytes == 64);
+    CHECK(tracks->drops(all, 1)[0].bytes == 8);
+    CHECK(tracks->held(Tier::gpu).at(0) == 68);
+    CHECK(tracks->held(Tier::host).at(50) == 32);
+    CHECK(tracks->held(Tier::disk).at(50) == 0);
     const Cancelled stop{true};
-    CHECK(TierLanes::build(run, stop) == nullptr);
+    CHECK(TierTracks::build(run, stop) == nullptr);
 }

@@ -104,16 +104,16 @@ TEST_CASE("a history is asked once for each place of the camera", "[viz][timelin
     TimelineColumns columns;
     columns.look(history, AxisUnit::time, {0, 100}, 10);
     columns.look(history, AxisUnit::time, {0, 100}, 10);
-    CHECK(columns.asked() == 1);
+    CHECK(columns.requests() == 1);
     columns.look(history, AxisUnit::time, {0, 101}, 10);
     columns.look(history, AxisUnit::events, {0, 101}, 10);
     columns.look(history, AxisUnit::events, {0, 101}, 11);
-    CHECK(columns.asked() == 4);
+    CHECK(columns.requests() == 4);
     columns.look(history, AxisUnit::events, {0, 101'000}, 11);
     made.allocate(2, 512);
     made.look();  // the same window, but more within
     const auto grown = columns.look(history, AxisUnit::events, {0, 101'000}, 11);
-    CHECK(columns.asked() == 6);
+    CHECK(columns.requests() == 6);
     CHECK(grown.back().last[Series::requested] == 1024);
 }
 
@@ -202,22 +202,22 @@ TEST_CASE("named stretches lie in the lanes of their depth and none is lost", "[
     made.begin("step").begin("forward").idle().end("forward").begin("backward").idle();
     made.end("backward").end("step").begin("step").idle().end("step").begin("open");
     const auto history = made.build();
-    AnnotationLanes lanes;
-    CHECK(lanes.follow(history, 2));  // a part at a time
-    CHECK_FALSE(lanes.follow(history, kAll));
+    AnnotationTracks tracks;
+    CHECK(tracks.follow(history, 2));  // a part at a time
+    CHECK_FALSE(tracks.follow(history, kAll));
 
-    REQUIRE(lanes.lanes() == 2);
+    REQUIRE(tracks.tracks() == 2);
     const Window all{0, history->end(AxisUnit::events)};
-    const auto steps = lanes.ranges(0, AxisUnit::events, all, 1);
+    const auto steps = tracks.ranges(0, AxisUnit::events, all, 1);
     REQUIRE(steps.size() == 3);
-    const auto name = [&](std::size_t lane, std::size_t place) {
-        return history->strings()[history->annotation(lanes.at(lane, place)).name];
+    const auto name = [&](std::size_t track, std::size_t i) {
+        return history->strings()[history->annotation(tracks.at(track, i)).name];
     };
     CHECK(name(0, 0) == "step");
     CHECK(name(0, 2) == "open");
     CHECK(steps[2].end == history->end(AxisUnit::events));
     CHECK(name(1, 1) == "backward");
-    const auto joined = lanes.ranges(1, AxisUnit::events, all, 1'000'000);
+    const auto joined = tracks.ranges(1, AxisUnit::events, all, 1'000'000);
     REQUIRE(joined.size() == 1);
     CHECK(joined[0].count == 2);
 }
@@ -228,17 +228,17 @@ TEST_CASE("marks are counted by kind, and those behind the last event stand at t
     made.segment(0x1000, 0x10000).allocate(1, 512).mark(MarkKind::retry);
     made.mark(MarkKind::out_of_memory, 4096).mark(MarkKind::retry).free(1);
     const auto history = made.build();
-    MarkPlaces marks;
+    MarkPositions marks;
     CHECK_FALSE(marks.follow(history, kAll));
     CHECK(marks.count(MarkKind::retry) == 2);
     CHECK(marks.count(MarkKind::out_of_memory) == 1);
     CHECK(marks.count(MarkKind::trim) == 0);
     const Window all{0, history->end(AxisUnit::time) + 1};
-    CHECK(marks.places(MarkKind::retry, AxisUnit::time, all, 1).size() == 2);
-    const auto joined = marks.places(MarkKind::retry, AxisUnit::time, all, 1'000'000'000);
+    CHECK(marks.ranges(MarkKind::retry, AxisUnit::time, all, 1).size() == 2);
+    const auto joined = marks.ranges(MarkKind::retry, AxisUnit::time, all, 1'000'000'000);
     REQUIRE(joined.size() == 1);
     CHECK(joined[0].count == 2);
-    const auto refused = marks.places(MarkKind::out_of_memory, AxisUnit::time, all, 1);
+    const auto refused = marks.ranges(MarkKind::out_of_memory, AxisUnit::time, all, 1);
     REQUIRE(refused.size() == 1);
     CHECK(history->mark(marks.at(MarkKind::out_of_memory, refused[0].first)).size == 4096);
 }

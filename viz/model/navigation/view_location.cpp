@@ -1,5 +1,5 @@
-// Place as text, and back.
-#include "viz/model/navigation/place.h"
+// ViewLocation as text, and back.
+#include "viz/model/navigation/view_location.h"
 
 #include <algorithm>
 #include <array>
@@ -27,12 +27,12 @@ constexpr std::array<Unit, 6> kTimeUnits{{
     {"h", 3'600'000'000'000},
 }};
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
-constexpr std::array<std::string_view, 10> kWords{"t",   "event",  "peak", "oom", "start",
-                                                  "end", "cursor", "view", "run", "block"};
+constexpr std::array<std::string_view, 10> kKeys{"t",   "event",  "peak", "oom", "start",
+                                                 "end", "cursor", "view", "run", "block"};
 
 constexpr std::string_view kExample = "as in t=1.2s..1.4s;cursor=1.25s;view=timeline";
 
-tl::unexpected<Error> no_place(std::string what, std::string hint = std::string(kExample)) {
+tl::unexpected<Error> location_error(std::string what, std::string hint = std::string(kExample)) {
     return fail(ErrorCode::bad_option, std::move(what), "--goto", std::move(hint));
 }
 
@@ -47,18 +47,18 @@ std::optional<Position> scaled(std::string_view digits, std::uint64_t unit) {
         value > kFarthest / unit || (point < digits.size() && rest.empty()))
         return std::nullopt;
     std::uint64_t sum = value * unit;
-    std::uint64_t place = unit;
+    std::uint64_t digit_unit = unit;
     for (const char digit : rest) {
         if (digit < '0' || digit > '9')
             return std::nullopt;
-        if (place % 10 != 0) {
+        if (digit_unit % 10 != 0) {
             // Sixths of minutes and the like end here as well: only zeros may follow.
             if (digit != '0')
                 return std::nullopt;
             continue;
         }
-        place /= 10;
-        sum += static_cast<std::uint64_t>(digit - '0') * place;
+        digit_unit /= 10;
+        sum += static_cast<std::uint64_t>(digit - '0') * digit_unit;
     }
     if (sum > kFarthest)
         return std::nullopt;
@@ -96,33 +96,33 @@ std::string position_error(AxisUnit unit, std::string_view text) {
 }
 
 // "1.2s..1.4s", or a moment.
-Result<void> read_stretch(Place& place, AxisUnit unit, std::string_view value) {
+Result<void> read_stretch(ViewLocation& location, AxisUnit unit, std::string_view value) {
     const std::size_t dots = value.find("..");
     const std::string_view first = value.substr(0, dots);
     const auto begin = parse_position(unit, first);
     if (!begin)
-        return no_place(position_error(unit, first));
+        return location_error(position_error(unit, first));
     if (dots == std::string_view::npos) {
-        place.moment = AxisPosition{unit, *begin};
+        location.moment = AxisPosition{unit, *begin};
         return {};
     }
     const std::string_view last = value.substr(dots + 2);
     const auto end = parse_position(unit, last);
     if (!end)
-        return no_place(position_error(unit, last));
+        return location_error(position_error(unit, last));
     if (*end <= *begin)
-        return no_place(fmt::format("'{}' ends before it begins", value));
-    place.unit = unit;
-    place.window = Window{*begin, *end};
+        return location_error(fmt::format("'{}' ends before it begins", value));
+    location.unit = unit;
+    location.window = Window{*begin, *end};
     return {};
 }
 
-Result<void> read_cursor(Place& place, std::string_view value) {
+Result<void> read_cursor(ViewLocation& location, std::string_view value) {
     const AxisUnit unit = value.starts_with('#') ? AxisUnit::events : AxisUnit::time;
     const auto position = parse_position(unit, value);
     if (!position)
-        return no_place(position_error(unit, value), "a time, or #123 for an event");
-    place.cursor = AxisPosition{unit, *position};
+        return location_error(position_error(unit, value), "a time, or #123 for an event");
+    location.cursor = AxisPosition{unit, *position};
     return {};
 }
 
@@ -135,69 +135,70 @@ std::optional<Number> whole_number(std::string_view text, int base = 10) {
     return value;
 }
 
-Result<void> read_block(Place& place, std::string_view value) {
+Result<void> read_block(ViewLocation& location, std::string_view value) {
     if (value.starts_with("0x")) {
         if (const auto address = whole_number<std::uint64_t>(value.substr(2), 16)) {
-            place.address = Address{*address};
+            location.address = Address{*address};
             return {};
         }
     } else if (value.starts_with('#')) {
         const auto number = whole_number<BlockIndex>(value.substr(1));
         if (number && *number != kNoBlock) {
-            place.block = *number;
+            location.block = *number;
             return {};
         }
     }
-    return no_place(fmt::format("'{}' is no block", value),
-                    "block=#81 by its number, block=0x7f00 by an address in it");
+    return location_error(fmt::format("'{}' is no block", value),
+                          "block=#81 by its number, block=0x7f00 by an address in it");
 }
 
-std::optional<Place::Landmark> landmark_of(std::string_view word) {
+std::optional<ViewLocation::Landmark> landmark_of(std::string_view word) {
     if (word == "peak")
-        return Place::Landmark::peak;
+        return ViewLocation::Landmark::peak;
     if (word == "oom")
-        return Place::Landmark::out_of_memory;
+        return ViewLocation::Landmark::out_of_memory;
     if (word == "start")
-        return Place::Landmark::start;
+        return ViewLocation::Landmark::start;
     if (word == "end")
-        return Place::Landmark::end;
+        return ViewLocation::Landmark::end;
     return std::nullopt;
 }
 
-Result<void> read_word(Place& place, std::string_view name, std::string_view value) {
+Result<void> read_word(ViewLocation& location, std::string_view name, std::string_view value) {
     if (name == "t")
-        return read_stretch(place, AxisUnit::time, value);
+        return read_stretch(location, AxisUnit::time, value);
     if (name == "event")
-        return read_stretch(place, AxisUnit::events, value);
+        return read_stretch(location, AxisUnit::events, value);
     if (name == "cursor")
-        return read_cursor(place, value);
+        return read_cursor(location, value);
     if (name == "block")
-        return read_block(place, value);
+        return read_block(location, value);
     if (name == "view") {
-        place.view = value;
+        location.view = value;
         return {};
     }
-    place.run = whole_number<std::size_t>(value);
-    if (!place.run)
-        return no_place(fmt::format("'{}' is no number of a run", value), "the first one is run=0");
+    location.run = whole_number<std::size_t>(value);
+    if (!location.run)
+        return location_error(fmt::format("'{}' is no number of a run", value),
+                              "the first one is run=0");
     return {};
 }
 
 // Each word once, and only one that says where on the axis.
 Result<void> check_word(std::string_view word, std::vector<std::string_view>& seen,
                         bool has_value) {
-    const bool is_known = std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+    const bool is_known = std::find(kKeys.begin(), kKeys.end(), word) != kKeys.end();
     if (!is_known) {
-        const std::string_view near = nearest(word, kWords);
-        return no_place(fmt::format("there is no '{}' to go to", word),
-                        near.empty() ? fmt::format("known are {}", fmt::join(kWords, ", "))
-                                     : fmt::format("did you mean {}?", near));
+        const std::string_view near = nearest(word, kKeys);
+        return location_error(fmt::format("there is no '{}' to go to", word),
+                              near.empty() ? fmt::format("known are {}", fmt::join(kKeys, ", "))
+                                           : fmt::format("did you mean {}?", near));
     }
     if (landmark_of(word).has_value() == has_value)
-        return no_place(has_value ? fmt::format("'{}' takes no value", word)
-                                  : fmt::format("'{}' needs a value", word));
+        return location_error(has_value ? fmt::format("'{}' takes no value", word)
+                                        : fmt::format("'{}' needs a value", word));
     if (std::find(seen.begin(), seen.end(), word) != seen.end())
-        return no_place(fmt::format("'{}' is there twice", word));
+        return location_error(fmt::format("'{}' is there twice", word));
     seen.push_back(word);
     return {};
 }
@@ -207,7 +208,8 @@ Result<void> check_whole(const std::vector<std::string_view>& seen) {
         return word == "t" || word == "event" || landmark_of(word);
     };
     if (std::count_if(seen.begin(), seen.end(), says_where) > 1)
-        return no_place("says twice where to go", "give one of t, event, peak, oom, start, end");
+        return location_error("says twice where to go",
+                              "give one of t, event, peak, oom, start, end");
     return {};
 }
 
@@ -239,26 +241,26 @@ std::string position_word(AxisUnit unit, Position position) {
     return unit == AxisUnit::time ? time_text(position) : event_text(position);
 }
 
-std::string stretch_word(const Place& place) {
-    if (place.window) {
-        return fmt::format("{}={}..{}", place.unit == AxisUnit::time ? "t" : "event",
-                           position_word(place.unit, place.window->begin),
-                           position_word(place.unit, place.window->end));
+std::string stretch_word(const ViewLocation& location) {
+    if (location.window) {
+        return fmt::format("{}={}..{}", location.unit == AxisUnit::time ? "t" : "event",
+                           position_word(location.unit, location.window->begin),
+                           position_word(location.unit, location.window->end));
     }
-    if (place.moment) {
-        return fmt::format("{}={}", place.moment->unit == AxisUnit::time ? "t" : "event",
-                           position_word(place.moment->unit, place.moment->position));
+    if (location.moment) {
+        return fmt::format("{}={}", location.moment->unit == AxisUnit::time ? "t" : "event",
+                           position_word(location.moment->unit, location.moment->position));
     }
-    switch (place.landmark) {
-        case Place::Landmark::peak:
+    switch (location.landmark) {
+        case ViewLocation::Landmark::peak:
             return "peak";
-        case Place::Landmark::out_of_memory:
+        case ViewLocation::Landmark::out_of_memory:
             return "oom";
-        case Place::Landmark::start:
+        case ViewLocation::Landmark::start:
             return "start";
-        case Place::Landmark::end:
+        case ViewLocation::Landmark::end:
             return "end";
-        case Place::Landmark::none:
+        case ViewLocation::Landmark::none:
             break;
     }
     return {};
@@ -266,8 +268,8 @@ std::string stretch_word(const Place& place) {
 
 }  // namespace
 
-Result<Place> parse_place(std::string_view text) {
-    Place place;
+Result<ViewLocation> parse_location(std::string_view text) {
+    ViewLocation location;
     std::vector<std::string_view> seen;
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(';', begin), text.size());
@@ -279,50 +281,51 @@ Result<Place> parse_place(std::string_view text) {
         const std::string_view name = trimmed(word.substr(0, equals));
         TM_TRY(check_word(name, seen, equals != std::string_view::npos));
         if (const auto landmark = landmark_of(name))
-            place.landmark = *landmark;
+            location.landmark = *landmark;
         else
-            TM_TRY(read_word(place, name, trimmed(word.substr(equals + 1))));
+            TM_TRY(read_word(location, name, trimmed(word.substr(equals + 1))));
     }
     if (seen.empty())
-        return no_place("says nowhere to go");
+        return location_error("says nowhere to go");
     TM_TRY(check_whole(seen));
-    return place;
+    return location;
 }
 
-Result<Place> parse_target(std::string_view text) {
+Result<ViewLocation> parse_target(std::string_view text) {
     text = trimmed(text);
-    Place place;
+    ViewLocation location;
     if (text.starts_with("0x")) {
-        TM_TRY(read_block(place, text));
-        return place;
+        TM_TRY(read_block(location, text));
+        return location;
     }
     if (const auto time = parse_time(text)) {
-        place.moment = AxisPosition{AxisUnit::time, *time};
-        return place;
+        location.moment = AxisPosition{AxisUnit::time, *time};
+        return location;
     }
     if (const auto event = parse_event(text)) {
-        place.moment = AxisPosition{AxisUnit::events, *event};
-        return place;
+        location.moment = AxisPosition{AxisUnit::events, *event};
+        return location;
     }
-    return parse_place(text);
+    return parse_location(text);
 }
 
-std::string to_text(const Place& place) {
-    std::vector<std::string> words;
-    if (std::string stretch = stretch_word(place); !stretch.empty())
-        words.push_back(std::move(stretch));
-    if (place.cursor)
-        words.push_back(fmt::format("cursor={}{}", place.cursor->unit == AxisUnit::time ? "" : "#",
-                                    position_word(place.cursor->unit, place.cursor->position)));
-    if (!place.view.empty())
-        words.push_back("view=" + place.view);
-    if (place.run)
-        words.push_back(fmt::format("run={}", *place.run));
-    if (place.block)
-        words.push_back(fmt::format("block=#{}", *place.block));
-    if (place.address)
-        words.push_back(fmt::format("block={:#x}", static_cast<std::uint64_t>(*place.address)));
-    return fmt::format("{}", fmt::join(words, ";"));
+std::string to_text(const ViewLocation& location) {
+    std::vector<std::string> items;
+    if (std::string stretch = stretch_word(location); !stretch.empty())
+        items.push_back(std::move(stretch));
+    if (location.cursor)
+        items.push_back(
+            fmt::format("cursor={}{}", location.cursor->unit == AxisUnit::time ? "" : "#",
+                        position_word(location.cursor->unit, location.cursor->position)));
+    if (!location.view.empty())
+        items.push_back("view=" + location.view);
+    if (location.run)
+        items.push_back(fmt::format("run={}", *location.run));
+    if (location.block)
+        items.push_back(fmt::format("block=#{}", *location.block));
+    if (location.address)
+        items.push_back(fmt::format("block={:#x}", static_cast<std::uint64_t>(*location.address)));
+    return fmt::format("{}", fmt::join(items, ";"));
 }
 
 }  // namespace tidemark::viz
