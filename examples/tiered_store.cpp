@@ -145,7 +145,8 @@ Result<bool> example(const std::string& directory) {
     MemorySpace disk_space(machine.spaces[1]);
     MemorySpace* const spaces[] = {&host_space, &disk_space};
     TieredStore store(machine, spaces, transfers, {});
-    store.start_worker();
+    if (const Result<void> started = store.start_worker(); !started)
+        std::printf("%s: calls do its work\n", to_text(started.error()).c_str());
     const bool right = run(store);
     const SpillCounters counters = store.counters(kHost);
     store.close();

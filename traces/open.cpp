@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/threads.h"
 #include "traces/generators/generators.h"
 #include "traces/io/byte_source.h"
 #include "traces/io/output_file.h"
@@ -23,7 +23,7 @@ constexpr std::size_t kHead = 4096;  // what formats may look at
 // A reader makes events faster than one thread encodes them, but no reader keeps four busy.
 unsigned encoding_helpers() {
     constexpr unsigned kMost = 3;
-    return std::min(std::max(std::thread::hardware_concurrency(), 1U) - 1, kMost);
+    return std::min(hardware_threads() - 1, kMost);
 }
 
 class MemorySink final : public ByteSink {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
+#include <optional>
 
 #include <sys/uio.h>
 
@@ -35,68 +35,38 @@ BlockCompletion transfer_now(const BlockTransfer& transfer) {
 
 PosixQueue::PosixQueue(unsigned depth) : depth_(depth) {
     TM_CHECK(depth > 0);
-    try {
-        for (unsigned thread = 0; thread < std::min(depth, kMostThreads); ++thread)
-            threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-        // The system has no more threads: those that there are will do, if it must be, ours.
-    }
+    threads_ = start_threads("tm-disk-io", std::min(depth, kMostThreads), [this] {
+        while (const std::optional<BlockTransfer> transfer = waiting_.pop())
+            done_.push(transfer_now(*transfer));
+    });
 }
 
 PosixQueue::~PosixQueue() {
-    {
-        const std::lock_guard guard(lock_);
-        TM_CHECK(in_flight_ == 0);
-        stopping_ = true;
-    }
-    work_came_.notify_all();
-    for (std::thread& thread : threads_)
-        thread.join();
+    TM_CHECK(in_flight_ == 0);
+    waiting_.close();
 }
 
 void PosixQueue::submit(std::span<const BlockTransfer> transfers) {
-    {
-        const std::lock_guard guard(lock_);
-        in_flight_ += static_cast<unsigned>(transfers.size());
-        TM_CHECK(in_flight_ <= depth_);
-        if (!threads_.empty())
-            waiting_.insert(waiting_.end(), transfers.begin(), transfers.end());
+    in_flight_ += static_cast<unsigned>(transfers.size());
+    TM_CHECK(in_flight_ <= depth_);
+    for (const BlockTransfer& transfer : transfers) {
+        if (threads_.empty())
+            done_.push(transfer_now(transfer));
+        else
+            waiting_.push(transfer);
     }
-    if (threads_.empty()) {
-        for (const BlockTransfer& transfer : transfers)
-            done_.push_back(transfer_now(transfer));
-    }
-    for (std::size_t i = 0; i < transfers.size(); ++i)
-        work_came_.notify_one();
 }
 
 std::size_t PosixQueue::wait(std::span<BlockCompletion> done) {
-    std::unique_lock guard(lock_);
     TM_CHECK(in_flight_ > 0 && !done.empty());
-    work_done_.wait(guard, [&] { return !done_.empty(); });
-    const std::size_t count = std::min(done.size(), done_.size());
-    for (std::size_t i = 0; i < count; ++i) {
-        done[i] = done_.front();
-        done_.pop_front();
+    std::optional<BlockCompletion> next = done_.pop();
+    std::size_t count = 0;
+    while (next) {
+        done[count++] = *next;
+        next = count < done.size() ? done_.try_pop() : std::nullopt;
     }
     in_flight_ -= static_cast<unsigned>(count);
     return count;
-}
-
-void PosixQueue::work() {
-    std::unique_lock guard(lock_);
-    while (true) {
-        work_came_.wait(guard, [&] { return stopping_ || !waiting_.empty(); });
-        if (waiting_.empty())
-            return;
-        const BlockTransfer transfer = waiting_.front();
-        waiting_.pop_front();
-        guard.unlock();
-        const BlockCompletion completion = transfer_now(transfer);
-        guard.lock();
-        done_.push_back(completion);
-        work_done_.notify_one();
-    }
 }
 
 }  // namespace tidemark

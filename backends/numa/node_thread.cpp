@@ -1,9 +1,9 @@
 // A thread of its own: the caller's binding stays as it is.
 #include "backends/numa/node_thread.h"
 
-#include <thread>
-
 #include <sched.h>
+
+#include "core/base/threads.h"
 
 namespace tidemark {
 namespace {
@@ -21,12 +21,13 @@ bool bind_this_thread(const NumaNode& node) {
 
 bool run_on_node(const NumaNode& node, const std::function<void()>& work) {
     bool bound = false;
-    std::thread worker([&] {
+    Result<Thread> thread = Thread::start("tm-numa", [&] {
         bound = bind_this_thread(node);
         if (bound)
             work();
     });
-    worker.join();
+    if (thread)
+        thread->join();
     return bound;
 }
 

@@ -9,7 +9,7 @@
 namespace tidemark {
 
 // Runs `work` on a thread that is bound to the processors of `node`, and waits for its end. False:
-// this process may not run there, and nothing was run.
+// this process may not run there or has no thread for it, and nothing was run.
 bool run_on_node(const NumaNode& node, const std::function<void()>& work);
 
 }  // namespace tidemark

@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "core/base/check.h"
+#include "core/base/threads.h"
 #include "replay/metrics/devices.h"
 #include "replay/record/completion_sampler.h"
 #include "replay/scenario/trial_machine.h"
-#include "replay/scenario/workers.h"
 
 namespace tidemark {
 namespace {
@@ -223,7 +223,7 @@ Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const 
     std::vector<std::optional<Result<TrialResult>>> found(setups.size());
     std::mutex mutex;
     std::size_t done = 0;
-    run_jobs(setups.size(), options.threads, [&](std::size_t i) {
+    parallel_for(setups.size(), options.threads, [&](std::size_t i, unsigned) {
         if (options.stop && options.stop())
             return false;
         found[i] = run_trial(trace, setups[i]);

@@ -1,7 +1,6 @@
-// history_relay: a ring of batches between two threads.
+// Batches that go round between two threads.
 #include "replay/timeline/history_relay.h"
 
-#include <system_error>
 #include <utility>
 
 namespace tidemark {
@@ -25,11 +24,16 @@ void HistoryRelay::Batch::fill(const EventBatch& events, const OutcomeBatch& out
 }
 
 HistoryRelay::HistoryRelay(HistoryObserver& observer) : observer_(observer) {
-    try {
-        worker_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {
-        return;  // it goes without
-    }
+    for (Batch& batch : batches_)
+        empty_.push(&batch);
+    Result<Thread> worker = Thread::start("tm-history", [this] {
+        while (const std::optional<Batch*> batch = filled_.pop()) {
+            deliver(**batch);
+            empty_.push(*batch);
+        }
+    });
+    if (worker)
+        worker_ = std::move(*worker);
 }
 
 HistoryRelay::~HistoryRelay() {
@@ -37,37 +41,22 @@ HistoryRelay::~HistoryRelay() {
 }
 
 void HistoryRelay::finish() {
-    if (!worker_.joinable())
-        return;
-    {
-        const std::lock_guard lock(mutex_);
-        ended_ = true;
-    }
-    has_batch_.notify_one();
+    filled_.close();
     worker_.join();
 }
 
 void HistoryRelay::on_events(const EventBatch& events, const OutcomeBatch& outcomes) {
-    std::size_t number = 0;
-    {
-        std::unique_lock lock(mutex_);
-        has_room_.wait(lock, [this] { return filled_ - done_ < kBatches; });
-        number = filled_;
+    Batch* const batch = *empty_.pop();
+    batch->fill(events, outcomes);
+    batch->refusals = std::exchange(refusals_, {});
+    batch->steps = std::exchange(steps_, {});
+    batch->retries = std::exchange(retries_, {});
+    if (worker_.joinable()) {
+        filled_.push(batch);
+    } else {
+        deliver(*batch);
+        empty_.push(batch);
     }
-    Batch& batch = batches_[number % kBatches];
-    batch.fill(events, outcomes);
-    batch.refusals = std::exchange(refusals_, {});
-    batch.steps = std::exchange(steps_, {});
-    batch.retries = std::exchange(retries_, {});
-    if (!worker_.joinable()) {
-        deliver(batch);
-        return;
-    }
-    {
-        const std::lock_guard lock(mutex_);
-        ++filled_;
-    }
-    has_batch_.notify_one();
 }
 
 void HistoryRelay::deliver(const Batch& batch) {
@@ -77,7 +66,7 @@ void HistoryRelay::deliver(const Batch& batch) {
         observer_.on_segment(step);
     for (const std::uint64_t event : batch.retries)
         observer_.on_retry(event);
-    EventBatch events;  // recorded addresses and flags are nobody's business here
+    EventBatch events;  // recorded addresses and flags are not used here
     events.count = batch.count;
     events.kind = batch.kind.data();
     events.slot = batch.slot.data();
@@ -92,21 +81,6 @@ void HistoryRelay::deliver(const Batch& batch) {
                                  batch.time.data(), batch.first_event});
     if (observer_.error())
         failed_.store(true, std::memory_order_relaxed);
-}
-
-void HistoryRelay::work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        has_batch_.wait(lock, [this] { return done_ < filled_ || ended_; });
-        if (done_ == filled_)
-            return;
-        const Batch& batch = batches_[done_ % kBatches];
-        lock.unlock();
-        deliver(batch);
-        lock.lock();
-        ++done_;
-        has_room_.notify_one();
-    }
 }
 
 }  // namespace tidemark

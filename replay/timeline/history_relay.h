@@ -7,20 +7,19 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "core/base/threads.h"
+#include "core/base/work_queue.h"
 #include "replay/timeline/history_observer.h"
 
 namespace tidemark {
 
 class HistoryRelay final : public Observer {
   public:
-    // `observer` must outlive it and gets everything from here.
+    // `observer` must outlive it and receives everything from here.
     explicit HistoryRelay(HistoryObserver& observer);
     HistoryRelay(const HistoryRelay&) = delete;
     HistoryRelay& operator=(const HistoryRelay&) = delete;
@@ -38,7 +37,7 @@ class HistoryRelay final : public Observer {
     // Has the observer given up?
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
-    // Waits until the observer has all of it; nothing may come afterwards.
+    // Waits until the observer has received everything; nothing may be reported afterwards.
     void finish();
 
   private:
@@ -64,7 +63,6 @@ class HistoryRelay final : public Observer {
     static constexpr std::size_t kBatches = 16;
 
     void deliver(const Batch& batch);
-    void work();
 
     HistoryObserver& observer_;
     std::vector<Refusal> refusals_;
@@ -72,14 +70,10 @@ class HistoryRelay final : public Observer {
     std::vector<std::uint64_t> retries_;
     std::atomic<bool> failed_ = false;
 
-    std::mutex mutex_;  // of the two numbers and `ended_`
-    std::condition_variable has_batch_;
-    std::condition_variable has_room_;
-    std::size_t filled_ = 0;  // batches that were added
-    std::size_t done_ = 0;    // and delivered
-    bool ended_ = false;
-    std::array<Batch, kBatches> batches_;  // by number modulo
-    std::thread worker_;
+    std::array<Batch, kBatches> batches_;
+    WorkQueue<Batch*> empty_;
+    WorkQueue<Batch*> filled_;
+    Thread worker_;
 };
 
 }  // namespace tidemark

@@ -2,12 +2,12 @@
 // edges the events of two leaves.
 #include <algorithm>
 #include <array>
-#include <future>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/base/threads.h"
 #include "replay/timeline/column_edge.h"
 #include "replay/timeline/history.h"
 #include "replay/timeline/history_columns.h"
@@ -390,12 +390,16 @@ void History::series(AxisUnit unit, Position begin, Position end,
         event_from(unit, grid.edge(columns.size())) - event_from(unit, begin) < kFar
             ? 0
             : columns.size() / 2;
-    std::future<void> first;
-    if (half > 0)
-        first = std::async([&] { read_columns(*columns_, events, grid, 0, columns.first(half)); });
-    read_columns(*columns_, events, grid, half, columns.subspan(half));
-    if (half > 0)
-        first.get();
+    const auto read = [&](std::size_t first, std::size_t beyond) {
+        read_columns(*columns_, events, grid, first, columns.subspan(first, beyond - first));
+        return true;
+    };
+    if (half == 0)
+        read(0, columns.size());
+    else
+        parallel_for(2, 2, [&](std::size_t part, unsigned) {
+            return part == 0 ? read(0, half) : read(half, columns.size());
+        });
 }
 
 }  // namespace tidemark

@@ -48,6 +48,13 @@ class CheckStyle(unittest.TestCase):
         self.passes("core/base/check.cpp", '// x\nstd::fprintf(stderr, "a");\n')
         self.passes("core/a.cpp", '// x\nauto text = "std::cout";  // no printf(here)\n')
 
+    def test_threads_are_found_outside_their_home(self):
+        for line in ("std::thread a(f);", "std::jthread a(f);", "auto a = std::async(f);"):
+            self.finds("viz/live/a.cpp", f"// x\n{line}\n", 2, "core/base/threads.h")
+            self.passes("core/base/threads.cpp", f"// x\n{line}\n")
+            self.passes("tests/a.cpp", f"// x\n{line}\n")
+        self.passes("viz/live/a.cpp", "// x\nstd::this_thread::yield();\n")
+
     def test_throwing_is_found(self):
         self.finds("traces/a.cpp", "// x\nthrow 1;\n", 2, "return an Error")
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include <sys/mman.h>
 
@@ -24,7 +25,8 @@ void* grow_mapping(void* block, std::size_t before, std::size_t bytes) {
         before >= kLarge ? ::mremap(block, mapped_size(before), mapped_size(bytes), MREMAP_MAYMOVE)
                          : ::mmap(nullptr, mapped_size(bytes), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    TM_CHECK(grown != MAP_FAILED);
+    if (grown == MAP_FAILED)
+        throw std::bad_alloc();
     ::madvise(grown, mapped_size(bytes), MADV_HUGEPAGE);  // a hint: small pages do as well
     if (before != 0 && before < kLarge) {
         std::memcpy(grown, block, before);
@@ -48,7 +50,8 @@ void* resize_block(void* block, std::size_t before, std::size_t bytes) {
         return nullptr;
     }
     void* const grown = std::realloc(block, bytes);
-    TM_CHECK(grown != nullptr);
+    if (grown == nullptr)
+        throw std::bad_alloc();
     return grown;
 }
 

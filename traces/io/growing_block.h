@@ -8,7 +8,8 @@
 namespace tidemark {
 
 // Grows or frees (`bytes` = 0) a block of `before` bytes (0: `block` is null). What was in it is
-// kept; the rest is undefined. Out of memory is fatal. Memory that is not touched costs nothing
+// kept; the rest is undefined. Out of memory is std::bad_alloc, as of every container, and leaves
+// the block as it was. Memory that is not touched costs nothing
 // beyond the last huge page.
 void* resize_block(void* block, std::size_t before, std::size_t bytes);
 

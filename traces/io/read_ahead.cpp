@@ -1,7 +1,7 @@
-// A ring of blocks between two threads.
+// Blocks that go round between two threads.
 #include "traces/io/read_ahead.h"
 
-#include <system_error>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -10,44 +10,30 @@ constexpr std::size_t kBlock = std::size_t{512} << 10U;  // a wake-up each 0.1 m
 
 }  // namespace
 
-ReadAhead::~ReadAhead() {
-    if (!worker_.joinable())
-        return;
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
+ReadAhead::ReadAhead(RawInput& input) : input_(input) {
+    for (Block& block : blocks_)
+        empty_.push(&block);
 }
 
 Result<std::span<std::byte>> ReadAhead::next() {
-    if (!started_) {
-        started_ = true;
-        try {
-            worker_ = std::thread([this] { work(); });
-        } catch (const std::system_error&) {
-            // No thread to be had: every block is read when it is asked for.
+    if (!std::exchange(started_, true)) {
+        // Without a thread every block is read when it is requested.
+        if (Result<Thread> worker = Thread::start("tm-read-ahead", [this] { work(); }))
+            worker_ = std::move(*worker);
+    }
+    if (last_ == nullptr || !last_->is_last()) {
+        if (before_ != nullptr)
+            empty_.push(before_);
+        before_ = last_;
+        if (worker_.joinable()) {
+            last_ = *filled_.pop();
+        } else {
+            last_ = *empty_.pop();
+            fill(*last_);
         }
     }
-    if (given_ != 0 && is_last(blocks_[(given_ - 1) % blocks_.size()]))
-        --given_;  // the same again
-    Block& block = blocks_[given_ % blocks_.size()];
-    if (worker_.joinable()) {
-        std::unique_lock lock(mutex_);
-        ++given_;
-        changed_.notify_all();
-        changed_.wait(lock, [this] { return read_ >= given_; });
-    } else {
-        ++given_;
-        fill(block);
-    }
-    TM_TRY(block.filled);
-    return std::span(block.bytes).subspan(kHeadroom, *block.filled);
-}
-
-bool ReadAhead::is_last(const Block& block) {
-    return !block.filled || *block.filled == 0;
+    TM_TRY(last_->filled);
+    return std::span(last_->bytes).subspan(kHeadroom, *last_->filled);
 }
 
 // Up to a whole block, so that a short one is the last but for the empty one.
@@ -68,21 +54,13 @@ void ReadAhead::fill(Block& block) {
     }
 }
 
-// Stops at the end and at an error: nobody asks for more.
+// Stops at the end and at an error: nobody needs more.
 void ReadAhead::work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        // The two blocks given last may not be overwritten.
-        changed_.wait(lock, [this] { return stopping_ || read_ + 2 < given_ + blocks_.size(); });
-        if (stopping_)
-            return;
-        Block& block = blocks_[read_ % blocks_.size()];
-        lock.unlock();
-        fill(block);
-        lock.lock();
-        ++read_;
-        changed_.notify_all();
-        if (is_last(block))
+    while (const std::optional<Block*> block = empty_.pop()) {
+        fill(**block);
+        const bool is_last = (*block)->is_last();
+        filled_.push(*block);
+        if (is_last)
             return;
     }
 }

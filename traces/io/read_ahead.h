@@ -6,15 +6,13 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/threads.h"
+#include "core/base/work_queue.h"
 #include "traces/io/raw_input.h"
 
 namespace tidemark {
@@ -25,36 +23,37 @@ class ReadAhead {
     static constexpr std::size_t kHeadroom = 4096;
 
     // `input` must outlive this, and belongs to it. Reading begins with the first call of next().
-    explicit ReadAhead(RawInput& input) : input_(input) {}
+    explicit ReadAhead(RawInput& input);
 
-    ~ReadAhead();
+    ~ReadAhead() { empty_.cancel(); }
+
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
 
     // The next block, valid until the call after the next; empty = the end. Errors: those of the
-    // input, at the offset where they occurred. Both come again if one asks again.
+    // input, at the byte where they occurred. Both come again if one calls again.
     Result<std::span<std::byte>> next();
 
   private:
     struct Block {
         std::vector<std::byte> bytes;
         Result<std::size_t> filled = std::size_t{0};
+
+        // The end, or an error.
+        bool is_last() const { return !filled || *filled == 0; }
     };
 
     void work();
     void fill(Block& block);
-    static bool is_last(const Block& block);
 
     RawInput& input_;
-    std::thread worker_;
     bool started_ = false;
-    std::array<Block, 4> blocks_;  // a ring: two are the caller's, the others are read or wait
-
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable changed_;
-    std::size_t read_ = 0;   // blocks that have been read
-    std::size_t given_ = 0;  // blocks that the caller has had; the last is in use
-    bool stopping_ = false;
+    std::array<Block, 4> blocks_;
+    WorkQueue<Block*> empty_;
+    WorkQueue<Block*> filled_;
+    Block* before_ = nullptr;  // the block given before the last
+    Block* last_ = nullptr;    // the block given last
+    Thread worker_;            // last: it uses the queues until it is joined
 };
 
 }  // namespace tidemark

@@ -234,9 +234,10 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublishOptions& option
         static_cast<void>(state->file->remove());
         return fail(ErrorCode::unsupported, "this process publishes already", "live");
     }
+    std::unique_ptr<Publisher> publisher(new Publisher(std::move(state)));
     if (options.records)
-        state->recorder.start();
-    return std::unique_ptr<Publisher>(new Publisher(std::move(state)));
+        TM_TRY(publisher->state_->recorder.start());  // on failure close() undoes the above
+    return publisher;
 }
 
 Publisher::~Publisher() {

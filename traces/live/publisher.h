@@ -57,8 +57,8 @@ struct PublisherCounts {
 
 class Publisher {
   public:
-    // Begins to publish and to record. Errors: io; bad_option; unsupported: the process has a
-    // publisher already.
+    // Begins to publish and to record. Errors: io, also if the system has no thread; bad_option;
+    // unsupported: the process has a publisher already.
     static Result<std::unique_ptr<Publisher>> start(const PublishOptions& options = {});
 
     Publisher(const Publisher&) = delete;

@@ -50,8 +50,9 @@ Result<void> Recorder::open() {
     return {};
 }
 
-void Recorder::start() {
-    thread_ = std::thread([this] { run(); });
+Result<void> Recorder::start() {
+    TM_ASSIGN(thread_, Thread::start("tm-record", [this] { run(); }));
+    return {};
 }
 
 void Recorder::run() {

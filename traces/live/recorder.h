@@ -7,10 +7,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/threads.h"
 #include "traces/live/live_set.h"
 #include "traces/live/merge.h"
 #include "traces/live/ring_leases.h"
@@ -28,8 +28,9 @@ class Recorder {
     // Makes the recording's first file. Errors: io.
     Result<void> open();
 
-    // The thread, which then owns everything here until stop().
-    void start();
+    // Starts the thread, which then owns everything here until stop(). Errors (io): the system has
+    // none.
+    Result<void> start();
 
     // Ends the thread, and records what is left: nobody may publish any more. Errors: io.
     Result<void> stop();
@@ -67,10 +68,10 @@ class Recorder {
     std::uint64_t gap_ = 0;           // the number that was waited for last, and since when
     Nanoseconds gap_since_ = -1;
 
-    std::thread thread_;
     std::mutex mutex_;  // guards stopping_
     std::condition_variable wake_;
     bool stopping_ = false;
+    Thread thread_;
 };
 
 }  // namespace tidemark::live

@@ -17,8 +17,8 @@ std::string reason(int code) {
     return std::generic_category().message(code);
 }
 
-tl::unexpected<Error> not_shared(std::string_view what, const std::string& path) {
-    return fail(ErrorCode::io, std::string(what) + ": " + reason(errno), path,
+tl::unexpected<Error> not_shared(std::string_view what, const std::string& path, int code) {
+    return fail(ErrorCode::io, std::string(what) + ": " + reason(code), path,
                 "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
 }
 
@@ -29,19 +29,21 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
     std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
     shared->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (shared->file_ < 0)
-        return not_shared("cannot be created", path);
+        return not_shared("cannot be created", path, errno);
     shared->size_ = ring_offset(header, header.rings);
     const auto first = static_cast<off_t>(sizeof(Header) + sizeof(Counters));
-    if (::ftruncate(shared->file_, static_cast<off_t>(shared->size_)) != 0 ||
-        ::posix_fallocate(shared->file_, 0, first) != 0) {
+    const bool long_enough = ::ftruncate(shared->file_, static_cast<off_t>(shared->size_)) == 0;
+    if (const int code = long_enough ? ::posix_fallocate(shared->file_, 0, first) : errno;
+        code != 0) {
         ::unlink(path.c_str());
-        return not_shared("there is no room for it", path);
+        return not_shared("there is no room for it", path, code);
     }
     void* data =
         ::mmap(nullptr, shared->size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared->file_, 0);
     if (data == MAP_FAILED) {
+        const int code = errno;
         ::unlink(path.c_str());
-        return not_shared("cannot be mapped", path);
+        return not_shared("cannot be mapped", path, code);
     }
     shared->data_ = static_cast<std::byte*>(data);
     new (shared->data_ + sizeof(Header)) Counters;
@@ -86,7 +88,7 @@ bool SharedFile::prepare(std::uint32_t ring) const {
 
 Result<void> SharedFile::remove() {
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-        return not_shared("cannot be removed", path_);
+        return not_shared("cannot be removed", path_, errno);
     return {};
 }
 

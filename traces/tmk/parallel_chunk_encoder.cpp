@@ -2,7 +2,6 @@
 #include "traces/tmk/parallel_chunk_encoder.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 namespace tidemark::tmk {
@@ -13,17 +12,11 @@ ParallelChunkEncoder::~ParallelChunkEncoder() {
         stopping_ = true;
     }
     changed_.notify_all();
-    for (std::thread& thread : threads_)
-        thread.join();
 }
 
 void ParallelChunkEncoder::start() {
-    try {
-        while (threads_.size() < helpers_)
-            threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-        helpers_ = static_cast<unsigned>(threads_.size());  // no more threads to be had
-    }
+    threads_ = start_threads("tm-encode", helpers_, [this] { work(); });
+    helpers_ = static_cast<unsigned>(threads_.size());
 }
 
 void ParallelChunkEncoder::give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event) {

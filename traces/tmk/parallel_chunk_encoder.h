@@ -11,9 +11,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "core/base/threads.h"
 #include "traces/io/growing_array.h"
 #include "traces/tmk/chunk.h"
 
@@ -64,7 +64,6 @@ class ParallelChunkEncoder {
     bool encode_one(ChunkEncoder& encoder, std::unique_lock<std::mutex>& lock);
 
     unsigned helpers_;
-    std::vector<std::thread> threads_;
     ChunkEncoder own_;  // the caller's
 
     std::mutex mutex_;  // guards what follows; only the caller adds and removes jobs
@@ -72,6 +71,7 @@ class ParallelChunkEncoder {
     std::deque<Job> jobs_;  // oldest first; stay where they are while others come and go
     Limits limits_;
     bool stopping_ = false;
+    std::vector<Thread> threads_;  // last: they use all of the above until they are joined
 };
 
 }  // namespace tidemark::tmk

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
+#include "core/base/threads.h"
 #include "traces/live/recording_chain.h"
 #include "traces/live/remainder.h"
 #include "viz/live/live_feed.h"
@@ -50,7 +50,6 @@ struct Follower::State {
     std::unique_ptr<LiveFeed> feed;
     std::uint64_t next_sequence = 0;
     std::uint32_t last_segment = 0;  // as last seen; 0 = unknown
-    std::thread thread;
 
     std::mutex mutex;  // guards what follows
     std::condition_variable changed;
@@ -76,6 +75,8 @@ struct Follower::State {
     bool detached = false;
     bool was_over = false;
     bool was_alive = true;
+
+    Thread thread;  // last: it uses most of the above until it is joined
 };
 
 void Follower::State::share() {
@@ -194,7 +195,7 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
     state->alive = program.alive;
     state->rate_from = program.counters.sequence;
     State* const work = state.get();
-    state->thread = std::thread([work] { work->work(); });
+    TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] { work->work(); }));
     return std::unique_ptr<Follower>(new Follower(std::move(state)));
 }
 
@@ -275,8 +276,7 @@ void Follower::detach() {
         state_->stopping = true;
         state_->changed.notify_all();
     }
-    if (state_->thread.joinable())
-        state_->thread.join();
+    state_->thread.join();
     const std::lock_guard lock(state_->mutex);
     state_->detached = !state_->over;
     state_->over = true;

@@ -28,7 +28,7 @@ struct FollowOptions {
 
 class Follower {
   public:
-    // Begins to read at once. Errors: io.
+    // Begins to read at once. Errors (io): no file for the history, no thread.
     static Result<std::unique_ptr<Follower>> start(const live::LiveProgram& program,
                                                    const FollowOptions& options = {});
 

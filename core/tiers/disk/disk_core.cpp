@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,25 +83,15 @@ DiskCore::DiskCore(BlockFiles& files, DiskStoreOptions options, OpenedDirectorie
 }
 
 Result<void> DiskCore::start() {
-    try {
-        for (unsigned worker = 0; worker < options_.workers; ++worker)
-            workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error& error) {
-        if (workers_.empty())  // with fewer it is only slower
-            return fail(ErrorCode::io, fmt::format("cannot start a thread: {}", error.what()),
-                        "disk store");
-    }
+    TM_ASSIGN(Thread first, Thread::start("tm-disk", [this] { work(); }));
+    workers_ = start_threads("tm-disk", options_.workers - 1, [this] { work(); });
+    workers_.push_back(std::move(first));
     return {};
 }
 
 DiskCore::~DiskCore() {
-    {
-        const std::lock_guard guard(lock_);
-        stopping_ = true;
-    }
-    work_came_.notify_all();
-    for (std::thread& worker : workers_)
-        worker.join();
+    jobs_.close();
+    workers_.clear();         // waits for them
     TM_CHECK(writers_ == 0);  // a DiskWriter has outlived its store
     if (!options_.keep_at_close) {
         for (const auto& [id, entry] : entries_)

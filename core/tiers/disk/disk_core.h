@@ -1,7 +1,7 @@
 // DiskCore: what is behind a DiskStore: its buffers, its counters, the queue of operations and the
 // workers that do them.
 //
-// One lock guards the tables and the queue; no file is touched and nothing is waited for while it
+// One lock guards the tables; no file is touched and nothing is waited for while it
 // is held. A worker takes an operation, does its transfers, and only then takes the lock to make
 // the result visible, so that whoever reads the tables sees whole operations. Quota is charged when
 // an operation is accepted and given back when its files are gone.
@@ -9,15 +9,15 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "core/base/threads.h"
+#include "core/base/work_queue.h"
 #include "core/tiers/disk/disk_recovery.h"
 #include "core/tiers/disk/disk_space.h"
 #include "core/tiers/disk/disk_store.h"
@@ -133,19 +133,17 @@ class DiskCore {
     DiskOpenReport report_;
     std::vector<FileId> locks_;
 
-    mutable std::mutex lock_;  // all that follows but the threads
-    std::condition_variable work_came_;
+    mutable std::mutex lock_;  // all that follows but the queue and its workers
     DiskSpace space_;
     std::unordered_map<BufferId, std::shared_ptr<DiskEntry>> entries_;
     std::unordered_set<BufferId> writing_;
-    std::deque<std::unique_ptr<DiskJob>> jobs_;
     std::uint64_t next_sequence_;
     std::uint64_t pending_ = 0;
     std::uint64_t writers_ = 0;  // that have not ended
     Bytes stored_ = 0;
-    bool stopping_ = false;
 
-    std::vector<std::thread> workers_;  // last: they use all of the above (defect 17)
+    WorkQueue<std::unique_ptr<DiskJob>> jobs_;
+    std::vector<Thread> workers_;  // last: they use all of the above (defect 17)
 };
 
 }  // namespace tidemark

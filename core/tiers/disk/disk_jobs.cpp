@@ -37,28 +37,17 @@ DiskCore::Ticket DiskCore::push(std::unique_ptr<DiskJob> job) {
     Ticket ticket = job->ticket;
     {
         const std::lock_guard guard(lock_);
-        TM_CHECK(!stopping_);
-        jobs_.push_back(std::move(job));
         ++pending_;
     }
-    work_came_.notify_one();
+    jobs_.push(std::move(job));
     return ticket;
 }
 
 void DiskCore::work() {
     ChunkIo io(files_, options_.depth, static_cast<unsigned>(options_.directories.size()));
-    while (true) {
-        std::unique_ptr<DiskJob> job;
-        {
-            std::unique_lock guard(lock_);
-            work_came_.wait(guard, [&] { return stopping_ || !jobs_.empty(); });
-            if (jobs_.empty())
-                return;
-            job = std::move(jobs_.front());
-            jobs_.pop_front();
-        }
-        Result<void> result = job->run(*this, io);
-        const Ticket ticket = job->ticket;
+    while (std::optional<std::unique_ptr<DiskJob>> job = jobs_.pop()) {
+        Result<void> result = (*job)->run(*this, io);
+        const Ticket ticket = (*job)->ticket;
         job.reset();  // a write that nobody commits any more goes before it is reported
         {
             const std::lock_guard guard(lock_);

@@ -352,10 +352,11 @@ void TieredStore::pause() {
                       [&] { return std::exchange(awake_, false); });
 }
 
-void TieredStore::start_worker() {
+Result<void> TieredStore::start_worker() {
     TM_CHECK(!worker_.joinable());
+    TM_ASSIGN(worker_, Thread::start("tm-tiers", [this] { work(); }));
     has_worker_.store(true);
-    worker_ = std::thread([this] { work(); });
+    return {};
 }
 
 void TieredStore::work() {

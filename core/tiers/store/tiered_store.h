@@ -30,11 +30,11 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "core/base/threads.h"
 #include "core/tiers/engine/spill_engine.h"
 #include "core/tiers/engine/tiered_buffer.h"
 #include "core/tiers/engine/transfer.h"
@@ -165,8 +165,9 @@ class TieredStore {
         return pending.take();
     }
 
-    // A thread that pumps, until close().
-    void start_worker();
+    // Starts a thread that pumps, until close(). Once at most. Errors (io): the system has no
+    // thread; the store goes on as one without.
+    Result<void> start_worker();
 
     // Waits until no copy is in flight, and nothing is leaving. Requests that wait for somebody
     // else go on waiting.
@@ -261,7 +262,7 @@ class TieredStore {
     bool awake_ = false;
     bool stopping_ = false;
     std::atomic<bool> has_worker_ = false;
-    std::thread worker_;
+    Thread worker_;
 };
 
 }  // namespace tidemark

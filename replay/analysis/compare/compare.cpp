@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "core/base/threads.h"
 #include "replay/analysis/compare/verdict.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/record/recorded_policy.h"
-#include "replay/scenario/workers.h"
 
 namespace tidemark {
 namespace {
@@ -58,7 +58,7 @@ class Progress {
     std::uint64_t total_ = 0;
 };
 
-// The units of one comparison, taken by whichever thread is free; see run_jobs for the order.
+// The units of one comparison, taken by whichever thread is free; see parallel_for for the order.
 class Units {
   public:
     Units(std::span<const NamedTrace> traces, std::span<const Scenario> scenarios,
@@ -71,7 +71,8 @@ class Units {
 
     // Runs all on `threads` threads (0 = one for each core).
     void run_on(unsigned threads) {
-        run_jobs(results_.size(), threads, [this](std::size_t unit) { return work(unit); });
+        parallel_for(results_.size(), threads,
+                     [this](std::size_t unit, unsigned) { return work(unit); });
     }
 
     bool has(std::size_t unit) const { return results_[unit].has_value(); }

@@ -10,12 +10,12 @@
 #include "backends/sim/sim_device.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "core/base/threads.h"
 #include "replay/analysis/fit/fit_search.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
-#include "replay/scenario/workers.h"
 
 namespace tidemark {
 namespace {
@@ -112,7 +112,7 @@ Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& questi
                                    const std::vector<FitCandidate>& chosen) {
     std::vector<std::optional<Result<FitRow>>> found(chosen.size());
     Counter counter(question, chosen.size());
-    run_jobs(chosen.size(), question.threads, [&](std::size_t i) {
+    parallel_for(chosen.size(), question.threads, [&](std::size_t i, unsigned) {
         FitSearch search(trace, question, profile, [&counter, i] { counter.replayed(i); });
         found[i] = search.run(chosen[i].policy);
         counter.finished(i);

@@ -14,7 +14,7 @@
 #include "backends/machines/machine_json.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
-#include "replay/scenario/workers.h"
+#include "core/base/threads.h"
 
 namespace tidemark {
 namespace {
@@ -57,7 +57,8 @@ class TierUnits {
     }
 
     void run_all() {
-        run_jobs(runs_.size(), options_.threads, [this](std::size_t unit) { return work(unit); });
+        parallel_for(runs_.size(), options_.threads,
+                     [this](std::size_t unit, unsigned) { return work(unit); });
     }
 
     const TierBound& bound(std::size_t program, std::size_t memory) const {

@@ -7,12 +7,12 @@
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "backends/disk/disk_files.h"
 #include "tests/backends/disk/engines.h"
 #include "tests/support/disk_content.h"
+#include "tests/support/system_limits.h"
 
 namespace tidemark {
 namespace {
@@ -160,15 +160,10 @@ TEST_CASE("many transfers in flight each complete once", "[disk]") {
 }
 
 TEST_CASE("transfers are made without a thread when the system has none", "[disk]") {
-    // As root the limit does not count: then this only says that all is well with threads.
     const DiskFolder folder;
-    rlimit before{};
-    REQUIRE(getrlimit(RLIMIT_NPROC, &before) == 0);
-    const rlimit none{1, before.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_NPROC, &none) == 0);
+    const support::ThreadLimit limit(GENERATE(0, 1));
     const auto files = open_engine("posix");
     const auto queue = files->make_queue(2);
-    REQUIRE(setrlimit(RLIMIT_NPROC, &before) == 0);
     const auto file = files->open(folder.path() + "/file", FileAccess::create);
     REQUIRE(file);
     const PageMemory memory(kFileBlock);

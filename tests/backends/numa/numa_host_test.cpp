@@ -9,6 +9,7 @@
 #include "backends/numa/node_thread.h"
 #include "backends/numa/numa_bandwidth.h"
 #include "tests/support/fake_root.h"
+#include "tests/support/system_limits.h"
 
 using namespace tidemark;
 using support::FakeRoot;
@@ -243,7 +244,15 @@ TEST_CASE("work on a node runs on its processors, or not at all", "[numa][host]"
     NumaNode nowhere = here;
     nowhere.cpus.clear();
     CHECK_FALSE(run_on_node(nowhere, [&runs] { runs = 100; }));
+    const support::ThreadLimit limit(0);
+    CHECK_FALSE(run_on_node(here, [&runs] { runs = 100; }));
     CHECK(runs < 100);
+}
+
+TEST_CASE("pages that the system does not map are an error", "[numa]") {
+    const TwoNodes machine;
+    const support::NoMappings none;
+    CHECK(error_of(machine.host().allocate(1_MiB, 1)).what.find("mmap") != std::string::npos);
 }
 
 TEST_CASE("a node without processors copies nothing", "[numa]") {

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/system_limits.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
@@ -90,6 +91,23 @@ TEST_CASE("Peaks in the history of a real trace are those of its run") {
                 CHECK(held(history, event) == history.values(event)[Series::reserved]);
         }
     }
+}
+
+TEST_CASE("A history without a thread is the same, without a mapping an error") {
+    const std::string path = TIDEMARK_SOURCE_DIR "/traces/samples/torch/graphs.pickle.xz";
+    const HistoryCounts with = record(path).history->counts();
+    {
+        const support::ThreadLimit limit(0);
+        const RecordedRun without = record(path);
+        check_peaks(without);
+        CHECK((without.history->counts() == with));
+    }
+    const auto trace = open_trace(path);
+    REQUIRE(trace);
+    const support::NoMappings none;
+    const auto refused = record_history(**trace, {.trace = path, .policy = "torch"});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::io);
 }
 
 // Bytes that are taken and never overlap: the map must not lie.

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/support/system_limits.h"
 #include "traces/io/byte_source.h"
+#include "traces/io/growing_block.h"
 
 using namespace tidemark;
 using ByteVector = std::vector<std::byte>;
@@ -48,6 +51,7 @@ class Stubborn final : public RawInput {
 
 TEST_CASE("blocks read ahead are the bytes of the input, then nothing, again and again", "[io]") {
     const ByteVector bytes = noise(GENERATE(0U, 1U, 3'000'000U, 4U << 20U));
+    const support::ThreadLimit limit(GENERATE(0, 1));
     const auto input = raw_memory(bytes);
     ReadAhead ahead(*input);
     ByteVector all;
@@ -106,6 +110,11 @@ TEST_CASE("reading ahead may be given up at any time", "[io]") {
         for (int i = 0; i < blocks; ++i)
             REQUIRE(ahead.next()->size() != 0);
     }
+}
+
+TEST_CASE("a block that cannot be had is std::bad_alloc, as of every container", "[io]") {
+    const support::NoMappings none;
+    CHECK_THROWS_AS(resize_block(nullptr, 0, std::size_t{4} << 20U), std::bad_alloc);
 }
 
 TEST_CASE("a large file gives its bytes whatever the steps", "[io]") {

@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "tests/support/live_child.h"
 #include "tests/support/live_folder.h"
+#include "tests/support/system_limits.h"
 #include "traces/live/programs.h"
 #include "traces/live/publisher.h"
 #include "traces/live/recording_chain.h"
@@ -265,6 +266,26 @@ TEST_CASE("a process has one publisher, and a forked child publishes nothing", "
     const auto trace = must_open(folder.file("a.tml"));
     CHECK(trace->info().event_count == 2);
     CHECK(must_start({.recording = folder.file("b.tml")}) != nullptr);
+}
+
+TEST_CASE("a publisher without a mapping or a thread is an error and no program", "[live]") {
+    const LiveFolder folder;
+    const PublishOptions options{.recording = folder.file("a.tml")};
+    {
+        const support::NoMappings none;
+        const auto refused = Publisher::start(options);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().what == "cannot be mapped: Cannot allocate memory");
+    }
+    {
+        const support::ThreadLimit none(0);
+        const auto refused = Publisher::start(options);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().what.starts_with("cannot start a thread"));
+    }
+    CHECK(live::list_programs().empty());
+    CHECK(std::filesystem::is_empty(folder.path() / "run"));
+    CHECK(must_start(options) != nullptr);
 }
 
 TEST_CASE("a limited recording forgets its begin and keeps what lives", "[live]") {

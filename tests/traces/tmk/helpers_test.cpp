@@ -1,6 +1,7 @@
 // Encoding on several threads: the same file whatever their number, and the target's errors.
 #include <catch2/catch.hpp>
 
+#include "tests/support/system_limits.h"
 #include "tests/traces/tmk/random_trace.h"
 
 using namespace tidemark;
@@ -31,6 +32,7 @@ TEST_CASE("a trace encoded by several threads has the same bytes", "[tmk]") {
     const auto alone = support::write_tmk(events, support::small_info());
     const auto helpers = GENERATE(0U, 1U, 2U, 5U);
     const auto piece = GENERATE(777U, 700'000U);
+    const support::ThreadLimit limit(GENERATE(1, 1000));
     support::Memory memory;
     const auto writer = make_tmk_writer(memory, helpers);
     for (std::size_t i = 0; i < events.size(); i += piece) {

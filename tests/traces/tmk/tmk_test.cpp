@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <catch2/catch.hpp>
 
 #include "tests/support/property.h"
+#include "tests/support/system_limits.h"
 #include "tests/traces/tmk/random_trace.h"
 #include "traces/tmk/wire.h"
 
@@ -164,8 +166,13 @@ TEST_CASE("a file on disk is mapped and read like memory", "[tmk]") {
                static_cast<std::streamsize>(bytes.size()));
 
     const auto trace = open_tmk(path);
+    std::optional<support::NoMappings> none(std::in_place);
+    const auto refused = open_tmk(path);
+    none.reset();
     std::remove(path.c_str());
 
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::io);
     REQUIRE(trace);
     CHECK(must_read(**trace) == events);
     CHECK((*trace)->hash() == must_open(bytes)->hash());

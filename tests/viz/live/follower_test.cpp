@@ -11,6 +11,7 @@
 #include "tests/support/live_child.h"
 #include "tests/support/live_folder.h"
 #include "tests/support/property.h"
+#include "tests/support/system_limits.h"
 #include "traces/live/publisher.h"
 #include "traces/live/remainder.h"
 #include "traces/open.h"
@@ -165,6 +166,19 @@ TEST_CASE("a follower shows the past, then what comes, then the end", "[live][vi
     CHECK(history.mark(0).size == 77);
     CHECK(history.values(25'001)[Series::reserved] == 4096);
     CHECK(lives_of(history) == lives_of(folder.file("a.tml")));
+}
+
+TEST_CASE("a follower without a thread is an error", "[live][viz]") {
+    const LiveFolder folder;
+    const auto publisher = Publisher::start({.name = "worker", .recording = folder.file("a.tml")});
+    REQUIRE(publisher);
+    {
+        const support::ThreadLimit none(0);
+        const auto refused = viz::attach("worker", {});
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().what.starts_with("cannot start a thread"));
+    }
+    CHECK_FALSE(must_attach("worker")->over());
 }
 
 TEST_CASE("a follower of a killed program shows all that it had published",

@@ -10,9 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "core/base/task_pool.h"
 #include "viz/model/navigation/findings.h"
 #include "viz/model/navigation/run_loading.h"
-#include "viz/model/session/task_queue.h"
+#include "viz/model/session/background.h"
 
 namespace tidemark::viz {
 namespace {
@@ -156,7 +157,7 @@ std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
 class FileWork : public std::enable_shared_from_this<FileWork> {
   public:
     FileWork(LoadRequest request, std::string path, std::size_t first_run, bool advises,
-             std::shared_ptr<Box> box, TaskQueue& queue, std::shared_ptr<const Cancelled> cancelled)
+             std::shared_ptr<Box> box, TaskPool& queue, std::shared_ptr<const Cancelled> cancelled)
         : request_(std::move(request)),
           path_(std::move(path)),
           first_run_(first_run),
@@ -327,7 +328,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     const std::size_t first_run_;
     const bool advises_;
     const std::shared_ptr<Box> box_;
-    TaskQueue& queue_;
+    TaskPool& queue_;
     const std::shared_ptr<const Cancelled> cancelled_;
     std::shared_ptr<const Trace> trace_;
     std::shared_ptr<const History> history_;  // of the first run
@@ -359,7 +360,7 @@ struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
     std::shared_ptr<FileWork> advised;  // the file that `advise` is asked about
-    TaskQueue queue;
+    TaskPool tasks{"tm-load", std::min(hardware_threads(), 8U), lower_thread_priority};
 };
 
 Loader::Loader(Session& session) : session_(session), shared_(std::make_unique<Shared>()) {}
@@ -375,7 +376,7 @@ void Loader::add(LoadRequest request) {
         const bool advises = request.advises && session_.runs.empty() && file == 0;
         const auto work =
             std::make_shared<FileWork>(request, request.files[file], first, advises, shared_->box,
-                                       shared_->queue, shared_->cancelled);
+                                       shared_->tasks, shared_->cancelled);
         if (advises)
             shared_->advised = work;
         work->start();
@@ -396,11 +397,11 @@ bool Loader::poll() {
 }
 
 bool Loader::running() const {
-    return shared_->queue.unfinished() > 0;
+    return shared_->tasks.unfinished() > 0;
 }
 
 void Loader::wait() {
-    shared_->queue.wait();
+    shared_->tasks.wait();
     poll();
 }
 

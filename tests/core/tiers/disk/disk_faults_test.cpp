@@ -11,6 +11,7 @@
 #include "core/tiers/disk/disk_store.h"
 #include "tests/support/disk_content.h"
 #include "tests/support/memory_files.h"
+#include "tests/support/system_limits.h"
 
 namespace tidemark {
 namespace {
@@ -22,6 +23,7 @@ using support::kOne;
 using support::kTwo;
 using support::MemoryFiles;
 using support::small_options;
+using support::ThreadLimit;
 
 using Contents = std::map<BufferId, std::vector<std::byte>>;
 
@@ -117,6 +119,25 @@ TEST_CASE("a failure of any call loses nothing and leaves nothing (defects 17, 1
     while (fail_once(n, error, directories))
         ++n;
     CHECK(n > 40);  // calls of the script
+}
+
+TEST_CASE("a store without a thread is an error, with fewer than wanted it works",
+          "[tiers][disk]") {
+    MemoryFiles files(kFileBlock, 1);
+    files.add_directory("/a");
+    DiskStoreOptions options = small_options({"/a"});
+    options.workers = 3;
+    {
+        const ThreadLimit none(0);
+        const auto store = DiskStore::open(files, options);
+        REQUIRE_FALSE(store);
+        CHECK(store.error().code == ErrorCode::io);
+        CHECK(store.error().what.starts_with("cannot start a thread"));
+    }
+    const ThreadLimit one(1);
+    const auto store = DiskStore::open(files, options);
+    REQUIRE(store);
+    CHECK(compare(**store, {}).empty());
 }
 
 TEST_CASE("a directory that fails for good is passed over", "[tiers][disk]") {

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/system_limits.h"
 #include "tests/support/tiered_fixture.h"
 
 namespace tidemark {
@@ -24,6 +25,17 @@ TEST_CASE("a buffer is there to write and read, and its end gives all back", "[t
     f.calm();
     CHECK(f.allocated(kGpu) == 0);
     CHECK(f.transfers.blocks() == 0);
+}
+
+TEST_CASE("a store whose worker cannot be started is driven by its calls", "[tiers][spill]") {
+    TieredFixture f;
+    {
+        const ThreadLimit none(0);
+        const Result<void> started = f.store->start_worker();
+        REQUIRE_FALSE(started);
+        CHECK(started.error().code == ErrorCode::io);
+    }
+    CHECK(f.reads(f.filled(300, kGpu, 1), kGpu, 1));
 }
 
 TEST_CASE("a buffer that ended has no tier, and nothing is done with it (defect 22)",

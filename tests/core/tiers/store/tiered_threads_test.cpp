@@ -87,7 +87,7 @@ void run_threads(bool worker, int steps = 150) {
         all.push_back({f.filled(100 + 10 * i, kHost, i), i});
     f.transfers.set_faults({.no_memory = 100, .allocation_fails = 300, .copy_fails = 100});
     if (worker)
-        f.store->start_worker();
+        REQUIRE(f.store->start_worker());
     Tally tally;
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i < 4; ++i)

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/system_limits.h"
 #include "viz/model/navigation/findings.h"
-#include "viz/model/session/task_queue.h"
 
 using namespace tidemark;
 using namespace tidemark::viz;
@@ -51,6 +51,7 @@ TEST_CASE("labels say what tells runs apart, and no more", "[viz][loader]") {
 }
 
 TEST_CASE("a file under two policies becomes two runs of the same trace", "[viz][loader]") {
+    const support::ThreadLimit limit(GENERATE(0, 1, 1000));
     Session session;
     Loader loader(session);
     loader.add(request_of({sample("gpt2_var.pickle.xz")}, {"", "best-fit"}));
@@ -202,17 +203,4 @@ TEST_CASE("a loader may go while it works", "[viz][loader]") {
     loader.add(request_of({"generate:training", "generate:serving"}));
     loader.poll();
     SUCCEED();
-}
-
-TEST_CASE("a queue runs all tasks, those of tasks as well", "[viz][loader]") {
-    TaskQueue queue;
-    std::atomic<int> done = 0;
-    for (int i = 0; i < 50; ++i)
-        queue.add([&] {
-            queue.add([&] { ++done; });
-            ++done;
-        });
-    queue.wait();
-    CHECK(done == 100);
-    CHECK(queue.unfinished() == 0);
 }

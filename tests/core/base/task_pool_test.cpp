@@ -1,0 +1,113 @@
+// TaskPool and the WorkQueue below it: order, tasks of tasks, ends, and no threads at all.
+#include "core/base/task_pool.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/system_limits.h"
+
+namespace tidemark {
+namespace {
+
+using support::ThreadLimit;
+
+TEST_CASE("a pool runs all tasks, those of tasks as well, whatever threads there are",
+          "[threads]") {
+    const ThreadLimit limit(GENERATE(0, 1, 1000));
+    TaskPool pool("tm-test", GENERATE(0U, 1U, 4U));
+    std::atomic<int> done = 0;
+    for (int i = 0; i < 50; ++i)
+        pool.add([&] {
+            pool.add([&] { ++done; });
+            ++done;
+        });
+    pool.wait();
+    CHECK(done == 100);
+    CHECK(pool.unfinished() == 0);
+}
+
+TEST_CASE("tasks begin in the order in which they were added", "[threads]") {
+    const ThreadLimit limit(GENERATE(0, 1));
+    int starts = 0;
+    std::vector<int> order;
+    {
+        TaskPool pool("tm-test", 1, [&starts] { ++starts; });
+        for (int i = 0; i < 20; ++i)
+            pool.add([&order, i] { order.push_back(i); });
+        pool.wait();
+    }
+    REQUIRE(order.size() == 20);
+    for (int i = 0; i < 20; ++i)
+        CHECK(order[static_cast<std::size_t>(i)] == i);
+    CHECK(starts <= 1);
+}
+
+TEST_CASE("the end of a pool waits for what runs and drops what has not begun", "[threads]") {
+    std::atomic<bool> begun = false;
+    std::atomic<bool> go_on = false;
+    std::atomic<int> done = 0;
+    const auto held = std::make_shared<int>(1);
+    Thread opener;
+    {
+        TaskPool pool("tm-test", 1);
+        pool.add([&] {
+            begun = true;
+            begun.notify_one();
+            go_on.wait(false);
+            pool.add([&] { ++done; });  // too late
+            ++done;
+        });
+        begun.wait(false);
+        for (int i = 0; i < 3; ++i)
+            pool.add([&done, held] { ++done; });
+        CHECK(pool.unfinished() == 4);
+        // The task goes on when the pool has begun to end, which drops what the others hold.
+        opener = *Thread::start("tm-open", [&] {
+            while (held.use_count() > 1)
+                std::this_thread::yield();
+            go_on = true;
+            go_on.notify_one();
+        });
+    }
+    CHECK(done == 1);
+}
+
+TEST_CASE("a queue hands out what is left when it is closed, and nothing when cancelled",
+          "[threads]") {
+    WorkQueue<std::unique_ptr<int>> queue;
+    CHECK_FALSE(queue.try_pop());
+    for (int i = 0; i < 3; ++i)
+        queue.push(std::make_unique<int>(i));
+    CHECK(**queue.pop() == 0);
+    queue.close();
+    CHECK(**queue.try_pop() == 1);
+    CHECK(**queue.pop() == 2);
+    CHECK_FALSE(queue.pop());
+
+    WorkQueue<int> cancelled;
+    cancelled.push(1);
+    cancelled.cancel();
+    CHECK_FALSE(cancelled.pop());
+}
+
+TEST_CASE("who waits at a queue is woken by an item and by its end", "[threads]") {
+    const bool ends = GENERATE(false, true);
+    WorkQueue<int> queue;
+    std::optional<int> got = 7;
+    Result<Thread> reader = Thread::start("tm-test", [&] { got = queue.pop(); });
+    REQUIRE(reader);
+    if (ends)
+        queue.close();
+    else
+        queue.push(1);
+    reader->join();
+    CHECK(got == (ends ? std::nullopt : std::optional(1)));
+}
+
+}  // namespace
+}  // namespace tidemark
