@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -31,40 +32,31 @@ LiveAllocation to_live(const AddressMap::Entry& entry) {
 }
 
 void AddressMap::insert(const Entry& entry) {
-    TM_CHECK(index_of(entry.allocation.address) == HashIndex::kNothing);
     const unsigned size_class = class_of(entry.allocation.size);
     TM_CHECK(entry.allocation.size != 0 && size_class < kClasses);
-    std::uint32_t index = 0;
-    if (unused_.empty()) {
-        index = static_cast<std::uint32_t>(entries_.size());
-        entries_.push_back(entry);
-    } else {
-        index = unused_.back();
-        unused_.pop_back();
-        entries_[index] = entry;
-    }
+    const std::uint32_t index = numbers_.take();
+    entries_.resize(numbers_.count());
+    entries_[index] = entry;
     const std::uint64_t begin = to_integer(entry.allocation.address);
-    by_begin_.insert(begin, index);
+    TM_CHECK(by_begin_.exchange(begin, index) == HashIndex::kNothing);
     by_cell_.insert(cell_key(begin >> size_class, size_class), index);
     ++class_counts_[size_class];
     classes_ |= std::uint64_t{1} << size_class;
 }
 
 const AddressMap::Entry* AddressMap::find(Address address) const {
-    const std::uint32_t index = index_of(address);
+    const std::uint32_t index = by_begin_.find(to_integer(address));
     return index == HashIndex::kNothing ? nullptr : &entries_[index];
 }
 
 bool AddressMap::take(Address address, Entry& taken) {
-    const std::uint32_t index = index_of(address);
+    const std::uint32_t index = by_begin_.erase(to_integer(address));
     if (index == HashIndex::kNothing)
         return false;
-    taken = entries_[index];
+    taken = std::exchange(entries_[index], {});
     const unsigned size_class = class_of(taken.allocation.size);
-    const std::uint64_t begin = to_integer(address);
-    by_begin_.erase(begin, index);
-    by_cell_.erase(cell_key(begin >> size_class, size_class), index);
-    unused_.push_back(index);
+    by_cell_.erase(cell_key(to_integer(address) >> size_class, size_class), index);
+    numbers_.give_back(index);
     if (--class_counts_[size_class] == 0)
         classes_ &= ~(std::uint64_t{1} << size_class);
     return true;
@@ -84,20 +76,13 @@ const AddressMap::Entry* AddressMap::containing(Address address) const {
 }
 
 std::vector<LiveAllocation> AddressMap::all() const {
-    std::vector<bool> lives(entries_.size(), true);
-    for (const std::uint32_t index : unused_)
-        lives[index] = false;
     std::vector<LiveAllocation> result;
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-        if (lives[i])
-            result.push_back(to_live(entries_[i]));
+    for (const Entry& entry : entries_)
+        if (entry.allocation.size != 0)
+            result.push_back(to_live(entry));
     std::sort(result.begin(), result.end(),
               [](const LiveAllocation& a, const LiveAllocation& b) { return a.number < b.number; });
     return result;
-}
-
-std::uint32_t AddressMap::index_of(Address address) const {
-    return by_begin_.find(to_integer(address), [](std::uint32_t) { return true; });
 }
 
 std::uint32_t AddressMap::search_cell(Address address, unsigned size_class,

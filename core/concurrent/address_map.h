@@ -16,7 +16,8 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
-#include "core/concurrent/hash_index.h"
+#include "core/base/hash_index.h"
+#include "core/base/vacant_ids.h"
 
 namespace tidemark {
 
@@ -61,11 +62,10 @@ class AddressMap {
   private:
     static constexpr unsigned kClasses = 64;
 
-    std::uint32_t index_of(Address address) const;
     std::uint32_t search_cell(Address address, unsigned size_class, std::uint64_t cell) const;
 
-    std::vector<Entry> entries_;
-    std::vector<std::uint32_t> unused_;  // numbers of entries that can be taken
+    VacantIds numbers_;
+    std::vector<Entry> entries_;  // by number; of size 0 where it is vacant
     HashIndex by_begin_;
     HashIndex by_cell_;
     std::array<std::uint32_t, kClasses> class_counts_{};

@@ -11,8 +11,8 @@
 
 #include "core/base/random.h"
 #include "core/base/result.h"
+#include "core/base/vacant_ids.h"
 #include "traces/model/event_buffer.h"
-#include "traces/model/lifetimes.h"
 #include "traces/model/trace.h"
 
 namespace tidemark::generators {
@@ -35,13 +35,13 @@ class Program {
 
     // Puts the slot of a new allocation into `slot`. Errors, here and below: those of the sink.
     Result<void> allocate(Bytes size, StreamId stream, std::uint32_t& slot) {
-        slot = slots_.acquire();
+        slot = slots_.take();
         ++live_;
         return add({.size = size, .slot = slot, .stream = stream, .kind = EventKind::allocate});
     }
 
     Result<void> free(std::uint32_t slot, StreamId stream) {
-        slots_.release(slot);
+        slots_.give_back(slot);
         --live_;
         return add({.slot = slot, .stream = stream, .kind = EventKind::free});
     }
@@ -133,7 +133,7 @@ class Program {
 
     Random random_;
     EventBuffer events_;
-    SlotPool slots_;
+    VacantIds slots_;
     TraceInfo info_;
     Pace pace_;
     Nanoseconds time_ = 0;

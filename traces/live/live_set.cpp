@@ -48,7 +48,7 @@ void LiveSet::add_event(const Record& record) {
 }
 
 void LiveSet::allocate(const Record& record) {
-    const std::uint32_t slot = slots_.acquire();
+    const std::uint32_t slot = slots_.take();
     if (slot == blocks_.size())
         blocks_.emplace_back();
     blocks_[slot] = record;
@@ -56,7 +56,7 @@ void LiveSet::allocate(const Record& record) {
     const std::uint32_t before = block_slots_.exchange(key(record), slot);
     if (before != kNoSlot) {
         blocks_[before].kind = RecordKind::none;
-        slots_.release(before);
+        slots_.give_back(before);
     }
 }
 
@@ -65,7 +65,7 @@ void LiveSet::free(const Record& record) {
     if (slot == kNoSlot)
         return;
     blocks_[slot].kind = RecordKind::none;
-    slots_.release(slot);
+    slots_.give_back(slot);
 }
 
 void LiveSet::change_segment(const Record& record) {

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash_index.h"
+#include "core/base/vacant_ids.h"
 #include "traces/live/wire.h"
-#include "traces/model/lifetimes.h"
 
 namespace tidemark::live {
 
@@ -33,8 +34,8 @@ class LiveSet {
     }
 
     std::vector<Record> names_;  // with payloads
-    LiveMap block_slots_;        // of blocks_, by key
-    SlotPool slots_;
+    HashIndex block_slots_;      // of blocks_, by key
+    VacantIds slots_;
     std::vector<Record> blocks_;                                         // kind none: vacant
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> segments_;  // by device and address
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> mappings_;

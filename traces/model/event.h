@@ -3,7 +3,7 @@
 // An allocation is known by its *slot*: a small number that is unique among the allocations that
 // live at the same time and is handed out again afterwards (last freed, first reused). A table
 // indexed by slot has the size of the largest live set, however long the trace is. Readers resolve
-// addresses to slots once (lifetimes.h).
+// addresses to slots once (core/base/vacant_ids.h).
 //
 // What the recorded system decided (addresses, segments, maps) travels along as *truth*: the
 // `address` of each event, and the kinds from segment_alloc on, which replays skip and `verify`

@@ -19,9 +19,10 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash_index.h"
+#include "core/base/vacant_ids.h"
 #include "traces/model/event_buffer.h"
 #include "traces/model/id_set.h"
-#include "traces/model/lifetimes.h"
 #include "traces/readers/format.h"
 #include "traces/readers/jsonl_header.h"
 #include "traces/readers/jsonl_line.h"
@@ -113,11 +114,11 @@ class Jsonl {
     JsonlLine line_;
     std::uint64_t* refused_ = nullptr;  // what counts the line that was refused last
 
-    LiveMap ids_;  // of live and of retired allocations
+    HashIndex ids_;  // of live and of retired allocations
     IdSet seen_;
-    SlotPool slots_;
+    VacantIds slots_;
     std::vector<bool> retired_;  // by slot
-    LiveMap streams_;
+    HashIndex streams_;
     std::map<std::string, std::uint32_t, std::less<>> pools_;
     std::unordered_map<StreamId, std::vector<std::uint32_t>> open_pools_;
     std::vector<Frame> frames_;
@@ -288,7 +289,7 @@ Result<void> Jsonl::allocate(TraceEvent& event) {
     }
     alignments_dropped_ += value(Key::align).type != Type::absent ? 1U : 0U;
     tasks_dropped_ += value(Key::task).type != Type::absent ? 1U : 0U;
-    event.slot = slots_.acquire();
+    event.slot = slots_.take();
     retired_.resize(std::max<std::size_t>(retired_.size(), slots_.count()));
     retired_[event.slot] = false;
     ids_.insert(id, event.slot);
@@ -316,7 +317,7 @@ Result<void> Jsonl::free(TraceEvent& event) {
         return {};
     }
     ids_.erase(value(Key::id).number);
-    slots_.release(event.slot);
+    slots_.give_back(event.slot);
     return {};
 }
 
@@ -328,7 +329,7 @@ Result<void> Jsonl::finish(TraceEvent& event) {
         return refuse(fmt::format("id {} has no pending free", id));
     event.kind = EventKind::finish;
     ids_.erase(id);
-    slots_.release(event.slot);
+    slots_.give_back(event.slot);
     return {};
 }
 

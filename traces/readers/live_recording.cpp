@@ -12,13 +12,14 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash_index.h"
+#include "core/base/vacant_ids.h"
 #include "traces/live/names.h"
 #include "traces/live/recording_chain.h"
 #include "traces/live/remainder.h"
 #include "traces/live/runtime_folder.h"
 #include "traces/live/wire.h"
 #include "traces/model/event_buffer.h"
-#include "traces/model/lifetimes.h"
 #include "traces/readers/format.h"
 
 namespace tidemark::formats {
@@ -72,8 +73,8 @@ class LiveRecording {
     TraceInfo info_;
     live::NameTables names_;
     live::Header header_;
-    LiveMap live_;
-    SlotPool slots_;
+    HashIndex live_;
+    VacantIds slots_;
     std::optional<std::uint64_t> first_time_;  // of an event that is no preamble
     std::uint64_t latest_ = 0;
     std::uint64_t next_sequence_ = 0;
@@ -321,9 +322,9 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
         end.size = 0;
         end.aux = 0;
         TM_TRY(events_.add(end));
-        slots_.release(before);
+        slots_.give_back(before);
     }
-    event.slot = slots_.acquire();
+    event.slot = slots_.take();
     live_.insert(key(record), event.slot);
     if (is_preamble && before == kNoSlot) {
         event.flags = kPreamble;
@@ -343,7 +344,7 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
         TM_TRY(odd(info_.anomalies.unknown_frees,
                    fmt::format("{:#x} is freed or used but was never allocated", record.address)));
     else if (ends)
-        slots_.release(event.slot);
+        slots_.give_back(event.slot);
     return events_.add(event);
 }
 

@@ -21,8 +21,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash_index.h"
+#include "core/base/vacant_ids.h"
 #include "traces/model/event_buffer.h"
-#include "traces/model/lifetimes.h"
 #include "traces/readers/format.h"
 #include "traces/readers/line_reader.h"
 #include "traces/readers/number_text.h"
@@ -206,12 +207,12 @@ class RmmCsv {
     std::size_t column_count_ = 0;
     Row row_{};
 
-    LiveMap pointers_;
-    SlotPool slots_;
-    LiveMap streams_;
+    HashIndex pointers_;
+    VacantIds slots_;
+    HashIndex streams_;
     std::uint64_t last_stream_ = 0;  // a handle, and what it maps to
     StreamId last_stream_id_ = StreamId::default_stream;
-    LiveMap threads_;
+    HashIndex threads_;
     std::string last_thread_;
 
     std::array<char, 8> last_clock_{};  // "HH:MM:SS", and what it says
@@ -356,7 +357,7 @@ Result<void> RmmCsv::allocate(TraceEvent event, std::uint64_t pointer) {
         ++nulls_;
         return {};
     }
-    event.slot = slots_.acquire();
+    event.slot = slots_.take();
     const std::uint32_t before = pointers_.exchange(pointer, event.slot);
     if (before != kNoSlot && before != kDead) {
         TM_TRY(odd(info_.anomalies.reused_live,
@@ -366,7 +367,7 @@ Result<void> RmmCsv::allocate(TraceEvent event, std::uint64_t pointer) {
         end.slot = before;
         end.size = 0;
         TM_TRY(events_.add(end));
-        slots_.release(before);
+        slots_.give_back(before);
     }
     event.kind = EventKind::allocate;
     return events_.add(event);
@@ -384,7 +385,7 @@ Result<void> RmmCsv::free(TraceEvent event, std::uint64_t pointer) {
         TM_TRY(odd(info_.anomalies.double_frees, fmt::format("{:#x} is freed twice", pointer)));
     } else {
         event.slot = slot;
-        slots_.release(slot);
+        slots_.give_back(slot);
     }
     return events_.add(event);
 }

@@ -26,8 +26,8 @@ struct DeviceWalk {
     std::size_t device = 0;
     std::size_t next = 0;
     std::uint64_t time_us = 0;  // of the next entry, never going back
-    LiveMap pending;            // let go, not finished: address -> slot
-    LiveMap orphans;            // allocated, never freed, not alive at the dump: address -> slot
+    HashIndex pending;          // let go, not finished: address -> slot
+    HashIndex orphans;          // allocated, never freed, not alive at the dump: address -> slot
 };
 
 class EventWriter {
@@ -115,7 +115,7 @@ class EventWriter {
         output_.add(event);
         event.kind = EventKind::allocate;
         event.size = block.requested;
-        event.slot = slots_.acquire();
+        event.slot = slots_.take();
         event.stack = output_.stack(block.frames);
         event.stream = output_.stream(block.stream);
         event.flags = kPreamble;
@@ -239,7 +239,7 @@ class EventWriter {
         event.stream = context.stream;
         event.device = static_cast<std::uint16_t>(entry_device_);
         output_.add(event);
-        slots_.release(event.slot);
+        slots_.give_back(event.slot);
     }
 
     // From here on `event` is the output's draft.
@@ -249,7 +249,7 @@ class EventWriter {
         else if (entry.size >= kLargestRequest)
             note(info_.anomalies.giant_sizes, "an allocation of 2^60 bytes or more");
         event.kind = EventKind::allocate;
-        event.slot = slots_.acquire();
+        event.slot = slots_.take();
         if (entry.link == kNone)
             walk.orphans.insert(entry.address, event.slot);
         else if ((entry.link & kFinalLink) != 0)
@@ -287,7 +287,7 @@ class EventWriter {
     void write_end(EventKind kind, TraceEvent& event) {
         event.kind = kind;
         if (event.slot != kNoSlot)
-            slots_.release(event.slot);
+            slots_.give_back(event.slot);
         output_.commit();
     }
 
@@ -425,7 +425,7 @@ class EventWriter {
     const ReadOptions& options_;
     TraceInfo& info_;
     std::vector<DeviceWalk> walks_;
-    SlotPool slots_;
+    VacantIds slots_;
     std::vector<std::uint32_t> final_slots_;  // by index in Contents::blocks
     Output output_;
     std::uint64_t start_us_ = 0;

@@ -278,7 +278,7 @@ class BackwardWalk {
     bool cut_off_;
     bool pools_matter_ = false;
     History history_;
-    LiveMap live_;
+    HashIndex live_;
 };
 
 }  // namespace

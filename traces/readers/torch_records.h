@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash_index.h"
 #include "traces/io/growing_array.h"
 #include "traces/model/event.h"
-#include "traces/model/lifetimes.h"
 #include "traces/readers/pickle.h"
 
 namespace tidemark::torch {
@@ -266,7 +266,7 @@ class Records final : public DictHandler {
     GrowingArray<std::uint8_t> actions_;       // by index of the string: its Action
     GrowingArray<std::uint32_t> plain_lists_;  // by index of the plain dict: its items, a list
     std::vector<std::uint64_t> seen_;          // by kind: a bit for each Key
-    LiveMap stream_index_;
+    HashIndex stream_index_;
     EntryShape entry_shape_;
     std::uint64_t last_handle_ = 0;
     std::uint32_t last_stream_ = 0;

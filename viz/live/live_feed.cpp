@@ -206,7 +206,7 @@ void LiveFeed::apply_word(const Record& record) {
 }
 
 void LiveFeed::allocate(const Record& record) {
-    const std::uint32_t slot = slots_.acquire();
+    const std::uint32_t slot = slots_.take();
     if (slot == blocks_.size()) {
         blocks_.push_back(kNoBlock);
         begins_.emplace_back();
@@ -243,7 +243,7 @@ void LiveFeed::free(const Record& record) {
 }
 
 void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
-    slots_.release(slot);
+    slots_.give_back(slot);
     put_event(time, EventKind::free, std::exchange(blocks_[slot], kNoBlock));
 }
 

@@ -15,12 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash_index.h"
 #include "core/base/result.h"
+#include "core/base/vacant_ids.h"
 #include "replay/timeline/history_builder.h"
 #include "traces/live/names.h"
 #include "traces/live/recording_chain.h"
 #include "traces/live/wire.h"
-#include "traces/model/lifetimes.h"
 
 namespace tidemark::viz {
 
@@ -111,8 +112,8 @@ class LiveFeed {
     std::uint64_t pending_lost_ = 0;  // to be marked at the next event
 
     // Blocks. An end must not touch what only beginning anew needs: it lies anywhere in memory.
-    LiveMap slot_of_;
-    SlotPool slots_;
+    HashIndex slot_of_;
+    VacantIds slots_;
     std::vector<BlockIndex> blocks_;      // by slot: in the history; kNoBlock = vacant
     std::vector<live::Record> begins_;    // by slot: the record that began it
     std::vector<bool> seen_;              // by slot: in the snapshot at hand

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/base/vacant_ids.h"
 #include "core/policies/torch_settings.h"
 #include "traces/model/event_buffer.h"
-#include "traces/model/lifetimes.h"
 #include "traces/readers/torch_preamble.h"
 
 namespace tidemark {
@@ -113,7 +113,7 @@ class Cutter {
         ends_;                        // of live blocks, by device, address
     std::vector<TraceEvent> opened_;  // ranges and pools that are open
     std::vector<std::uint32_t> slot_of_;
-    SlotPool slots_;
+    VacantIds slots_;
     Bytes told_block_ = 0;  // of the preamble's next allocation
     Nanoseconds start_ = 0;
     Nanoseconds last_ = 0;
@@ -244,7 +244,7 @@ Result<void> Cutter::write_live(std::uint32_t slot) {
         around.flags = static_cast<std::uint8_t>(kPreamble | (live.retired ? kPending : 0));
         TM_TRY(write(around));
     }
-    event.slot = slot_of_[slot] = slots_.acquire();
+    event.slot = slot_of_[slot] = slots_.take();
     TM_TRY(write(event));
     ++preamble_live_;
     if (!live.retired)
@@ -325,11 +325,11 @@ Result<TraceInfo> Cutter::cut() {
             if (event.slot < slot_of_.size()) {
                 std::uint32_t& slot = slot_of_[event.slot];
                 if (event.kind == EventKind::allocate && slot == kNoSlot)
-                    slot = slots_.acquire();
+                    slot = slots_.take();
                 const bool ends = event.kind == EventKind::free || event.kind == EventKind::finish;
                 const std::uint32_t renamed = slot;
                 if (ends && slot != kNoSlot)
-                    slots_.release(std::exchange(slot, kNoSlot));
+                    slots_.give_back(std::exchange(slot, kNoSlot));
                 event.slot = renamed;
             }
             preamble_ += events_.begin == 0 && (event.flags & kPreamble) != 0 ? 1U : 0U;

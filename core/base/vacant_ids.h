@@ -1,0 +1,32 @@
+// VacantIds: numbers for what lives, as dense as its number allows: a number is vacant again when
+// it is given back. A function of the calls alone. Memory O(vacant). Not thread-safe; O(1) each.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tidemark {
+
+class VacantIds {
+  public:
+    // The number that was given back last, or the next one that was never given.
+    std::uint32_t take() {
+        if (vacant_.empty())
+            return count_++;
+        const std::uint32_t id = vacant_.back();
+        vacant_.pop_back();
+        return id;
+    }
+
+    // A number that was taken and not given back since.
+    void give_back(std::uint32_t id) { vacant_.push_back(id); }
+
+    // Every number given so far is below this.
+    std::uint32_t count() const { return count_; }
+
+  private:
+    std::vector<std::uint32_t> vacant_;
+    std::uint32_t count_ = 0;
+};
+
+}  // namespace tidemark
