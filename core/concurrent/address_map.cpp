@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace tidemark {
 namespace {
 

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/concurrent/address_map.h"
 
 namespace tidemark {
