@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/allocator/spec.h"
-#include "replay/record/record_search.h"
+#include "replay/record/replay_findings.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {

@@ -30,17 +30,22 @@ std::uint64_t most_work(std::uint64_t steps) {
     return std::min(kMostWork, kMostRoundsOfShort * steps) + kMostRoundsOfLong * steps;
 }
 
+DeviceFindings findings_of(const DeviceReplay& replay) {
+    return {
+        .found = replay.findings(), .stats = replay.allocator().stats(), .chosen = replay.chosen()};
+}
+
 using Progress = std::function<void(std::uint64_t)>;
 
 DeviceFindings run_straight(DeviceReplay replay, bool until_differs, const Progress& progress) {
     while (!replay.at_end()) {
         if (replay.step() != 0 && until_differs)
-            return {replay.findings(), replay.stats(), {}, false};
+            return findings_of(replay);
         if (progress && replay.position() % kStepsPerProgress == 0)
             progress(replay.position());
     }
     replay.finish();
-    return {replay.findings(), replay.stats(), {}, false};
+    return findings_of(replay);
 }
 
 class Search {
@@ -74,7 +79,7 @@ class Search {
             furthest_.reset();
             ++unexplained_;
         }
-        return {path_.replay.findings(), path_.replay.stats(), {}, false};
+        return findings_of(path_.replay);
     }
 
   private:
@@ -164,14 +169,13 @@ Result<DeviceFindings> replay_straight(const DeviceRecord& record, const ModelSp
 Result<DeviceFindings> search_record(DeviceRecord& record, const ModelSpec& spec) {
     if (record.life_of_request.empty())
         assume_pools(record);
-    const DeviceReplay::Setup setup{
-        .infers_pools = record.has_unknown_pools || record.next_pool > 1,
-        .infers_switches = spec.switched && record.has_plain && record.has_pages,
+    const Hypotheses hypotheses{
+        .pools = record.has_unknown_pools || record.next_pool > 1,
+        .switches = spec.switched && record.has_plain && record.has_pages,
     };
-    TM_ASSIGN(DeviceReplay start, DeviceReplay::make(record, spec, setup));
+    TM_ASSIGN(DeviceReplay start, DeviceReplay::make(record, spec, hypotheses));
     DeviceFindings searched = Search(std::move(start), record).run();
-    searched.found.has_inferred_pools = setup.infers_pools;
-    searched.setup = setup;
+    searched.hypotheses = hypotheses;
     searched.assumes_pools = true;
     return searched;
 }

@@ -15,14 +15,6 @@
 
 namespace tidemark {
 
-// What verify finds on one device.
-struct DeviceFindings {
-    DeviceReplay::Findings found;
-    AllocatorStats stats;
-    DeviceReplay::Setup setup;   // under which it was found
-    bool assumes_pools = false;  // assume_pools() had been called
-};
-
 // Without hypotheses. `until_differs`: no further than the first difference. `progress(steps)` is
 // called with the steps done now and then; it may be empty. O(steps). Errors: see
 // DeviceReplay::make.

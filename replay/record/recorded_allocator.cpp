@@ -39,9 +39,8 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
     if (recorded.findings.assumes_pools)
         assume_pools(*record);
     std::unique_ptr<RecordedAllocator> made(new RecordedAllocator(std::move(record)));
-    TM_ASSIGN(DeviceReplay replay,
-              DeviceReplay::follow(*made->record_, recorded.model, recorded.findings.setup,
-                                   recorded.findings.found, device, face));
+    TM_ASSIGN(DeviceReplay replay, DeviceReplay::follow(*made->record_, recorded.model,
+                                                        recorded.findings, device, face));
     made->replay_ = std::make_unique<DeviceReplay>(std::move(replay));
     TM_ASSIGN(made->preamble_slots_, slots_of_preamble(trace, number));
     made->show();
@@ -50,7 +49,7 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
 
 void RecordedAllocator::show() {
     usage_ = replay_->usage();
-    stats_ = replay_->stats();
+    stats_ = replay_->allocator().stats();
 }
 
 void RecordedAllocator::advance(std::uint64_t event) {

@@ -59,7 +59,7 @@ void add_pools(VerifyReport& report, const DeviceRecord& record, const PoolChoic
 }
 
 void add(VerifyReport& report, const DeviceRecord& record, DeviceFindings findings) {
-    DeviceReplay::Findings& found = findings.found;
+    ReplayFindings& found = findings.found;
     report.decisions += found.decisions;
     report.mismatches += found.mismatches;
     report.final_blocks += found.final_blocks;
@@ -69,8 +69,8 @@ void add(VerifyReport& report, const DeviceRecord& record, DeviceFindings findin
     for (const InferredFact& fact : found.facts)
         report.inferred_trims += fact.kind == InferredFact::Kind::emptied_caches ? 1U : 0U;
     report.facts.insert(report.facts.end(), found.facts.begin(), found.facts.end());
-    if (found.has_inferred_pools)
-        add_pools(report, record, found.chosen);
+    if (findings.hypotheses.pools)
+        add_pools(report, record, findings.chosen);
     if (found.first_mismatch &&
         (!report.first_mismatch || found.first_mismatch->event < report.first_mismatch->event))
         report.first_mismatch = std::move(found.first_mismatch);

@@ -1,0 +1,62 @@
+// Explanation: what is assumed to have happened around a request, or around releases that no
+// request followed, beyond what the record says.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "replay/record/allocator_model.h"
+#include "replay/record/segment_pools.h"
+
+namespace tidemark {
+
+struct Explanation {
+    std::size_t completed = 0;  // so many of the completions came before anything else
+    bool pool_ended = false;    // first a private pool's memory was given back
+    bool emptied = false;       // then the caches were emptied
+    bool in_scope = false;      // the request came while a graph was captured
+    bool device_full = false;   // the device refused wherever no new memory is recorded
+    bool switched = false;      // expandable_segments is the other way than in the policy
+    PoolId pool = PoolId::default_pool;
+};
+
+// What was adopted at a step where there was a choice.
+struct Adopted {
+    std::size_t step = 0;
+    Explanation how;
+};
+
+// What is held against a record beyond its own statements.
+struct Hypotheses {
+    bool pools = false;     // pools by lives of segments instead of by the events' own
+    bool switches = false;  // expandable_segments may be switched at any request
+};
+
+// What has to be explained: the pending entries of the cursor, and the request at it, if any.
+struct Situation {
+    const RecordCursor& cursor;
+    const LiveAllocations& live;
+    const SegmentPools& pools;
+    const ModelSpec& spec;
+    const TraceEvent* request = nullptr;  // null: no request followed
+};
+
+// Every way in which it may have come about for a model that is `switched` or not; likelier ones
+// first, never empty. O(pools * completions).
+std::vector<Explanation> explanations(const Situation& at, const Hypotheses& hypotheses,
+                                      bool switched);
+
+// An explanation carried out on a model.
+struct Attempt {
+    AllocatorModel model;
+    Explanation explanation;
+    std::vector<ScriptedDevice::Call> calls;  // of the model to its device
+    std::optional<tl::expected<Allocation, OutOfMemory>> granted;
+    std::uint64_t differences = 0;  // from the record: calls in order, waits, and the outcome
+};
+
+Attempt attempt(const Situation& at, AllocatorModel model, const Explanation& how);
+
+bool granted_as_recorded(const Attempt& attempt, const TraceEvent& request);
+
+}  // namespace tidemark
