@@ -26,17 +26,19 @@ class MemoryObserver {
   public:
     virtual ~MemoryObserver() = default;
 
-    virtual void on_allocate(const Request& request, const Allocation& allocation) = 0;
-    virtual void on_refused(const Request& request, const OutOfMemory& why) = 0;
+    virtual void on_allocate(const Request& /*request*/, const Allocation& /*allocation*/) {}
+
+    virtual void on_refused(const Request& /*request*/, const OutOfMemory& /*why*/) {}
 
     // `stream` is the caller's. The device may still be at work with the bytes.
-    virtual void on_deallocate(const Allocation& allocation, StreamId stream) = 0;
+    virtual void on_deallocate(const Allocation& /*allocation*/, StreamId /*stream*/) {}
 
-    virtual void on_record_use(const Allocation& allocation, StreamId stream) = 0;
-    virtual void on_trim() = 0;
+    virtual void on_record_use(const Allocation& /*allocation*/, StreamId /*stream*/) {}
+
+    virtual void on_trim() {}
 
     // `size` of a segment_free is 0 where the device isn't told it.
-    virtual void on_segment(SegmentChange change, Range range, StreamId stream) = 0;
+    virtual void on_segment(SegmentChange /*change*/, Range /*range*/, StreamId /*stream*/) {}
 };
 
 }  // namespace tidemark

@@ -22,6 +22,13 @@ constexpr bool asks(EventKind kind) {
     return kind == EventKind::allocate || kind == EventKind::out_of_memory;
 }
 
+Request request_of(const EventBatch& batch, std::size_t i) {
+    return {.size = batch.size[i],
+            .alignment = 1,
+            .stream = batch.stream[i],
+            .pool = PoolId{batch.aux[i]}};
+}
+
 // What the engine remembers of an allocation while it lives.
 struct Live {
     // `finished`: the allocator has it back, though its recorded wait for the device isn't over.
@@ -204,10 +211,7 @@ bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const DeviceC
 // A refusal ends all waits: no allocator gives up before it has waited for the device.
 inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
                                                          const DeviceContext& context) {
-    const Request request{.size = batch.size[i],
-                          .alignment = 1,
-                          .stream = batch.stream[i],
-                          .pool = PoolId{batch.aux[i]}};
+    const Request request = request_of(batch, i);
     auto allocation = context.allocator->allocate(request);
     if (!allocation && end_all_waits(batch, i, context)) [[unlikely]]
         return context.allocator->allocate(request);
@@ -258,10 +262,7 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
 // What the program was refused when it was recorded. What it would have done with the memory nobody
 // knows, so a grant must leave no trace; a refusal leaves its own (emptied caches).
 void Replay::ask_again(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
-    const Request request{.size = batch.size[i],
-                          .alignment = 1,
-                          .stream = batch.stream[i],
-                          .pool = PoolId{batch.aux[i]}};
+    const Request request = request_of(batch, i);
     if (context.grants && context.grants(request)) {
         ++summary_.probes_granted;
         return;

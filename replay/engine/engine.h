@@ -5,6 +5,11 @@
 // (TraceCursor, Allocator with its Device, Observer) and keeps one table of live allocations,
 // indexed by slot. The same trace, policy and device profile give the same outcomes, bit for bit,
 // on every machine.
+//
+//     const DeviceContext contexts[] = {{.device = &device, .allocator = &allocator}};
+//     Observer* const observers[] = {&timeline};
+//     ReplayEngine engine(contexts, observers);
+//     TM_ASSIGN(const ReplaySummary summary, engine.run(trace.info(), *trace.cursor()));
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,12 @@
-// Observer: sees a replay go by, in batches. Metrics and timelines are observers; the engine knows
-// no other word for them.
+// Observer: sees the events of a replay with what became of them, in batches. Metrics, timelines and
+// histories are observers; the engine knows no other kind of output.
 //
-// An observer may not touch the allocator or the device. Called from the replay's thread only.
+// An observer may not touch the allocator or the device. Called from the replay's thread only; each
+// function may be left out.
+//
+//     class Refusals final : public Observer {
+//         void on_refusal(const Refusal& refusal) override { events.push_back(refusal.event); }
+//     };
 #pragma once
 
 #include <cstddef>
@@ -44,7 +49,7 @@ class Observer {
     virtual ~Observer() = default;
 
     // Events in order; every event of the trace exactly once, truth included.
-    virtual void on_events(const EventBatch& events, const OutcomeBatch& outcomes) = 0;
+    virtual void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) {}
 
     virtual void on_refusal(const Refusal& /*refusal*/) {}
 

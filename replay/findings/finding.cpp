@@ -27,15 +27,8 @@ std::string_view to_text(Kind kind) {
 }
 
 std::string_view to_text(Severity severity) {
-    switch (severity) {
-        case Severity::note:
-            return "note";
-        case Severity::warning:
-            return "warning";
-        case Severity::problem:
-            return "problem";
-    }
-    return "";
+    constexpr std::string_view kNames[] = {"note", "warning", "problem"};
+    return kNames[static_cast<std::size_t>(severity)];
 }
 
 std::uint64_t Finding::figure(std::string_view name) const {

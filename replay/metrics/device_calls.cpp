@@ -31,8 +31,6 @@ const std::array<CallNames, kDeviceCallCount>& call_names() {
 
 class DeviceCalls final : public Metric {
   public:
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         std::uint64_t total = 0;
         Nanoseconds driver = 0;
@@ -44,9 +42,10 @@ class DeviceCalls final : public Metric {
             stall += counters.stall_ns;
         }
         std::vector<Measurement> figures{
-            count("device_calls", "calls of the device, of every kind", total),
-            time("driver_ns", "time spent in those calls, waiting excluded", driver),
-            time("stall_ns", "time spent waiting for queued work of the device", stall),
+            Measurement::count("device_calls", "calls of the device, of every kind", total),
+            Measurement::time("driver_ns", "time spent in those calls, waiting excluded", driver),
+            Measurement::time("stall_ns", "time spent waiting for queued work of the device",
+                              stall),
         };
         for (std::size_t i = 0; i < call_names().size(); ++i) {
             std::uint64_t calls = 0;
@@ -56,35 +55,19 @@ class DeviceCalls final : public Metric {
                 spent += context.device->counters().call_ns[i];
             }
             const CallNames& names = call_names()[i];
-            figures.push_back(count(names.calls, "device calls of this kind", calls));
-            figures.push_back(time(names.time, "time spent in them, waiting excluded", spent));
+            figures.push_back(Measurement::count(names.calls, "device calls of this kind", calls));
+            figures.push_back(
+                Measurement::time(names.time, "time spent in them, waiting excluded", spent));
         }
         return figures;
-    }
-
-  private:
-    static Measurement count(std::string_view name, std::string_view summary, std::uint64_t value) {
-        return {.name = name, .summary = summary, .unit = Unit::count, .whole = value};
-    }
-
-    static Measurement time(std::string_view name, std::string_view summary, Nanoseconds value) {
-        return {.name = name,
-                .summary = summary,
-                .unit = Unit::nanoseconds,
-                .whole = static_cast<std::uint64_t>(std::max<Nanoseconds>(value, 0))};
     }
 };
 
 }  // namespace
 
 MetricInfo device_calls() {
-    return {
-        .name = "device_calls",
-        .summary = "device calls of each kind, driver time and stalls",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<DeviceCalls>();
-        },
-    };
+    return {"device_calls", "device calls of each kind, driver time and stalls",
+            make_metric<DeviceCalls>};
 }
 
 }  // namespace tidemark::metrics

@@ -144,13 +144,7 @@ bool is_of_device(const Measurement& measurement) {
 namespace metrics {
 
 MetricInfo devices() {
-    return {
-        .name = "devices",
-        .summary = "the peaks of each device, where there are several",
-        .make = [](const TraceInfo& info) -> std::unique_ptr<Metric> {
-            return std::make_unique<Devices>(info);
-        },
-    };
+    return {"devices", "the peaks of each device, where there are several", make_metric<Devices>};
 }
 
 }  // namespace metrics

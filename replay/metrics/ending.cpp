@@ -19,20 +19,13 @@ class Ending final : public Metric {
 
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
-            {.name = "makespan_ns",
-             .summary = "virtual time from the first event to the end of the run",
-             .unit = Unit::nanoseconds,
-             .whole = static_cast<std::uint64_t>(makespan_)},
-            {.name = "end_reserved_bytes",
-             .summary = "memory still held from the device at the end",
-             .unit = Unit::bytes,
-             .better = Better::neither,
-             .whole = usage_.reserved},
-            {.name = "end_requested_bytes",
-             .summary = "memory that the program never freed, as it requested it",
-             .unit = Unit::bytes,
-             .better = Better::neither,
-             .whole = requested_},
+            Measurement::time("makespan_ns",
+                              "virtual time from the first event to the end of the run", makespan_),
+            Measurement::bytes("end_reserved_bytes", "memory still held from the device at the end",
+                               usage_.reserved, Better::neither),
+            Measurement::bytes("end_requested_bytes",
+                               "memory that the program never freed, as it requested it",
+                               requested_, Better::neither),
         };
     }
 
@@ -45,13 +38,7 @@ class Ending final : public Metric {
 }  // namespace
 
 MetricInfo ending() {
-    return {
-        .name = "ending",
-        .summary = "makespan, and what was held at the end",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<Ending>();
-        },
-    };
+    return {"ending", "makespan, and what was held at the end", make_metric<Ending>};
 }
 
 }  // namespace tidemark::metrics

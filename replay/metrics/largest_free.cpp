@@ -10,8 +10,6 @@ namespace {
 
 class LargestFree final : public Metric {
   public:
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     void on_sample(const Sample& sample) override {
         least_ = samples_ == 0 ? sample.largest_free : std::min(least_, sample.largest_free);
         last_ = sample.largest_free;
@@ -20,16 +18,11 @@ class LargestFree final : public Metric {
 
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
-            {.name = "largest_free_min_bytes",
-             .summary = "smallest sampled size of the largest free block",
-             .unit = Unit::bytes,
-             .better = Better::neither,
-             .whole = least_},
-            {.name = "largest_free_end_bytes",
-             .summary = "the largest free block at the end",
-             .unit = Unit::bytes,
-             .better = Better::neither,
-             .whole = last_},
+            Measurement::bytes("largest_free_min_bytes",
+                               "smallest sampled size of the largest free block", least_,
+                               Better::neither),
+            Measurement::bytes("largest_free_end_bytes", "the largest free block at the end", last_,
+                               Better::neither),
         };
     }
 
@@ -42,13 +35,8 @@ class LargestFree final : public Metric {
 }  // namespace
 
 MetricInfo largest_free() {
-    return {
-        .name = "largest_free",
-        .summary = "the largest free block, at its smallest and at the end",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<LargestFree>();
-        },
-    };
+    return {"largest_free", "the largest free block, at its smallest and at the end",
+            make_metric<LargestFree>};
 }
 
 }  // namespace tidemark::metrics

@@ -36,7 +36,7 @@ struct Level {
 
 class Means final : public Metric {
   public:
-    explicit Means(bool timed) : timed_(timed) {}
+    explicit Means(const TraceInfo& info) : timed_(info.duration > 0) {}
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         if (timed_)
@@ -54,37 +54,27 @@ class Means final : public Metric {
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         const Wide active = allocated_.integral + waiting_.integral;
         return {
-            bytes("mean_reserved_bytes", "time-weighted mean of reserved memory", Better::less,
-                  mean(reserved_.integral)),
-            bytes("mean_allocated_bytes", "time-weighted mean of allocated memory", Better::less,
-                  mean(allocated_.integral)),
-            bytes("mean_active_bytes", "time-weighted mean of active memory", Better::less,
-                  mean(active)),
-            bytes("mean_requested_bytes", "time-weighted mean of what the program requested",
-                  Better::neither, mean(requested_.integral)),
-            {.name = "external_fragmentation_mean",
-             .summary = "share of reserved memory that no allocation occupied, over the run",
-             .unit = Unit::ratio,
-             .real = external_fragmentation(static_cast<double>(active),
-                                            static_cast<double>(reserved_.integral))},
-            {.name = "internal_fragmentation_mean",
-             .summary = "share of active memory that was not requested, over the run",
-             .unit = Unit::ratio,
-             .real = internal_fragmentation(static_cast<double>(requested_.integral),
-                                            static_cast<double>(active))},
+            Measurement::bytes("mean_reserved_bytes", "time-weighted mean of reserved memory",
+                               mean(reserved_.integral)),
+            Measurement::bytes("mean_allocated_bytes", "time-weighted mean of allocated memory",
+                               mean(allocated_.integral)),
+            Measurement::bytes("mean_active_bytes", "time-weighted mean of active memory",
+                               mean(active)),
+            Measurement::bytes("mean_requested_bytes",
+                               "time-weighted mean of what the program requested",
+                               mean(requested_.integral), Better::neither),
+            Measurement::ratio("external_fragmentation_mean",
+                               "share of reserved memory that no allocation occupied, over the run",
+                               external_fragmentation(static_cast<double>(active),
+                                                      static_cast<double>(reserved_.integral))),
+            Measurement::ratio("internal_fragmentation_mean",
+                               "share of active memory that was not requested, over the run",
+                               internal_fragmentation(static_cast<double>(requested_.integral),
+                                                      static_cast<double>(active))),
         };
     }
 
   private:
-    static Measurement bytes(std::string_view name, std::string_view summary, Better better,
-                             Bytes value) {
-        return {.name = name,
-                .summary = summary,
-                .unit = Unit::bytes,
-                .better = better,
-                .whole = value};
-    }
-
     // Rounded to the nearest byte.
     Bytes mean(Wide integral) const {
         const auto span = static_cast<std::uint64_t>(now_);
@@ -126,13 +116,8 @@ class Means final : public Metric {
 }  // namespace
 
 MetricInfo means() {
-    return {
-        .name = "means",
-        .summary = "time-weighted means of the same, and waste over the whole run",
-        .make = [](const TraceInfo& info) -> std::unique_ptr<Metric> {
-            return std::make_unique<Means>(info.duration > 0);
-        },
-    };
+    return {"means", "time-weighted means of the same, and waste over the whole run",
+            make_metric<Means>};
 }
 
 }  // namespace tidemark::metrics

@@ -1,11 +1,13 @@
 // Metric: an observer that ends in numbers. One file each and one line in metrics.inc:
-// TIDEMARK_METRIC(name). Formulas are in docs/metrics.md.
+// TIDEMARK_METRIC(name). Formulas are in docs/metrics.md. largest_free.cpp is the shortest example.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "replay/engine/engine.h"
@@ -27,6 +29,31 @@ struct Measurement {
     double real = 0;          // ratio
 
     double value() const { return unit == Unit::ratio ? real : static_cast<double>(whole); }
+
+    static Measurement bytes(std::string_view name, std::string_view summary, Bytes value,
+                             Better better = Better::less) {
+        return {name, summary, Unit::bytes, better, value, 0};
+    }
+
+    static Measurement count(std::string_view name, std::string_view summary, std::uint64_t value,
+                             Better better = Better::less) {
+        return {name, summary, Unit::count, better, value, 0};
+    }
+
+    // Below 0 counts as 0.
+    static Measurement time(std::string_view name, std::string_view summary, Nanoseconds value,
+                            Better better = Better::less) {
+        return {name,
+                summary,
+                Unit::nanoseconds,
+                better,
+                static_cast<std::uint64_t>(std::max<Nanoseconds>(value, 0)),
+                0};
+    }
+
+    static Measurement ratio(std::string_view name, std::string_view summary, double value) {
+        return {name, summary, Unit::ratio, Better::less, 0, value};
+    }
 };
 
 class Metric : public Observer {
@@ -40,6 +67,15 @@ struct MetricInfo {
     std::string_view summary;
     std::unique_ptr<Metric> (*make)(const TraceInfo& info);
 };
+
+// For MetricInfo::make: a T, made from the trace's info if it takes that.
+template <class T>
+std::unique_ptr<Metric> make_metric(const TraceInfo& info) {
+    if constexpr (std::is_constructible_v<T, const TraceInfo&>)
+        return std::make_unique<T>(info);
+    else
+        return std::make_unique<T>();
+}
 
 std::span<const MetricInfo> all_metrics();
 

@@ -7,8 +7,6 @@ namespace {
 
 class Movement final : public Metric {
   public:
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         Bytes spilled = 0;
         Bytes fetched = 0;
@@ -17,14 +15,8 @@ class Movement final : public Metric {
             fetched += context.device->counters().copied_to_device;
         }
         return {
-            {.name = "spilled_bytes",
-             .summary = "bytes copied off the device",
-             .unit = Unit::bytes,
-             .whole = spilled},
-            {.name = "fetched_bytes",
-             .summary = "bytes copied back to it",
-             .unit = Unit::bytes,
-             .whole = fetched},
+            Measurement::bytes("spilled_bytes", "bytes copied off the device", spilled),
+            Measurement::bytes("fetched_bytes", "bytes copied back to it", fetched),
         };
     }
 };
@@ -32,13 +24,7 @@ class Movement final : public Metric {
 }  // namespace
 
 MetricInfo movement() {
-    return {
-        .name = "movement",
-        .summary = "bytes spilled from the device and fetched back",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<Movement>();
-        },
-    };
+    return {"movement", "bytes spilled from the device and fetched back", make_metric<Movement>};
 }
 
 }  // namespace tidemark::metrics

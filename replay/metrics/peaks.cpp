@@ -59,58 +59,47 @@ class Peaks final : public Metric {
                                                 : static_cast<double>(reserved_.value) /
                                                       static_cast<double>(requested_);
         return {
-            bytes("peak_reserved_bytes", "most memory held from the device", reserved_.value),
-            bytes("peak_allocated_bytes", "most memory granted to live allocations",
-                  allocated_.value),
-            bytes("peak_active_bytes",
-                  "most memory granted, or freed and still awaited by the device", active_),
-            {.name = "peak_requested_bytes",
-             .summary = "most memory the program requested at once: the floor of every policy",
-             .unit = Unit::bytes,
-             .better = Better::neither,
-             .whole = requested_},
-            ratio("overhead_ratio", "peak reserved / peak requested", overhead),
-            ratio("external_fragmentation_at_peak",
-                  "share of reserved memory that no allocation occupied, at the peak of reserved, "
-                  "where most of it was in use",
-                  external_fragmentation(static_cast<double>(fullest_.usage.active),
-                                         static_cast<double>(fullest_.usage.reserved))),
-            ratio("internal_fragmentation_at_peak",
-                  "share of active memory that was not requested, at the peak of allocated",
-                  internal_fragmentation(static_cast<double>(allocated_.requested),
-                                         static_cast<double>(allocated_.usage.active))),
-            moment("peak_reserved_event", "index of the event that reached peak reserved",
-                   Unit::count, reserved_.event),
-            moment("peak_reserved_time_ns", "virtual time of that event", Unit::nanoseconds,
-                   static_cast<std::uint64_t>(reserved_.time)),
-            moment("peak_fullest_event",
-                   "index of the event with peak reserved at which most of it was in use: the peak",
-                   Unit::count, fullest_.event),
-            moment("peak_allocated_event", "index of the event that reached peak allocated",
-                   Unit::count, allocated_.event),
-            moment("peak_allocated_time_ns", "virtual time of that event", Unit::nanoseconds,
-                   static_cast<std::uint64_t>(allocated_.time)),
+            Measurement::bytes("peak_reserved_bytes", "most memory held from the device",
+                               reserved_.value),
+            Measurement::bytes("peak_allocated_bytes", "most memory granted to live allocations",
+                               allocated_.value),
+            Measurement::bytes("peak_active_bytes",
+                               "most memory granted, or freed and still awaited by the device",
+                               active_),
+            Measurement::bytes(
+                "peak_requested_bytes",
+                "most memory the program requested at once: the floor of every policy", requested_,
+                Better::neither),
+            Measurement::ratio("overhead_ratio", "peak reserved / peak requested", overhead),
+            Measurement::ratio(
+                "external_fragmentation_at_peak",
+                "share of reserved memory that no allocation occupied, at the peak of reserved, "
+                "where most of it was in use",
+                external_fragmentation(static_cast<double>(fullest_.usage.active),
+                                       static_cast<double>(fullest_.usage.reserved))),
+            Measurement::ratio(
+                "internal_fragmentation_at_peak",
+                "share of active memory that was not requested, at the peak of allocated",
+                internal_fragmentation(static_cast<double>(allocated_.requested),
+                                       static_cast<double>(allocated_.usage.active))),
+            Measurement::count("peak_reserved_event",
+                               "index of the event that reached peak reserved", reserved_.event,
+                               Better::neither),
+            Measurement::time("peak_reserved_time_ns", "virtual time of that event", reserved_.time,
+                              Better::neither),
+            Measurement::count(
+                "peak_fullest_event",
+                "index of the event with peak reserved at which most of it was in use: the peak",
+                fullest_.event, Better::neither),
+            Measurement::count("peak_allocated_event",
+                               "index of the event that reached peak allocated", allocated_.event,
+                               Better::neither),
+            Measurement::time("peak_allocated_time_ns", "virtual time of that event",
+                              allocated_.time, Better::neither),
         };
     }
 
   private:
-    static Measurement bytes(std::string_view name, std::string_view summary, Bytes value) {
-        return {.name = name, .summary = summary, .unit = Unit::bytes, .whole = value};
-    }
-
-    static Measurement ratio(std::string_view name, std::string_view summary, double value) {
-        return {.name = name, .summary = summary, .unit = Unit::ratio, .real = value};
-    }
-
-    static Measurement moment(std::string_view name, std::string_view summary, Unit unit,
-                              std::uint64_t value) {
-        return {.name = name,
-                .summary = summary,
-                .unit = unit,
-                .better = Better::neither,
-                .whole = value};
-    }
-
     static void set(Record& record, Bytes value, const OutcomeBatch& outcomes, std::size_t i) {
         record = {.value = value,
                   .event = outcomes.first_event + i,
@@ -129,14 +118,9 @@ class Peaks final : public Metric {
 }  // namespace
 
 MetricInfo peaks() {
-    return {
-        .name = "peaks",
-        .summary =
+    return {"peaks",
             "largest reserved, allocated, active and requested bytes, where, and waste there",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<Peaks>();
-        },
-    };
+            make_metric<Peaks>};
 }
 
 }  // namespace tidemark::metrics

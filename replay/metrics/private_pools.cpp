@@ -8,25 +8,18 @@ namespace {
 
 class PrivatePools final : public Metric {
   public:
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         AllocatorStats sum;
         for (const DeviceContext& context : contexts)
             sum += context.allocator->stats();
         return {
-            {.name = "private_reserved_peak_bytes",
-             .summary = "most memory held for private pools",
-             .unit = Unit::bytes,
-             .whole = sum.private_reserved_peak},
-            {.name = "private_reserved_end_bytes",
-             .summary = "memory held for private pools at the end",
-             .unit = Unit::bytes,
-             .whole = sum.private_reserved},
-            {.name = "plan_departures",
-             .summary = "requests for private pools that came otherwise than planned",
-             .unit = Unit::count,
-             .whole = sum.plan_deviations},
+            Measurement::bytes("private_reserved_peak_bytes", "most memory held for private pools",
+                               sum.private_reserved_peak),
+            Measurement::bytes("private_reserved_end_bytes",
+                               "memory held for private pools at the end", sum.private_reserved),
+            Measurement::count("plan_departures",
+                               "requests for private pools that came otherwise than planned",
+                               sum.plan_deviations),
         };
     }
 };
@@ -34,13 +27,8 @@ class PrivatePools final : public Metric {
 }  // namespace
 
 MetricInfo private_pools() {
-    return {
-        .name = "private_pools",
-        .summary = "memory held for private pools, and departures from their plans",
-        .make = [](const TraceInfo&) -> std::unique_ptr<Metric> {
-            return std::make_unique<PrivatePools>();
-        },
-    };
+    return {"private_pools", "memory held for private pools, and departures from their plans",
+            make_metric<PrivatePools>};
 }
 
 }  // namespace tidemark::metrics

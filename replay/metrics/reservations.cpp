@@ -15,7 +15,8 @@ namespace {
 
 class Reservations final : public Metric {
   public:
-    explicit Reservations(std::size_t devices) : delays_(std::max<std::size_t>(devices, 1)) {}
+    explicit Reservations(const TraceInfo& info)
+        : delays_(std::max<std::size_t>(info.devices.size(), 1)) {}
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         if (delays_.size() == 1)
@@ -28,25 +29,18 @@ class Reservations final : public Metric {
         std::vector<std::uint64_t> waits = waits_;
         std::sort(waits.begin(), waits.end());
         return {
-            {.name = "reservations",
-             .summary = "reservations that tasks requested",
-             .unit = Unit::count,
-             .better = Better::neither,
-             .whole = at_once_ + waits.size()},
-            time("reservation_wait_p50_ns", "half of the reservations waited no longer",
-                 quantile(waits, 50)),
-            time("reservation_wait_p99_ns", "99 of 100 reservations waited no longer",
-                 quantile(waits, 99)),
-            time("reservation_wait_max_ns", "the longest wait for a reservation",
-                 quantile(waits, 100)),
+            Measurement::count("reservations", "reservations that tasks requested",
+                               at_once_ + waits.size(), Better::neither),
+            Measurement::time("reservation_wait_p50_ns",
+                              "half of the reservations waited no longer", quantile(waits, 50)),
+            Measurement::time("reservation_wait_p99_ns", "99 of 100 reservations waited no longer",
+                              quantile(waits, 99)),
+            Measurement::time("reservation_wait_max_ns", "the longest wait for a reservation",
+                              quantile(waits, 100)),
         };
     }
 
   private:
-    static Measurement time(std::string_view name, std::string_view summary, std::uint64_t value) {
-        return {.name = name, .summary = summary, .unit = Unit::nanoseconds, .whole = value};
-    }
-
     // Modulo 2^64, so that made-up times cannot overflow; a wait is a difference of two.
     static std::uint64_t delay(const EventBatch& events, const OutcomeBatch& outcomes,
                                std::size_t i) {
@@ -92,10 +86,10 @@ class Reservations final : public Metric {
     }
 
     // Nearest rank: the smallest wait that `percent` of all waits do not exceed.
-    std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::uint64_t percent) const {
+    Nanoseconds quantile(const std::vector<std::uint64_t>& sorted, std::uint64_t percent) const {
         const std::uint64_t total = at_once_ + sorted.size();
         const std::uint64_t rank = (total * percent + 99) / 100;  // from 1
-        return rank <= at_once_ ? 0 : sorted[rank - at_once_ - 1];
+        return rank <= at_once_ ? 0 : static_cast<Nanoseconds>(sorted[rank - at_once_ - 1]);
     }
 
     std::uint64_t at_once_ = 0;
@@ -106,13 +100,8 @@ class Reservations final : public Metric {
 }  // namespace
 
 MetricInfo reservations() {
-    return {
-        .name = "reservations",
-        .summary = "how long tasks waited for reservations: p50, p99, max",
-        .make = [](const TraceInfo& info) -> std::unique_ptr<Metric> {
-            return std::make_unique<Reservations>(info.devices.size());
-        },
-    };
+    return {"reservations", "how long tasks waited for reservations: p50, p99, max",
+            make_metric<Reservations>};
 }
 
 }  // namespace tidemark::metrics

@@ -7,6 +7,9 @@
 // program. Entries about segments, which replays skip, make room for it, so every event keeps its
 // index. The trace's hash is then that of the events as they are now; recorded_hash() stays that of
 // the recording.
+//
+//     TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace("snapshot.pickle"));
+//     TM_ASSIGN(trace, infer_missing_events(std::move(trace), {}));
 #pragma once
 
 #include <functional>

@@ -6,6 +6,11 @@
 // taken and given back, each refusal, and the state at the end. What the record does not say (an
 // emptied cache leaves no entry of its own, nor does the pool of a segment that died) is inferred
 // only if it reproduces the record from there on, and is listed.
+//
+//     TM_ASSIGN(const RecordedPolicy recorded, recorded_policy(trace.info()));
+//     TM_ASSIGN(const PolicySpec policy, parse_policy(recorded.text));
+//     TM_ASSIGN(const VerifyReport report, verify(trace, policy, {}));
+//     const bool faithful = report.mismatches == 0;
 #pragma once
 
 #include <cstdint>

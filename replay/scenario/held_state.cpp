@@ -22,16 +22,6 @@ class HeldStateObserver::Reservations final : public MemoryObserver {
             ranges_.erase(range.begin);
     }
 
-    void on_allocate(const Request& /*request*/, const Allocation& /*allocation*/) override {}
-
-    void on_refused(const Request& /*request*/, const OutOfMemory& /*why*/) override {}
-
-    void on_deallocate(const Allocation& /*allocation*/, StreamId /*stream*/) override {}
-
-    void on_record_use(const Allocation& /*allocation*/, StreamId /*stream*/) override {}
-
-    void on_trim() override {}
-
   private:
     std::map<Address, Bytes> ranges_;
 };

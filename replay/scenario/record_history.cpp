@@ -83,16 +83,6 @@ class Recorder final : public Observer {
             recorder_.change(device_, change, range, stream);
         }
 
-        void on_allocate(const Request& /*request*/, const Allocation& /*granted*/) override {}
-
-        void on_refused(const Request& /*request*/, const OutOfMemory& /*why*/) override {}
-
-        void on_deallocate(const Allocation& /*freed*/, StreamId /*stream*/) override {}
-
-        void on_record_use(const Allocation& /*used*/, StreamId /*stream*/) override {}
-
-        void on_trim() override {}
-
       private:
         Recorder& recorder_;
         std::uint16_t device_;

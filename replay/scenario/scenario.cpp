@@ -24,8 +24,6 @@ constexpr std::uint64_t kEventsPerProgress = 1024;  // on real hardware
 // Keeps the first few refusals whole, those that the recorded program met too.
 class RefusalLog final : public Observer {
   public:
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     void on_refusal(const Refusal& refusal) override {
         if (refusals_.size() < kRefusalsKept)
             refusals_.push_back(refusal);

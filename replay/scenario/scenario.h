@@ -1,7 +1,10 @@
 // Scenario: one "what if": this trace, on that device, under this policy. And Run: what came of it.
 //
-// The only place that meets every catalogue. compare, verify, sweep, advise, viz and Python all
-// speak in scenarios; a scenario printed by `tidemark replay --json` can be fed back to it.
+// The only file that uses every catalogue. compare, sweep, advise, the viewer and Python all run
+// scenarios; a scenario printed by `tidemark replay --json` can be fed back to it.
+//
+//     TM_ASSIGN(const Run done, run(*trace, {.policy = "best-fit", .limit = 20_GiB}));
+//     const std::uint64_t peak = done.measurement("peak_reserved_bytes").whole;
 #pragma once
 
 #include <cstdint>

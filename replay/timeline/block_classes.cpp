@@ -71,44 +71,24 @@ std::string innermost(const History& history, std::uint32_t stack) {
 
 std::string site_name(const History& history, BlockTrait trait, const Site& site,
                       const StackNames& stack_name) {
-    switch (trait) {
-        case BlockTrait::tag:
-            return std::string(history.strings()[site.tag]);
-        case BlockTrait::stack:
-            return stack_name ? stack_name(site.stack) : innermost(history, site.stack);
-        default:
-            break;
-    }
+    if (trait == BlockTrait::tag)
+        return std::string(history.strings()[site.tag]);
+    if (trait == BlockTrait::stack)
+        return stack_name ? stack_name(site.stack) : innermost(history, site.stack);
     return fmt::format("stream {}", to_integer(site.stream));
 }
 
 std::uint32_t site_value(BlockTrait trait, const Site& site) {
-    switch (trait) {
-        case BlockTrait::tag:
-            return site.tag;
-        case BlockTrait::stack:
-            return site.stack;
-        default:
-            return to_integer(site.stream);
-    }
+    if (trait == BlockTrait::tag)
+        return site.tag;
+    return trait == BlockTrait::stack ? site.stack : to_integer(site.stream);
 }
 
 }  // namespace
 
 std::string_view to_text(BlockTrait trait) {
-    switch (trait) {
-        case BlockTrait::tag:
-            return "tag";
-        case BlockTrait::stream:
-            return "stream";
-        case BlockTrait::stack:
-            return "stack";
-        case BlockTrait::size:
-            return "size";
-        case BlockTrait::life:
-            return "life";
-    }
-    return "unknown";
+    constexpr std::string_view kNames[] = {"tag", "stream", "stack", "size", "life"};
+    return kNames[static_cast<std::size_t>(trait)];
 }
 
 std::size_t BlockClasses::bins() const {

@@ -19,10 +19,7 @@ bool walk_forward(const History::Columns& columns, std::size_t begin, std::size_
         std::size_t stop = block + 1;
         bool skipped = false;
         if (block % kLeaf == 0 && leaf < leaves) {
-            std::size_t level = 0;  // of the largest node that begins here
-            for (std::size_t span = TreeOrder::kFanOut; leaf % span == 0 && leaf + span <= leaves;
-                 span *= TreeOrder::kFanOut)
-                ++level;
+            std::size_t level = TreeOrder::level_from(leaf, leaves);
             for (;; --level) {
                 const std::size_t index = leaf >> (TreeOrder::kBits * level);
                 skipped = skip(columns.block_nodes[TreeOrder::position(level, index)]);
@@ -50,10 +47,7 @@ bool walk_backward(const History::Columns& columns, std::size_t end, Skip&& skip
                 return false;
             continue;
         }
-        std::size_t level = 0;
-        for (std::size_t span = TreeOrder::kFanOut; leaf % span == 0 && leaf >= span;
-             span *= TreeOrder::kFanOut)
-            ++level;
+        std::size_t level = TreeOrder::level_to(leaf);
         bool skipped = false;
         for (;; --level) {
             const std::size_t index = (leaf >> (TreeOrder::kBits * level)) - 1;

@@ -28,17 +28,9 @@ EventIndex below(EventIndex event, std::size_t events) {
 }  // namespace
 
 std::string_view to_text(Series series) {
-    switch (series) {
-        case Series::reserved:
-            return "reserved";
-        case Series::allocated:
-            return "allocated";
-        case Series::active:
-            return "active";
-        case Series::requested:
-            return "requested";
-    }
-    return "unknown";
+    constexpr std::string_view kNames[kSeriesCount] = {"reserved", "allocated", "active",
+                                                       "requested"};
+    return kNames[static_cast<std::size_t>(series)];
 }
 
 History::History(std::unique_ptr<Columns> columns) : columns_(std::move(columns)) {}
@@ -201,35 +193,34 @@ class Neighbours {
     std::uint16_t device_ = 0;
 };
 
-}  // namespace
-
-BlockIndex History::before(BlockIndex block) const {
-    const Neighbours near(*this, *columns_, block);
+// The first block that `walk(skip, visit)` comes by which overlaps `block`.
+template <class Walk>
+BlockIndex first_overlap(const History& history, const History::Columns& columns, BlockIndex block,
+                         Walk&& walk) {
+    const Neighbours near(history, columns, block);
     BlockIndex found = kNoBlock;
-    const auto visit = [&](BlockIndex other) {
-        if (near.overlaps(other))
-            found = other;
-        return found == kNoBlock;
-    };
     if (!near.empty())
-        walk_backward(
-            *columns_, block, [&near](const BlockNode& node) { return near.skips(node); }, visit);
+        walk([&near](const BlockNode& node) { return near.skips(node); },
+             [&](BlockIndex other) {
+                 if (near.overlaps(other))
+                     found = other;
+                 return found == kNoBlock;
+             });
     return found;
 }
 
+}  // namespace
+
+BlockIndex History::before(BlockIndex block) const {
+    return first_overlap(*this, *columns_, block, [&](auto&& skip, auto&& visit) {
+        walk_backward(*columns_, block, skip, visit);
+    });
+}
+
 BlockIndex History::after(BlockIndex block) const {
-    const Neighbours near(*this, *columns_, block);
-    BlockIndex found = kNoBlock;
-    const auto visit = [&](BlockIndex other) {
-        if (near.overlaps(other))
-            found = other;
-        return found == kNoBlock;
-    };
-    if (!near.empty())
-        walk_forward(
-            *columns_, std::size_t{block} + 1, columns_->counts.get().blocks,
-            [&near](const BlockNode& node) { return near.skips(node); }, visit);
-    return found;
+    return first_overlap(*this, *columns_, block, [&](auto&& skip, auto&& visit) {
+        walk_forward(*columns_, std::size_t{block} + 1, columns_->counts.get().blocks, skip, visit);
+    });
 }
 
 Segment History::segment(SegmentIndex segment) const {

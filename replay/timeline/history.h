@@ -7,7 +7,11 @@
 // different policies share both axes. Thread-safe for one builder and any number of readers.
 //
 // A block is the life of one allocation: where it was, from which event to which. Its index is its
-// place in the order of birth.
+// position in the order of birth.
+//
+//     const EventIndex peak = history.peak_event(Series::reserved);
+//     Bytes live = 0;
+//     history.for_each_live(peak, [&](BlockIndex block) { live += history.block(block).size; });
 #pragma once
 
 #include <atomic>

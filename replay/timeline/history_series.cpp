@@ -239,10 +239,7 @@ class PeakSearch {
         const std::size_t leaves = events_ / kLeaf;
         std::size_t from = 0;
         while (from < leaves) {
-            std::size_t level = 0;
-            for (std::size_t span = TreeOrder::kFanOut; from % span == 0 && from + span <= leaves;
-                 span *= TreeOrder::kFanOut)
-                ++level;
+            const std::size_t level = TreeOrder::level_from(from, leaves);
             offer(level, from >> (TreeOrder::kBits * level));
             from += std::size_t{1} << (TreeOrder::kBits * level);
         }

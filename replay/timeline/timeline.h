@@ -1,6 +1,9 @@
 // Timeline: reserved, allocated and requested over a run, reduced to a few thousand buckets of
 // equal numbers of events, whatever the run's length: when the buckets are full, neighbours are
-// joined and each bucket spans twice as many events. What a chart needs and no more.
+// joined and each bucket spans twice as many events. What a chart needs and no more:
+//
+//     for (const TimelineBucket& bucket : run.timeline.buckets)
+//         points.push_back({bucket.time, bucket.reserved_max});
 #pragma once
 
 #include <cstddef>

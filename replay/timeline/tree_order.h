@@ -30,6 +30,22 @@ struct TreeOrder {
         return sum;
     }
 
+    // The level of the largest node that begins at leaf `begin` and ends by `end`. O(levels).
+    static constexpr std::size_t level_from(std::size_t begin, std::size_t end) {
+        std::size_t level = 0;
+        for (std::size_t span = kFanOut; begin % span == 0 && begin + span <= end; span *= kFanOut)
+            ++level;
+        return level;
+    }
+
+    // The level of the largest node that ends at leaf `end`, which must not be 0. O(levels).
+    static constexpr std::size_t level_to(std::size_t end) {
+        std::size_t level = 0;
+        for (std::size_t span = kFanOut; end % span == 0; span *= kFanOut)
+            ++level;
+        return level;
+    }
+
     // Calls `visit(level, index)` for nodes that together are the leaves [begin, end), as few as
     // there can be, but not in their order. O(16 * levels).
     template <class Visit>

@@ -67,8 +67,6 @@ class Nobody final : public MemoryObserver {
 
     void on_record_use(const Allocation&, StreamId) override {}
 
-    void on_trim() override {}
-
     void on_segment(SegmentChange, Range, StreamId) override {}
 };
 

@@ -19,8 +19,6 @@ class Refusals final : public Observer {
   public:
     explicit Refusals(std::size_t most) : most_(most) {}
 
-    void on_events(const EventBatch& /*events*/, const OutcomeBatch& /*outcomes*/) override {}
-
     void on_refusal(const Refusal& refusal) override {
         ++count_;
         if (list_.size() < most_)

@@ -39,14 +39,6 @@ class Retries final : public MemoryObserver {
 
     void on_refused(const Request& /*request*/, const OutOfMemory& /*why*/) override { look(); }
 
-    void on_deallocate(const Allocation& /*allocation*/, StreamId /*stream*/) override {}
-
-    void on_record_use(const Allocation& /*allocation*/, StreamId /*stream*/) override {}
-
-    void on_trim() override {}
-
-    void on_segment(SegmentChange /*change*/, Range /*range*/, StreamId /*stream*/) override {}
-
   private:
     void look() {
         if (allocator_ == nullptr || allocator_->stats().retries == seen_)
