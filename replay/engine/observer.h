@@ -1,5 +1,5 @@
-// Observer: sees the events of a replay with what became of them, in batches. Metrics, timelines and
-// histories are observers; the engine knows no other kind of output.
+// Observer: sees the events of a replay with what became of them, in batches. Metrics, timelines
+// and histories are observers; the engine knows no other kind of output.
 //
 // An observer may not touch the allocator or the device. Called from the replay's thread only; each
 // function may be left out.
