@@ -42,10 +42,9 @@ class DeviceCalls final : public Metric {
             stall += counters.stall_ns;
         }
         std::vector<Measurement> figures{
-            Measurement::count("device_calls", "calls of the device, of every kind", total),
-            Measurement::time("driver_ns", "time spent in those calls, waiting excluded", driver),
-            Measurement::time("stall_ns", "time spent waiting for queued work of the device",
-                              stall),
+            count("device_calls", "calls of the device, of every kind", total),
+            time("driver_ns", "time spent in those calls, waiting excluded", driver),
+            time("stall_ns", "time spent waiting for queued work of the device", stall),
         };
         for (std::size_t i = 0; i < call_names().size(); ++i) {
             std::uint64_t calls = 0;
@@ -55,9 +54,8 @@ class DeviceCalls final : public Metric {
                 spent += context.device->counters().call_ns[i];
             }
             const CallNames& names = call_names()[i];
-            figures.push_back(Measurement::count(names.calls, "device calls of this kind", calls));
-            figures.push_back(
-                Measurement::time(names.time, "time spent in them, waiting excluded", spent));
+            figures.push_back(count(names.calls, "device calls of this kind", calls));
+            figures.push_back(time(names.time, "time spent in them, waiting excluded", spent));
         }
         return figures;
     }

@@ -19,13 +19,12 @@ class Ending final : public Metric {
 
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
-            Measurement::time("makespan_ns",
-                              "virtual time from the first event to the end of the run", makespan_),
-            Measurement::bytes("end_reserved_bytes", "memory still held from the device at the end",
-                               usage_.reserved, Better::neither),
-            Measurement::bytes("end_requested_bytes",
-                               "memory that the program never freed, as it requested it",
-                               requested_, Better::neither),
+            time("makespan_ns", "virtual time from the first event to the end of the run",
+                 makespan_),
+            bytes("end_reserved_bytes", "memory still held from the device at the end",
+                  usage_.reserved, Better::neither),
+            bytes("end_requested_bytes", "memory that the program never freed, as it requested it",
+                  requested_, Better::neither),
         };
     }
 

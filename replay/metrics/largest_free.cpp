@@ -18,11 +18,10 @@ class LargestFree final : public Metric {
 
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         return {
-            Measurement::bytes("largest_free_min_bytes",
-                               "smallest sampled size of the largest free block", least_,
-                               Better::neither),
-            Measurement::bytes("largest_free_end_bytes", "the largest free block at the end", last_,
-                               Better::neither),
+            bytes("largest_free_min_bytes", "smallest sampled size of the largest free block",
+                  least_, Better::neither),
+            bytes("largest_free_end_bytes", "the largest free block at the end", last_,
+                  Better::neither),
         };
     }
 

@@ -54,23 +54,21 @@ class Means final : public Metric {
     std::vector<Measurement> results(std::span<const DeviceContext> /*contexts*/) const override {
         const Wide active = allocated_.integral + waiting_.integral;
         return {
-            Measurement::bytes("mean_reserved_bytes", "time-weighted mean of reserved memory",
-                               mean(reserved_.integral)),
-            Measurement::bytes("mean_allocated_bytes", "time-weighted mean of allocated memory",
-                               mean(allocated_.integral)),
-            Measurement::bytes("mean_active_bytes", "time-weighted mean of active memory",
-                               mean(active)),
-            Measurement::bytes("mean_requested_bytes",
-                               "time-weighted mean of what the program requested",
-                               mean(requested_.integral), Better::neither),
-            Measurement::ratio("external_fragmentation_mean",
-                               "share of reserved memory that no allocation occupied, over the run",
-                               external_fragmentation(static_cast<double>(active),
-                                                      static_cast<double>(reserved_.integral))),
-            Measurement::ratio("internal_fragmentation_mean",
-                               "share of active memory that was not requested, over the run",
-                               internal_fragmentation(static_cast<double>(requested_.integral),
-                                                      static_cast<double>(active))),
+            bytes("mean_reserved_bytes", "time-weighted mean of reserved memory",
+                  mean(reserved_.integral)),
+            bytes("mean_allocated_bytes", "time-weighted mean of allocated memory",
+                  mean(allocated_.integral)),
+            bytes("mean_active_bytes", "time-weighted mean of active memory", mean(active)),
+            bytes("mean_requested_bytes", "time-weighted mean of what the program requested",
+                  mean(requested_.integral), Better::neither),
+            ratio("external_fragmentation_mean",
+                  "share of reserved memory that no allocation occupied, over the run",
+                  external_fragmentation(static_cast<double>(active),
+                                         static_cast<double>(reserved_.integral))),
+            ratio("internal_fragmentation_mean",
+                  "share of active memory that was not requested, over the run",
+                  internal_fragmentation(static_cast<double>(requested_.integral),
+                                         static_cast<double>(active))),
         };
     }
 

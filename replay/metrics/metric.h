@@ -29,32 +29,33 @@ struct Measurement {
     double real = 0;          // ratio
 
     double value() const { return unit == Unit::ratio ? real : static_cast<double>(whole); }
-
-    static Measurement bytes(std::string_view name, std::string_view summary, Bytes value,
-                             Better better = Better::less) {
-        return {name, summary, Unit::bytes, better, value, 0};
-    }
-
-    static Measurement count(std::string_view name, std::string_view summary, std::uint64_t value,
-                             Better better = Better::less) {
-        return {name, summary, Unit::count, better, value, 0};
-    }
-
-    // Below 0 counts as 0.
-    static Measurement time(std::string_view name, std::string_view summary, Nanoseconds value,
-                            Better better = Better::less) {
-        return {name,
-                summary,
-                Unit::nanoseconds,
-                better,
-                static_cast<std::uint64_t>(std::max<Nanoseconds>(value, 0)),
-                0};
-    }
-
-    static Measurement ratio(std::string_view name, std::string_view summary, double value) {
-        return {name, summary, Unit::ratio, Better::less, 0, value};
-    }
 };
+
+// Figures of each unit, for the metrics.
+namespace metrics {
+
+constexpr Measurement bytes(std::string_view name, std::string_view summary, Bytes value,
+                            Better better = Better::less) {
+    return {name, summary, Unit::bytes, better, value, 0};
+}
+
+constexpr Measurement count(std::string_view name, std::string_view summary, std::uint64_t value,
+                            Better better = Better::less) {
+    return {name, summary, Unit::count, better, value, 0};
+}
+
+// Below 0 counts as 0.
+constexpr Measurement time(std::string_view name, std::string_view summary, Nanoseconds value,
+                           Better better = Better::less) {
+    const auto whole = static_cast<std::uint64_t>(std::max<Nanoseconds>(value, 0));
+    return {name, summary, Unit::nanoseconds, better, whole, 0};
+}
+
+constexpr Measurement ratio(std::string_view name, std::string_view summary, double value) {
+    return {name, summary, Unit::ratio, Better::less, 0, value};
+}
+
+}  // namespace metrics
 
 class Metric : public Observer {
   public:

@@ -15,8 +15,8 @@ class Movement final : public Metric {
             fetched += context.device->counters().copied_to_device;
         }
         return {
-            Measurement::bytes("spilled_bytes", "bytes copied off the device", spilled),
-            Measurement::bytes("fetched_bytes", "bytes copied back to it", fetched),
+            bytes("spilled_bytes", "bytes copied off the device", spilled),
+            bytes("fetched_bytes", "bytes copied back to it", fetched),
         };
     }
 };

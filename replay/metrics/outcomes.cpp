@@ -14,20 +14,18 @@ class Outcomes final : public Metric {
         for (const DeviceContext& context : contexts)
             sum += context.allocator->stats();
         return {
-            Measurement::count(
+            count(
                 "out_of_memory",
                 "requests that the policy could not serve; those that failed in the recording are "
                 "made again",
                 refused_),
-            Measurement::count("retries",
-                               "times it released what it had cached and tried the device again",
-                               sum.retries),
-            Measurement::count("segments_created", "pieces of memory it took from the device",
-                               sum.segments_created, Better::neither),
-            Measurement::count("segments_released", "pieces of memory it gave back",
-                               sum.segments_released, Better::neither),
-            Measurement::count("synchronizations", "times it waited for the device",
-                               sum.synchronizations),
+            count("retries", "times it released what it had cached and tried the device again",
+                  sum.retries),
+            count("segments_created", "pieces of memory it took from the device",
+                  sum.segments_created, Better::neither),
+            count("segments_released", "pieces of memory it gave back", sum.segments_released,
+                  Better::neither),
+            count("synchronizations", "times it waited for the device", sum.synchronizations),
         };
     }
 

@@ -13,13 +13,12 @@ class PrivatePools final : public Metric {
         for (const DeviceContext& context : contexts)
             sum += context.allocator->stats();
         return {
-            Measurement::bytes("private_reserved_peak_bytes", "most memory held for private pools",
-                               sum.private_reserved_peak),
-            Measurement::bytes("private_reserved_end_bytes",
-                               "memory held for private pools at the end", sum.private_reserved),
-            Measurement::count("plan_departures",
-                               "requests for private pools that came otherwise than planned",
-                               sum.plan_deviations),
+            bytes("private_reserved_peak_bytes", "most memory held for private pools",
+                  sum.private_reserved_peak),
+            bytes("private_reserved_end_bytes", "memory held for private pools at the end",
+                  sum.private_reserved),
+            count("plan_departures", "requests for private pools that came otherwise than planned",
+                  sum.plan_deviations),
         };
     }
 };

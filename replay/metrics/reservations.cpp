@@ -29,14 +29,14 @@ class Reservations final : public Metric {
         std::vector<std::uint64_t> waits = waits_;
         std::sort(waits.begin(), waits.end());
         return {
-            Measurement::count("reservations", "reservations that tasks requested",
-                               at_once_ + waits.size(), Better::neither),
-            Measurement::time("reservation_wait_p50_ns",
-                              "half of the reservations waited no longer", quantile(waits, 50)),
-            Measurement::time("reservation_wait_p99_ns", "99 of 100 reservations waited no longer",
-                              quantile(waits, 99)),
-            Measurement::time("reservation_wait_max_ns", "the longest wait for a reservation",
-                              quantile(waits, 100)),
+            count("reservations", "reservations that tasks requested", at_once_ + waits.size(),
+                  Better::neither),
+            time("reservation_wait_p50_ns", "half of the reservations waited no longer",
+                 quantile(waits, 50)),
+            time("reservation_wait_p99_ns", "99 of 100 reservations waited no longer",
+                 quantile(waits, 99)),
+            time("reservation_wait_max_ns", "the longest wait for a reservation",
+                 quantile(waits, 100)),
         };
     }
 

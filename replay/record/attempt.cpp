@@ -9,6 +9,19 @@ namespace {
 
 using Call = ScriptedDevice::Call;
 
+DeviceCall call_of(EventKind kind) {
+    switch (kind) {
+        case EventKind::segment_alloc:
+            return DeviceCall::malloc;
+        case EventKind::segment_free:
+            return DeviceCall::free;
+        case EventKind::segment_map:
+            return DeviceCall::set_access;
+        default:
+            return DeviceCall::unmap;
+    }
+}
+
 bool is_before(const Call& a, const Call& b) {
     return a.call != b.call ? a.call < b.call : a.range.begin < b.range.begin;
 }
@@ -77,7 +90,7 @@ std::uint64_t unordered_differences(std::vector<Call> recorded, std::vector<Call
 }
 
 std::uint64_t differences(const Situation& at, const Attempt& attempt) {
-    const std::vector<Call> recorded = at.cursor.calls();
+    const std::vector<Call> recorded = recorded_calls(at.cursor);
     std::uint64_t count = std::max(recorded.size(), attempt.calls.size());
     for (std::size_t i = 0; i < std::min(recorded.size(), attempt.calls.size()); ++i)
         count -= recorded[i] == attempt.calls[i] ? 1U : 0U;
@@ -88,6 +101,15 @@ std::uint64_t differences(const Situation& at, const Attempt& attempt) {
 }
 
 }  // namespace
+
+std::vector<Call> recorded_calls(const RecordCursor& cursor) {
+    std::vector<Call> calls;
+    for (const std::size_t step : cursor.segments()) {
+        const TraceEvent& entry = cursor.event(step);
+        calls.push_back({call_of(entry.kind), {Address{entry.address}, entry.size}});
+    }
+    return calls;
+}
 
 bool granted_as_recorded(const Attempt& attempt, const TraceEvent& request) {
     const auto& granted = *attempt.granted;
@@ -103,7 +125,7 @@ Attempt attempt(const Situation& at, AllocatorModel model, const Explanation& ho
     ScriptedDevice& device = *result.model.device;
     complete_all(at, result.model, how.completed);
     if (!at.cursor.segments().empty() || how.device_full || device.has_script())
-        device.play(at.cursor.calls(), how.device_full);
+        device.play(recorded_calls(at.cursor), how.device_full);
     if (how.switched != result.model.switched && at.spec.switched) {
         const PolicySpec& spec = how.switched ? *at.spec.switched : at.spec.policy;
         static_cast<void>(result.model.allocator->reconfigure(spec.options));

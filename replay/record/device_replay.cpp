@@ -117,7 +117,9 @@ std::uint64_t DeviceReplay::finish() {
 // Of an allocation that lives, and that nothing before has ended.
 void DeviceReplay::add_completion() {
     const TraceEvent& end = cursor_.event();
-    const bool ended = cursor_.completes(end.slot);
+    const bool ended = std::ranges::any_of(cursor_.completions(), [&](std::size_t step) {
+        return cursor_.event(step).slot == end.slot;
+    });
     const Allocation* const live = live_.find(end.slot);
     if (live == nullptr || ended)
         return;
@@ -271,7 +273,7 @@ std::uint32_t DeviceReplay::fork_at(Address address) const {
 // those that both name.
 void DeviceReplay::find_suspects(const Attempt& attempt) {
     suspects_ = {};
-    const std::vector<ScriptedDevice::Call> recorded = cursor_.calls();
+    const std::vector<ScriptedDevice::Call> recorded = recorded_calls(cursor_);
     const auto has = [](const auto& calls, const ScriptedDevice::Call& call) {
         return std::ranges::find(calls, call) != calls.end();
     };

@@ -41,6 +41,9 @@ struct Situation {
     const TraceEvent* request = nullptr;  // null: no request followed
 };
 
+// The device calls that the pending entries record. O(entries).
+std::vector<ScriptedDevice::Call> recorded_calls(const RecordCursor& cursor);
+
 // Every way in which it may have come about for a model that is `switched` or not; likelier ones
 // first, never empty. O(pools * completions).
 std::vector<Explanation> explanations(const Situation& at, const Hypotheses& hypotheses,

@@ -5,10 +5,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
-#include "backends/wrap/scripted.h"
 #include "replay/record/device_record.h"
 
 namespace tidemark {
@@ -28,6 +26,8 @@ class RecordCursor {
 
     const TraceEvent& event(std::size_t step) const { return record_->steps[step].event; }
 
+    const RecordedStep& step(std::size_t step) const { return record_->steps[step]; }
+
     // Pending, as steps in order.
     const std::vector<std::size_t>& completions() const { return completions_; }
 
@@ -36,23 +36,21 @@ class RecordCursor {
     // Does one of segments() give memory back?
     bool releases() const { return releases_; }
 
-    // Does one of completions() end what lives in `slot`? O(completions).
-    bool completes(std::uint32_t slot) const;
-
-    // The device calls that segments() record. O(segments).
-    std::vector<ScriptedDevice::Call> calls() const;
-
     // The entry at position() is pending from now on.
     void add_completion() { completions_.push_back(position_); }
 
-    void add_segment();
+    void add_segment() {
+        segments_.push_back(position_);
+        releases_ = releases_ || is_release(event().kind);
+    }
 
-    void clear_pending();
+    void clear_pending() {
+        completions_.clear();
+        segments_.clear();
+        releases_ = false;
+    }
 
     void advance() { ++position_; }
-
-    // The step, at most the last one.
-    const RecordedStep& step_near(std::size_t step) const;
 
   private:
     const DeviceRecord* record_;

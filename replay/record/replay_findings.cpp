@@ -24,6 +24,14 @@ std::string describe(const ScriptedDevice::Call& call) {
     return fmt::format("{} {} bytes at {:#x}", name, call.range.size, to_integer(call.range.begin));
 }
 
+// What a mismatch or a fact is about; the last step if the record is at its end.
+const RecordedStep& first_step(const Situation& at, bool of_request) {
+    const std::size_t step = of_request || at.cursor.segments().empty()
+                                 ? at.cursor.position()
+                                 : at.cursor.segments().front();
+    return at.cursor.step(std::min(step, at.cursor.record().steps.size() - 1));
+}
+
 std::vector<std::string> blocks_near(const Allocator& allocator, Address address) {
     std::vector<Region> regions;
     allocator.for_each_region([&](const Region& region) {
@@ -48,9 +56,7 @@ std::vector<std::string> blocks_near(const Allocator& allocator, Address address
 
 Mismatch mismatch_of(const Situation& at, const Attempt& attempt, const Allocator& allocator) {
     const RecordCursor& cursor = at.cursor;
-    const bool of_request = at.request != nullptr || cursor.segments().empty();
-    const RecordedStep& step =
-        cursor.step_near(of_request ? cursor.position() : cursor.segments().front());
+    const RecordedStep& step = first_step(at, at.request != nullptr);
     Mismatch mismatch;
     mismatch.event = step.index;
     mismatch.what = step.event;
@@ -109,8 +115,7 @@ void ReplayFindings::add(const Situation& at, const Attempt& attempt, const Allo
 
 void ReplayFindings::note_facts(const Situation& at, const Explanation& how) {
     const RecordCursor& cursor = at.cursor;
-    const RecordedStep& begin =
-        cursor.step_near(cursor.segments().empty() ? cursor.position() : cursor.segments().front());
+    const RecordedStep& begin = first_step(at, false);
     const auto note = [&](InferredFact::Kind kind, std::uint64_t count = 0) {
         facts.push_back(
             {.kind = kind, .device = begin.event.device, .event = begin.index, .count = count});
@@ -136,7 +141,7 @@ void ReplayFindings::note_releases(const Situation& at, const Explanation& how) 
     for (const std::size_t entry : at.cursor.segments()) {
         if (!is_release(at.cursor.event(entry).kind))
             continue;
-        step = &at.cursor.step_near(entry);
+        step = &at.cursor.step(entry);
         const PoolId pool = at.pools.pool_of_release(step->event);
         if (!at.pools.infers() || std::ranges::find(noted, pool) != noted.end())
             continue;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "tests/support/event_columns.h"
 #include "traces/model/trace.h"
 
 namespace tidemark::support {
@@ -42,45 +44,15 @@ class VectorTrace final : public Trace {
 
         Result<EventBatch> next() override {
             const std::size_t count = std::min<std::size_t>(3, events_.size() - at_);
-            kind_.clear(), slot_.clear(), time_.clear(), size_.clear(), address_.clear();
-            stream_.clear(), stack_.clear(), aux_.clear(), tag_.clear(), device_.clear();
-            flags_.clear();
-            for (std::size_t i = 0; i < count; ++i)
-                push(events_[at_ + i]);
+            columns_.assign(std::span(events_).subspan(at_, count));
             at_ += count;
-            return EventBatch{count,        kind_.data(),    slot_.data(),   time_.data(),
-                              size_.data(), address_.data(), stream_.data(), stack_.data(),
-                              aux_.data(),  tag_.data(),     device_.data(), flags_.data()};
+            return columns_.batch();
         }
 
       private:
-        void push(const TraceEvent& event) {
-            kind_.push_back(event.kind);
-            slot_.push_back(event.slot);
-            time_.push_back(event.time);
-            size_.push_back(event.size);
-            address_.push_back(event.address);
-            stream_.push_back(event.stream);
-            stack_.push_back(event.stack);
-            aux_.push_back(event.aux);
-            tag_.push_back(event.tag);
-            device_.push_back(event.device);
-            flags_.push_back(event.flags);
-        }
-
         const std::vector<TraceEvent>& events_;
         std::size_t at_ = 0;
-        std::vector<EventKind> kind_;
-        std::vector<std::uint32_t> slot_;
-        std::vector<Nanoseconds> time_;
-        std::vector<Bytes> size_;
-        std::vector<std::uint64_t> address_;
-        std::vector<StreamId> stream_;
-        std::vector<std::uint32_t> stack_;
-        std::vector<std::uint32_t> aux_;
-        std::vector<std::uint32_t> tag_;
-        std::vector<std::uint16_t> device_;
-        std::vector<std::uint8_t> flags_;
+        EventColumns columns_;
     };
 
     std::vector<TraceEvent> events_;

@@ -10,56 +10,9 @@
 #include <vector>
 
 #include "replay/metrics/metric.h"
+#include "tests/support/event_columns.h"
 
 namespace tidemark::support {
-
-// Events as columns: an EventBatch and what it points to.
-class Columns {
-  public:
-    explicit Columns(std::span<const TraceEvent> events) {
-        for (const TraceEvent& event : events) {
-            kind_.push_back(event.kind);
-            slot_.push_back(event.slot);
-            time_.push_back(event.time);
-            size_.push_back(event.size);
-            address_.push_back(event.address);
-            stream_.push_back(event.stream);
-            stack_.push_back(event.stack);
-            aux_.push_back(event.aux);
-            tag_.push_back(event.tag);
-            device_.push_back(event.device);
-            flags_.push_back(event.flags);
-        }
-    }
-
-    EventBatch batch() const {
-        return {.count = kind_.size(),
-                .kind = kind_.data(),
-                .slot = slot_.data(),
-                .time = time_.data(),
-                .size = size_.data(),
-                .address = address_.data(),
-                .stream = stream_.data(),
-                .stack = stack_.data(),
-                .aux = aux_.data(),
-                .tag = tag_.data(),
-                .device = device_.data(),
-                .flags = flags_.data()};
-    }
-
-  private:
-    std::vector<EventKind> kind_;
-    std::vector<std::uint32_t> slot_;
-    std::vector<Nanoseconds> time_;
-    std::vector<Bytes> size_;
-    std::vector<std::uint64_t> address_;
-    std::vector<StreamId> stream_;
-    std::vector<std::uint32_t> stack_;
-    std::vector<std::uint32_t> aux_;
-    std::vector<std::uint32_t> tag_;
-    std::vector<std::uint16_t> device_;
-    std::vector<std::uint8_t> flags_;
-};
 
 // One event and what became of it.
 struct Step {
@@ -71,6 +24,7 @@ struct Step {
     EventKind kind = EventKind::allocate;
     Nanoseconds recorded = 0;
     std::uint16_t device = 0;
+    std::uint32_t slot = kNoSlot;
 };
 
 // Shows `steps` to `observer` in batches of `batch`.
@@ -86,6 +40,7 @@ inline void show(Observer& observer, std::span<const Step> steps, std::size_t ba
             event.kind = step.kind;
             event.time = step.recorded;
             event.device = step.device;
+            event.slot = step.slot;
             events.push_back(event);
             Usage& now = usage.emplace_back();
             now.reserved = step.reserved;
@@ -95,7 +50,8 @@ inline void show(Observer& observer, std::span<const Step> steps, std::size_t ba
             time.push_back(step.time);
         }
         const std::vector<Address> granted(piece.size());
-        const Columns columns(events);
+        EventColumns columns;
+        columns.assign(events);
         observer.on_events(columns.batch(),
                            {usage.data(), requested.data(), granted.data(), time.data(), begin});
     }

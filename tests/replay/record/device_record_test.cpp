@@ -154,53 +154,42 @@ TEST_CASE("pages of another stream are of another reservation", "[device_record]
     CHECK(record_of(trace).lives.size() == 2);
 }
 
-TEST_CASE("what is given back large before small is the default pool's", "[device_record]") {
+TEST_CASE("the order of releases says which segments were of private pools", "[device_record]") {
+    const std::string what = GENERATE(as<std::string>{}, "large before small: the default pool's",
+                                      "small before large at the end of a run: private",
+                                      "starts with small ones and has large ones: private");
+    INFO(what);
+    // Born in the order of their addresses, then given back.
+    std::vector<Bytes> sizes{2_MiB, 12_MiB};
+    std::vector<std::size_t> releases{1, 0};
+    std::vector<bool> expected{false, false};
+    if (what.starts_with("small")) {
+        sizes = {12_MiB, 2_MiB, 2_MiB, 12_MiB};
+        releases = {0, 2, 1, 3};  // default: large, small; private: small (lower), large
+        expected = {false, true, false, true};
+    } else if (what.starts_with("starts")) {
+        releases = {0, 1};
+        expected = {true, true};
+    }
+    const std::uint64_t addresses[] = {kA, kB, kC, kD};
     TraceBuilder trace;
-    born(trace, kA, 2_MiB);
-    born(trace, kB, 12_MiB);
-    dies(trace, kB, 12_MiB);
-    dies(trace, kA, 2_MiB);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        born(trace, addresses[i], sizes[i]);
+    for (const std::size_t i : releases)
+        dies(trace, addresses[i], sizes[i]);
 
     const DeviceRecord record = record_of(trace);
 
-    CHECK_FALSE(is_private(record, 0));
-    CHECK_FALSE(is_private(record, 1));
     CHECK(record.has_unknown_pools);  // likely is not known
-    CHECK(record.lives[0].instead != PoolId::default_pool);
-}
-
-TEST_CASE("what comes small before large at the end of a run is private", "[device_record]") {
-    TraceBuilder trace;
-    born(trace, kA, 12_MiB);
-    born(trace, kB, 2_MiB);
-    born(trace, kC, 2_MiB);
-    born(trace, kD, 12_MiB);
-    dies(trace, kA, 12_MiB);  // default: large, small
-    dies(trace, kC, 2_MiB);
-    dies(trace, kB, 2_MiB);  // private: small (lower than the one before), large
-    dies(trace, kD, 12_MiB);
-
-    const DeviceRecord record = record_of(trace);
-
-    CHECK_FALSE(is_private(record, 0));
-    CHECK_FALSE(is_private(record, 2));
-    CHECK(is_private(record, 1));
-    CHECK(is_private(record, 3));
-    CHECK(record.lives[1].pool == record.lives[3].pool);
-}
-
-TEST_CASE("a run that starts with small ones and has large ones is private", "[device_record]") {
-    TraceBuilder trace;
-    born(trace, kA, 2_MiB);
-    born(trace, kB, 12_MiB);
-    dies(trace, kA, 2_MiB);
-    dies(trace, kB, 12_MiB);
-
-    const DeviceRecord record = record_of(trace);
-
-    CHECK(is_private(record, 0));
-    CHECK(is_private(record, 1));
-    CHECK(record.lives[0].instead == PoolId::default_pool);
+    std::set<PoolId> pools;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        INFO("segment " << i);
+        CHECK(is_private(record, i) == expected[i]);
+        CHECK((record.lives[i].instead == PoolId::default_pool) == expected[i]);
+        if (expected[i])
+            pools.insert(record.lives[i].pool);
+    }
+    CHECK(pools.size() <= 1);
 }
 
 TEST_CASE("releases with a request between them are two runs", "[device_record]") {
@@ -306,34 +295,33 @@ TEST_CASE("pools in which small requests never share a segment do not split", "[
 }
 
 TEST_CASE("the limit lies between what was granted and what was refused", "[limit]") {
-    TraceBuilder trace;
-    born(trace, kA, 30_MiB).allocate(0, 30_MiB, kA);
-    CHECK(limits_of(trace).empty());  // nothing was refused
+    struct Case {
+        const char* what;
+        Bytes granted;
+        Bytes refused;
+        Bytes device_free;
+        std::vector<Bytes> limits;
+    };
 
-    trace.add({.size = 12_MiB, .address = 1_GiB, .kind = EventKind::out_of_memory});
-    const std::vector<Bytes> limits = limits_of(trace);
-    REQUIRE(limits.size() == 1);
-    CHECK(limits[0] == 32_MiB);  // in [30, 42) MiB
-    CHECK(limits_of(trace, "cuda-malloc").empty());
-}
-
-TEST_CASE("a refusal counts with the segment it needed", "[limit]") {
-    TraceBuilder trace;
-    born(trace, kA, 34_MiB).allocate(0, 34_MiB, kA);
-    trace.add({.size = 2_MiB, .address = 1_GiB, .kind = EventKind::out_of_memory});
-
-    const std::vector<Bytes> limits = limits_of(trace);  // in [34, 54) MiB: a segment has 20
-
-    REQUIRE(limits.size() == 1);
-    CHECK(limits[0] == 48_MiB);
-}
-
-TEST_CASE("a device that was full says nothing about a limit", "[limit]") {
-    TraceBuilder trace;
-    born(trace, kA, 30_MiB).allocate(0, 30_MiB, kA);
-    trace.add({.size = 12_MiB, .address = 11_MiB, .kind = EventKind::out_of_memory});
-
-    CHECK(limits_of(trace).empty());
+    const std::vector<Case> cases{
+        {"in [30, 42) MiB", 30_MiB, 12_MiB, 1_GiB, {32_MiB}},
+        {"in [34, 54) MiB: the refused request needed a segment of 20",
+         34_MiB,
+         2_MiB,
+         1_GiB,
+         {48_MiB}},
+        {"the device was full", 30_MiB, 12_MiB, 11_MiB, {}},
+    };
+    for (const Case& each : cases) {
+        INFO(each.what);
+        TraceBuilder trace;
+        born(trace, kA, each.granted).allocate(0, each.granted, kA);
+        CHECK(limits_of(trace).empty());  // nothing was refused
+        trace.add(
+            {.size = each.refused, .address = each.device_free, .kind = EventKind::out_of_memory});
+        CHECK(limits_of(trace) == each.limits);
+        CHECK(limits_of(trace, "cuda-malloc").empty());
+    }
 }
 
 TEST_CASE("releases before new memory point to a limit, if they repeat", "[limit]") {
@@ -345,9 +333,7 @@ TEST_CASE("releases before new memory point to a limit, if they repeat", "[limit
 
     dies(trace, kB, 34_MiB);
     born(trace, kC, 30_MiB).allocate(0, 30_MiB, kC).free(0);
-    const std::vector<Bytes> limits = limits_of(trace);  // in [34, 64) MiB
-    REQUIRE(limits.size() == 1);
-    CHECK(limits[0] == 48_MiB);
+    CHECK(limits_of(trace) == std::vector<Bytes>{48_MiB});  // in [34, 64) MiB
 }
 
 TEST_CASE("garbage collection points to the limit through its threshold", "[limit]") {

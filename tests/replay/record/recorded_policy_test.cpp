@@ -20,79 +20,71 @@ RecordedPolicy torch(Settings settings) {
     return std::move(*policy);
 }
 
-TEST_CASE("torch with its default settings is torch", "[scenario]") {
-    CHECK(torch({}).text == "torch");
-    const RecordedPolicy policy = torch({{"PYTORCH_CUDA_ALLOC_CONF", ""},
-                                         {"max_split_size", "-1"},
-                                         {"garbage_collection_threshold", "0.0"},
-                                         {"expandable_segments", "False"},
-                                         {"release_lock_on_cudamalloc", "True"},
-                                         {"roundup_power2_divisions", "{'1': 0, '2': 0}"}});
-    CHECK(policy.text == "torch");
-    CHECK(policy.warnings.empty());
-}
+TEST_CASE("torch's recorded settings become its options", "[scenario]") {
+    constexpr const char* kConf = "PYTORCH_CUDA_ALLOC_CONF";
+    constexpr const char* kTable = "roundup_power2_divisions";
+    const std::string table = "torch:roundup_power2_divisions=[1:2,2:0,4:4]";
 
-TEST_CASE("torch's settings become options", "[scenario]") {
-    CHECK(torch({{"max_split_size", "134217728"}, {"garbage_collection_threshold", "0.6"}}).text ==
-          "torch:max_split_size_mb=128,garbage_collection_threshold=0.6");
-}
+    struct Case {
+        const char* what;
+        Settings settings;
+        std::string policy;
+    };
 
-TEST_CASE("torch's rounding table becomes a list, however it is written", "[scenario]") {
-    const std::string expected = "torch:roundup_power2_divisions=[1:2,2:0,4:4]";
-    CHECK(torch({{"roundup_power2_divisions", "{'1': 2, '2': 0, '4': 4}"}}).text == expected);
-    CHECK(torch({{"roundup_power2_divisions", R"({"1":2,"2":0,"4":4})"}}).text == expected);
-    CHECK(torch({{"roundup_power2_divisions", "1:2,2:0,4:4"}}).text == expected);
-    CHECK(torch({{"roundup_power2_divisions", "1=2, 2=0, 4=4"}}).text == expected);
-}
-
-TEST_CASE("settings that only torch's configuration string names are taken from it", "[scenario]") {
-    const RecordedPolicy policy =
-        torch({{"PYTORCH_CUDA_ALLOC_CONF",
-                "roundup_power2_divisions:[256:1,512:2,>:4], max_non_split_rounding_mb:30,"
-                "backend:native,expandable_segments:False"}});
-    CHECK(policy.text ==
-          "torch:max_non_split_rounding_mb=30,roundup_power2_divisions=[256:1,512:2,>:4]");
-    CHECK(policy.warnings.empty());
-}
-
-TEST_CASE("a setting that the snapshot states wins over the configuration string", "[scenario]") {
-    const RecordedPolicy policy =
-        torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"}, {"max_split_size", "-1"}});
-    CHECK(policy.text == "torch");
-}
-
-TEST_CASE("every setting that PyTorch reports becomes an option, or has no effect", "[scenario]") {
-    const RecordedPolicy policy =
-        torch({{"PYTORCH_CUDA_ALLOC_CONF",
-                "expandable_segments:True,max_split_size_mb:64,release_lock_on_cudamalloc:True,"
-                "pinned_num_register_threads:8,per_process_memory_fraction:0.5,"
-                "large_segment_size_mb:32,throw_on_cudamalloc_oom:True,"
-                "graph_capture_record_stream_reuse:True"},
-               {"max_split_size", "67108864"},
-               {"garbage_collection_threshold", "0.0"},
-               {"expandable_segments", "True"},
-               {"pinned_num_register_threads", "8"},
-               {"release_lock_on_cudamalloc", "True"},
-               {"pinned_use_cuda_host_register", "False"},
-               {"graph_capture_record_stream_reuse", "True"},
-               {"roundup_power2_divisions", "{'1': 0}"}});
-
-    CHECK(policy.text ==
-          "torch:expandable_segments=true,max_split_size_mb=64,large_segment_size_mb=32,"
-          "per_process_memory_fraction=0.5");
-    CHECK(policy.warnings.empty());
-}
-
-TEST_CASE("the last of a key that the configuration string repeats counts", "[scenario]") {
-    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64, max_split_size_mb:96"}}).text ==
-          "torch:max_split_size_mb=96");
-}
-
-TEST_CASE("expandable segments that were switched off while the program ran are off",
-          "[scenario]") {
-    CHECK(torch({{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"},
-                 {"expandable_segments", "False"}})
-              .text == "torch");
+    const std::vector<Case> cases{
+        {"nothing recorded", {}, "torch"},
+        {"defaults",
+         {{kConf, ""},
+          {"max_split_size", "-1"},
+          {"garbage_collection_threshold", "0.0"},
+          {"expandable_segments", "False"},
+          {"release_lock_on_cudamalloc", "True"},
+          {kTable, "{'1': 0, '2': 0}"}},
+         "torch"},
+        {"what the snapshot states",
+         {{"max_split_size", "134217728"}, {"garbage_collection_threshold", "0.6"}},
+         "torch:max_split_size_mb=128,garbage_collection_threshold=0.6"},
+        {"a table as Python writes it", {{kTable, "{'1': 2, '2': 0, '4': 4}"}}, table},
+        {"a table as JSON", {{kTable, R"({"1":2,"2":0,"4":4})"}}, table},
+        {"a table as a list", {{kTable, "1:2,2:0,4:4"}}, table},
+        {"a table with equal signs", {{kTable, "1=2, 2=0, 4=4"}}, table},
+        {"what only the configuration string names",
+         {{kConf,
+           "roundup_power2_divisions:[256:1,512:2,>:4], max_non_split_rounding_mb:30,"
+           "backend:native,expandable_segments:False"}},
+         "torch:max_non_split_rounding_mb=30,roundup_power2_divisions=[256:1,512:2,>:4]"},
+        {"the snapshot's statement wins over the configuration string",
+         {{kConf, "max_split_size_mb:64"}, {"max_split_size", "-1"}},
+         "torch"},
+        {"every setting that PyTorch reports is an option or has no effect",
+         {{kConf,
+           "expandable_segments:True,max_split_size_mb:64,release_lock_on_cudamalloc:True,"
+           "pinned_num_register_threads:8,per_process_memory_fraction:0.5,"
+           "large_segment_size_mb:32,throw_on_cudamalloc_oom:True,"
+           "graph_capture_record_stream_reuse:True"},
+          {"max_split_size", "67108864"},
+          {"garbage_collection_threshold", "0.0"},
+          {"expandable_segments", "True"},
+          {"pinned_num_register_threads", "8"},
+          {"release_lock_on_cudamalloc", "True"},
+          {"pinned_use_cuda_host_register", "False"},
+          {"graph_capture_record_stream_reuse", "True"},
+          {kTable, "{'1': 0}"}},
+         "torch:expandable_segments=true,max_split_size_mb=64,large_segment_size_mb=32,"
+         "per_process_memory_fraction=0.5"},
+        {"the last of a repeated key counts",
+         {{kConf, "max_split_size_mb:64, max_split_size_mb:96"}},
+         "torch:max_split_size_mb=96"},
+        {"expandable segments switched off while the program ran",
+         {{kConf, "expandable_segments:True"}, {"expandable_segments", "False"}},
+         "torch"},
+    };
+    for (const Case& each : cases) {
+        INFO(each.what);
+        const RecordedPolicy policy = torch(each.settings);
+        CHECK(policy.text == each.policy);
+        CHECK(policy.warnings.empty());
+    }
 }
 
 TEST_CASE("a setting that no option stands for is ignored with a warning", "[scenario]") {
