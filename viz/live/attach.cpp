@@ -6,17 +6,11 @@
 
 namespace tidemark::viz {
 
-Result<std::unique_ptr<Follower>> attach(std::string_view text, const FollowOptions& options) {
-    TM_ASSIGN(const live::LiveProgram program, live::find_program(text));
-    return Follower::start(program, options);
-}
-
 Result<std::size_t> LiveRuns::attach(std::string_view text, const FollowOptions& options) {
     TM_ASSIGN(const live::LiveProgram program, live::find_program(text));
-    const auto known =
-        std::find_if(followers_.begin(), followers_.end(), [&](const Followed& followed) {
-            return followed.follower->program().header.session == program.header.session;
-        });
+    const auto known = std::ranges::find_if(followers_, [&](const Followed& followed) {
+        return followed.follower->program().header.session == program.header.session;
+    });
     if (known != followers_.end() && !known->follower->over())
         return known->run;
     TM_ASSIGN(std::unique_ptr<Follower> follower, Follower::start(program, options));
@@ -57,7 +51,7 @@ void LiveRuns::wait() {
 }
 
 bool LiveRuns::following() const {
-    return std::any_of(followers_.begin(), followers_.end(), [&](const Followed& followed) {
+    return std::ranges::any_of(followers_, [&](const Followed& followed) {
         const std::optional<LiveState>& live = session_.runs[followed.run].live;
         return live && live->alive && !live->paused;
     });

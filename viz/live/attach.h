@@ -3,7 +3,6 @@
 // The screen's thread only.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -15,18 +14,16 @@
 
 namespace tidemark::viz {
 
-// Follows the program that `text` names: a process id, a name or its begin. Errors: those of
-// find_program, with a list of the programs that can be attached; io.
-Result<std::unique_ptr<Follower>> attach(std::string_view text, const FollowOptions& options = {});
-
 // The living programs of a session: each has a run there.
 class LiveRuns {
   public:
     // `session` outlives it.
     explicit LiveRuns(Session& session) : session_(session) {}
 
-    // Adds a run that follows the program. A program that is shown already is attached anew in its
-    // place if it was detached. Returns the run's index. Errors: those of attach().
+    // Adds a run that follows the program that `text` names: a process id, a name or its begin. A
+    // program that is shown already is attached anew in its run if it was detached. Returns the
+    // run's index. Errors: those of find_program, with a list of the programs that can be attached;
+    // io.
     Result<std::size_t> attach(std::string_view text, const FollowOptions& options = {});
 
     // Brings what is new into the session; true if there was anything.

@@ -1,8 +1,7 @@
-// A thread that reads and feeds; a screen that asks how far it is.
+// A thread that reads and feeds; a screen that polls how far it is.
 #include "viz/live/follower.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -135,7 +134,7 @@ Result<bool> Follower::State::read_end() {
     const bool same = now && now->header.session == program.header.session;
     if (same && now->alive)
         return false;
-    // Between the two looks the last words may have been written.
+    // Between the two looks the last records may have been written.
     TM_ASSIGN(const bool more, read_some());
     if (more || feed->counts().ended)
         return feed->counts().ended;
@@ -280,11 +279,6 @@ void Follower::detach() {
     const std::lock_guard lock(state_->mutex);
     state_->detached = !state_->over;
     state_->over = true;
-}
-
-bool Follower::caught_up() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->over || state_->idle;
 }
 
 bool Follower::over() const {

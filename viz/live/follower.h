@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "core/base/result.h"
 #include "traces/live/programs.h"
@@ -48,9 +47,6 @@ class Follower {
 
     // Stops reading for good; the history stays. Another follower may attach to the program.
     void detach();
-
-    // There was nothing more to read a moment ago, or nothing more will come.
-    bool caught_up() const;
 
     // Nothing will be read any more: the program has ended, the reading failed, or detach().
     bool over() const;

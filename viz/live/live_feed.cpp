@@ -10,6 +10,25 @@ namespace tidemark::viz {
 using live::Record;
 using live::RecordKind;
 
+namespace {
+
+EventKind event_of(SegmentChange change) {
+    switch (change) {
+        case SegmentChange::segment_alloc:
+            return EventKind::segment_alloc;
+        case SegmentChange::segment_free:
+            return EventKind::segment_free;
+        case SegmentChange::map:
+            return EventKind::segment_map;
+        case SegmentChange::unmap:
+            return EventKind::segment_unmap;
+        default:
+            return EventKind::snapshot;  // no event of a trace: it happens with the last one
+    }
+}
+
+}  // namespace
+
 Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
                                                    std::uint64_t most_events) {
     std::unique_ptr<LiveFeed> feed(new LiveFeed(header, most_events));
@@ -172,14 +191,14 @@ void LiveFeed::apply(const Record& record) {
         case RecordKind::mark:
         case RecordKind::lost:
         case RecordKind::end:
-            return apply_word(record);
+            return apply_notice(record);
         default:
             return change_memory(record);
     }
 }
 
 // Events about no memory.
-void LiveFeed::apply_word(const Record& record) {
+void LiveFeed::apply_notice(const Record& record) {
     switch (record.kind) {
         case RecordKind::refused:
             put_event(record.time, EventKind::out_of_memory);
@@ -325,28 +344,10 @@ void LiveFeed::end_unseen(HeldRanges& held, SegmentChange change) {
 }
 
 void LiveFeed::put_memory(const Record& record, SegmentChange change) {
-    EventKind kind = EventKind::segment_alloc;
-    switch (change) {
-        case SegmentChange::segment_alloc:
-            reserved_ += record.size;
-            break;
-        case SegmentChange::segment_free:
-            reserved_ -= record.size;
-            kind = EventKind::segment_free;
-            break;
-        case SegmentChange::map:
-            reserved_ += record.size;
-            kind = EventKind::segment_map;
-            break;
-        case SegmentChange::unmap:
-            reserved_ -= record.size;
-            kind = EventKind::segment_unmap;
-            break;
-        case SegmentChange::reserve:
-        case SegmentChange::unreserve:
-            kind = EventKind::snapshot;  // no event of a trace: it happens with the last one
-            break;
-    }
+    const bool begins = change == SegmentChange::segment_alloc || change == SegmentChange::map;
+    const EventKind kind = event_of(change);
+    if (kind != EventKind::snapshot)
+        reserved_ = begins ? reserved_ + record.size : reserved_ - record.size;
     builder_->set_reserved(reserved_);
     if (kind != EventKind::snapshot || builder_->next_event() == 0)
         put_event(record.time, kind);

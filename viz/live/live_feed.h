@@ -1,5 +1,5 @@
 // LiveFeed: makes a History of a living program's records, as they come. What was lost on the way
-// doesn't end it: frees of what nobody has heard of are counted, an address that is granted while
+// doesn't end it: frees of unknown blocks are counted, an address that is granted while
 // somebody seems to have it ends that block.
 //
 // When the history has as many events as wanted it is begun anew with what lives: the old one stays
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,7 +74,7 @@ class LiveFeed {
     void end_snapshot();
     void take(std::span<const live::Record> records);
     void apply(const live::Record& record);
-    void apply_word(const live::Record& record);
+    void apply_notice(const live::Record& record);
     void allocate(const live::Record& record);
     void restore(const live::Record& record);
     void free(const live::Record& record);

@@ -103,7 +103,9 @@ class Worker {
 };
 
 std::unique_ptr<Follower> must_attach(std::string_view text, viz::FollowOptions options = {}) {
-    auto follower = viz::attach(text, options);
+    const auto program = live::find_program(text);
+    REQUIRE(program);
+    auto follower = Follower::start(*program, options);
     if (!follower)
         FAIL(to_text(follower.error()));
     return std::move(*follower);
@@ -174,7 +176,7 @@ TEST_CASE("a follower without a thread is an error", "[live][viz]") {
     REQUIRE(publisher);
     {
         const support::ThreadLimit none(0);
-        const auto refused = viz::attach("worker", {});
+        const auto refused = Follower::start(live::find_program("worker").value());
         REQUIRE_FALSE(refused);
         CHECK(refused.error().what.starts_with("cannot start a thread"));
     }

@@ -13,6 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
+constexpr const char* kNobody = "nobody had these bytes";
 constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
 
 // Addresses without wrapping.
@@ -127,26 +128,20 @@ class DetailsBuilder {
     void add_neighbours_in_time() {
         if (cancelled_)
             return;
-        details_.before = history_.before(details_.block);
-        add("Before it", details_.before == kNoBlock ? "nobody had these bytes"
-                                                     : brief(details_.before) + gap_before());
-        details_.after = history_.after(details_.block);
-        add("After it", details_.after == kNoBlock ? "nobody had these bytes"
-                                                   : brief(details_.after) + gap_after());
+        const BlockIndex before = details_.before = history_.before(details_.block);
+        add("Before it", before == kNoBlock
+                             ? kNobody
+                             : brief(before) + gap(history_.block(before).reused, block_.born));
+        const BlockIndex after = details_.after = history_.after(details_.block);
+        add("After it", after == kNoBlock
+                            ? kNobody
+                            : brief(after) + gap(block_.reused, history_.block(after).born));
     }
 
-    std::string gap_before() const {
-        const EventIndex reused = history_.block(details_.before).reused;
-        if (reused == kNever || reused > block_.born)
+    std::string gap(EventIndex from, EventIndex to) const {
+        if (from == kNever || from > to)
             return {};
-        return ", free for " + stretch_text(history_, reused, block_.born);
-    }
-
-    std::string gap_after() const {
-        const EventIndex born = history_.block(details_.after).born;
-        if (block_.reused == kNever || block_.reused > born)
-            return {};
-        return ", free for " + stretch_text(history_, block_.reused, born);
+        return ", free for " + stretch_text(history_, from, to);
     }
 
     void add_neighbours_in_space() {
@@ -239,9 +234,7 @@ std::string to_text(const BlockDetails& details) {
 }
 
 std::string stretch_text(const History& history, EventIndex from, EventIndex to) {
-    const std::uint64_t events = to - std::min(from, to);
-    const std::string count =
-        fmt::format("{} event{}", format_count(events), events == 1 ? "" : "s");
+    const std::string count = format_counted(to - std::min(from, to), "event");
     if (!has_times(history))
         return count;
     return fmt::format("{}, {}", format_duration(history.time(to) - history.time(from)), count);

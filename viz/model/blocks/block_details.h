@@ -4,7 +4,6 @@
 // Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are far.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -11,23 +11,12 @@
 #include "viz/model/blocks/site_index.h"
 
 namespace tidemark::viz {
-namespace {
-
-constexpr std::size_t kBlockSearchStep = RankedBits::kStride;
-
-// Whether `history` has grown so much that a search for rows is worth doing again.
-bool blocks_outgrew(const History& history, std::size_t known) {
-    const std::size_t blocks = history.counts().blocks;
-    return blocks > known && (history.complete() || blocks - known > known / 8 + kBlockSearchStep);
-}
-
-}  // namespace
-
 void BlockSearch::update(const std::shared_ptr<const History>& history, const Filter& filter) {
     if (job_.take())
         adopt();
     const bool same = history == history_ && filter == filter_;
-    if (same && (hits_ == nullptr || job_.running() || !blocks_outgrew(*history, hits_->size())))
+    if (same && (hits_ == nullptr || job_.running() ||
+                 !hits_->outgrown(history->counts().blocks, history->complete())))
         return;
     job_.cancel();
     next_hits_.reset();
@@ -47,7 +36,7 @@ void BlockSearch::begin(bool grows) {
     job_.start([history = history_, filter = filter_, found](const Cancelled& cancelled) {
         const BlockFilter blocks(*history, filter, cancelled);
         for (std::size_t i = 0; i < found->size() && !cancelled;) {
-            const std::size_t end = std::min(found->size(), i + kBlockSearchStep);
+            const std::size_t end = std::min(found->size(), i + RankedBits::kStride);
             for (; i < end; ++i)
                 if (blocks.lets_through(history->block(static_cast<BlockIndex>(i))))
                     found->add(i);
@@ -70,28 +59,18 @@ void BlockSearch::finish() {
 }
 
 double BlockSearch::share() const {
-    const RankedBits* const looked = next_hits_ ? next_hits_.get() : hits_.get();
-    if (looked == nullptr || looked->size() == 0)
-        return 1;
-    return static_cast<double>(looked->published()) / static_cast<double>(looked->size());
+    const RankedBits* const searched = next_hits_ ? next_hits_.get() : hits_.get();
+    return searched == nullptr ? 1 : searched->share();
 }
 
-std::optional<Hit> BlockSearch::next(BlockIndex from) const {
+std::optional<Hit> BlockSearch::next(BlockIndex from, bool forward) const {
     const std::size_t count = hits_ ? hits_->count() : 0;
     if (count == 0)
         return std::nullopt;
     const std::size_t before = hits_->rank(from);
-    const bool wraps = before >= count;
-    return Hit{static_cast<BlockIndex>(hits_->select(wraps ? 0 : before)), wraps};
-}
-
-std::optional<Hit> BlockSearch::previous(BlockIndex from) const {
-    const std::size_t count = hits_ ? hits_->count() : 0;
-    if (count == 0)
-        return std::nullopt;
-    const std::size_t before = hits_->rank(from);
-    const bool wraps = before == 0;
-    return Hit{static_cast<BlockIndex>(hits_->select(wraps ? count - 1 : before - 1)), wraps};
+    const bool wraps = forward ? before >= count : before == 0;
+    const std::size_t rank = forward ? (wraps ? 0 : before) : (wraps ? count : before) - 1;
+    return Hit{static_cast<BlockIndex>(hits_->select(rank)), wraps};
 }
 
 std::vector<std::uint32_t> BlockSearch::ticks(AxisUnit unit, Position begin, Position end,

@@ -42,11 +42,10 @@ class BlockSearch {
     // How much of the blocks has been looked at: 0 to 1.
     double share() const;
 
-    // The first hit that isn't before `from` in the order of birth; the last one before it. Behind
-    // the last one comes the first, and the other way round. None if there is no hit yet. O(log
-    // blocks).
-    std::optional<Hit> next(BlockIndex from) const;
-    std::optional<Hit> previous(BlockIndex from) const;
+    // The first hit that isn't before `from` in the order of birth; if not `forward`, the last one
+    // before it. Behind the last one comes the first, and the other way round. None if there is no
+    // hit yet. O(log blocks).
+    std::optional<Hit> next(BlockIndex from, bool forward) const;
 
     // For a strip of `columns` columns over [begin, end): how many hits are born in each. O(columns
     // * log blocks).

@@ -14,7 +14,7 @@
 namespace tidemark::viz {
 namespace {
 
-// For each site its place among all of them in alphabetical order; equal names are equal.
+// For each site its rank among all of them in alphabetical order; equal names are equal.
 std::vector<std::uint32_t> ranks_by_name(const History& history, const Cancelled& cancelled) {
     const std::size_t count = history.counts().sites;
     SiteNames texts(history);
@@ -23,8 +23,8 @@ std::vector<std::uint32_t> ranks_by_name(const History& history, const Cancelled
         names[i] = texts.name(history.site(static_cast<std::uint32_t>(i)));
     std::vector<std::uint32_t> order(count);
     std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+    std::ranges::sort(
+        order, {}, [&](std::uint32_t i) -> auto& { return names[i]; });
     std::vector<std::uint32_t> ranks(count);
     std::uint32_t rank = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -59,7 +59,11 @@ class Collector {
             history_.for_each_within(question_.span->begin(), question_.span->last, take);
         if (cancelled_)
             return {};
-        sort();
+        std::ranges::sort(keyed_, [this](const KeyedBlock& a, const KeyedBlock& b) {
+            if (a.key != b.key)
+                return question_.descending ? a.key > b.key : a.key < b.key;
+            return a.block < b.block;
+        });
         rows_.question = question_;
         rows_.rows.reserve(keyed_.size());
         for (const KeyedBlock& one : keyed_)
@@ -101,14 +105,6 @@ class Collector {
         return 0;
     }
 
-    void sort() {
-        std::sort(keyed_.begin(), keyed_.end(), [this](const KeyedBlock& a, const KeyedBlock& b) {
-            if (a.key != b.key)
-                return question_.descending ? a.key > b.key : a.key < b.key;
-            return a.block < b.block;
-        });
-    }
-
     const History& history_;
     const BlockQuestion& question_;
     const Cancelled& cancelled_;
@@ -119,8 +115,7 @@ class Collector {
 };
 
 std::string blocks_text(std::uint64_t count, Bytes bytes) {
-    return fmt::format("{} block{}, {}", format_count(count), count == 1 ? "" : "s",
-                       format_bytes(bytes));
+    return fmt::format("{}, {}", format_counted(count, "block"), format_bytes(bytes));
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kEventTableStep = RankedBits::kStride;
-
 // One pass: a block is looked at when it is born, each of its events then costs one bit.
 void find_rows(const History& history, const Filter& filter, RankedBits& rows,
                const Cancelled& cancelled) {
@@ -21,7 +19,7 @@ void find_rows(const History& history, const Filter& filter, RankedBits& rows,
     std::vector<bool> passes(history.counts().blocks);
     std::size_t known = 0;  // blocks that have been looked at
     for (std::size_t event = 0; event < rows.size() && !cancelled;) {
-        const std::size_t end = std::min(rows.size(), event + kEventTableStep);
+        const std::size_t end = std::min(rows.size(), event + RankedBits::kStride);
         for (; event < end; ++event) {
             const BlockIndex block = history.block_at(static_cast<EventIndex>(event));
             if (block == kNoBlock || block >= passes.size())
@@ -35,17 +33,13 @@ void find_rows(const History& history, const Filter& filter, RankedBits& rows,
     }
 }
 
-bool events_outgrew(const History& history, std::size_t known) {
-    const std::size_t events = history.counts().events;
-    return events > known && (history.complete() || events - known > known / 8 + kEventTableStep);
-}
-
 }  // namespace
 
 void EventTable::ask(const std::shared_ptr<const History>& history, const Filter& filter) {
     job_.take();
     const bool same = history == history_ && filter == filter_;
-    if (same && (bits_ == nullptr || job_.running() || !events_outgrew(*history, bits_->size())))
+    if (same && (bits_ == nullptr || job_.running() ||
+                 !bits_->outgrown(history->counts().events, history->complete())))
         return;
     job_.cancel();
     history_ = history;
@@ -76,12 +70,6 @@ std::uint64_t EventTable::row_from(EventIndex event) const {
     if (bits_ == nullptr)
         return std::min<std::uint64_t>(event, rows());
     return bits_->rank(event);
-}
-
-double EventTable::share() const {
-    if (bits_ == nullptr || bits_->size() == 0)
-        return 1;
-    return static_cast<double>(bits_->published()) / static_cast<double>(bits_->size());
 }
 
 std::string_view event_kind_text(EventKind kind) {

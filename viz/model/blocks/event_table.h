@@ -35,7 +35,7 @@ class EventTable {
     // Rows are still being looked for; and what share of the events has been.
     bool running() const { return job_.running(); }
 
-    double share() const;
+    double share() const { return bits_ == nullptr ? 1 : bits_->share(); }
 
     // Waits for the rows: for stills.
     void finish() { job_.wait(); }
@@ -47,7 +47,7 @@ class EventTable {
     Job<bool> job_;
 };
 
-// One row in names.
+// One row as text.
 struct EventRow {
     std::string index;
     std::string time;

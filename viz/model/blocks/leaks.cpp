@@ -2,6 +2,7 @@
 #include "viz/model/blocks/leaks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -33,14 +34,13 @@ Leaks find_leaks(const History& history, const EventSpan& span, const Filter& fi
     leaks.span = span;
     if (span.end() <= span.begin())
         return leaks;
-    const BlockFilter lets_through(history, filter, cancelled);
+    const BlockFilter blocks(history, filter, cancelled);
     std::map<std::pair<std::uint32_t, std::uint32_t>, LeakGroup> groups;
     history.for_each_live(span.last, [&](BlockIndex index) {
         if (cancelled)
             return;
         const Block block = history.block(index);
-        if (block.born < span.begin() || block.freed <= span.last ||
-            !lets_through.lets_through(block))
+        if (block.born < span.begin() || block.freed <= span.last || !blocks.lets_through(block))
             return;
         const Site& site = history.site(block.site);
         LeakGroup& group = groups[{site.stack, site.tag}];
@@ -62,8 +62,7 @@ Leaks find_leaks(const History& history, const EventSpan& span, const Filter& fi
         group.name = names.name(history.site(history.block(group.oldest).site));
         leaks.groups.push_back(std::move(group));
     }
-    std::stable_sort(leaks.groups.begin(), leaks.groups.end(),
-                     [](const LeakGroup& a, const LeakGroup& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(leaks.groups, std::greater(), &LeakGroup::bytes);
     leaks.lost = events_lost(history, span);
     return leaks;
 }

@@ -19,7 +19,7 @@ namespace tidemark::viz {
 struct LeakGroup {
     std::uint32_t stack = 0;
     std::uint32_t tag = 0;
-    std::string name;  // of the site, in names
+    std::string name;  // of the site
     std::uint64_t blocks = 0;
     Bytes bytes = 0;
     BlockIndex oldest = kNoBlock;

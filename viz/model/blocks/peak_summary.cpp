@@ -2,6 +2,7 @@
 #include "viz/model/blocks/peak_summary.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -42,26 +43,21 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
     });
     if (cancelled.load())
         return;
-    const bool is_anonymous =
-        std::all_of(by_site.begin(), by_site.end(), [&history](const auto& entry) {
-            const Site& site = history.site(entry.first);
-            return site.stack == 0 && site.tag == 0;
-        });
-    summary.holders_are_sizes = is_anonymous;
+    summary.holders_are_sizes = std::ranges::all_of(by_site, [&history](const auto& entry) {
+        const Site& site = history.site(entry.first);
+        return site.stack == 0 && site.tag == 0;
+    });
     std::map<std::string, Sum> by_name;
     SiteNames names(history);
-    for (const auto& [site, sum] : by_site) {
-        if (!is_anonymous)
-            add(by_name[names.name(history.site(site))], sum);
-    }
-    for (const auto& [size, sum] : by_size) {
-        if (is_anonymous)
+    if (summary.holders_are_sizes)
+        for (const auto& [size, sum] : by_size)
             add(by_name[fmt::format("blocks of {}", format_bytes(size))], sum);
-    }
+    else
+        for (const auto& [site, sum] : by_site)
+            add(by_name[names.name(history.site(site))], sum);
     for (const auto& [name, sum] : by_name)
         summary.holders.push_back({name, sum.bytes, sum.blocks});
-    std::stable_sort(summary.holders.begin(), summary.holders.end(),
-                     [](const PeakHolder& a, const PeakHolder& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(summary.holders, std::greater(), &PeakHolder::bytes);
     for (std::size_t i = kMostHolders; i < summary.holders.size(); ++i) {
         summary.others.bytes += summary.holders[i].bytes;
         summary.others.blocks += summary.holders[i].blocks;

@@ -42,6 +42,17 @@ class RankedBits {
 
     bool complete() const { return published() == size_; }
 
+    // The decided part of all: 0 to 1.
+    double share() const {
+        return size_ == 0 ? 1 : static_cast<double>(published()) / static_cast<double>(size_);
+    }
+
+    // There are `count` things by now, enough more to be worth deciding all of them anew. `whole`:
+    // there will be no others.
+    bool outgrown(std::size_t count, bool whole) const {
+        return count > size_ && (whole || count - size_ > size_ / 8 + kStride);
+    }
+
     // How many of the decided ones are meant. O(1).
     std::size_t count() const { return rank(published()); }
 

@@ -44,7 +44,7 @@ class SiteIndex {
     std::vector<bool> sites_;
 };
 
-// A filter's word about blocks: size and site. What was freed when is the lists' business.
+// What a filter says about blocks: size and site. What was freed when is the lists' business.
 class BlockFilter {
   public:
     BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled)

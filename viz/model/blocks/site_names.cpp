@@ -1,4 +1,4 @@
-// Words for sites. What to show of a stack is the analysis' business (replay/analysis); how it is
+// Names for sites. What to show of a stack is the analysis' business (replay/analysis); how it is
 // cut to a row is ours.
 #include "viz/model/blocks/site_names.h"
 

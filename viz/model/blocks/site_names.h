@@ -17,7 +17,7 @@
 
 namespace tidemark::viz {
 
-// A text without its folders: "resnet.py:155 forward". O(length).
+// A call site without its folders: "resnet.py:155 forward". O(length).
 std::string brief_call_site(std::string_view text);
 
 class SiteNames {
@@ -38,7 +38,7 @@ class SiteNames {
     // All frames, innermost first, a line each. O(frames).
     std::vector<std::string> frames(std::uint32_t stack) const;
 
-    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; or with what tells most
+    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; or with what says most
     // first, for where there is little room: "_call_impl module.py:1779".
     std::string frame(const tidemark::Frame& frame) const;
     std::string brief_frame(const tidemark::Frame& frame) const;

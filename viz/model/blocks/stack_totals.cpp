@@ -2,6 +2,7 @@
 #include "viz/model/blocks/stack_totals.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -179,8 +180,7 @@ std::vector<SiteTotals> by_call_site(const History& history, const std::vector<S
         site.totals.name = name.empty() ? "no stack recorded" : name;
         list.push_back(std::move(site.totals));
     }
-    std::stable_sort(list.begin(), list.end(),
-                     [](const SiteTotals& a, const SiteTotals& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(list, std::greater(), &SiteTotals::bytes);
     return list;
 }
 

@@ -4,10 +4,7 @@
 // Pure; sums are for jobs, layouts for the screen's thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

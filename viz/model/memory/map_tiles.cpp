@@ -15,28 +15,41 @@ constexpr Nanoseconds kMapTilesRest = 4;         // times the last picture's cos
 constexpr Nanoseconds kLeastRest = 100'000'000;  // between two pictures of a run that grows
 constexpr std::size_t kClasses = 16;
 
-bool is_cancelled(const Cancelled& cancelled) {
-    return cancelled.load(std::memory_order_relaxed);
-}
-
 // Few blocks deserve fewer cells: they are there sooner.
 OccupancyFrame ground_frame(const History& history, const AddressLayout& layout, AxisUnit unit) {
     const bool many = history.counts().blocks > 200'000;
     return whole_frame(history, layout, unit, many ? 4096 : 2048, many ? 2048 : 1024);
 }
 
-Bytes share_of(Bytes length, double share) {
+Bytes part_of(Bytes length, double share) {
     return static_cast<Bytes>(std::clamp(share, 0.0, 1.0) * static_cast<double>(length));
 }
 
 std::pair<Bytes, Bytes> offsets(const AddressLayout& layout, const AddressWindow& addresses) {
     const Bytes length = std::max<Bytes>(layout.length(), 1);
-    const Bytes bottom = std::min(share_of(length, addresses.begin), length - 1);
-    return {bottom, std::clamp(share_of(length, addresses.end), bottom + 1, length)};
+    const Bytes bottom = std::min(part_of(length, addresses.begin), length - 1);
+    return {bottom, std::clamp(part_of(length, addresses.end), bottom + 1, length)};
 }
 
 std::uint32_t cells(double length, double cell) {
     return static_cast<std::uint32_t>(std::clamp(std::round(length / cell), 1.0, 8192.0));
+}
+
+// None: all blocks are shown.
+std::optional<BlockFilter> filter_of(const History& history, const Filter& filter,
+                                     const Cancelled& cancelled) {
+    if (!hides_something(filter))
+        return std::nullopt;
+    return BlockFilter(history, filter, cancelled);
+}
+
+// Both arguments must outlive the options.
+OccupancyOptions options_of(const std::optional<BlockFilter>& filter, const Cancelled& cancelled) {
+    OccupancyOptions options;
+    options.cancel = &cancelled;
+    if (filter)
+        options.shows = [&filter](const Block& block) { return filter->lets_through(block); };
+    return options;
 }
 
 // What is looked at with a quarter around it, so that the next step is in it already.
@@ -74,7 +87,7 @@ class FewBlocks {
         if (history_.born_before(beyond) - history_.born_before(first) > kMostLookedAt)
             return std::nullopt;
         history_.for_each_within(first == 0 ? 0 : first - 1, beyond - 1, [&](BlockIndex block) {
-            if (found_.size() <= MapTiles::kFew && !is_cancelled(cancelled))
+            if (found_.size() <= MapTiles::kFew && !cancelled)
                 add(block);
         });
         if (found_.size() > MapTiles::kFew)
@@ -160,18 +173,15 @@ std::shared_ptr<const MapGround> make_ground(const std::shared_ptr<const History
     ground->events = static_cast<EventIndex>(history->counts().events);
     ground->layout = AddressLayout::of(*history, {RowSharing::where_it_helps, &cancelled});
     ground->classes = classes_of(*history, look.trait, cancelled);
-    if (is_cancelled(cancelled))
+    if (cancelled)
         return nullptr;
-    const BlockFilter filter(*history, look.filter, cancelled);
-    OccupancyOptions options;
-    options.cancel = &cancelled;
-    if (hides_something(look.filter))
-        options.shows = [&filter](const Block& block) { return filter.lets_through(block); };
+    const std::optional<BlockFilter> filter = filter_of(*history, look.filter, cancelled);
+    OccupancyOptions options = options_of(filter, cancelled);
     if (progress != nullptr)
         options.progress = [progress](double share) { progress->store(share); };
     ground->whole = draw_occupancy(*history, ground->layout, ground->classes,
                                    ground_frame(*history, ground->layout, look.unit), options);
-    return is_cancelled(cancelled) ? nullptr : ground;
+    return cancelled ? nullptr : ground;
 }
 
 std::shared_ptr<const MapDetail> make_detail(const std::shared_ptr<const MapGround>& ground,
@@ -180,18 +190,12 @@ std::shared_ptr<const MapDetail> make_detail(const std::shared_ptr<const MapGrou
     detail->ground = ground;
     detail->look = look;
     const History& history = *ground->history;
-    const bool hides = hides_something(look.filter);
-    std::optional<BlockFilter> filter;
-    OccupancyOptions options;
-    options.cancel = &cancelled;
-    if (hides) {
-        filter.emplace(history, look.filter, cancelled);
-        options.shows = [&filter](const Block& block) { return filter->lets_through(block); };
-    }
+    const std::optional<BlockFilter> filter = filter_of(history, look.filter, cancelled);
     const OccupancyFrame frame = detail_frame(*ground, look);
-    detail->heatmap = draw_occupancy(history, ground->layout, ground->classes, frame, options);
-    detail->blocks = FewBlocks(*ground, frame, hides ? &*filter : nullptr).find(cancelled);
-    return is_cancelled(cancelled) ? nullptr : detail;
+    detail->heatmap = draw_occupancy(history, ground->layout, ground->classes, frame,
+                                     options_of(filter, cancelled));
+    detail->blocks = FewBlocks(*ground, frame, filter ? &*filter : nullptr).find(cancelled);
+    return cancelled ? nullptr : detail;
 }
 
 void MapTiles::look(const std::shared_ptr<const History>& history, const MapLook& wanted) {

@@ -45,24 +45,22 @@ class MemoryNowMaker {
         find_segments();
         find_blocks();
         std::size_t block = 0;
-        for (std::size_t i = 0; i < memory_.size() && !is_cancelled();) {
+        for (std::size_t i = 0; i < memory_.size() && !cancelled_;) {
             const std::size_t end = end_of_bar(i);
             while (block < blocks_.size() && is_before(blocks_[block], memory_[i]))
                 block = add_stray(block, &memory_[i]);
             block = add_bar(i, end, block);
             i = end;
         }
-        while (block < blocks_.size() && !is_cancelled())
+        while (block < blocks_.size() && !cancelled_)
             block = add_stray(block, nullptr);
-        if (is_cancelled())
+        if (cancelled_)
             return {};
         sum();
         return std::move(now_);
     }
 
   private:
-    bool is_cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
-
     static bool is_before(const Stretch& block, const Stretch& memory) {
         return std::tie(block.device, block.begin) < std::tie(memory.device, memory.begin);
     }
@@ -87,7 +85,7 @@ class MemoryNowMaker {
 
 void MemoryNowMaker::find_segments() {
     const std::size_t count = history_.counts().segments;
-    for (std::size_t i = 0; i < count && !is_cancelled(); ++i) {
+    for (std::size_t i = 0; i < count && !cancelled_; ++i) {
         const Segment segment = history_.segment(static_cast<SegmentIndex>(i));
         if (segment.born > event_)
             break;  // they are in order of birth

@@ -32,40 +32,32 @@ void values_after(const History& history, EventIndex begin, std::span<SeriesColu
     history.series(AxisUnit::events, history.position(AxisUnit::events, begin), end, columns);
 }
 
-Measurement bytes(std::string_view name, std::string_view summary, Bytes value) {
-    return {.name = name,
-            .summary = summary,
-            .unit = Unit::bytes,
-            .better = Better::less,
-            .whole = value};
-}
-
 // What a history alone tells of a run.
 std::vector<Measurement> history_figures(const History& history) {
     const auto peak = [&history](Series series) {
         const bool any = history.counts().events > 0;
         return any ? history.values(history.peak_event(series))[series] : Bytes{0};
     };
+    const auto figure = [](std::string_view name, std::string_view summary, Unit unit,
+                           Better better, std::uint64_t value) {
+        return Measurement{
+            .name = name, .summary = summary, .unit = unit, .better = better, .whole = value};
+    };
     std::uint64_t refused = 0;
     for (std::size_t i = 0; i < history.counts().marks; ++i)
         refused += history.mark(i).kind == MarkKind::out_of_memory ? 1U : 0U;
-    std::vector<Measurement> figures{
-        bytes("peak_reserved_bytes", "most memory held from the device", peak(Series::reserved)),
-        bytes("peak_allocated_bytes", "most memory granted to live allocations",
-              peak(Series::allocated)),
-        bytes("peak_requested_bytes", "most memory the program requested", peak(Series::requested)),
+    return {
+        figure("peak_reserved_bytes", "most memory held from the device", Unit::bytes, Better::less,
+               peak(Series::reserved)),
+        figure("peak_allocated_bytes", "most memory granted to live allocations", Unit::bytes,
+               Better::less, peak(Series::allocated)),
+        figure("peak_requested_bytes", "most memory the program requested", Unit::bytes,
+               Better::less, peak(Series::requested)),
+        figure("out_of_memory", "requests that were out of memory", Unit::count, Better::less,
+               refused),
+        figure("events", "events of the run", Unit::count, Better::neither,
+               history.counts().events),
     };
-    figures.push_back({.name = "out_of_memory",
-                       .summary = "requests that were out of memory",
-                       .unit = Unit::count,
-                       .better = Better::less,
-                       .whole = refused});
-    figures.push_back({.name = "events",
-                       .summary = "events of the run",
-                       .unit = Unit::count,
-                       .better = Better::neither,
-                       .whole = history.counts().events});
-    return figures;
 }
 
 // The figures of each run, the same ones in the same order.
@@ -86,7 +78,7 @@ std::vector<std::vector<Measurement>> figures_of(std::span<const ViewedRun* cons
     return all;
 }
 
-bool better(const Measurement& one, const Measurement& other) {
+bool is_better(const Measurement& one, const Measurement& other) {
     return one.better == Better::less ? one.value() < other.value() : one.value() > other.value();
 }
 
@@ -95,7 +87,7 @@ Judgement judge(const Measurement& now, const Measurement& before) {
         return Judgement::same;
     if (now.better == Better::neither)
         return Judgement::none;
-    return better(now, before) ? Judgement::better : Judgement::worse;
+    return is_better(now, before) ? Judgement::better : Judgement::worse;
 }
 
 ComparedFigure figure_of(const std::vector<std::vector<Measurement>>& all, std::size_t index) {
@@ -105,7 +97,7 @@ ComparedFigure figure_of(const std::vector<std::vector<Measurement>>& all, std::
     bool differ = false;
     for (const auto& run : all) {
         differ = differ || run[index].value() != first.value();
-        if (better(run[index], best))
+        if (is_better(run[index], best))
             best = run[index];
     }
     for (std::size_t run = 0; run < all.size(); ++run) {

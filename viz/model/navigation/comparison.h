@@ -73,7 +73,7 @@ struct ComparedFigure {
     std::vector<ComparedCell> cells;  // one for each run
 };
 
-// A table of figures: those of the replays where every run has some, else what histories tell. The
+// A table of figures: those of the replays where every run has some, else what histories say. The
 // first run is what the others are compared with. Runs without a history are left out by the
 // caller. O(runs * log events).
 std::vector<ComparedFigure> compare_figures(std::span<const ViewedRun* const> runs);

@@ -2,7 +2,6 @@
 #include "viz/model/navigation/filter_query.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 

@@ -5,20 +5,12 @@
 
 #include "core/base/text.h"
 #include "replay/timeline/fullest_event.h"
+#include "viz/model/navigation/navigation.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
 namespace {
-
-// Keeps `position` in sight: where it isn't, the window moves so that it stands in the middle.
-void centre(Camera& camera, Position position) {
-    const Window window = camera.window();
-    if (position >= window.begin && position < window.end)
-        return;
-    const Position begin = position - window.length() / 2;
-    camera.show({begin, begin + window.length()});
-}
 
 // The position on the camera's axis.
 Result<Position> on_axis(const AxisPosition& wanted, const History* history, const Camera& camera) {
@@ -56,26 +48,20 @@ Result<Position> landmark_position(ViewLocation::Landmark landmark, const Histor
     return history->position(camera.unit(), event);
 }
 
-Result<void> put_cursor(Position position, Camera& camera, Selection& selection) {
-    if (position < 0 || position >= camera.extent())
-        return fail(
-            ErrorCode::not_found,
-            fmt::format("the run ends at {}", position_text(camera.unit(), camera.extent())),
-            "go to", "end goes there");
-    selection.cursor = position;
-    centre(camera, position);
-    return {};
+// An error if `position` lies beyond the run.
+Result<void> check_extent(const Camera& camera, Position position) {
+    if (position >= 0 && position < camera.extent())
+        return {};
+    return fail(ErrorCode::not_found,
+                fmt::format("the run ends at {}", position_text(camera.unit(), camera.extent())),
+                "go to", "end goes there");
 }
 
 Result<void> show_window(const ViewLocation& location, const History* history, Camera& camera,
                          Selection& selection) {
     const Window window = *location.window;
     if (location.unit == camera.unit()) {
-        if (window.begin >= camera.extent())
-            return fail(
-                ErrorCode::not_found,
-                fmt::format("the run ends at {}", position_text(camera.unit(), camera.extent())),
-                "go to", "end goes there");
+        TM_TRY(check_extent(camera, std::max<Position>(window.begin, 0)));
         camera.show(window);
         return {};
     }
@@ -154,8 +140,10 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
     if (const auto& moment = location.moment ? location.moment : location.cursor) {
         TM_ASSIGN(at, on_axis(*moment, history, camera));
     }
-    if (at)
-        TM_TRY(put_cursor(*at, camera, selection));
+    if (at) {
+        TM_TRY(check_extent(camera, *at));
+        put_cursor(camera, selection, *at);
+    }
     if (location.block || location.address)
         TM_TRY(select_block(location, history, camera, selection));
     camera.settle();

@@ -11,9 +11,10 @@
 #include <fmt/format.h>
 
 #include "core/base/task_pool.h"
+#include "core/base/text.h"
 #include "viz/model/navigation/findings.h"
 #include "viz/model/navigation/run_loading.h"
-#include "viz/model/session/background.h"
+#include "viz/model/session/job.h"
 
 namespace tidemark::viz {
 namespace {
@@ -122,7 +123,7 @@ std::string policy_of(const LoadRequest& request, std::size_t choice) {
     return request.policies.empty() ? std::string() : request.policies[choice];
 }
 
-// "lru, 60%": what tells a run over tiers from its siblings.
+// "lru, 60%": what a run over tiers differs in from its siblings.
 std::string choice_label(const LoadRequest& request, std::size_t choice) {
     if (!request.tiers.wanted()) {
         const std::string policy = policy_of(request, choice);
@@ -138,7 +139,7 @@ Result<void> check_names(const LoadRequest& request, std::size_t choice) {
                                   : check_policy(policy_of(request, choice));
 }
 
-// Names of files, with as much of their folders as tells them apart.
+// Names of files, with their folder where names are alike.
 std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
     std::map<std::string, std::size_t> uses;
     for (const std::string& file : files)
@@ -157,23 +158,23 @@ std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
 class FileWork : public std::enable_shared_from_this<FileWork> {
   public:
     FileWork(LoadRequest request, std::string path, std::size_t first_run, bool advises,
-             std::shared_ptr<Box> box, TaskPool& queue, std::shared_ptr<const Cancelled> cancelled)
+             std::shared_ptr<Box> box, TaskPool& tasks, std::shared_ptr<const Cancelled> cancelled)
         : request_(std::move(request)),
           path_(std::move(path)),
           first_run_(first_run),
           advises_(advises),
           box_(std::move(box)),
-          queue_(queue),
+          tasks_(tasks),
           cancelled_(std::move(cancelled)),
           open_choices_(runs_a_file(request_)) {}
 
     void start() {
-        queue_.add([self = shared_from_this()] { self->open(); });
+        tasks_.add([self = shared_from_this()] { self->open(); });
     }
 
     // Asks `advise` in any case. The trace is read again: nobody kept it for that.
     void start_advice(std::shared_ptr<const Cancelled> cancelled) {
-        queue_.add([self = shared_from_this(), cancelled = std::move(cancelled)] {
+        tasks_.add([self = shared_from_this(), cancelled = std::move(cancelled)] {
             self->advise_again(*cancelled);
         });
     }
@@ -202,7 +203,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         trace_ = std::move(*trace);
         open_choices_ = choices.size();
         for (const std::size_t choice : choices)
-            queue_.add([self = shared_from_this(), choice] { self->replay(choice); });
+            tasks_.add([self = shared_from_this(), choice] { self->replay(choice); });
     }
 
     void replay(std::size_t choice) {
@@ -276,12 +277,10 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     // What many replays say of the first run, unless they would take long.
     void advise() {
         const std::uint64_t events = trace_->info().event_count;
-        if (cancelled_->load())
-            box_->set_findings(first_run_, was_cancelled(), {}, askable(events));
-        else if (events > request_.most_advised_events)
-            box_->set_findings(first_run_, ready(), {}, askable(events));
-        else
-            ask(*trace_, *cancelled_);
+        if (!cancelled_->load() && events <= request_.most_advised_events)
+            return ask(*trace_, *cancelled_);
+        box_->set_findings(first_run_, cancelled_->load() ? was_cancelled() : ready(), {},
+                           askable(events));
     }
 
     void advise_again(const Cancelled& cancelled) {
@@ -314,9 +313,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         options.limit = request_.scenario.limit;
         options.profile = request_.scenario.profile;
         options.progress = [box = box_, run = first_run_](std::uint64_t done, std::uint64_t total) {
-            const double share =
-                total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
-            box->set_findings(run, {LoadState::Phase::loading, share, kAsking, {}});
+            box->set_findings(run, {LoadState::Phase::loading, share_of(done, total), kAsking, {}});
         };
         return options;
     }
@@ -328,7 +325,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     const std::size_t first_run_;
     const bool advises_;
     const std::shared_ptr<Box> box_;
-    TaskPool& queue_;
+    TaskPool& tasks_;
     const std::shared_ptr<const Cancelled> cancelled_;
     std::shared_ptr<const Trace> trace_;
     std::shared_ptr<const History> history_;  // of the first run

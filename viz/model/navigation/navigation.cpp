@@ -10,6 +10,7 @@
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/axis_ticks.h"
+#include "viz/model/timeline/merged_ranges.h"
 
 namespace tidemark::viz {
 namespace {
@@ -60,20 +61,12 @@ std::optional<Stop> history_stop(const History& history, AxisUnit unit, Position
     const auto position = [&](std::size_t index) {
         return history.position(unit, history.mark(index).event);
     };
-    std::size_t low = 0;  // the first beyond `from`, or the first at it or beyond
-    std::size_t high = marks;
-    while (low < high) {
-        const std::size_t middle = low + (high - low) / 2;
-        const bool is_before = forward ? position(middle) <= from : position(middle) < from;
-        if (is_before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (forward)
-        return low < marks ? std::optional(stop_at(history, unit, history.mark(low)))
-                           : std::nullopt;
-    return low > 0 ? std::optional(stop_at(history, unit, history.mark(low - 1))) : std::nullopt;
+    const std::size_t ahead = first_where(0, marks, [&](std::size_t index) {
+        return forward ? position(index) > from : position(index) >= from;
+    });
+    if (ahead == (forward ? marks : 0))
+        return std::nullopt;
+    return stop_at(history, unit, history.mark(forward ? ahead : ahead - 1));
 }
 
 // Keeps the nearer one of `best` and `candidate`, if that lies beyond `from` at all.
@@ -184,7 +177,7 @@ std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, 
     if (history == nullptr)
         return std::nullopt;
     const BlockIndex from = first_ahead(*history, search, camera, selection, forward);
-    const std::optional<Hit> hit = forward ? search.next(from) : search.previous(from);
+    const std::optional<Hit> hit = search.next(from, forward);
     if (!hit)
         return std::nullopt;
     camera.settle({selection.cursor, selection.run, selection.block});
@@ -254,17 +247,17 @@ std::string window_text(const Session& session, const Camera& camera, const Sele
     const AxisUnit unit = camera.unit();
     const Position resolution = std::max<Position>(window.length() / 1000, 1);
     if (unit == AxisUnit::events)
-        return fmt::format("{} to {} ({})", position_text(unit, window.begin),
-                           format_count(static_cast<std::uint64_t>(window.end) /
-                                        static_cast<std::uint64_t>(kPositionsPerEvent)),
-                           length_text(unit, window.length()));
+        return fmt::format(
+            "{} to {} ({})", position_text(unit, window.begin),
+            format_count(static_cast<std::uint64_t>(window.end / kPositionsPerEvent)),
+            length_text(unit, window.length()));
     std::string text = fmt::format("{} to {} ({}", position_text(unit, window.begin, resolution),
                                    position_text(unit, window.end, resolution),
                                    length_text(unit, window.length()));
     if (const History* const history = shown_history(session, selection)) {
         const EventIndex events =
             history->event_from(unit, window.end) - history->event_from(unit, window.begin);
-        text += fmt::format(", {} {}", format_count(events), events == 1 ? "event" : "events");
+        text += ", " + format_counted(events, "event");
     }
     return text + ")";
 }

@@ -34,8 +34,8 @@ struct Stop {
 std::optional<Stop> next_stop(const Session& session, const Camera& camera,
                               const Selection& selection, bool forward);
 
-// Goes to the hit after where one stands, or before it: to the block that is born there, which is
-// selected. One stands at the selected block if it is a hit and the cursor is at its birth, else at
+// Goes to the hit after where one is, or before it: to the block that is born there, which is
+// selected. One is at the selected block if it is a hit and the cursor is at its birth, else at
 // the cursor, else at the window's edge. Can be undone. None if nothing was found yet. O(log
 // events).
 std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, Camera& camera,
@@ -52,7 +52,7 @@ void toggle_mark(Selection& selection, Position position, Position reach);
 bool toggle_axis(const Session& session, Camera& camera, Selection& selection);
 
 // Undoes navigation, or does it again. What is selected stays, on whichever axis, unless the step
-// was one to a hit: then one stands where one stood. False if there is nothing.
+// was one to a hit: then cursor and block are as they were. False if there is nothing.
 bool go_back(const Session& session, Camera& camera, Selection& selection, bool forward);
 
 // The measured stretch, else the life of the selected block, with a margin.

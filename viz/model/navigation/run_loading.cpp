@@ -23,10 +23,9 @@ constexpr double kRead = 0.2;  // share of a run that reading its file takes; th
 constexpr std::string_view kDefaultPolicy = "torch";
 constexpr std::string_view kDefaultMachine = "h200-node";
 
-double share_of(std::uint64_t done, std::uint64_t total) {
-    if (total == 0)
-        return 0;
-    return std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+// At most 1: a file may grow while it is read.
+double done_share(std::uint64_t done, std::uint64_t total) {
+    return std::min(1.0, share_of(done, total));
 }
 
 std::uint64_t file_size(const std::string& path) {
@@ -39,13 +38,15 @@ tl::unexpected<Error> was_cancelled(const std::string& path) {
     return fail(ErrorCode::cancelled, "was cancelled", file_label(path));
 }
 
-// The error with the file in front, unless it names it already or is about an option.
-Error in_file(Error error, const std::string& path) {
-    if (error.where.empty())
-        error.where = path;
-    else if (error.code != ErrorCode::bad_option && error.where.find(path) == std::string::npos)
-        error.where = fmt::format("{}: {}", path, error.where);
-    return error;
+// Puts the file in front of an error, unless it names it already or is about an option.
+auto in_file(const std::string& path) {
+    return [&path](Error error) {
+        if (error.where.empty())
+            error.where = path;
+        else if (error.code != ErrorCode::bad_option && error.where.find(path) == std::string::npos)
+            error.where = fmt::format("{}: {}", path, error.where);
+        return error;
+    };
 }
 
 Result<TierScenario> tier_scenario(const LoadRequest& request, const std::string& path,
@@ -88,29 +89,25 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
     const std::uint64_t size = file_size(path);
     const std::string name = file_label(path);
     options.progress = [&](std::uint64_t done) {
-        report(kRead * share_of(done, size),
+        report(kRead * done_share(done, size),
                fmt::format("reading {}, {} of {}", name, format_bytes(done), format_bytes(size)));
     };
     report(0, "reading " + name);
-    Result<std::unique_ptr<Trace>> trace = open_trace(path, options);
-    if (!trace)
-        return tl::make_unexpected(in_file(std::move(trace).error(), path));
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace(path, options).map_error(in_file(path)));
     if (cancelled.load())
         return was_cancelled(path);
     if (request.as_recorded)
-        return std::shared_ptr<const Trace>(std::move(*trace));
-    const std::uint64_t events = (*trace)->info().event_count;
+        return std::shared_ptr<const Trace>(std::move(trace));
+    const std::uint64_t events = trace->info().event_count;
     const std::string activity = "finding what " + name + " leaves unsaid";
     report(kRead, activity);
-    Result<std::unique_ptr<Trace>> explained =
-        infer_missing_events(std::move(*trace), [&](std::uint64_t done) {
-            report(kRead + (kOpened - kRead) * share_of(done, events), activity);
-        });
-    if (!explained)
-        return tl::make_unexpected(in_file(std::move(explained).error(), path));
+    const auto progress = [&](std::uint64_t done) {
+        report(kRead + (kOpened - kRead) * done_share(done, events), activity);
+    };
+    TM_ASSIGN(trace, infer_missing_events(std::move(trace), progress).map_error(in_file(path)));
     if (cancelled.load())
         return was_cancelled(path);
-    return std::shared_ptr<const Trace>(std::move(*explained));
+    return std::shared_ptr<const Trace>(std::move(trace));
 }
 
 Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
@@ -132,16 +129,15 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
         policy.empty() ? fmt::format("replaying {}", file_label(path))
                        : fmt::format("replaying {} under {}", file_label(path), policy);
     options.progress = [&](std::uint64_t done) {
-        report(kOpened + (1 - kOpened) * share_of(done, events), activity);
+        report(kOpened + (1 - kOpened) * done_share(done, events), activity);
     };
     report(kOpened, activity);
-    Result<RecordedRun> recorded = record_history(trace, scenario, options);
-    if (!recorded)
-        return tl::make_unexpected(in_file(std::move(recorded).error(), path));
-    if (recorded->from_cache)
-        recorded->history->bring_in(cancelled);  // it is being looked at already
+    TM_ASSIGN(RecordedRun recorded,
+              record_history(trace, scenario, options).map_error(in_file(path)));
+    if (recorded.from_cache)
+        recorded.history->bring_in(cancelled);  // it is being looked at already
     if (is_unknown) {
-        recorded->run.warnings.push_back(fmt::format(
+        recorded.run.warnings.push_back(fmt::format(
             "the file doesn't say which allocator it was recorded under: shown is {} with its "
             "defaults; --policy names another",
             kDefaultPolicy));
@@ -181,18 +177,17 @@ Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
     TM_ASSIGN(const Scale factor, Scale::of(request.scenario.scale));
     const std::string activity = "replaying " + file_label(path) + " over tiers";
     report(kOpened, activity);
-    Result<TierProgram> program =
-        factor.changes() ? make_tier_program(ScaledTrace(trace, factor)) : make_tier_program(trace);
-    if (!program)
-        return tl::make_unexpected(in_file(std::move(program).error(), path));
-    const std::uint64_t steps = program->steps.size();
+    TM_ASSIGN(const TierProgram program,
+              (factor.changes() ? make_tier_program(ScaledTrace(trace, factor))
+                                : make_tier_program(trace))
+                  .map_error(in_file(path)));
+    const std::uint64_t steps = program.steps.size();
     const TierProgress progress = [&](std::uint64_t done) {
-        report(kOpened + (1 - kOpened) * share_of(done, steps), activity);
+        report(kOpened + (1 - kOpened) * done_share(done, steps), activity);
     };
-    Result<TierRun> run = run_tiers(*program, machine, scenario, progress);
-    if (!run)
-        return tl::make_unexpected(in_file(std::move(run).error(), path));
-    run->machine_hash = machine_hash(machine);
+    TM_ASSIGN(TierRun run,
+              run_tiers(program, machine, scenario, progress).map_error(in_file(path)));
+    run.machine_hash = machine_hash(machine);
     return run;
 }
 

@@ -1,5 +1,5 @@
 // The work of a loader, step by step, on whatever thread calls it: opening a trace, replaying it,
-// each telling how far it is. For loader.cpp.
+// each reporting how far it is. For loader.cpp.
 #pragma once
 
 #include <functional>

@@ -30,6 +30,12 @@ constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
 constexpr std::array<std::string_view, 10> kKeys{"t",   "event",  "peak", "oom", "start",
                                                  "end", "cursor", "view", "run", "block"};
 
+constexpr std::array<std::pair<std::string_view, ViewLocation::Landmark>, 4> kLandmarks{{
+    {"peak", ViewLocation::Landmark::peak},
+    {"oom", ViewLocation::Landmark::out_of_memory},
+    {"start", ViewLocation::Landmark::start},
+    {"end", ViewLocation::Landmark::end},
+}};
 constexpr std::string_view kExample = "as in t=1.2s..1.4s;cursor=1.25s;view=timeline";
 
 tl::unexpected<Error> location_error(std::string what, std::string hint = std::string(kExample)) {
@@ -153,14 +159,9 @@ Result<void> read_block(ViewLocation& location, std::string_view value) {
 }
 
 std::optional<ViewLocation::Landmark> landmark_of(std::string_view word) {
-    if (word == "peak")
-        return ViewLocation::Landmark::peak;
-    if (word == "oom")
-        return ViewLocation::Landmark::out_of_memory;
-    if (word == "start")
-        return ViewLocation::Landmark::start;
-    if (word == "end")
-        return ViewLocation::Landmark::end;
+    for (const auto& [name, landmark] : kLandmarks)
+        if (name == word)
+            return landmark;
     return std::nullopt;
 }
 
@@ -187,8 +188,7 @@ Result<void> read_word(ViewLocation& location, std::string_view name, std::strin
 // Each word once, and only one that says where on the axis.
 Result<void> check_word(std::string_view word, std::vector<std::string_view>& seen,
                         bool has_value) {
-    const bool is_known = std::find(kKeys.begin(), kKeys.end(), word) != kKeys.end();
-    if (!is_known) {
+    if (std::ranges::find(kKeys, word) == kKeys.end()) {
         const std::string_view near = nearest(word, kKeys);
         return location_error(fmt::format("there is no '{}' to go to", word),
                               near.empty() ? fmt::format("known are {}", fmt::join(kKeys, ", "))
@@ -197,7 +197,7 @@ Result<void> check_word(std::string_view word, std::vector<std::string_view>& se
     if (landmark_of(word).has_value() == has_value)
         return location_error(has_value ? fmt::format("'{}' takes no value", word)
                                         : fmt::format("'{}' needs a value", word));
-    if (std::find(seen.begin(), seen.end(), word) != seen.end())
+    if (std::ranges::find(seen, word) != seen.end())
         return location_error(fmt::format("'{}' is there twice", word));
     seen.push_back(word);
     return {};
@@ -207,62 +207,45 @@ Result<void> check_whole(const std::vector<std::string_view>& seen) {
     const auto says_where = [](std::string_view word) {
         return word == "t" || word == "event" || landmark_of(word);
     };
-    if (std::count_if(seen.begin(), seen.end(), says_where) > 1)
+    if (std::ranges::count_if(seen, says_where) > 1)
         return location_error("says twice where to go",
                               "give one of t, event, peak, oom, start, end");
     return {};
 }
 
-std::string time_text(Position position) {
-    const auto value = static_cast<std::uint64_t>(std::max<Position>(position, 0));
-    std::size_t unit = 0;
-    while (unit < 3 && value >= kTimeUnits[unit + 1].size)
-        ++unit;
-    std::string text = fmt::format("{}", value / kTimeUnits[unit].size);
-    if (const std::uint64_t rest = value % kTimeUnits[unit].size; rest > 0) {
-        text += fmt::format(".{:0{}}", rest, unit * 3);
-        text.erase(text.find_last_not_of('0') + 1);
-    }
-    return text + std::string(kTimeUnits[unit].name);
-}
-
-std::string event_text(Position position) {
-    const auto value = static_cast<std::uint64_t>(std::max<Position>(position, 0));
-    constexpr auto kOne = static_cast<std::uint64_t>(kPositionsPerEvent);
-    std::string text = fmt::format("{}", value / kOne);
-    if (value % kOne > 0) {
-        text += fmt::format(".{:03}", value % kOne);
+// "12.5", the digits behind the point as many as are needed of `digits`.
+std::string decimal_text(std::uint64_t value, std::uint64_t unit, std::size_t digits) {
+    std::string text = fmt::format("{}", value / unit);
+    if (value % unit > 0) {
+        text += fmt::format(".{:0{}}", value % unit, digits);
         text.erase(text.find_last_not_of('0') + 1);
     }
     return text;
 }
 
-std::string position_word(AxisUnit unit, Position position) {
-    return unit == AxisUnit::time ? time_text(position) : event_text(position);
+std::string position_word(AxisUnit axis, Position position) {
+    const auto value = static_cast<std::uint64_t>(std::max<Position>(position, 0));
+    if (axis == AxisUnit::events)
+        return decimal_text(value, static_cast<std::uint64_t>(kPositionsPerEvent), 3);
+    std::size_t unit = 0;
+    while (unit < 3 && value >= kTimeUnits[unit + 1].size)
+        ++unit;
+    return decimal_text(value, kTimeUnits[unit].size, unit * 3) +
+           std::string(kTimeUnits[unit].name);
 }
 
 std::string stretch_word(const ViewLocation& location) {
-    if (location.window) {
-        return fmt::format("{}={}..{}", location.unit == AxisUnit::time ? "t" : "event",
+    const auto key = [](AxisUnit unit) { return unit == AxisUnit::time ? "t" : "event"; };
+    if (location.window)
+        return fmt::format("{}={}..{}", key(location.unit),
                            position_word(location.unit, location.window->begin),
                            position_word(location.unit, location.window->end));
-    }
-    if (location.moment) {
-        return fmt::format("{}={}", location.moment->unit == AxisUnit::time ? "t" : "event",
-                           position_word(location.moment->unit, location.moment->position));
-    }
-    switch (location.landmark) {
-        case ViewLocation::Landmark::peak:
-            return "peak";
-        case ViewLocation::Landmark::out_of_memory:
-            return "oom";
-        case ViewLocation::Landmark::start:
-            return "start";
-        case ViewLocation::Landmark::end:
-            return "end";
-        case ViewLocation::Landmark::none:
-            break;
-    }
+    if (const auto& moment = location.moment)
+        return fmt::format("{}={}", key(moment->unit),
+                           position_word(moment->unit, moment->position));
+    for (const auto& [name, landmark] : kLandmarks)
+        if (landmark == location.landmark)
+            return std::string(name);
     return {};
 }
 
@@ -325,7 +308,7 @@ std::string to_text(const ViewLocation& location) {
         items.push_back(fmt::format("block=#{}", *location.block));
     if (location.address)
         items.push_back(fmt::format("block={:#x}", static_cast<std::uint64_t>(*location.address)));
-    return fmt::format("{}", fmt::join(items, ";"));
+    return fmt::to_string(fmt::join(items, ";"));
 }
 
 }  // namespace tidemark::viz

@@ -1,6 +1,6 @@
-// AsyncQuery: a question about a history whose answer takes too long for a frame. It is asked anew
-// each frame and costs nothing while it stays the same; the old answer stays until the new one is
-// there.
+// AsyncQuery: a question about a history whose answer takes too long for a frame (session/job.h).
+// It is asked anew each frame and costs nothing while it stays the same; the old answer stays until
+// the new one is there.
 //
 // The screen's thread only.
 #pragma once
@@ -26,8 +26,12 @@ class AsyncQuery {
     void ask(const std::shared_ptr<const History>& history, const std::optional<Question>& question,
              EventIndex until, Work work) {
         take(job_.take());
+        if (history == nullptr || !question) {
+            job_.cancel();
+            question_.reset();
+        }
         if (history == nullptr || !question || history != history_)
-            forget(history == nullptr || !question);
+            answer_.reset();
         if (history == nullptr || !question)
             return;
         const std::size_t events = history->counts().events;
@@ -56,14 +60,6 @@ class AsyncQuery {
     void take(std::optional<Answer> answer) {
         if (answer)
             answer_ = std::move(answer);
-    }
-
-    void forget(bool stop) {
-        answer_.reset();
-        if (stop) {
-            job_.cancel();
-            question_.reset();
-        }
     }
 
     std::shared_ptr<const History> history_;

@@ -1,8 +1,14 @@
-// Job: something that takes too long for a frame, done on a thread of its own, or within start()
-// when the system has none. Its owner looks now and then whether the answer is there, and may start
-// it anew: the old one is cancelled, and what it finds is thrown away.
+// Background work of the viewer. A frame starts work and looks whether it is done; it never waits.
 //
-// The owner's thread only. The work must watch `cancelled` at least every few milliseconds.
+//   Job         one piece of work on a thread of its own, or within start() when the system has
+//               none; starting it anew cancels the old one
+//   AsyncQuery  a Job that answers a question about a history, asked each frame (async_query.h)
+//   TaskPool    the tasks of a loader, on a few threads (core/base/task_pool.h)
+//
+// All of it runs at a lower priority than drawing, gets what it needs by value or shared_ptr, and
+// looks at `cancelled` at least every few milliseconds: whoever cancels waits for that. What it
+// finds is handed over by value; only its owner's thread calls the methods here. finish() and
+// wait() are for stills and tests.
 #pragma once
 
 #include <atomic>
@@ -13,13 +19,28 @@
 #include <optional>
 #include <utility>
 
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
 #include "core/base/threads.h"
-#include "viz/model/session/background.h"
 
 namespace tidemark::viz {
 
 using Cancelled = std::atomic<bool>;
 
+// The calling thread, and those it starts, get a processor when the screen's thread doesn't want
+// it. Only a request; cannot be taken back.
+inline void lower_thread_priority() {
+#ifdef __linux__
+    constexpr int kNice = 10;
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);  // of the thread alone
+#endif
+}
+
+// Its owner asks now and then whether the answer is there, and may start it anew: what the old work
+// finds is thrown away.
 template <class Answer>
 class Job {
   public:
@@ -64,7 +85,7 @@ class Job {
         return collect();
     }
 
-    // Has the work stop and waits until it has.
+    // Stops the work and waits until it has stopped; what it found is dropped.
     void cancel() {
         if (!answer_.valid())
             return;

@@ -4,29 +4,6 @@
 #include <algorithm>
 
 namespace tidemark::viz {
-namespace {
-
-// One track as merge_ranges wants it.
-struct TrackRanges {
-    const History& history;
-    const std::vector<std::uint32_t>& track;
-    AxisUnit unit;
-    Position run_end;
-    std::size_t events;
-
-    std::size_t size() const { return track.size(); }
-
-    Position begin(std::size_t i) const { return position(history.annotation(track[i]).begin); }
-
-    Position end(std::size_t i) const { return position(history.annotation(track[i]).end); }
-
-    Position position(EventIndex event) const {
-        return event < events ? history.position(unit, event) : run_end;
-    }
-};
-
-}  // namespace
-
 bool AnnotationTracks::follow(const std::shared_ptr<const History>& history, std::size_t most) {
     if (history_ != history) {
         *this = {};
@@ -43,19 +20,23 @@ bool AnnotationTracks::follow(const std::shared_ptr<const History>& history, std
             track->push_back(static_cast<std::uint32_t>(taken_));
         else if (tracks_.size() < kMostTracks)
             tracks_.push_back({static_cast<std::uint32_t>(taken_)});
-        else
-            ++left_out_;
     }
     return taken_ < there;
 }
 
 std::vector<MergedRange> AnnotationTracks::ranges(std::size_t track, AxisUnit unit,
                                                   const Window& window, Position shortest) const {
-    std::vector<MergedRange> merged;
-    const TrackRanges ranges{*history_, tracks_[track], unit, history_->end(unit),
-                             history_->counts().events};
-    merge_ranges(ranges, window, shortest, merged);
-    return merged;
+    const std::vector<std::uint32_t>& stretches = tracks_[track];
+    const Position run_end = history_->end(unit);
+    const std::size_t events = history_->counts().events;
+    const auto position = [&](EventIndex event) {
+        return event < events ? history_->position(unit, event) : run_end;
+    };
+    return merge_ranges(
+        stretches.size(),
+        [&](std::size_t i) { return position(history_->annotation(stretches[i]).begin); },
+        [&](std::size_t i) { return position(history_->annotation(stretches[i]).end); }, window,
+        shortest);
 }
 
 }  // namespace tidemark::viz

@@ -15,15 +15,13 @@ namespace tidemark::viz {
 
 class AnnotationTracks {
   public:
-    static constexpr std::size_t kMostTracks = 64;  // what doesn't fit into so many is counted only
+    static constexpr std::size_t kMostTracks = 64;  // what doesn't fit into so many is left out
 
     // Takes in what `history` has more of, at most `most`; begins anew with another history. True:
     // there is more to come. O(most * tracks open).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
     std::size_t tracks() const { return tracks_.size(); }
-
-    std::size_t left_out() const { return left_out_; }
 
     // What to draw of a track: see merge_ranges. MergedRange::first is a place in the track; an
     // open stretch ends where the run does. O(answer * log stretches).
@@ -36,7 +34,6 @@ class AnnotationTracks {
   private:
     std::shared_ptr<const History> history_;
     std::size_t taken_ = 0;
-    std::size_t left_out_ = 0;
     std::vector<std::vector<std::uint32_t>> tracks_;
 };
 

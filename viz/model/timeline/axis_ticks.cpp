@@ -69,8 +69,7 @@ Step time_step(Position length, std::size_t most) {
         if (length / clock.coarse <= static_cast<Position>(most))
             return clock;
     }
-    const Step days = decimal_step(length, most, 24 * kHour);
-    return days;
+    return decimal_step(length, most, 24 * kHour);
 }
 
 // The unit that a time is named in: of a second, or below.
@@ -115,6 +114,13 @@ std::string decimal_text(Position value, const TimeUnit& unit, int decimals) {
     return text;
 }
 
+// Takes the zeros after the point away, and a point that is last.
+void trim_zeros(std::string& number) {
+    number.erase(number.find_last_not_of('0') + 1);
+    if (number.back() == '.')
+        number.pop_back();
+}
+
 // "2m 05s", "1h 05m", "3d 06h": whole seconds and above, leaving out what `step` never changes.
 std::string clock_text(Position value, Position step) {
     const Position seconds = value / kSecond;
@@ -128,15 +134,8 @@ std::string clock_text(Position value, Position step) {
     if (hours == 0 && has_minutes)
         return has_seconds ? fmt::format("{}m {:02}s", minutes, seconds % 60)
                            : fmt::format("{}m", minutes);
-    if (days == 0) {
-        std::string text = fmt::format("{}h", hours);
-        if (has_minutes || has_seconds)
-            text += fmt::format(" {:02}m", minutes % 60);
-        if (has_seconds)
-            text += fmt::format(" {:02}s", seconds % 60);
-        return text;
-    }
-    std::string text = fmt::format("{}d {:02}h", days, hours % 24);
+    std::string text =
+        days == 0 ? fmt::format("{}h", hours) : fmt::format("{}d {:02}h", days, hours % 24);
     if (has_minutes || has_seconds)
         text += fmt::format(" {:02}m", minutes % 60);
     if (has_seconds)
@@ -241,11 +240,8 @@ std::vector<ByteTick> byte_ticks(Bytes begin, Bytes end, std::size_t most) {
                              static_cast<double>(at & ((Bytes{1} << unit_shift) - 1)) /
                                  static_cast<double>(Bytes{1} << unit_shift);
         std::string number = fmt::format("{:.{}f}", value, decimals);
-        if (decimals > 0) {
-            number.erase(number.find_last_not_of('0') + 1);
-            if (number.back() == '.')
-                number.pop_back();
-        }
+        if (decimals > 0)
+            trim_zeros(number);
         ticks.push_back({at, at == 0 ? "0" : fmt::format("{} {}", number, kUnits[unit])});
         if (at + step < at)
             break;
@@ -276,20 +272,16 @@ std::string position_text(AxisUnit unit, Position position, Position resolution)
         return text + rest.substr(1) + "s";
     }
     std::string text = decimal_text(position, named, decimals);
-    if (decimals > 0) {
-        text.erase(text.find_last_not_of('0') + 1);
-        if (text.back() == '.')
-            text.pop_back();
-    }
+    if (decimals > 0)
+        trim_zeros(text);
     return fmt::format("{} {}", text, named.name);
 }
 
 std::string length_text(AxisUnit unit, Position length) {
     if (unit == AxisUnit::time)
         return format_duration(length);
-    const auto events = static_cast<std::uint64_t>(std::max<Position>(length, 0)) /
-                        static_cast<std::uint64_t>(kPositionsPerEvent);
-    return fmt::format("{} {}", format_count(events), events == 1 ? "event" : "events");
+    return format_counted(
+        static_cast<std::uint64_t>(std::max<Position>(length, 0) / kPositionsPerEvent), "event");
 }
 
 }  // namespace tidemark::viz

@@ -30,10 +30,8 @@ LevelPyramid::Extremes LevelPyramid::node(std::size_t level, std::size_t index) 
 }
 
 std::size_t LevelPyramid::first_at(Nanoseconds time) const {
-    const auto first =
-        std::lower_bound(changes_.begin(), changes_.end(), time,
-                         [](const Change& change, Nanoseconds when) { return change.time < when; });
-    return static_cast<std::size_t>(first - changes_.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(changes_, time, {}, &Change::time) -
+                                    changes_.begin());
 }
 
 Bytes LevelPyramid::at(Nanoseconds time) const {
@@ -42,9 +40,7 @@ Bytes LevelPyramid::at(Nanoseconds time) const {
 }
 
 Nanoseconds LevelPyramid::peak_time() const {
-    const auto peak = std::max_element(
-        changes_.begin(), changes_.end(),
-        [](const Change& left, const Change& right) { return left.value < right.value; });
+    const auto peak = std::ranges::max_element(changes_, {}, &Change::value);
     return peak == changes_.end() ? 0 : peak->time;
 }
 

@@ -4,27 +4,6 @@
 #include <algorithm>
 
 namespace tidemark::viz {
-namespace {
-
-struct MarkRanges {
-    const History& history;
-    const std::vector<std::uint32_t>& row;
-    AxisUnit unit;
-    std::size_t events;
-
-    std::size_t size() const { return row.size(); }
-
-    // A mark behind the last event stands at the end.
-    Position begin(std::size_t i) const {
-        const EventIndex event = history.mark(row[i]).event;
-        return event < events ? history.position(unit, event) : history.end(unit);
-    }
-
-    Position end(std::size_t i) const { return begin(i); }
-};
-
-}  // namespace
-
 bool MarkPositions::follow(const std::shared_ptr<const History>& history, std::size_t most) {
     if (history_ != history) {
         *this = {};
@@ -42,10 +21,14 @@ bool MarkPositions::follow(const std::shared_ptr<const History>& history, std::s
 
 std::vector<MergedRange> MarkPositions::ranges(MarkKind kind, AxisUnit unit, const Window& window,
                                                Position cell) const {
-    std::vector<MergedRange> merged;
-    merge_ranges(MarkRanges{*history_, of(kind), unit, history_->counts().events}, window, cell,
-                 merged);
-    return merged;
+    const Row& row = of(kind);
+    const std::size_t events = history_->counts().events;
+    // A mark behind the last event is shown at the end.
+    const auto position = [&](std::size_t i) {
+        const EventIndex event = history_->mark(row[i]).event;
+        return event < events ? history_->position(unit, event) : history_->end(unit);
+    };
+    return merge_ranges(row.size(), position, position, window, cell);
 }
 
 }  // namespace tidemark::viz

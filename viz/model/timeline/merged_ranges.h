@@ -42,26 +42,27 @@ inline Position cell_of(Position position, Position length) {
     return position - (rest < 0 ? rest + length : rest);
 }
 
-// Appends what is to be seen of `ranges` in `window`, in order: each range that is longer than
-// `shortest` or lies across the end of a cell of that length alone, the others joined by cell.
-// `Ranges` has size(), begin(i) and end(i), both rising: ranges that don't overlap. At most two for
-// each cell and as many long ones as there are. O(answer * log ranges).
-template <class Ranges>
-void merge_ranges(const Ranges& ranges, const Window& window, Position shortest,
-                  std::vector<MergedRange>& merged) {
+// What is to be seen in `window` of `size` ranges that don't overlap, in order: each range that is
+// longer than `shortest` or lies across the end of a cell of that length alone, the others joined
+// by cell. `begin(i)` and `end(i)` rise with i. At most two for each cell and as many long ones as
+// there are. O(answer * log ranges).
+template <class Begin, class End>
+std::vector<MergedRange> merge_ranges(std::size_t size, const Begin& begin, const End& end,
+                                      const Window& window, Position shortest) {
+    std::vector<MergedRange> merged;
     shortest = std::max<Position>(shortest, 1);
-    const std::size_t size = ranges.size();
     const Position from = cell_of(window.begin, shortest);
-    std::size_t first = first_where(0, size, [&](std::size_t i) { return ranges.end(i) >= from; });
-    while (first < size && ranges.begin(first) < window.end) {
-        const Position cell_end = cell_of(ranges.begin(first), shortest) + shortest;
+    std::size_t first = first_where(0, size, [&](std::size_t i) { return end(i) >= from; });
+    while (first < size && begin(first) < window.end) {
+        const Position cell_end = cell_of(begin(first), shortest) + shortest;
         const std::size_t beyond =
-            first_where(first + 1, size, [&](std::size_t i) { return ranges.end(i) >= cell_end; });
-        const std::size_t last = ranges.end(first) >= cell_end ? first : beyond - 1;
-        if (ranges.end(last) >= window.begin)
-            merged.push_back({ranges.begin(first), ranges.end(last), first, last - first + 1});
+            first_where(first + 1, size, [&](std::size_t i) { return end(i) >= cell_end; });
+        const std::size_t last = end(first) >= cell_end ? first : beyond - 1;
+        if (end(last) >= window.begin)
+            merged.push_back({begin(first), end(last), first, last - first + 1});
         first = last + 1;
     }
+    return merged;
 }
 
 }  // namespace tidemark::viz

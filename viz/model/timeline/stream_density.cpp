@@ -7,27 +7,25 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kStreamDensityBetweenLooks = 1U << 14U;  // events, at the request to stop
+constexpr std::size_t kEventsBetweenChecks = 1U << 14U;  // of whether it was cancelled
 constexpr std::size_t kLeastPerBucket = 64;
 
-enum class Act : std::uint8_t { none, allocation, free, waiting_free };
-
-struct StreamAct {
-    std::size_t stream = 0;
-    Act act = Act::none;
-};
-
-StreamAct act_of(const History& history, EventIndex event) {
+// Counts `event` for the stream of its block, in the last of `counts` if there are fewer.
+template <class Counts>
+void count_event(const History& history, EventIndex event, std::span<Counts> counts) {
     const BlockIndex index = history.block_at(event);
     if (index == kNoBlock)
-        return {};
+        return;
     const Block block = history.block(index);
     const std::size_t stream = to_integer(history.site(block.site).stream);
-    if (block.born == event)
-        return {stream, Act::allocation};
-    if (block.freed == event)
-        return {stream, block.reused > event ? Act::waiting_free : Act::free};
-    return {};
+    Counts& sum = counts[std::min(stream, counts.size() - 1)];
+    if (block.born == event) {
+        ++sum.allocations;
+    } else if (block.freed == event) {
+        ++sum.frees;
+        if (block.reused > event)
+            ++sum.waiting;
+    }
 }
 
 }  // namespace
@@ -37,21 +35,15 @@ std::shared_ptr<const StreamDensity> StreamDensity::build(const History& history
                                                           const Cancelled& cancelled) {
     auto density = std::make_shared<StreamDensity>();
     density->events_ = events;
-    const std::size_t streams = std::max<std::size_t>(history.streams().size(), 1);
-    density->streams_ = std::min(streams, kStreams);
-    density->lumped_ = streams > kStreams;
+    density->streams_ = std::clamp<std::size_t>(history.streams().size(), 1, kStreams);
     density->per_bucket_ = std::bit_ceil(std::max(kLeastPerBucket, events / kBuckets));
     std::vector<Counts> sums(density->streams_);
     for (std::size_t event = 0; event < events; ++event) {
-        if (event % kStreamDensityBetweenLooks == 0 && cancelled)
+        if (event % kEventsBetweenChecks == 0 && cancelled)
             return nullptr;
         if (event % density->per_bucket_ == 0)
             density->sums_.insert(density->sums_.end(), sums.begin(), sums.end());
-        const StreamAct act = act_of(history, static_cast<EventIndex>(event));
-        Counts& sum = sums[std::min(act.stream, density->streams_ - 1)];
-        sum.allocations += act.act == Act::allocation ? 1 : 0;
-        sum.frees += act.act == Act::free || act.act == Act::waiting_free ? 1 : 0;
-        sum.waiting += act.act == Act::waiting_free ? 1 : 0;
+        count_event(history, static_cast<EventIndex>(event), std::span(sums));
     }
     density->sums_.insert(density->sums_.end(), sums.begin(), sums.end());
     return density;
@@ -87,13 +79,8 @@ void StreamDensity::between(EventIndex first, EventIndex last,
 void StreamDensity::count(const History& history, EventIndex first, EventIndex last,
                           std::span<StreamCounts> counts) {
     std::fill(counts.begin(), counts.end(), StreamCounts{});
-    for (EventIndex event = first; event < last; ++event) {
-        const StreamAct act = act_of(history, event);
-        StreamCounts& sum = counts[std::min(act.stream, counts.size() - 1)];
-        sum.allocations += act.act == Act::allocation ? 1 : 0;
-        sum.frees += act.act == Act::free || act.act == Act::waiting_free ? 1 : 0;
-        sum.waiting += act.act == Act::waiting_free ? 1 : 0;
-    }
+    for (EventIndex event = first; event < last; ++event)
+        count_event(history, event, counts);
 }
 
 }  // namespace tidemark::viz

