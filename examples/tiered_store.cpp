@@ -59,15 +59,15 @@ bool holds(const Access& access, std::byte value) {
 }
 
 // Makes its buffers, writes them all at once, and lets them go.
-Outcome<std::vector<BufferRef>> work(TieredStore& store, int task) {
-    ReservationWish wish;
-    wish.spaces = {kHost};
-    wish.size = kBuffersOfATask * kBuffer;
-    wish.patient = true;
-    TM_ASSIGN(const MemoryReservation reservation, store.reserve(wish).take());
+Result<std::vector<BufferRef>> work(TieredStore& store, int task) {
+    ReservationSpec wanted;
+    wanted.spaces = {kHost};
+    wanted.size = kBuffersOfATask * kBuffer;
+    wanted.patient = true;
+    TM_ASSIGN(const MemoryReservation reservation, store.reserve(wanted).take());
 
     std::vector<BufferRef> buffers;
-    std::vector<UseWish> uses;
+    std::vector<BufferUse> uses;
     for (int i = 0; i < kBuffersOfATask; ++i) {
         BufferSpec spec;
         spec.size = kBuffer;
@@ -87,7 +87,7 @@ Outcome<std::vector<BufferRef>> work(TieredStore& store, int task) {
 }
 
 // Reads them again, wherever they are.
-Outcome<bool> check(TieredStore& store, const std::vector<BufferRef>& buffers, int task) {
+Result<bool> check(TieredStore& store, const std::vector<BufferRef>& buffers, int task) {
     bool right = true;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         AccessSpec spec;
@@ -107,16 +107,16 @@ bool run(TieredStore& store) {
         std::vector<std::thread> threads;
         for (int task = 0; task < kTasks; ++task)
             threads.emplace_back([&, task] {
-                const Outcome<bool> outcome = part(task);
+                const Result<bool> outcome = part(task);
                 if (!outcome)
                     std::fprintf(stderr, "task %d: %s\n", task,
-                                 to_text(outcome.error().error).c_str());
+                                 to_text(outcome.error()).c_str());
                 wrong += outcome && *outcome ? 0 : 1;
             });
         for (std::thread& thread : threads)
             thread.join();
     };
-    in_threads([&](int task) -> Outcome<bool> {
+    in_threads([&](int task) -> Result<bool> {
         TM_ASSIGN(made[static_cast<std::size_t>(task)], work(store, task));
         return true;
     });

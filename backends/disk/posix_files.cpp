@@ -65,10 +65,10 @@ FileResult<Bytes> cached_bytes(int file, Bytes size) {
         return tl::make_unexpected(FileError{errno});
     const auto page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> pages((size + page - 1) / page);
-    const auto told = system_call([&] { return mincore(memory, size, pages.data()); });
+    const auto counted = system_call([&] { return mincore(memory, size, pages.data()); });
     (void)munmap(memory, size);
-    if (!told)
-        return tl::make_unexpected(told.error());
+    if (!counted)
+        return tl::make_unexpected(counted.error());
     const auto present = std::count_if(pages.begin(), pages.end(),
                                        [](unsigned char bits) { return (bits & 1U) != 0; });
     return static_cast<Bytes>(present) * page;

@@ -60,7 +60,7 @@ void copy_pieces(const std::vector<Range>& target, const std::vector<Range>& sou
 
 }  // namespace
 
-ChunkedCopy::ChunkedCopy(CopyPlace source, CopyPlace target, Bytes size, Bytes chunk,
+ChunkedCopy::ChunkedCopy(CopyEndpoint source, CopyEndpoint target, Bytes size, Bytes chunk,
                          HostBlocks* staging)
     : source_(source), target_(target), size_(size), chunk_size_(chunk), staging_(staging) {}
 
@@ -81,17 +81,17 @@ void ChunkedCopy::fail_with(Error error) {
         error_ = std::move(error);
 }
 
-CopyLane* ChunkedCopy::lane_of(const CopyPlace& place) const {
-    if (const GpuEnd* gpu = std::get_if<GpuEnd>(&place))
-        return gpu->lane;
-    if (const DiskEnd* disk = std::get_if<DiskEnd>(&place))
-        return disk->lane;
+CopyChannel* ChunkedCopy::channel_of(const CopyEndpoint& location) const {
+    if (const GpuEnd* gpu = std::get_if<GpuEnd>(&location))
+        return gpu->channel;
+    if (const DiskEnd* disk = std::get_if<DiskEnd>(&location))
+        return disk->channel;
     return nullptr;
 }
 
-bool ChunkedCopy::has_credit(const CopyPlace& place) const {
-    const CopyLane* lane = lane_of(place);
-    return !lane || lane->in_flight < lane->limit;
+bool ChunkedCopy::has_credit(const CopyEndpoint& location) const {
+    const CopyChannel* channel = channel_of(location);
+    return !channel || channel->in_flight < channel->limit;
 }
 
 bool ChunkedCopy::advance() {
@@ -137,8 +137,8 @@ bool ChunkedCopy::begin_chunk() {
 }
 
 bool ChunkedCopy::take_memory(Chunk& chunk) {
-    for (const CopyPlace* place : {&source_, &target_}) {
-        if (const HostEnd* host = std::get_if<HostEnd>(place)) {
+    for (const CopyEndpoint* location : {&source_, &target_}) {
+        if (const HostEnd* host = std::get_if<HostEnd>(location)) {
             chunk.memory = pieces_of(*host->run, chunk.offset, chunk.size);
             return true;
         }
@@ -182,7 +182,7 @@ void ChunkedCopy::load(Chunk& chunk) {
     const DiskEnd& disk = std::get<DiskEnd>(source_);
     const std::vector<std::span<std::byte>> spans = spans_of(chunk.memory);
     chunk.ticket = disk.store->read_async(disk.id, spans, chunk.offset);
-    ++disk.lane->in_flight;
+    ++disk.channel->in_flight;
 }
 
 void ChunkedCopy::store(Chunk& chunk) {
@@ -196,7 +196,7 @@ void ChunkedCopy::store(Chunk& chunk) {
         for (const std::span<std::byte> span : spans_of(chunk.memory))
             sources.emplace_back(span);
         chunk.ticket = disk->store->write_part(*writer_, chunk.offset, sources);
-        ++disk->lane->in_flight;
+        ++disk->channel->in_flight;
         return;
     }
     const HostEnd& host = std::get<HostEnd>(target_);
@@ -221,7 +221,7 @@ void ChunkedCopy::queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host) {
     const DeviceResult<EventId> event = gpu.device->record(gpu.stream);
     if (event) {
         chunk.event = *event;
-        ++gpu.lane->in_flight;
+        ++gpu.channel->in_flight;
         return;
     }
     fail_with(gpu.device->explain(event.error()));
@@ -230,9 +230,9 @@ void ChunkedCopy::queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host) {
     chunk.stage = Stage::done;
 }
 
-// Whether what the chunk has in flight at `place` has ended.
-bool ChunkedCopy::in_flight_over(Chunk& chunk, const CopyPlace& place) {
-    if (const GpuEnd* gpu = std::get_if<GpuEnd>(&place)) {
+// Whether what the chunk has in flight at `location` has ended.
+bool ChunkedCopy::in_flight_over(Chunk& chunk, const CopyEndpoint& location) {
+    if (const GpuEnd* gpu = std::get_if<GpuEnd>(&location)) {
         const DeviceResult<bool> complete = gpu->device->complete(*chunk.event);
         if (complete && !*complete)
             return false;
@@ -251,7 +251,7 @@ bool ChunkedCopy::in_flight_over(Chunk& chunk, const CopyPlace& place) {
             fail_with(std::move(how).error());
         chunk.ticket.reset();
     }
-    --lane_of(place)->in_flight;
+    --channel_of(location)->in_flight;
     return true;
 }
 

@@ -1,18 +1,18 @@
-// ChunkedCopy: one copy of bytes between two places, cut into chunks of which several are in
+// ChunkedCopy: one copy of bytes between two locations, cut into chunks of which several are in
 // flight.
 //
 // Between a GPU and host blocks a chunk is one batch of copies on the GPU's stream of that
 // direction; between host blocks and a disk one transfer of the disk store from or to the blocks
 // themselves. Where neither end is host memory a chunk passes through pinned blocks of a staging
-// pool: loaded, then stored, while others are loaded (read ahead, write behind). A *lane* bounds
+// pool: loaded, then stored, while others are loaded (read ahead, write behind). A *channel* bounds
 // what is in flight in one direction of a GPU or disk, over all copies: those that were begun first
 // come first.
 //
-// Whatever goes wrong, the copy has ended only when nothing of it is in flight: blocks and places
-// are its own until then (specs A4, defects 18 and 23). A disk buffer is there after the last step,
-// or not at all.
+// Whatever goes wrong, the copy has ended only when nothing of it is in flight: blocks and
+// locations are its own until then (specs A4, defects 18 and 23). A disk buffer is there after the
+// last step, or not at all.
 //
-// Not thread-safe: one thread drives all copies of a lane. Addresses of host blocks are those of
+// Not thread-safe: one thread drives all copies of a channel. Addresses of host blocks are those of
 // this process. O(chunks in flight + pieces begun) a step.
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace tidemark {
 
-struct CopyLane {
+struct CopyChannel {
     unsigned limit = 4;  // chunks in flight
     unsigned in_flight = 0;
 };
@@ -38,7 +38,7 @@ struct CopyLane {
 struct GpuEnd {
     Device* device = nullptr;
     StreamId stream = StreamId::default_stream;
-    CopyLane* lane = nullptr;
+    CopyChannel* channel = nullptr;
     Address address = Address::null;
 };
 
@@ -48,20 +48,21 @@ struct HostEnd {
 
 struct DiskEnd {
     DiskStore* store = nullptr;
-    CopyLane* lane = nullptr;
+    CopyChannel* channel = nullptr;
     BufferId id{};
 };
 
-using CopyPlace = std::variant<GpuEnd, HostEnd, DiskEnd>;
+using CopyEndpoint = std::variant<GpuEnd, HostEnd, DiskEnd>;
 
 // The pieces of `run` that hold bytes [offset, offset + size); neighbours joined.
 std::vector<Range> pieces_of(const BlockRun& run, Bytes offset, Bytes size);
 
 class ChunkedCopy {
   public:
-    // Between places of `size` bytes at least. `chunk` is a multiple of the disk store's, if one
+    // Between locations of `size` bytes at least. `chunk` is a multiple of the disk store's, if one
     // end is a disk. `staging` may be null if one end is host memory.
-    ChunkedCopy(CopyPlace source, CopyPlace target, Bytes size, Bytes chunk, HostBlocks* staging);
+    ChunkedCopy(CopyEndpoint source, CopyEndpoint target, Bytes size, Bytes chunk,
+                HostBlocks* staging);
     ChunkedCopy(const ChunkedCopy&) = delete;
     ChunkedCopy& operator=(const ChunkedCopy&) = delete;
 
@@ -86,13 +87,15 @@ class ChunkedCopy {
         Bytes offset = 0;
         Bytes size = 0;
         Stage stage = Stage::loading;
-        std::vector<Range> memory;  // on the host: of a place, or staging
+        std::vector<Range> memory;  // on the host: of a location, or staging
         BlockRun staging;
         std::optional<EventId> event;
         std::optional<DiskTicket> ticket;
     };
 
-    bool on_host(const CopyPlace& place) const { return std::holds_alternative<HostEnd>(place); }
+    bool on_host(const CopyEndpoint& location) const {
+        return std::holds_alternative<HostEnd>(location);
+    }
 
     void begin_chunks();
     bool begin_chunk();
@@ -101,14 +104,14 @@ class ChunkedCopy {
     void load(Chunk& chunk);
     void store(Chunk& chunk);
     void queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host);
-    bool in_flight_over(Chunk& chunk, const CopyPlace& place);
-    bool has_credit(const CopyPlace& place) const;
-    CopyLane* lane_of(const CopyPlace& place) const;
+    bool in_flight_over(Chunk& chunk, const CopyEndpoint& location);
+    bool has_credit(const CopyEndpoint& location) const;
+    CopyChannel* channel_of(const CopyEndpoint& location) const;
     void fail_with(Error error);
     bool finish();
 
-    CopyPlace source_;
-    CopyPlace target_;
+    CopyEndpoint source_;
+    CopyEndpoint target_;
     Bytes size_;
     Bytes chunk_size_;
     HostBlocks* staging_;

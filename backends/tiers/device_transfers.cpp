@@ -1,4 +1,4 @@
-// DeviceTransfers: copies. Places are in device_places.cpp.
+// DeviceTransfers: copies. Locations are in device_locations.cpp.
 #include "backends/tiers/device_transfers.h"
 
 #include <algorithm>
@@ -89,13 +89,13 @@ bool DeviceTransfers::passed(const UsePoint& point) {
 
 // Copies.
 
-CopyPlace DeviceTransfers::end_of(const Place& place, bool source) {
-    const Record* record = record_of(place);
+CopyEndpoint DeviceTransfers::end_of(const BlockLocation& location, bool source) {
+    const Record* record = record_of(location);
     TM_CHECK(record);
-    if (Gpu* owner = gpu(place.space))
+    if (Gpu* owner = gpu(location.space))
         return GpuEnd{owner->space.device, source ? owner->space.out : owner->space.in,
                       source ? &owner->out : &owner->in, record->memory.address};
-    if (Disk* owner = disk(place.space))
+    if (Disk* owner = disk(location.space))
         return DiskEnd{owner->space.store, source ? &owner->reads : &owner->writes, record->file};
     return HostEnd{&record->run};
 }
@@ -118,16 +118,16 @@ void DeviceTransfers::cancel(CopyId copy) {
         found->second.leg->stop();
 }
 
-void DeviceTransfers::begin_leg(Flight& flight, const CopyPlace& source, const CopyPlace& target,
-                                Bytes size) {
+void DeviceTransfers::begin_leg(Flight& flight, const CopyEndpoint& source,
+                                const CopyEndpoint& target, Bytes size) {
     flight.leg =
         std::make_unique<ChunkedCopy>(source, target, size, config_.chunk, config_.staging);
     if (flight.cancelled)
         flight.leg->stop();
 }
 
-const BlockRun* DeviceTransfers::host_run(const Place& place) const {
-    return place.space.tier == Tier::host ? &record_of(place)->run : nullptr;
+const BlockRun* DeviceTransfers::host_run(const BlockLocation& location) const {
+    return location.space.tier == Tier::host ? &record_of(location)->run : nullptr;
 }
 
 // The first leg: the whole way, or to where the bytes can be recoded.

@@ -36,7 +36,7 @@ struct GpuSpace {
     // work. Used by nobody else, or thread-safe.
     Allocator* allocator = nullptr;
     // The one stream that the allocator hears of: what it gets back is free on all of them.
-    StreamId places = StreamId::default_stream;
+    StreamId locations = StreamId::default_stream;
     StreamId out = kCopyOutStream;
     StreamId in = kCopyInStream;
 };
@@ -69,20 +69,21 @@ class DeviceTransfers final : public Transfers {
     explicit DeviceTransfers(DeviceTransfersConfig config);
     ~DeviceTransfers() override;
 
-    // Memory of a GPU that the program owns, as a place: `free` only forgets it.
-    Place adopt(SpaceId space, Range range);
+    // Memory of a GPU that the program owns, as a location: `free` only forgets it.
+    BlockLocation adopt(SpaceId space, Range range);
 
-    // Bytes of places that couldn't be freed, because a device or a file refused. Memory is tried
-    // again when more is wanted (no device frees while a graph is captured), files by their store.
+    // Bytes of locations that couldn't be freed, because a device or a file refused. Memory is
+    // tried again when more is wanted (no device frees while a graph is captured), files by their
+    // store.
     Bytes given_up() const { return given_up_.load(); }
 
     // Copies that have begun and not ended. For the polling thread.
     std::size_t in_flight() const { return flights_.size(); }
 
-    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
-    void free(const Place& place) override;
-    Place trim(const Place& place, Bytes size) override;
-    std::vector<Range> pieces(const Place& place) const override;
+    Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
+    void free(const BlockLocation& location) override;
+    BlockLocation trim(const BlockLocation& location, Bytes size) override;
+    std::vector<Range> pieces(const BlockLocation& location) const override;
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
     Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
     bool passed(const UsePoint& point) override;
@@ -93,19 +94,19 @@ class DeviceTransfers final : public Transfers {
   private:
     struct Gpu {
         GpuSpace space;
-        CopyLane out;
-        CopyLane in;
+        CopyChannel out;
+        CopyChannel in;
         std::unique_ptr<std::mutex> allocating;
         std::vector<Range> unfreed = {};  // under that mutex
     };
 
     struct Disk {
         DiskSpace space;
-        CopyLane reads;
-        CopyLane writes;
+        CopyChannel reads;
+        CopyChannel writes;
     };
 
-    // What lies behind a place.
+    // What lies behind a location.
     struct Record {
         Allocation memory;
         bool adopted = false;
@@ -129,21 +130,22 @@ class DeviceTransfers final : public Transfers {
     Gpu* gpu(SpaceId space);
     Disk* disk(SpaceId space);
     HostBlocks* blocks(SpaceId space);
-    Record* record_of(const Place& place);
-    const Record* record_of(const Place& place) const;
-    Place enter(SpaceId space, Bytes size, Record record);
-    std::unique_ptr<Record> remove(const Place& place);
-    tl::expected<Place, PlaceRefusal> allocate_gpu(Gpu& gpu, Bytes size);
-    tl::expected<Place, PlaceRefusal> allocate_host(SpaceId space, HostBlocks& blocks, Bytes size);
+    Record* record_of(const BlockLocation& location);
+    const Record* record_of(const BlockLocation& location) const;
+    BlockLocation enter(SpaceId space, Bytes size, Record record);
+    std::unique_ptr<Record> remove(const BlockLocation& location);
+    Result<BlockLocation> allocate_gpu(Gpu& gpu, Bytes size);
+    Result<BlockLocation> allocate_host(SpaceId space, HostBlocks& blocks, Bytes size);
     void free_gpu(Gpu& gpu, const Record& record);
     void free_refused(Gpu& gpu);
-    CopyPlace end_of(const Place& place, bool source);
-    void begin_leg(Flight& flight, const CopyPlace& source, const CopyPlace& target, Bytes size);
+    CopyEndpoint end_of(const BlockLocation& location, bool source);
+    void begin_leg(Flight& flight, const CopyEndpoint& source, const CopyEndpoint& target,
+                   Bytes size);
     void begin(Flight& flight);
     bool advance(Flight& flight);
     bool recode(Flight& flight);
     Result<std::vector<std::byte>> recoded(const Flight& flight, const BlockRun& from) const;
-    const BlockRun* host_run(const Place& place) const;
+    const BlockRun* host_run(const BlockLocation& location) const;
     CopyDone done(std::uint64_t id, Flight& flight);
 
     DeviceTransfersConfig config_;
@@ -151,9 +153,9 @@ class DeviceTransfers final : public Transfers {
     std::vector<Disk> disks_;  // likewise
     std::atomic<Bytes> given_up_ = 0;
 
-    mutable std::mutex mutex_;  // of the table of places
+    mutable std::mutex mutex_;  // of the table of locations
     std::map<std::uint64_t, std::unique_ptr<Record>> records_;
-    std::uint64_t next_place_ = 1;
+    std::uint64_t next_location_ = 1;
     std::uint32_t next_file_ = 0;
     std::vector<std::uint32_t> free_files_;
 

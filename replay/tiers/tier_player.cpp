@@ -172,7 +172,7 @@ bool TierPlayer::wake_somebody() {
                                      [](const Actor& actor) { return actor.step != kNoStep; });
     if (!waiting)
         return false;
-    if (engine_.in_flight() != 0 || engine_.departing() != 0) {
+    if (engine_.settling()) {
         (void)stage_.wait_until(TierStage::kForever);
         decide(false);
         return true;
@@ -260,7 +260,7 @@ void TierPlayer::synchronize(std::uint32_t stream) {
 // Until nothing is in flight any more.
 void TierPlayer::drain() {
     decide(false);
-    while (engine_.in_flight() != 0 || engine_.departing() != 0) {
+    while (engine_.settling()) {
         (void)stage_.wait_until(TierStage::kForever);
         decide(false);
     }

@@ -56,8 +56,8 @@ class TierPlayer {
         Nanoseconds kernel_begin = 0;
         std::uint32_t held = kNoStep;  // number of the reservation that its allocations are paid by
         Wait wait = Wait::nothing;
-        std::uint64_t asked = 0;  // the number of the decision before its last request
-        bool begun = false;       // its step was reached, and comes again
+        std::uint64_t requested_at = 0;  // the number of the decision before its last request
+        bool begun = false;              // its step was reached, and comes again
     };
 
     struct Buffer {
@@ -134,18 +134,18 @@ class TierPlayer {
 
     std::vector<Actor> streams_;
     std::vector<Buffer> buffers_;      // by the program's number
-    std::vector<Nanoseconds> placed_;  // by BufferId: when its last place was made
+    std::vector<Nanoseconds> placed_;  // by BufferId: when its last location was made
     StepOrder order_;
     std::vector<std::uint32_t> next_step_;
     std::vector<bool> taken_;                             // by step; with several streams
     std::multimap<std::uint32_t, std::uint32_t> parked_;  // step, stream that waits for it
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
-    std::vector<Nanoseconds> points_;                         // when each was reached
-    std::multimap<std::uint32_t, std::uint32_t> awaiting_;    // point, stream
-    std::unordered_map<std::uint64_t, std::uint32_t> asked_;  // request, stream
+    std::vector<Nanoseconds> points_;                            // when each was reached
+    std::multimap<std::uint32_t, std::uint32_t> awaiting_;       // point, stream
+    std::unordered_map<std::uint64_t, std::uint32_t> requests_;  // request, stream
     std::vector<Held> held_;
     std::vector<Nanoseconds> waits_;
-    std::vector<UseWish> wishes_;
+    std::vector<BufferUse> uses_;
     std::vector<StagedUse> staged_;
     std::uint32_t reservations_made_ = 0;
     std::uint64_t steps_done_ = 0;

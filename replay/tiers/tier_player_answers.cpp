@@ -22,7 +22,7 @@ void TierPlayer::refuse(std::string what) {
 // Whether the answer came without a wait. Then it counts from the step's own time on a stage whose
 // clock goes on while this process works: the program's host was as quick as it was.
 bool TierPlayer::at_once(std::uint32_t stream) const {
-    return stage_.runs_kernels() && decisions_ == streams_[stream].asked + 1;
+    return stage_.runs_kernels() && decisions_ == streams_[stream].requested_at + 1;
 }
 
 void TierPlayer::stall(std::uint32_t stream, Nanoseconds until, Nanoseconds& cause, SpanKind kind) {
@@ -37,11 +37,11 @@ void TierPlayer::stall(std::uint32_t stream, Nanoseconds until, Nanoseconds& cau
 void TierPlayer::answered(SpillAnswer& answer) {
     if (answer.group)
         engine_.take_up(*answer.group);
-    const auto found = asked_.find(static_cast<std::uint64_t>(answer.request));
-    if (found == asked_.end())
+    const auto found = requests_.find(static_cast<std::uint64_t>(answer.request));
+    if (found == requests_.end())
         return;  // a wish that nobody waits for
     const std::uint32_t stream = found->second;
-    asked_.erase(found);
+    requests_.erase(found);
     const StepKind kind = program_.steps[streams_[stream].step].kind;
     if (kind == StepKind::allocate)
         allocated(stream, answer);
@@ -69,7 +69,7 @@ void TierPlayer::allocated(std::uint32_t stream, const SpillAnswer& answer) {
         spec.reservation = {};
         buffer.ref = engine_.found(spec);
     } else if (step.has_content || step.tier != Tier::gpu) {
-        stage_.begun(buffer.ref, answer.place, step.size);
+        stage_.begun(buffer.ref, answer.location, step.size);
     }
     if (!at_once(stream))
         stall(stream, stage_.now(), run_.stalls.room, SpanKind::room_stall);
@@ -117,11 +117,11 @@ void TierPlayer::run_kernel(std::uint32_t stream, const TierStep& step) {
             continue;
         AccessSpec spec = access_to(stream, step);
         spec.mode = use.writes ? AccessMode::write : AccessMode::read;
-        const std::vector<UsePoint> before = engine_.points_before(buffer.ref, spec);
+        const std::vector<UsePoint> before = engine_.copies().points_before(buffer.ref, spec);
         if (!before.empty())
             (void)stage_.transfers().order(gpu, spec.stream, before);
-        const Place place = engine_.place(buffer.ref, gpu);
-        staged_.push_back({buffer.ref, place, place.size, use.reads, use.writes});
+        const BlockLocation location = engine_.copies().location(buffer.ref, gpu);
+        staged_.push_back({buffer.ref, location, location.size, use.reads, use.writes});
     }
     const std::uint32_t next = next_step_[actor.step];
     const Nanoseconds length = next == kNoStep ? 0 : program_.steps[next].gap;
@@ -176,10 +176,10 @@ void TierPlayer::observe(const SpillWork& work) {
         if (stage_.runs_kernels())
             stage_.copying(starting.buffer, starting.order);
     for (const SpillWork::Leaving& leaving : work.leaving) {
-        if (!leaving.dropped || !leaving.place || leaving.place->space.tier != Tier::gpu)
+        if (!leaving.dropped || !leaving.location || leaving.location->space.tier != Tier::gpu)
             continue;
-        const auto gpu = static_cast<std::size_t>(leaving.place->space.index);
-        timeline_.add(SpanKind::drop, gpu, now, now, leaving.place->size,
+        const auto gpu = static_cast<std::size_t>(leaving.location->space.index);
+        timeline_.add(SpanKind::drop, gpu, now, now, leaving.location->size,
                       to_integer(leaving.buffer));
     }
 }

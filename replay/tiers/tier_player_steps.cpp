@@ -16,8 +16,8 @@ AccessMode mode_of(const TierUse& use) {
 
 void TierPlayer::wait_for(std::uint32_t stream, RequestId request, Wait wait) {
     streams_[stream].wait = wait;
-    streams_[stream].asked = decisions_;
-    asked_.emplace(static_cast<std::uint64_t>(request), stream);
+    streams_[stream].requested_at = decisions_;
+    requests_.emplace(static_cast<std::uint64_t>(request), stream);
 }
 
 BufferSpec TierPlayer::spec_of(std::uint32_t stream, const TierStep& step) const {
@@ -60,7 +60,7 @@ void TierPlayer::free(std::uint32_t stream, const TierStep& step) {
         for (std::uint32_t other = 0; program_.streams > 1 && other < program_.streams; ++other)
             if (streams_[other].kernel != kNoStep && uses(streams_[other].kernel, step.value))
                 end_kernel(other);
-        const Outcome<void> ended = engine_.destroy(buffer.ref);
+        const Result<void> ended = engine_.destroy(buffer.ref);
         TM_CHECK(ended);
     }
     step_done(stream);
@@ -82,14 +82,14 @@ AccessSpec TierPlayer::access_to(std::uint32_t stream, const TierStep& step) con
 }
 
 void TierPlayer::kernel(std::uint32_t stream, const TierStep& step) {
-    wishes_.clear();
+    uses_.clear();
     for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
         const TierUse& use = program_.uses[i];
         const Buffer& buffer = buffers_[to_integer(use.buffer)];
         if (buffer.alive)
-            wishes_.push_back({buffer.ref, mode_of(use), i});
+            uses_.push_back({buffer.ref, mode_of(use), i});
     }
-    const auto request = engine_.access_all(wishes_, access_to(stream, step));
+    const auto request = engine_.access_all(uses_, access_to(stream, step));
     if (request)
         wait_for(stream, *request, Wait::memory);
     else
@@ -136,13 +136,13 @@ void TierPlayer::move(const TierStep& step) {
 void TierPlayer::reserve(std::uint32_t stream, const TierStep& step) {
     if (scenario_.reservation == ReservationMode::ignore || step.tier != Tier::gpu)
         return step_done(stream);
-    ++run_.reservations.asked;
-    ReservationWish wish;
-    wish.spaces = {home_of(step.device)};
-    wish.size = step.size;
-    wish.up_to = scenario_.reservation == ReservationMode::up_to;
-    wish.patient = true;
-    wait_for(stream, engine_.reserve(wish), Wait::reservation);
+    ++run_.reservations.requested;
+    ReservationSpec spec;
+    spec.spaces = {home_of(step.device)};
+    spec.size = step.size;
+    spec.up_to = scenario_.reservation == ReservationMode::up_to;
+    spec.patient = true;
+    wait_for(stream, engine_.reserve(spec), Wait::reservation);
 }
 
 void TierPlayer::release(std::uint32_t stream, const TierStep& step) {

@@ -65,7 +65,7 @@ class Builder {
         Bytes size = 0;
         std::uint32_t step = kNoStep;    // where it was allocated
         std::uint32_t kernel = kNoStep;  // step of the last kernel that used it,
-        std::size_t place = 0;           // and its place there
+        std::size_t location = 0;        // and its location there
         std::uint32_t use = kNoUse;      // the last use of a closed kernel
         Tier tier = Tier::gpu;
     };
@@ -198,13 +198,13 @@ class Builder {
         const bool reads = (event.flags & kReads) != 0;
         const bool writes = (event.flags & kWrites) != 0;
         if (life.kernel == open.step) {
-            TierUse& known = open.uses[life.place];
+            TierUse& known = open.uses[life.location];
             known.reads |= reads;
             known.writes |= writes;
             return;
         }
         life.kernel = open.step;
-        life.place = open.uses.size();
+        life.location = open.uses.size();
         open.uses.push_back({BufferId{event.slot}, kNoUse, reads, writes});
         if (life.tier == Tier::gpu)
             open.bytes += life.size;

@@ -83,7 +83,7 @@ struct TierSpacePeak {
 };
 
 struct ReservationWaits {
-    std::uint64_t asked = 0;
+    std::uint64_t requested = 0;
     std::uint64_t waited = 0;
     std::uint64_t refused = 0;  // more than a GPU could ever give, or found in a deadlock
     Bytes short_bytes = 0;      // of `up_to`: asked for and not given
@@ -93,12 +93,12 @@ struct ReservationWaits {
 };
 
 enum class SpanKind : std::uint8_t {
-    kernel,       // lane: stream
-    fetch_stall,  // lane: stream
+    kernel,       // track: stream
+    fetch_stall,  // track: stream
     room_stall,
     reservation_stall,
-    copy,  // lane: link
-    drop,  // a clean buffer leaves, at once; lane: the GPU's number in TierRun::spaces
+    copy,  // track: link
+    drop,  // a clean buffer leaves, at once; track: the GPU's number in TierRun::spaces
 };
 
 // Something that took time (begin == end: a moment).
@@ -107,7 +107,7 @@ struct TierSpan {
     Nanoseconds end = 0;
     Bytes bytes = 0;
     std::uint32_t buffer = kNoUse;  // BufferId, if it is about one
-    std::uint32_t lane = 0;         // see SpanKind
+    std::uint32_t track = 0;        // see SpanKind
     SpanKind kind = SpanKind::kernel;
 };
 
@@ -159,7 +159,7 @@ struct TierRun {
     std::vector<TierSpacePeak> spaces;  // likewise
     ReservationWaits reservations;
     ForecastScore forecast;
-    std::vector<TierSpan> timeline;     // by begin within each lane
+    std::vector<TierSpan> timeline;     // by begin within each track
     std::vector<TierLevel> levels;      // every change of every space's account, by time
     std::vector<std::string> warnings;  // sentences; the program's assumption is the first
 

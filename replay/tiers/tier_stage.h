@@ -21,7 +21,7 @@ namespace tidemark {
 // A buffer that a kernel uses.
 struct StagedUse {
     BufferRef buffer;
-    Place place;
+    BlockLocation location;
     Bytes size = 0;
     bool reads = false;
     bool writes = false;
@@ -63,8 +63,8 @@ class TierStage {
         return std::nullopt;
     }
 
-    // The buffer has begun with content, at `place`; a copy of it is about to begin.
-    virtual void begun(BufferRef /*buffer*/, const Place& /*place*/, Bytes /*size*/) {}
+    // The buffer has begun with content, at `location`; a copy of it is about to begin.
+    virtual void begun(BufferRef /*buffer*/, const BlockLocation& /*location*/, Bytes /*size*/) {}
 
     virtual void copying(BufferRef /*buffer*/, const CopyOrder& /*order*/) {}
 

@@ -15,10 +15,10 @@ class TierTimeline {
   public:
     explicit TierTimeline(bool wanted) : wanted_(wanted) {}
 
-    void add(SpanKind kind, std::size_t lane, Nanoseconds begin, Nanoseconds end, Bytes bytes = 0,
+    void add(SpanKind kind, std::size_t track, Nanoseconds begin, Nanoseconds end, Bytes bytes = 0,
              std::uint32_t buffer = kNoUse) {
         if (wanted_)
-            spans_.push_back({begin, end, bytes, buffer, static_cast<std::uint32_t>(lane), kind});
+            spans_.push_back({begin, end, bytes, buffer, static_cast<std::uint32_t>(track), kind});
     }
 
     // The step that decides from now on is taken at `time`. Decisions have an order, so time

@@ -54,8 +54,8 @@ LinkTransfer VirtualStage::record(std::size_t link, const LinkTransfer& transfer
     return transfer;
 }
 
-tl::expected<Place, PlaceRefusal> VirtualStage::allocate(SpaceId space, Bytes size) {
-    return Place{space, PlaceId{++places_}, size};
+Result<BlockLocation> VirtualStage::allocate(SpaceId space, Bytes size) {
+    return BlockLocation{space, LocationId{++locations_}, size};
 }
 
 Result<UsePoint> VirtualStage::record(SpaceId space, StreamId stream, bool wrote) {

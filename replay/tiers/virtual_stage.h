@@ -1,5 +1,5 @@
 // VirtualStage: a program's copies on the links of a machine that need not be there. Time goes on
-// only when it is told to; a copy occupies the link between its places, or, where there is none,
+// only when it is told to; a copy occupies the link between its locations, or, where there is none,
 // the two by way of a host, which takes the bytes over piece by piece.
 #pragma once
 
@@ -46,13 +46,15 @@ class VirtualStage final : public TierStage, private Transfers {
     Way way(SpaceId source, SpaceId target) const;
     LinkTransfer record(std::size_t link, const LinkTransfer& transfer, const CopyOrder& order);
 
-    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
+    Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
 
-    void free(const Place& /*place*/) override {}
+    void free(const BlockLocation& /*location*/) override {}
 
-    Place trim(const Place& place, Bytes size) override { return {place.space, place.id, size}; }
+    BlockLocation trim(const BlockLocation& location, Bytes size) override {
+        return {location.space, location.id, size};
+    }
 
-    std::vector<Range> pieces(const Place& /*place*/) const override { return {}; }
+    std::vector<Range> pieces(const BlockLocation& /*location*/) const override { return {}; }
 
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
 
@@ -73,7 +75,7 @@ class VirtualStage final : public TierStage, private Transfers {
     TierTimeline& timeline_;
     TierLinks links_;
     Nanoseconds now_ = 0;
-    std::uint64_t places_ = 0;
+    std::uint64_t locations_ = 0;
     std::uint64_t copies_ = 0;
     std::priority_queue<Flight, std::vector<Flight>, std::greater<>> flights_;
 };

@@ -71,14 +71,6 @@ T must(DeviceResult<T> result) {
         return *result;
 }
 
-template <class T>
-T must(Outcome<T> outcome) {
-    if (!outcome)
-        stop(to_text(outcome.error().error));
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*outcome);
-}
-
 // The device, and what it needs.
 struct Hardware {
     std::unique_ptr<CostProfile> profile;
@@ -288,7 +280,7 @@ void write_all(TieredStore& store, Device& device, const Buffers& buffers, unsig
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         const Access access = must(
             store.wait(store.acquire(buffers[i], {.space = kGpu, .mode = AccessMode::overwrite})));
-        must(device.write_pattern(access.address(), pattern_of(i, round), access.place().size,
+        must(device.write_pattern(access.address(), pattern_of(i, round), access.location().size,
                                   StreamId::default_stream));
     }
     must(device.synchronize_device());
@@ -300,7 +292,7 @@ void check_all(TieredStore& store, Device& device, const Buffers& buffers, unsig
         const Access access =
             must(store.wait(store.acquire(buffers[i], {.space = kGpu, .mode = AccessMode::read})));
         wrong_bytes += must(device.check_pattern(access.address(), pattern_of(i, round),
-                                                 access.place().size, StreamId::default_stream));
+                                                 access.location().size, StreamId::default_stream));
     }
 }
 
@@ -310,15 +302,15 @@ void spill(TieredStore& store, Bytes bytes) {
         stop(report.text());
 }
 
-std::vector<Pending<Outcome<Access>>> ask_for(TieredStore& store, const Buffers& buffers,
-                                              SpaceId where) {
-    std::vector<Pending<Outcome<Access>>> pending;
+std::vector<Pending<Result<Access>>> ask_for(TieredStore& store, const Buffers& buffers,
+                                             SpaceId where) {
+    std::vector<Pending<Result<Access>>> pending;
     for (const BufferRef buffer : buffers)
         pending.push_back(store.acquire(buffer, {.space = where, .mode = AccessMode::read}));
     return pending;
 }
 
-void wait_for(TieredStore& store, std::vector<Pending<Outcome<Access>>> pending) {
+void wait_for(TieredStore& store, std::vector<Pending<Result<Access>>> pending) {
     for (auto& access : pending)
         must(store.wait(std::move(access))).release();
 }

@@ -25,28 +25,28 @@ const std::string kQuery = "generate:query:tasks=30,batch=4MiB";
 const std::string kTraining =
     "generate:training:steps=3,layers=3,hidden=256,sequence=256,vocabulary=1000";
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-nlohmann::json json_of(Words words, int code = 0) {
-    return nlohmann::json::parse(support::tidemark_json(std::move(words), code));
+nlohmann::json json_of(Arguments arguments, int code = 0) {
+    return nlohmann::json::parse(support::tidemark_json(std::move(arguments), code));
 }
 
 }  // namespace
 
 TEST_CASE("--gpu-memory, --spill, --machine or another word of tiers replays over tiers",
           "[cli][tiers]") {
-    const std::vector<Words> each{
+    const std::vector<Arguments> each{
         {"--gpu-memory", "50%"},     {"--spill", "largest"},
         {"--machine", "h200-node"},  {"--prefetch", "none"},
         {"--reservation", "wait"},   {"--over-reservation", "increase"},
         {"--host-memory", "100GiB"}, {"--spill-start", "90%", "--spill-stop", "0.8"},
         {"--forget-copies"},
     };
-    for (const Words& words : each) {
-        Words all{"replay", kScan};
-        all.insert(all.end(), words.begin(), words.end());
+    for (const Arguments& arguments : each) {
+        Arguments all{"replay", kScan};
+        all.insert(all.end(), arguments.begin(), arguments.end());
         const Said said = support::tidemark(all);
-        INFO(words.front() << said.err);
+        INFO(arguments.front() << said.err);
         CHECK(said.code == 0);
         CHECK(contains(said.out, "on h200-node under "));
         CHECK(contains(said.out, "slowdown"));
@@ -111,7 +111,7 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
 
 TEST_CASE("options of allocator policies and of tiers contradict each other, with what to say",
           "[cli][tiers]") {
-    const std::vector<std::pair<Words, std::string>> wrong{
+    const std::vector<std::pair<Arguments, std::string>> wrong{
         {{"replay", kScan, "--spill", "lru", "--policy", "torch"}, "--spill names"},
         {{"replay", kScan, "--gpu-memory", "60%", "--memory", "8GiB"}, "--gpu-memory is the size"},
         {{"replay", kScan, "--machine", "h200-node", "--device", "sim:h200"}, "--machine names"},
@@ -130,9 +130,9 @@ TEST_CASE("options of allocator policies and of tiers contradict each other, wit
         {{"replay", kScan, "--spill-start", "50%", "--spill-stop", "60%"}, "above --spill-start"},
         {{"replay", kScan, "--spill", "lru", "--timeline", "-", "--json"}, "standard output"},
     };
-    for (const auto& [words, hint] : wrong) {
-        const Said said = support::tidemark(words);
-        INFO(words[1] << " " << words[2] << ": " << said.err);
+    for (const auto& [arguments, hint] : wrong) {
+        const Said said = support::tidemark(arguments);
+        INFO(arguments[1] << " " << arguments[2] << ": " << said.err);
         CHECK((said.code == 2 || said.code == 3));
         CHECK(said.out.empty());
         CHECK(contains(said.err, hint));
@@ -192,10 +192,10 @@ TEST_CASE("--timeline - is the timeline and nothing else", "[cli][tiers]") {
 
 TEST_CASE("compare over tiers has a row for each policy and size, on any number of threads",
           "[cli][tiers]") {
-    const Words words{"compare", kScan,     kQuery,    "--gpu-memory", "80%,50%", "--spill",
-                      "lru",     "--spill", "largest", "--spill",      "belady"};
-    const auto with = [&words](const Words& more) {
-        Words all = words;
+    const Arguments arguments{"compare", kScan,     kQuery,    "--gpu-memory", "80%,50%", "--spill",
+                              "lru",     "--spill", "largest", "--spill",      "belady"};
+    const auto with = [&arguments](const Arguments& more) {
+        Arguments all = arguments;
         all.insert(all.end(), more.begin(), more.end());
         return all;
     };
@@ -211,7 +211,7 @@ TEST_CASE("compare over tiers has a row for each policy and size, on any number 
     }
     CHECK(one == four);
 
-    const Said text = support::tidemark(words);
+    const Said text = support::tidemark(arguments);
     CHECK(text.code == 0);
     CHECK(contains(text.out, "belady *"));
     CHECK(contains(text.out, "/ bound"));
@@ -279,8 +279,8 @@ TEST_CASE("the guide to tiers shows what the program prints", "[cli][tiers][docs
         const std::string block =
             guide.substr(at + begin.size(), guide.find("```\n", at + 1) - at - begin.size());
         std::istringstream line(block.substr(0, block.find('\n')));
-        const Words words{std::istream_iterator<std::string>(line), {}};
-        const Said said = support::tidemark(words);
+        const Arguments arguments{std::istream_iterator<std::string>(line), {}};
+        const Said said = support::tidemark(arguments);
         INFO("paste into docs/guide/tiers.md:\n$ tidemark " << block.substr(0, block.find('\n'))
                                                             << "\n"
                                                             << said.out);

@@ -77,7 +77,7 @@ void ManualTransfers::pass_all() {
     points_.clear();
 }
 
-std::span<std::byte> ManualTransfers::bytes(const Place& block) {
+std::span<std::byte> ManualTransfers::bytes(const BlockLocation& block) {
     const std::lock_guard lock(mutex_);
     const auto found = blocks_.find(to_integer(block.id));
     TM_CHECK(found != blocks_.end());
@@ -123,25 +123,23 @@ std::size_t ManualTransfers::awaited() const {
     return awaited_;
 }
 
-tl::expected<Place, PlaceRefusal> ManualTransfers::allocate(SpaceId space, Bytes size) {
+Result<BlockLocation> ManualTransfers::allocate(SpaceId space, Bytes size) {
     const std::lock_guard lock(mutex_);
     TM_CHECK(size != 0);
     std::uint32_t& refusing = refusing_[space];
     if (refusing != 0 || chance(faults_.no_memory)) {
         refusing -= refusing != 0;
-        return tl::make_unexpected(
-            PlaceRefusal{true, {ErrorCode::no_space, "fragmented", to_text(space), ""}});
+        return fail(ErrorCode::no_space, "fragmented", to_text(space));
     }
     if (chance(faults_.allocation_fails))
-        return tl::make_unexpected(
-            PlaceRefusal{false, {ErrorCode::driver, "injected", to_text(space), ""}});
+        return fail(ErrorCode::driver, "injected", to_text(space));
     const std::uint64_t id = next_++;
     blocks_.emplace(id, std::vector<std::byte>(size, std::byte{0xa5}));
     where_.emplace(id, space);
-    return Place{space, PlaceId{id}, size};
+    return BlockLocation{space, LocationId{id}, size};
 }
 
-void ManualTransfers::free(const Place& block) {
+void ManualTransfers::free(const BlockLocation& block) {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, flight] : flights_)
         TM_CHECK(flight.order.source.id != block.id && flight.order.target.id != block.id);
@@ -149,7 +147,7 @@ void ManualTransfers::free(const Place& block) {
     where_.erase(to_integer(block.id));
 }
 
-Place ManualTransfers::trim(const Place& block, Bytes size) {
+BlockLocation ManualTransfers::trim(const BlockLocation& block, Bytes size) {
     const std::lock_guard lock(mutex_);
     std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
     TM_CHECK(size <= content.size());
@@ -157,7 +155,7 @@ Place ManualTransfers::trim(const Place& block, Bytes size) {
     return {block.space, block.id, content.size()};
 }
 
-std::vector<Range> ManualTransfers::pieces(const Place& block) const {
+std::vector<Range> ManualTransfers::pieces(const BlockLocation& block) const {
     const std::lock_guard lock(mutex_);
     const std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
     return {{Address{reinterpret_cast<std::uintptr_t>(content.data())}, content.size()}};

@@ -45,7 +45,7 @@ class ManualTransfers final : public Transfers {
     void pass_one();  // a random recorded point passes
     void pass_all();
 
-    std::span<std::byte> bytes(const Place& block);
+    std::span<std::byte> bytes(const BlockLocation& block);
     std::size_t in_flight() const;
     std::size_t points() const;  // recorded, not passed
     std::size_t blocks() const;
@@ -54,10 +54,10 @@ class ManualTransfers final : public Transfers {
     std::uint64_t ordered() const;  // streams made to wait
     std::size_t awaited() const;    // points that the last copy comes after
 
-    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override;
-    void free(const Place& block) override;
-    Place trim(const Place& block, Bytes size) override;
-    std::vector<Range> pieces(const Place& block) const override;
+    Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
+    void free(const BlockLocation& block) override;
+    BlockLocation trim(const BlockLocation& block, Bytes size) override;
+    std::vector<Range> pieces(const BlockLocation& block) const override;
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
     Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
     bool passed(const UsePoint& point) override;

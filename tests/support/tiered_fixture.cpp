@@ -81,7 +81,7 @@ Access TieredFixture::access(BufferRef buffer, SpaceId where, AccessMode mode) {
     AccessSpec spec;
     spec.space = where;
     spec.mode = mode;
-    Outcome<Access> access = settle(store->acquire(buffer, spec));
+    Result<Access> access = settle(store->acquire(buffer, spec));
     TM_CHECK(access);
     return std::move(*access);
 }
@@ -103,12 +103,12 @@ BufferRef TieredFixture::filled(Bytes size, SpaceId where, std::uint64_t seed) {
 
 void TieredFixture::write(BufferRef buffer, SpaceId where, std::uint64_t seed) {
     const Access writing = access(buffer, where, AccessMode::write);
-    fill_content(transfers.bytes(writing.place()), seed);
+    fill_content(transfers.bytes(writing.location()), seed);
 }
 
 bool TieredFixture::reads(BufferRef buffer, SpaceId where, std::uint64_t seed) {
     const Access reading = access(buffer, where, AccessMode::read);
-    return has_content(transfers.bytes(reading.place()), seed);
+    return has_content(transfers.bytes(reading.location()), seed);
 }
 
 Bytes TieredFixture::allocated(SpaceId id) {

@@ -250,12 +250,12 @@ Result<std::shared_ptr<DiskCore::Write>> DiskCore::accept(BufferId id, Bytes siz
     return tl::make_unexpected(space_.no_room(size));
 }
 
-// Takes the id and a place, if there is room.
+// Takes the id and a location, if there is room.
 Result<bool> DiskCore::try_accept(Write& write, Bytes size) {
     const std::lock_guard guard(lock_);
     if (writing_.contains(write.id))
         return being_written(write.id);
-    if (!place(write, size, {}))
+    if (!allocate(write, size, {}))
         return false;
     writing_.insert(write.id);
     ++writers_;
@@ -264,8 +264,8 @@ Result<bool> DiskCore::try_accept(Write& write, Bytes size) {
 }
 
 // Under the lock.
-bool DiskCore::place(Write& write, Bytes size, const std::vector<bool>& avoid) {
-    auto placement = space_.place(size, options_.chunk, options_.stripes, avoid);
+bool DiskCore::allocate(Write& write, Bytes size, const std::vector<bool>& avoid) {
+    auto placement = space_.allocate(size, options_.chunk, options_.stripes, avoid);
     if (!placement)
         return false;
     write.placement = std::move(*placement);
@@ -285,18 +285,18 @@ void DiskCore::abandon(Write& write) {
     --writers_;
 }
 
-// Removes what a write has made so far and gives its place back.
+// Removes what a write has made so far and gives its location back.
 void DiskCore::drop_files(Write& write) {
     const std::unique_ptr<StripeFiles> files = std::move(write.files);
     if (files)
         (void)files->close();
     for (std::uint32_t stripe = 0; stripe < write.placement.stripes.size(); ++stripe) {
-        const StripePlace place = write.placement.stripes[stripe];
+        const StripeLocation location = write.placement.stripes[stripe];
         if (files && files->created(stripe)) {
-            (void)remove_file(files->paths()[stripe], place);
+            (void)remove_file(files->paths()[stripe], location);
         } else {
             const std::lock_guard guard(lock_);
-            space_.release(place);
+            space_.release(location);
         }
     }
     write.placement = {};
@@ -338,15 +338,15 @@ Result<void> DiskCore::remove_files(const StoredBuffer& buffer) {
     return result;
 }
 
-Result<void> DiskCore::remove_file(const std::string& path, StripePlace place) {
+Result<void> DiskCore::remove_file(const std::string& path, StripeLocation location) {
     const auto removed = files_.remove(path);
     const std::lock_guard guard(lock_);
     if (removed || removed.error().number == ENOENT) {
-        space_.release(place);
+        space_.release(location);
         return {};
     }
     Error error = file_error(removed.error(), "removed", path);
-    space_.strand({path, place.directory, place.bytes}, error);
+    space_.strand({path, location.directory, location.bytes}, error);
     return tl::make_unexpected(std::move(error));
 }
 

@@ -33,7 +33,7 @@ struct DiskTicket::State {
     void finish(Result<void> result);
 };
 
-// A write that has been accepted: its place is charged, its id taken. Gives both back at its end
+// A write that has been accepted: its location is charged, its id taken. Gives both back at its end
 // unless it was committed.
 struct DiskWriter::State {
     State(DiskCore& owner, BufferId buffer_id, std::uint64_t buffer_tag);
@@ -96,7 +96,7 @@ class DiskCore {
     DiskUsage usage() const;
     std::vector<DirectoryState> directories() const;
 
-    // Gives back what a write holds: its files, place and id.
+    // Gives back what a write holds: its files, location and id.
     void abandon(Write& write);
 
     // What workers do (disk_jobs.cpp).
@@ -110,7 +110,7 @@ class DiskCore {
   private:
     Result<std::shared_ptr<Write>> accept(BufferId id, Bytes size, std::uint64_t tag);
     Result<bool> try_accept(Write& write, Bytes size);
-    bool place(Write& write, Bytes size, const std::vector<bool>& avoid);
+    bool allocate(Write& write, Bytes size, const std::vector<bool>& avoid);
     Result<void> begin_part(Write& write, Bytes offset, Bytes size);
     Result<void> begin_commit(Write& write);
     Ticket push(std::unique_ptr<DiskJob> job);
@@ -124,7 +124,7 @@ class DiskCore {
     tl::unexpected<Error> give_up(Write& write, const StripeFailure& failure);
     void drop_files(Write& write);
     Result<void> remove_files(const StoredBuffer& buffer);
-    Result<void> remove_file(const std::string& path, StripePlace place);
+    Result<void> remove_file(const std::string& path, StripeLocation location);
     void retry_stranded();
 
     BlockFiles& files_;

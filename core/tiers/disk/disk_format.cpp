@@ -1,4 +1,4 @@
-// Heads as bytes: little-endian, each field at a fixed place.
+// Heads as bytes: little-endian, each field at a fixed location.
 #include "core/tiers/disk/disk_format.h"
 
 #include <algorithm>

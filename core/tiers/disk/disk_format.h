@@ -30,7 +30,7 @@ constexpr Bytes kLargestChunk = 1_GiB;
 constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20;  // of one file
 constexpr std::uint32_t kMostStripes = 1024;
 
-// How a buffer lies in its files: chunk i in file i % stripes, there at place i / stripes. Every
+// How a buffer lies in its files: chunk i in file i % stripes, there at location i / stripes. Every
 // function is O(1).
 struct StripeLayout {
     Bytes size = 0;   // of the buffer

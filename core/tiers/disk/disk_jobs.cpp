@@ -57,7 +57,7 @@ void DiskCore::work() {
     }
 }
 
-// Tries one place after another until no directory is left that has not failed.
+// Tries one location after another until no directory is left that has not failed.
 Result<void> DiskCore::write_whole(ChunkIo& io, Write& write, std::span<const MemoryPiece> source) {
     const Bytes size = write.placement.layout.size;
     std::vector<bool> avoid(options_.directories.size());
@@ -76,7 +76,7 @@ Result<void> DiskCore::write_whole(ChunkIo& io, Write& write, std::span<const Me
         drop_files(write);
         note_failure(directory, failure.error);
         const std::unique_lock guard(lock_);
-        if (failure.error.code == ErrorCode::bad_option || !place(write, size, avoid))
+        if (failure.error.code == ErrorCode::bad_option || !allocate(write, size, avoid))
             break;
     }
     abandon(write);
@@ -142,8 +142,8 @@ void DiskCore::publish(Write& write) {
     std::shared_ptr<DiskEntry> replaced;
     {
         const std::lock_guard guard(lock_);
-        for (const StripePlace place : write.placement.stripes)
-            space_.note_success(place.directory);
+        for (const StripeLocation location : write.placement.stripes)
+            space_.note_success(location.directory);
         stored_ += write.placement.layout.size;
         replaced = std::exchange(entries_[write.id], std::move(entry));
         if (replaced) {

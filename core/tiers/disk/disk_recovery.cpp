@@ -250,11 +250,12 @@ void Opening::keep_latest() {
             continue;
         }
         for (std::uint32_t stripe = 0; stripe < buffer.placement.stripes.size(); ++stripe) {
-            const StripePlace place = buffer.placement.stripes[stripe];
+            const StripeLocation location = buffer.placement.stripes[stripe];
             const SpillName name{buffer.sequence, stripe};
-            remove({place.directory, name,
-                    spill_path(options_.directories[place.directory].path, name), place.bytes},
-                   std::nullopt);
+            remove(
+                {location.directory, name,
+                 spill_path(options_.directories[location.directory].path, name), location.bytes},
+                std::nullopt);
         }
     }
     buffers = std::move(latest);

@@ -28,8 +28,8 @@ bool fits(Bytes used, Bytes bytes, Bytes quota) {
 
 Bytes Placement::bytes() const {
     Bytes sum = 0;
-    for (const StripePlace& place : stripes)
-        sum += place.bytes;
+    for (const StripeLocation& location : stripes)
+        sum += location.bytes;
     return sum;
 }
 
@@ -39,11 +39,11 @@ DiskSpace::DiskSpace(const std::vector<DiskDirectory>& directories, Bytes quota)
         states_.push_back({.path = directory.path, .quota = directory.quota, .last_error = {}});
 }
 
-std::optional<Placement> DiskSpace::place(Bytes size, Bytes chunk, unsigned stripes,
-                                          const std::vector<bool>& avoid) {
+std::optional<Placement> DiskSpace::allocate(Bytes size, Bytes chunk, unsigned stripes,
+                                             const std::vector<bool>& avoid) {
     for (const bool failed_too : {false, true}) {
         std::optional<Placement> found =
-            place_on(candidates(avoid, failed_too), size, chunk, stripes);
+            allocate_on(candidates(avoid, failed_too), size, chunk, stripes);
         if (found && fits(used_, found->bytes(), quota_)) {
             adopt(*found);
             return found;
@@ -73,8 +73,8 @@ std::vector<std::uint32_t> DiskSpace::candidates(const std::vector<bool>& avoid,
 
 // As many of `left` as have room. A directory that is too small for its part is too small for the
 // larger one that it would get of fewer stripes, so that it can be struck off.
-std::optional<Placement> DiskSpace::place_on(std::vector<std::uint32_t> left, Bytes size,
-                                             Bytes chunk, unsigned stripes) const {
+std::optional<Placement> DiskSpace::allocate_on(std::vector<std::uint32_t> left, Bytes size,
+                                                Bytes chunk, unsigned stripes) const {
     StripeLayout layout{size, chunk, 1};
     const std::uint64_t most =
         std::min<std::uint64_t>({stripes == 0 ? kMostStripes : stripes, kMostStripes,
@@ -85,9 +85,10 @@ std::optional<Placement> DiskSpace::place_on(std::vector<std::uint32_t> left, By
             return std::nullopt;
         Placement placement = lay_out(layout, left);
         const auto small = std::find_if(placement.stripes.begin(), placement.stripes.end(),
-                                        [&](const StripePlace& place) {
-                                            const DirectoryState& state = states_[place.directory];
-                                            return !fits(state.used, place.bytes, state.quota);
+                                        [&](const StripeLocation& location) {
+                                            const DirectoryState& state =
+                                                states_[location.directory];
+                                            return !fits(state.used, location.bytes, state.quota);
                                         });
         if (small == placement.stripes.end())
             return placement;
@@ -116,18 +117,18 @@ Error DiskSpace::no_room(Bytes size) const {
 }
 
 void DiskSpace::adopt(const Placement& placement) {
-    for (const StripePlace& place : placement.stripes)
-        states_[place.directory].used += place.bytes;
+    for (const StripeLocation& location : placement.stripes)
+        states_[location.directory].used += location.bytes;
     used_ += placement.bytes();
 }
 
-void DiskSpace::release(StripePlace place) {
-    DirectoryState& state = states_[place.directory];
-    TM_CHECK(place.bytes <= state.used && place.bytes <= used_);
-    state.used -= place.bytes;
-    used_ -= place.bytes;
-    if (full_[place.directory])
-        note_success(place.directory);
+void DiskSpace::release(StripeLocation location) {
+    DirectoryState& state = states_[location.directory];
+    TM_CHECK(location.bytes <= state.used && location.bytes <= used_);
+    state.used -= location.bytes;
+    used_ -= location.bytes;
+    if (full_[location.directory])
+        note_success(location.directory);
 }
 
 void DiskSpace::note_success(std::uint32_t directory) {

@@ -20,7 +20,7 @@
 namespace tidemark {
 
 // Where one file of a buffer lies, and its bytes.
-struct StripePlace {
+struct StripeLocation {
     std::uint32_t directory = 0;
     Bytes bytes = 0;
 };
@@ -28,7 +28,7 @@ struct StripePlace {
 // Where a buffer lies.
 struct Placement {
     StripeLayout layout;
-    std::vector<StripePlace> stripes;
+    std::vector<StripeLocation> stripes;
 
     Bytes bytes() const;  // of all files
 };
@@ -51,17 +51,17 @@ class DiskSpace {
     // not in `avoid`: those with the least part of their quota used first, such as failed at their
     // last write only if it cannot be without. Nothing if there is none: nothing is charged.
     // O(directories^2).
-    std::optional<Placement> place(Bytes size, Bytes chunk, unsigned stripes,
-                                   const std::vector<bool>& avoid = {});
+    std::optional<Placement> allocate(Bytes size, Bytes chunk, unsigned stripes,
+                                      const std::vector<bool>& avoid = {});
 
-    // Why place() found nothing.
+    // Why allocate() found nothing.
     Error no_room(Bytes size) const;
 
     // Charges files that are there already, beyond the quota if it must be.
     void adopt(const Placement& placement);
 
     // A file is gone.
-    void release(StripePlace place);
+    void release(StripeLocation location);
 
     // How a write to a directory went.
     void note_success(std::uint32_t directory);
@@ -82,8 +82,8 @@ class DiskSpace {
     const std::vector<DirectoryState>& directories() const { return states_; }
 
   private:
-    std::optional<Placement> place_on(std::vector<std::uint32_t> candidates, Bytes size,
-                                      Bytes chunk, unsigned stripes) const;
+    std::optional<Placement> allocate_on(std::vector<std::uint32_t> candidates, Bytes size,
+                                         Bytes chunk, unsigned stripes) const;
     std::vector<std::uint32_t> candidates(const std::vector<bool>& avoid, bool failed_too) const;
 
     std::vector<DirectoryState> states_;

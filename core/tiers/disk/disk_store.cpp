@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kDiskStoreDeepest = 128;
 constexpr unsigned kMostWorkers = 64;
 
-// The only difference is at the end: "/spill/" and "/spill" are one place.
+// The only difference is at the end: "/spill/" and "/spill" are one location.
 std::string without_slashes(std::string path) {
     while (path.size() > 1 && path.ends_with('/'))
         path.pop_back();

@@ -57,7 +57,7 @@ enum class SyncPolicy : std::uint8_t {
 };
 
 struct DiskStoreOptions {
-    std::vector<DiskDirectory> directories;  // at least one, each of a different place
+    std::vector<DiskDirectory> directories;  // at least one, each of a different location
     Bytes quota = kNoQuota;                  // of all together
     Bytes chunk = 4_MiB;   // unit of striping, checksums and transfers; a multiple of 4096
     unsigned depth = 4;    // transfers in flight per operation and directory of it

@@ -20,10 +20,10 @@ std::string spill_path(const std::string& directory, SpillName name) {
     return directory + "/" + to_text(name);
 }
 
-Error file_error(FileError error, const std::string& doing, const std::string& path) {
+Error file_error(FileError error, const std::string& action, const std::string& path) {
     const bool full = error.number == ENOSPC || error.number == EDQUOT;
     return {full ? ErrorCode::no_space : ErrorCode::io,
-            fmt::format("cannot be {}: {}", doing, to_text(error)), path,
+            fmt::format("cannot be {}: {}", action, to_text(error)), path,
             full ? "free space there or lower its quota" : ""};
 }
 
@@ -149,9 +149,9 @@ StripeResult StripeFiles::report(const ChunkResult& result, bool writing) const 
         StripeFailure{chunk_error(*result, writing, paths_[result->stripe]), result->stripe});
 }
 
-tl::unexpected<StripeFailure> StripeFiles::failure(FileError error, const std::string& doing,
+tl::unexpected<StripeFailure> StripeFiles::failure(FileError error, const std::string& action,
                                                    std::uint32_t stripe) const {
-    return tl::make_unexpected(StripeFailure{file_error(error, doing, paths_[stripe]), stripe});
+    return tl::make_unexpected(StripeFailure{file_error(error, action, paths_[stripe]), stripe});
 }
 
 }  // namespace tidemark

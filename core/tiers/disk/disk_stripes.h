@@ -32,7 +32,7 @@ using StripeResult = tl::expected<void, StripeFailure>;
 std::string spill_path(const std::string& directory, SpillName name);
 
 // What a failed call means to a person: no_space for ENOSPC and EDQUOT, else io.
-Error file_error(FileError error, const std::string& doing, const std::string& path);
+Error file_error(FileError error, const std::string& action, const std::string& path);
 
 // A transfer's fault in the file `path`: bad_input for a damaged file, else as file_error.
 Error chunk_error(const ChunkFault& fault, bool writing, const std::string& path);
@@ -76,7 +76,7 @@ class StripeFiles {
   private:
     StripeResult report(const ChunkResult& result, bool writing) const;
     StripeResult sync_all();
-    tl::unexpected<StripeFailure> failure(FileError error, const std::string& doing,
+    tl::unexpected<StripeFailure> failure(FileError error, const std::string& action,
                                           std::uint32_t stripe) const;
 
     BlockFiles& files_;

@@ -10,11 +10,11 @@ void SpillEngine::check() const {
     std::size_t living = 0;
     std::size_t moving = 0;
     std::size_t waiting = 0;
-    std::vector<std::size_t> spares(spaces_.size());
-    std::vector<std::size_t> gone(spaces_.size());
-    std::vector<Bytes> charged(spaces_.size());
-    for (std::uint32_t id = 0; id < buffers_.size(); ++id) {
-        const SpillBuffer& buffer = buffers_[id];
+    std::vector<std::size_t> spares(state_.spaces.size());
+    std::vector<std::size_t> gone(state_.spaces.size());
+    std::vector<Bytes> charged(state_.spaces.size());
+    for (std::uint32_t id = 0; id < state_.buffers.size(); ++id) {
+        const SpillBuffer& buffer = state_.buffers[id];
         if (!buffer.living) {
             TM_CHECK(buffer.copies.empty() && !buffer.move && buffer.waiting.empty());
             continue;
@@ -28,10 +28,10 @@ void SpillEngine::check() const {
         for (std::size_t i = 0; i < buffer.copies.size(); ++i) {
             const BufferCopy& copy = buffer.copies[i];
             TM_CHECK(i == 0 || buffer.copies[i - 1].space < copy.space);
-            TM_CHECK(copy.resident == (machine_.spaces[copy.space].id.tier ==
-                                       machine_.spaces[buffer.copies[0].space].id.tier));
+            TM_CHECK(copy.resident == (state_.machine.spaces[copy.space].id.tier ==
+                                       state_.machine.spaces[buffer.copies[0].space].id.tier));
             TM_CHECK(copy.owned == static_cast<bool>(copy.charge));
-            TM_CHECK(copy.resident == !spaces_[copy.space].spares.contains({copy.stamp, id}));
+            TM_CHECK(copy.resident == !state_.spaces[copy.space].spares.contains({copy.stamp, id}));
             spares[copy.space] += copy.resident ? 0 : 1;
             charged[copy.space] += copy.charge.size;
             users += copy.users;
@@ -45,32 +45,34 @@ void SpillEngine::check() const {
         if (!buffer.move)
             continue;
         ++moving;
-        TM_CHECK(moving_[buffer.move->place_among] == id);
+        TM_CHECK(moves_.moving()[buffer.move->moving_index] == id);
         TM_CHECK(buffer.move->source == kNoSpace || buffer.copy_in(buffer.move->source));
         charged[buffer.move->target] += buffer.move->charge.size;
     }
-    std::vector<Bytes> leaving(spaces_.size());
-    std::vector<Bytes> lined(spaces_.size());
-    for (const PlaceDeparture& departure : departures_) {
-        if (!departure.living)
+    std::vector<Bytes> leaving(state_.spaces.size());
+    std::vector<Bytes> lined(state_.spaces.size());
+    for (const DeferredFree& deferred : leaving_.deferred()) {
+        if (!deferred.living)
             continue;
-        charged[departure.space] += departure.charge.size;
-        leaving[departure.space] += departure.credit;
+        charged[deferred.space] += deferred.charge.size;
+        leaving[deferred.space] += deferred.credit;
     }
-    for (const std::uint32_t id : moving_) {
-        const BufferMove& move = *buffers_[id].move;
+    for (const std::uint32_t id : moves_.moving()) {
+        const BufferMove& move = *state_.buffers[id].move;
         if (move.evict)
             leaving[move.source] += move.credit;
         if (move.stage == MoveStage::lining)
             lined[move.target] += move.size;
     }
-    TM_CHECK(living == living_ && moving == moving_.size() && waiting == waiting_accesses_);
-    for (std::size_t i = 0; i < spaces_.size(); ++i) {
-        TM_CHECK(spares[i] == spaces_[i].spares.size() && gone[i] == spaces_[i].gone.size());
-        TM_CHECK(leaving[i] == spaces_[i].leaving && lined[i] == spaces_[i].lined);
-        TM_CHECK(spaces_[i].unclaimed <= spaces_[i].leaving);
-        TM_CHECK(charged[i] == spaces_[i].charged);
-        TM_CHECK(charged[i] <= spaces_[i].memory->counters().allocated);
+    TM_CHECK(living == copies_.buffers() && moving == moves_.moving().size() &&
+             waiting == accesses_.waiting());
+    for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
+        TM_CHECK(spares[i] == state_.spaces[i].spares.size() &&
+                 gone[i] == state_.spaces[i].gone.size());
+        TM_CHECK(leaving[i] == state_.spaces[i].leaving && lined[i] == state_.spaces[i].lined);
+        TM_CHECK(state_.spaces[i].unclaimed <= state_.spaces[i].leaving);
+        TM_CHECK(charged[i] == state_.spaces[i].charged);
+        TM_CHECK(charged[i] <= state_.spaces[i].memory->counters().allocated);
     }
 }
 

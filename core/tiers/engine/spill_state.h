@@ -1,5 +1,6 @@
-// What the spill engine keeps of buffers, their copies and moves, and of spaces. Plain records;
-// their rules are the engine's (spill_engine.h).
+// SpillState: what the parts of a spill engine share: the tables of buffers and spaces, the work to
+// be carried out, and what has changed since the last decision. Records; their rules are in the
+// headers of the parts (spill_engine.h lists them).
 #pragma once
 
 #include <cstdint>
@@ -8,23 +9,21 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/tiers/engine/fair_order.h"
-#include "core/tiers/engine/tiered_buffer.h"
-#include "core/tiers/engine/transfer.h"
+#include "core/tiers/engine/spill_work.h"
 #include "core/tiers/spaces/memory_space.h"
 
 namespace tidemark {
 
-enum class RequestId : std::uint64_t { none = 0 };
-
 // A valid copy, or a hollow one.
 struct BufferCopy {
     std::size_t space = 0;
-    Place place;
+    BlockLocation location;
     Bytes stored = 0;  // bytes of the buffer there: its size, or what its representation takes
     Charge charge;
     bool encoded = false;
@@ -40,7 +39,7 @@ enum class MoveKind : std::uint8_t { create, spill, fetch, upgrade };
 
 enum class MoveStage : std::uint8_t {
     lining,   // in the line of its target
-    making,   // charged; its place is being made
+    making,   // charged; its location is being made
     copying,  // its copy is in flight
 };
 
@@ -61,37 +60,22 @@ struct BufferMove {
     bool ahead = false;    // a fetch that nobody has asked for
     RequestId claim{};     // evict: whom the bytes that come free are for
     ReservationId reservation;
-    Bytes size = 0;  // of the place
+    Bytes size = 0;  // of the location
     Recoding recoding = Recoding::none;
     Charge charge;
-    Place place;
+    BlockLocation location;
     std::optional<CopyId> copy;
-    std::uint32_t refusals = 0;   // of places by the memory itself
-    Bytes owed = 0;               // to be made free before the next try
-    Bytes credit = 0;             // evict: what the source's space gets back
-    ReservationId asking;         // evict: which that is for
-    std::size_t place_among = 0;  // the moving
+    std::uint32_t refusals = 0;    // of locations by the memory itself
+    Bytes owed = 0;                // to be made free before the next try
+    Bytes credit = 0;              // evict: what the source's space gets back
+    ReservationId beneficiary;     // evict: which that is for
+    std::size_t moving_index = 0;  // the moving
 };
 
 // A use that waits: which one of which group.
 struct WaitingUse {
     std::uint32_t group = 0;
     std::uint32_t use = 0;
-};
-
-// Accesses that are granted together; one alone is a group of one.
-struct AccessGroup {
-    struct Use {
-        UseWish wish;
-        bool granted = false;
-    };
-
-    RequestId request = RequestId::none;  // none: this one is free
-    AccessSpec spec;
-    std::size_t space = 0;
-    std::vector<Use> uses;
-    std::uint32_t missing = 0;  // not granted yet
-    bool parked = false;        // holds nothing, until something was let go
 };
 
 // How a buffer is held: readers share, a writer is alone, pins only keep it where it is.
@@ -159,38 +143,10 @@ struct SpillBuffer {
         return may_pin();
     }
 
-    void move_place(std::size_t among) {
+    void set_moving_index(std::size_t among) {
         if (move)
-            move->place_among = among;
+            move->moving_index = among;
     }
-};
-
-// A place that was given up, and bytes that come free with it.
-struct PlaceDeparture {
-    std::uint64_t id = 0;
-    std::size_t space = 0;
-    std::optional<Place> place;
-    Charge charge;
-    std::vector<UsePoint> after;
-    Bytes credit = 0;
-    RequestId claim{};
-    BufferId buffer{};
-    bool makes_room = false;  // it left for that, without a copy
-    bool living = false;
-    bool waiting = false;  // for `after`
-};
-
-struct FreeRequest {
-    RequestId request{};
-    std::size_t space = 0;
-    Bytes leaving = 0;  // on its behalf
-    FreeReport report;
-};
-
-struct WaitingReservation {
-    RequestId request{};
-    ReservationWish wish;
-    std::vector<std::size_t> spaces;
 };
 
 struct LineEntry {
@@ -198,22 +154,7 @@ struct LineEntry {
     std::uint64_t serial = 0;
 };
 
-class SpillEngine;
-
-// The engine, as the policy of one space sees it.
-class SpaceResidents final : public Residents {
-  public:
-    SpaceResidents(const SpillEngine& engine, std::size_t space) : engine_(engine), space_(space) {}
-
-    bool may_leave(BufferId id) const override;
-    BufferFacts facts(BufferId id) const override;
-
-  private:
-    const SpillEngine& engine_;
-    std::size_t space_;
-};
-
-// What looking ahead remembers of one space (spill_ahead.cpp).
+// What looking ahead remembers of one space (look_ahead.h).
 struct SpillAhead {
     std::uint64_t cursor = 0;                     // positions up to here are looked after
     std::uint64_t earliest_evicted = kNeverUsed;  // the next use of what left since the last look
@@ -227,8 +168,7 @@ struct SpillAhead {
 
 struct SpillSpace {
     MemorySpace* memory = nullptr;
-    std::vector<std::size_t> slower;  // where victims go, best first
-    std::unique_ptr<SpaceResidents> residents;
+    std::vector<std::size_t> slower;                           // where victims go, best first
     std::unique_ptr<VictimPolicy> policy;                      // null: nothing can leave by a copy
     std::set<std::pair<std::uint64_t, std::uint32_t>> spares;  // stamp, buffer
     std::set<std::tuple<std::int32_t, std::uint64_t, std::uint32_t>> gone;  // hint, stamp, buffer
@@ -252,5 +192,71 @@ struct SpillSpace {
     SpillAhead ahead;
     SpillCounters counters;
 };
+
+struct SpillState {
+    // `spaces` are those of `machine`, in its order.
+    SpillState(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
+               SpillOptions options);
+
+    // Null: it is gone.
+    SpillBuffer* find(BufferRef ref);
+    const SpillBuffer* find(BufferRef ref) const;
+    BufferRef ref_of(std::uint32_t id) const;
+
+    // Of the space in `spaces`; kNoSpace: the machine has none.
+    std::size_t position(SpaceId space) const;
+
+    // Bytes/ns of the way between two spaces: their link, or, where there is none, the best two by
+    // way of a host; 0: there is no way.
+    double rate(std::size_t source, std::size_t target) const;
+
+    // Whether the buffer's bytes are kept in their own representation there.
+    bool encoded_in(const SpillBuffer& buffer, std::size_t space) const;
+
+    RequestId next_request() { return RequestId{++requests}; }
+
+    void refuse(RequestId request, Error error);
+
+    // Buffers whose copy out failed may be tried again.
+    void unbar();
+
+    // Looks whether others than this engine gave memory of the spaces back: a reservation's end,
+    // say.
+    void look_outside();
+
+    // Whether there is anything to decide, or to be carried out.
+    bool restless() const {
+        return changed || stirred || let_go || moved_on || room_came || !work.empty();
+    }
+
+    const MachineSpec& machine;
+    SpillOptions options;
+    std::vector<SpillSpace> spaces;   // in the machine's order
+    std::deque<SpillBuffer> buffers;  // by id
+    std::vector<double> rates;        // from each space to each
+    std::vector<std::uint32_t> barred;
+    SpillWork work;
+    std::uint64_t requests = 0;
+    std::uint64_t operations = 0;  // of the program: the policies' time
+    bool changed = false;          // something was decided: look again
+    bool stirred = false;          // room has come: patient creations are tried again
+    bool let_go = false;           // somebody let go: parked groups are, too
+    bool moved_on = false;         // the program did something: look ahead
+    bool room_came = false;        // for what is to be brought back
+    bool closing = false;
+};
+
+// What requests are answered when their buffer has ended, or the store is closing.
+inline Error gone_error() {
+    return {ErrorCode::not_found, "the buffer has ended", {}, {}};
+}
+
+inline Error closed_error() {
+    return {ErrorCode::cancelled, "the store is closing", {}, {}};
+}
+
+// What `used` of its space falls by when `charge` is given back: less than its size if it was made
+// through a reservation that lives. O(1), under the space's lock.
+Bytes releasable(const Charge& charge);
 
 }  // namespace tidemark

@@ -5,8 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -25,25 +23,6 @@ struct BufferRef {
 
     friend bool operator==(const BufferRef&, const BufferRef&) = default;
 };
-
-enum class StoreFault : std::uint8_t {
-    no_room,      // ordinary: the space is full, and nothing more can leave it now
-    failed,       // a copy, a device or a disk failed; the buffer is where it was
-    unsupported,  // no such space; bytes that are kept encoded there; no way between the spaces
-    not_found,    // the buffer ended
-    in_use,       // somebody has an access to it
-    shut_down,    // the store is closing
-};
-
-std::string_view to_text(StoreFault fault);
-
-struct StoreError {
-    StoreFault fault = StoreFault::failed;
-    Error error;  // for a person: where, and for no_room what holds the space
-};
-
-template <class T>
-using Outcome = tl::expected<T, StoreError>;
 
 struct BufferSpec {
     Bytes size = 0;                       // not 0
@@ -77,20 +56,20 @@ struct AccessSpec {
     SpaceId space = {};
     AccessMode mode = AccessMode::read;
     StreamId stream = StreamId::default_stream;  // of a GPU: where the work will be queued
-    ReservationId reservation = {};              // of that space: pays for the place there
+    ReservationId reservation = {};              // of that space: pays for the location there
     bool patient = false;   // waits for room until others let go, rather than being refused
     bool make_room = true;  // false: only if there is room, below the start of spilling
 };
 
 // One buffer of several that are accessed together.
-struct UseWish {
+struct BufferUse {
     BufferRef buffer;
     AccessMode mode = AccessMode::read;  // not prefetch
     std::uint32_t tag = 0;               // for forecasts that know the future: which use this is
 };
 
 // A reservation that is wanted, of any one of some spaces.
-struct ReservationWish {
+struct ReservationSpec {
     std::vector<SpaceId> spaces;  // the first that has it, in this order
     Bytes size = 0;
     bool up_to = false;         // as much of it as others have not reserved, rather than all
@@ -108,7 +87,7 @@ enum class FreeEnd : std::uint8_t {
 // What became of "free N bytes now".
 struct FreeReport {
     SpaceId space;
-    Bytes asked = 0;
+    Bytes requested = 0;
     // By what `used` of the space fell on behalf of this request: bytes that went back to a living
     // reservation, or were never the store's, do not count.
     Bytes freed = 0;

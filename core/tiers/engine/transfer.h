@@ -1,10 +1,11 @@
 // Transfers: how bytes of buffers move between the spaces of a machine. The spill engine decides
-// what goes where and when; this interface makes places for it, copies, and says how copies ended.
+// what goes where and when; this interface makes locations for it, copies, and says how copies
+// ended.
 //
-// A *place* is where the bytes of one buffer lie in one space: memory of a GPU, blocks of pinned
-// host memory, a file. A *copy* fills one place from another, in chunks and in the background, and
-// ends exactly once, with `done`, `cancelled` or `failed`; until then neither place may be freed or
-// written by anybody else. A copy never refuses: whatever goes wrong is its end.
+// A *location* is where the bytes of one buffer lie in one space: memory of a GPU, blocks of pinned
+// host memory, a file. A *copy* fills one location from another, in chunks and in the background,
+// and ends exactly once, with `done`, `cancelled` or `failed`; until then neither location may be
+// freed or written by anybody else. A copy never refuses: whatever goes wrong is its end.
 //
 // Implementations: backends/tiers/device_transfers.h (a Device's streams, pinned blocks, disk
 // stores) and, for tests, tests/support/manual_transfers.h (plain memory, completed by hand).
@@ -26,10 +27,10 @@
 
 namespace tidemark {
 
-enum class PlaceId : std::uint64_t {};  // of its space, as the Transfers names it
-enum class CopyId : std::uint64_t {};   // never reused
+enum class LocationId : std::uint64_t {};  // of its space, as the Transfers names it
+enum class CopyId : std::uint64_t {};      // never reused
 
-constexpr std::uint64_t to_integer(PlaceId id) {
+constexpr std::uint64_t to_integer(LocationId id) {
     return static_cast<std::uint64_t>(id);
 }
 
@@ -38,18 +39,12 @@ constexpr std::uint64_t to_integer(CopyId id) {
 }
 
 // Room for the bytes of one buffer in one space. A plain value; whoever has it frees it once.
-struct Place {
+struct BlockLocation {
     SpaceId space;
-    PlaceId id{};
+    LocationId id{};
     Bytes size = 0;
 
-    friend bool operator==(const Place&, const Place&) = default;
-};
-
-// Why there is no place.
-struct PlaceRefusal {
-    bool no_room = false;  // ordinary: the memory itself is full. Else something failed.
-    Error error;
+    friend bool operator==(const BlockLocation&, const BlockLocation&) = default;
 };
 
 // A point in the program's own work on a buffer, queued on a stream of a GPU.
@@ -83,8 +78,8 @@ class Representation {
 enum class Recoding : std::uint8_t { none, encode, decode };
 
 struct CopyOrder {
-    Place source;
-    Place target;
+    BlockLocation source;
+    BlockLocation target;
     Bytes size = 0;                    // of the source's bytes
     BufferId buffer{};                 // whose, for reports
     std::vector<UsePoint> after = {};  // work on the source that has to be done before
@@ -111,20 +106,21 @@ class Transfers {
     virtual ~Transfers() = default;
 
     // Room for `size` bytes (not 0), which the caller has charged to the space. May take long (it
-    // pins memory, asks the driver): call it without locks.
-    virtual tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) = 0;
+    // pins memory, asks the driver): call it without locks. Errors: no_space, which is ordinary, if
+    // the memory itself is full; others if something failed.
+    virtual Result<BlockLocation> allocate(SpaceId space, Bytes size) = 0;
 
-    // Ends a place that no copy uses; the program's work on it has passed. A place that cannot be
-    // ended is given up with its bytes, which is counted in the implementation.
-    virtual void free(const Place& place) = 0;
+    // Ends a location that no copy uses; the program's work on it has passed. A location that
+    // cannot be ended is given up with its bytes, which is counted in the implementation.
+    virtual void free(const BlockLocation& location) = 0;
 
-    // Gives back what lies beyond the first `size` bytes of a place, as far as the space can; the
-    // place with its new size.
-    virtual Place trim(const Place& place, Bytes size) = 0;
+    // Gives back what lies beyond the first `size` bytes of a location, as far as the space can;
+    // the location with its new size.
+    virtual BlockLocation trim(const BlockLocation& location, Bytes size) = 0;
 
     // Where the bytes are for the program, in order: one range on a GPU, a range for each block on
     // the host. Empty on disk.
-    virtual std::vector<Range> pieces(const Place& place) const = 0;
+    virtual std::vector<Range> pieces(const BlockLocation& location) const = 0;
 
     // Order with the program's work. `record` names the point up to which `stream` has been given
     // work; `order` makes what is queued on `stream` from now on wait for `points`; `passed` asks

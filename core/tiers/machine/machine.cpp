@@ -192,18 +192,18 @@ Bytes bytes_of_fraction(double fraction, Bytes capacity) {
     const auto end =
         std::to_chars(text, std::end(text), fraction, std::chars_format::scientific).ptr;
     std::uint64_t digits = 0;
-    int places = 0;
+    int digit_count = 0;
     const char* at = text;
     for (; at != end && *at != 'e'; ++at) {
         if (*at == '.')
             continue;
         digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
-        ++places;
+        ++digit_count;
     }
     int exponent = 0;
     TM_CHECK(at != end && std::from_chars(at + 1, end, exponent).ec == std::errc());
     Wide product = Wide{capacity} * digits;  // below 2^64 * 10^17
-    for (int i = exponent - (places - 1); i < 0 && product != 0; ++i)
+    for (int i = exponent - (digit_count - 1); i < 0 && product != 0; ++i)
         product /= 10;
     return static_cast<Bytes>(product);
 }

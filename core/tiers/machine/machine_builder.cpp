@@ -122,52 +122,52 @@ Result<void> check_found(const FoundMachine& found) {
 }
 
 // A host space to be, and the memory it could have.
-struct HostPlace {
+struct HostMemory {
     std::int32_t id = 0;
     Bytes memory = 0;
 };
 
-std::vector<HostPlace> host_places(const WantedHosts& wanted, const std::vector<FoundGpu>& gpus,
-                                   const FoundMachine& found) {
-    std::vector<HostPlace> places;
+std::vector<HostMemory> host_memories(const WantedHosts& wanted, const std::vector<FoundGpu>& gpus,
+                                      const FoundMachine& found) {
+    std::vector<HostMemory> hosts;
     const auto gpus_on = [&](std::int32_t node) {
         return static_cast<Bytes>(std::count_if(
             gpus.begin(), gpus.end(), [node](const FoundGpu& gpu) { return gpu.node == node; }));
     };
     if (wanted.spaces == WantedHosts::Spaces::per_gpu && !gpus.empty()) {
         for (const FoundGpu& gpu : gpus)
-            places.push_back({gpu.id, find_id(found.nodes, gpu.node)->memory / gpus_on(gpu.node)});
-        return places;
+            hosts.push_back({gpu.id, find_id(found.nodes, gpu.node)->memory / gpus_on(gpu.node)});
+        return hosts;
     }
     for (const FoundNode& node : found.nodes) {
         if (gpus.empty() || gpus_on(node.id) > 0)
-            places.push_back({node.id, node.memory});
+            hosts.push_back({node.id, node.memory});
     }
-    std::sort(places.begin(), places.end(),
-              [](const HostPlace& a, const HostPlace& b) { return a.id < b.id; });
-    return places;
+    std::sort(hosts.begin(), hosts.end(),
+              [](const HostMemory& a, const HostMemory& b) { return a.id < b.id; });
+    return hosts;
 }
 
-Result<Bytes> host_capacity(const WantedHosts& wanted, const std::vector<HostPlace>& places,
-                            const HostPlace& place) {
+Result<Bytes> host_capacity(const WantedHosts& wanted, const std::vector<HostMemory>& hosts,
+                            const HostMemory& host) {
     if (!wanted.total)
-        return bytes_of(wanted.each.value_or(Fraction{0.5}), place.memory, "hosts.each");
+        return bytes_of(wanted.each.value_or(Fraction{0.5}), host.memory, "hosts.each");
     Bytes all = 0;
-    for (const HostPlace& each : places)
+    for (const HostMemory& each : hosts)
         all += each.memory;
     TM_ASSIGN(const Bytes total, bytes_of(*wanted.total, all, "hosts.total"));
-    const Bytes share = total / places.size();
-    if (share == 0 || share > place.memory)
+    const Bytes share = total / hosts.size();
+    if (share == 0 || share > host.memory)
         return refuse(fmt::format("a share of {} bytes for host:{}, which could have {}", share,
-                                  place.id, format_bytes(place.memory)),
+                                  host.id, format_bytes(host.memory)),
                       "hosts.total");
     return share;
 }
 
-Result<SpaceSpec> host_space(const WantedHosts& wanted, const std::vector<HostPlace>& places,
-                             const HostPlace& place) {
-    SpaceSpec space{.id = {Tier::host, place.id}};
-    TM_ASSIGN(space.capacity, host_capacity(wanted, places, place));
+Result<SpaceSpec> host_space(const WantedHosts& wanted, const std::vector<HostMemory>& hosts,
+                             const HostMemory& host) {
+    SpaceSpec space{.id = {Tier::host, host.id}};
+    TM_ASSIGN(space.capacity, host_capacity(wanted, hosts, host));
     TM_TRY(set_thresholds(space, wanted.thresholds, "hosts"));
     if (wanted.block < 4_KiB || !is_power_of_two(wanted.block) || wanted.block > space.capacity)
         return refuse(fmt::format("{} bytes; expected a power of two from 4 KiB to the capacity",
@@ -200,13 +200,13 @@ Result<void> add_gpus(const WantedGpus& wanted, const std::vector<FoundGpu>& gpu
     return {};
 }
 
-Result<void> add_hosts(const WantedHosts& wanted, const std::vector<HostPlace>& places,
+Result<void> add_hosts(const WantedHosts& wanted, const std::vector<HostMemory>& hosts,
                        MachineSpec& machine) {
     if (wanted.each && wanted.total)
         return refuse("both a capacity for each and one for all are given", "hosts.total",
                       "give one of them");
-    for (const HostPlace& place : places) {
-        TM_ASSIGN(SpaceSpec space, host_space(wanted, places, place));
+    for (const HostMemory& host : hosts) {
+        TM_ASSIGN(SpaceSpec space, host_space(wanted, hosts, host));
         machine.spaces.push_back(std::move(space));
     }
     return {};
@@ -237,14 +237,14 @@ void add_link(MachineSpec& machine, SpaceId source, SpaceId target, const FoundL
                                  .bus = bus});
 }
 
-void link_gpu(MachineSpec& machine, const FoundGpu& gpu, const std::vector<HostPlace>& hosts) {
+void link_gpu(MachineSpec& machine, const FoundGpu& gpu, const std::vector<HostMemory>& hosts) {
     const SpaceId id{Tier::gpu, gpu.id};
     const bool both = gpu.both > 0;
     const bool shared = hosts.size() > 1 && !both;
     const std::string one = both ? fmt::format("gpu{}-host", gpu.id) : "";
     const std::string out = shared ? fmt::format("gpu{}-to-host", gpu.id) : one;
     const std::string in = shared ? fmt::format("gpu{}-from-host", gpu.id) : one;
-    for (const HostPlace& host : hosts) {
+    for (const HostMemory& host : hosts) {
         add_link(machine, id, {Tier::host, host.id}, gpu.to_host, out);
         add_link(machine, {Tier::host, host.id}, id, gpu.from_host, in);
     }
@@ -257,10 +257,10 @@ void link_gpu(MachineSpec& machine, const FoundGpu& gpu, const std::vector<HostP
 }
 
 void link_disk(MachineSpec& machine, std::size_t number, const FoundDisk& disk,
-               const std::vector<HostPlace>& hosts) {
+               const std::vector<HostMemory>& hosts) {
     const SpaceId id{Tier::disk, static_cast<std::int32_t>(number)};
     const std::string bus = fmt::format("disk{}", number);
-    for (const HostPlace& host : hosts) {
+    for (const HostMemory& host : hosts) {
         add_link(machine, {Tier::host, host.id}, id, disk.write, bus);
         add_link(machine, id, {Tier::host, host.id}, disk.read, bus);
     }
@@ -272,7 +272,7 @@ void link_disk(MachineSpec& machine, std::size_t number, const FoundDisk& disk,
 }
 
 void add_links(const WantedHosts& wanted, const std::vector<FoundGpu>& gpus,
-               const std::vector<HostPlace>& hosts, const FoundMachine& found,
+               const std::vector<HostMemory>& hosts, const FoundMachine& found,
                MachineSpec& machine) {
     for (const FoundGpu& gpu : gpus) {
         if (wanted.spaces == WantedHosts::Spaces::per_gpu)
@@ -298,7 +298,7 @@ void add_links(const WantedHosts& wanted, const std::vector<FoundGpu>& gpus,
 Result<MachineSpec> build_machine(const WantedMachine& wanted, const FoundMachine& found) {
     TM_TRY(check_found(found));
     TM_ASSIGN(const std::vector<FoundGpu> gpus, choose_gpus(wanted.gpus, found));
-    const std::vector<HostPlace> hosts = host_places(wanted.hosts, gpus, found);
+    const std::vector<HostMemory> hosts = host_memories(wanted.hosts, gpus, found);
     MachineSpec machine;
     machine.name = wanted.name.empty() ? found.name : wanted.name;
     TM_TRY(add_gpus(wanted.gpus, gpus, machine));

@@ -45,12 +45,12 @@ auto MemorySpace::freeing(Step step) {
     };
     auto result = locked_step();
     if (listener != nullptr)
-        tell(*listener);
+        notify(*listener);
     return result;
 }
 
 // The notice was counted when the listener was read: it lives until the count falls.
-void MemorySpace::tell(CapacityListener& listener) {
+void MemorySpace::notify(CapacityListener& listener) {
     listener.capacity_freed(spec_.id);
     notices_.fetch_sub(1, std::memory_order_release);
 }
@@ -64,7 +64,7 @@ void MemorySpace::announce_capacity() {
             notices_.fetch_add(1, std::memory_order_relaxed);
     }
     if (listener != nullptr)
-        tell(*listener);
+        notify(*listener);
 }
 
 void MemorySpace::set_capacity_listener(CapacityListener* listener) {
@@ -139,13 +139,8 @@ void MemorySpace::reset_peak(ReservationId id) {
 }
 
 // A living reservation; for charges that exist, also the one that it was merged into.
-std::optional<ReservationFacts> MemorySpace::payer_of(const Purse& purse) {
-    return purse.must_live() ? ledger_.find(purse.origin) : ledger_.payer(purse.origin);
-}
-
-OverReservation MemorySpace::policy_for(ReservationId reservation) const {
-    OverReservation policy = ledger_.policy_of(reservation);
-    return policy != nullptr ? policy : over_reservation_;
+std::optional<ReservationFacts> MemorySpace::payer_of(const ChargeSource& source) {
+    return source.must_live() ? ledger_.find(source.origin) : ledger_.payer(source.origin);
 }
 
 // The plan's steps in their order; a refusal reports the least that would have helped.
@@ -168,13 +163,13 @@ MemorySpace::Ledger::Taken MemorySpace::carry_out(const OverReservationPlan& pla
 
 // A plan counts for the moment that it was made for. If the reservation has changed since, another
 // thread got something done, and the policy is asked again.
-tl::expected<void, ChargeRefusal> MemorySpace::take(Bytes size, const Purse& purse) {
+tl::expected<void, ChargeRefusal> MemorySpace::take(Bytes size, const ChargeSource& source) {
     using Cause = ChargeRefusal::Cause;
     const auto answer = [&](Ledger::Taken taken, Cause cause) -> tl::expected<void, ChargeRefusal> {
         if (!taken.granted)
             return tl::make_unexpected(ChargeRefusal{cause, size, taken.missing});
-        if (purse.fresh)
-            ledger_.open_charge(purse.origin);
+        if (source.fresh)
+            ledger_.open_charge(source.origin);
         return {};
     };
     if (size >= kLargestRequest)
@@ -184,13 +179,16 @@ tl::expected<void, ChargeRefusal> MemorySpace::take(Bytes size, const Purse& pur
         OverReservationFacts facts;
         {
             const std::lock_guard lock(mutex_);
-            const std::optional<ReservationFacts> payer = payer_of(purse);
-            if (!payer && purse.must_live())
+            const std::optional<ReservationFacts> payer = payer_of(source);
+            if (!payer && source.must_live())
                 return answer({}, Cause::no_reservation);
-            if (payer && size > payer->unused())
-                policy = policy_for(payer->id);
+            if (payer && size > payer->unused()) {
+                policy = ledger_.policy_of(payer->id);
+                if (policy == nullptr)
+                    policy = over_reservation_;
+            }
             if (policy == nullptr)
-                return answer(ledger_.take(size, purse.origin, 0, true), Cause::full);
+                return answer(ledger_.take(size, source.origin, 0, true), Cause::full);
             facts = {.requested = size,
                      .reserved = payer->size,
                      .used = payer->used,
@@ -200,26 +198,17 @@ tl::expected<void, ChargeRefusal> MemorySpace::take(Bytes size, const Purse& pur
         }
         const OverReservationPlan plan = policy->plan(facts);
         const std::lock_guard lock(mutex_);
-        const std::optional<ReservationFacts> payer = payer_of(purse);
+        const std::optional<ReservationFacts> payer = payer_of(source);
         if (payer && payer->size == facts.reserved && payer->used == facts.used)
-            return answer(carry_out(plan, size, purse.origin),
+            return answer(carry_out(plan, size, source.origin),
                           plan.allow_excess ? Cause::full : Cause::over_reservation);
     }
 }
 
-tl::expected<Charge, ChargeRefusal> MemorySpace::charge_to(Bytes size, const Purse& purse) {
-    Charge charge{.space = this, .size = rounded(size), .origin = purse.origin};
-    if (const auto taken = take(charge.size, purse); !taken)
-        return tl::make_unexpected(taken.error());
-    return charge;
-}
-
-tl::expected<Charge, ChargeRefusal> MemorySpace::charge(Bytes size) {
-    return charge_to(size, {});
-}
-
 tl::expected<Charge, ChargeRefusal> MemorySpace::charge(Bytes size, ReservationId reservation) {
-    return charge_to(size, {.origin = reservation});
+    Charge charge{.space = this, .size = rounded(size), .origin = reservation};
+    TM_TRY(take(charge.size, {.origin = reservation}));
+    return charge;
 }
 
 tl::expected<void, ChargeRefusal> MemorySpace::recharge(Charge& charge, Bytes size) {
@@ -277,19 +266,6 @@ Bytes MemorySpace::available_to(ReservationId reservation) const {
 
 Bytes MemorySpace::reservable() const {
     return locked([](const Ledger& ledger) { return ledger.account().reservable(); });
-}
-
-bool MemorySpace::should_spill() const {
-    return used() > thresholds_.spill_start;
-}
-
-bool MemorySpace::should_stop() const {
-    return used() <= thresholds_.spill_stop;
-}
-
-Bytes MemorySpace::bytes_to_spill() const {
-    const Bytes now = used();
-    return now > thresholds_.spill_stop ? now - thresholds_.spill_stop : 0;
 }
 
 void MemorySpace::reset_peak() {

@@ -84,11 +84,9 @@ class MemorySpace {
     MemoryReservation reserve_up_to(Bytes size, OwnerId owner = OwnerId::nobody);
 
     // Charges an allocation of `size` bytes to the space: as long as used + size <= capacity. O(1).
-    tl::expected<Charge, ChargeRefusal> charge(Bytes size);
-
-    // Charges an allocation to a reservation of this space. What is beyond the reservation is up to
-    // its over-reservation policy. O(1), save for a policy that has to be asked.
-    tl::expected<Charge, ChargeRefusal> charge(Bytes size, ReservationId reservation);
+    // Or to a reservation of this space; what is beyond that is up to its over-reservation policy,
+    // whose cost comes on top.
+    tl::expected<Charge, ChargeRefusal> charge(Bytes size, ReservationId reservation = {});
 
     // Makes a charge of this space larger or smaller, by the same rules as charging and giving
     // back. A refusal leaves it as it was. The bytes of a charge whose reservation is gone are the
@@ -112,11 +110,6 @@ class MemorySpace {
 
     // What could be reserved.
     Bytes reservable() const;
-
-    // Spilling: used > spill_start; used - spill_stop (or 0); used <= spill_stop. O(1).
-    bool should_spill() const;
-    bool should_stop() const;
-    Bytes bytes_to_spill() const;
 
     // The peak begins anew at what is used now.
     void reset_peak();
@@ -162,20 +155,18 @@ class MemorySpace {
 
     // Where bytes come from. A new charge of a reservation needs it alive; more of an old one is
     // paid by whoever pays for that now.
-    struct Purse {
+    struct ChargeSource {
         ReservationId origin = {};  // none: the space
         bool fresh = true;
 
         bool must_live() const { return fresh && origin.node != ReservationId::kNone; }
     };
 
-    tl::expected<Charge, ChargeRefusal> charge_to(Bytes size, const Purse& purse);
-    tl::expected<void, ChargeRefusal> take(Bytes size, const Purse& purse);
+    tl::expected<void, ChargeRefusal> take(Bytes size, const ChargeSource& source);
 
     // Under the lock.
     Ledger::Taken carry_out(const OverReservationPlan& plan, Bytes size, ReservationId origin);
-    std::optional<ReservationFacts> payer_of(const Purse& purse);
-    OverReservation policy_for(ReservationId reservation) const;
+    std::optional<ReservationFacts> payer_of(const ChargeSource& source);
 
     // Runs `step` on the ledger under the lock.
     template <class Step>
@@ -185,7 +176,7 @@ class MemorySpace {
     template <class Step>
     auto freeing(Step step);
 
-    void tell(CapacityListener& listener);
+    void notify(CapacityListener& listener);
 
     SpaceSpec spec_;
     Thresholds thresholds_;

@@ -1,4 +1,4 @@
-// SpillHands: carries out what a SpillEngine decides, by a Transfers: makes and frees places,
+// SpillHands: carries out what a SpillEngine decides, by a Transfers: makes and frees locations,
 // begins copies, hears of their ends. The same for a real program and for a replay; who decides
 // when it turns, and what becomes of answers, is the owner's.
 //
@@ -35,7 +35,7 @@ class SpillHands {
     // what is about to be done, `deliver(answers)` gets the answers. False: nothing was to be done.
     template <class Observe, class Deliver>
     bool turn(bool stirred, Observe&& observe, Deliver&& deliver) {
-        const bool happened = hear();
+        const bool happened = receive();
         {
             const std::lock_guard lock(mutex_);
             engine_.schedule(stirred);
@@ -49,15 +49,15 @@ class SpillHands {
         for (SpillWork::Leaving& leaving : work_.leaving)
             give_back(leaving);
         for (const SpillWork::Making& making : work_.making) {
-            auto place = transfers_.allocate(making.space, making.size);
+            auto location = transfers_.allocate(making.space, making.size);
             const std::lock_guard lock(mutex_);
-            engine_.placed(making.buffer, std::move(place));
+            engine_.placed(making.buffer, std::move(location));
         }
         for (SpillWork::Starting& starting : work_.starting) {
             const CopyId copy = transfers_.start(std::move(starting.order));
             copies_.emplace(to_integer(copy), starting.buffer);
             const std::lock_guard lock(mutex_);
-            engine_.started(starting.buffer, copy);
+            engine_.moves().started(starting.buffer, copy);
         }
         deliver(work_.answers);
         return true;
@@ -65,24 +65,24 @@ class SpillHands {
 
   private:
     // What poll() and the streams say.
-    bool hear() {
+    bool receive() {
         ended_.clear();
         transfers_.poll(ended_);
         for (CopyDone& done : ended_)
             take_in(std::move(done));
-        std::vector<WaitingDeparture> departures;
+        std::vector<WaitingFree> deferred;
         {
             const std::lock_guard lock(mutex_);
-            if (engine_.departing() != 0)
-                departures = engine_.waiting_departures();
+            if (engine_.leaving().size() != 0)
+                deferred = engine_.leaving().waiting();
         }
         bool passed = false;
-        for (const WaitingDeparture& departure : departures) {
-            if (!std::all_of(departure.after.begin(), departure.after.end(),
+        for (const WaitingFree& waiting : deferred) {
+            if (!std::all_of(waiting.after.begin(), waiting.after.end(),
                              [&](const UsePoint& point) { return transfers_.passed(point); }))
                 continue;
             const std::lock_guard lock(mutex_);
-            engine_.passed(departure.departure);
+            engine_.leaving().passed(waiting.deferred);
             passed = true;
         }
         return passed || !ended_.empty();
@@ -94,28 +94,28 @@ class SpillHands {
         const BufferRef buffer = found->second;
         copies_.erase(found);
         std::unique_lock lock(mutex_);
-        auto [charge, place] = engine_.filled(buffer);
-        if (done.end == CopyEnd::done && done.stored < place.size) {
+        auto [charge, location] = engine_.moves().filled(buffer);
+        if (done.end == CopyEnd::done && done.stored < location.size) {
             // Its representation is smaller than what was set aside. Giving back may wake others:
             // without the lock.
             lock.unlock();
-            place = transfers_.trim(place, done.stored);
-            const auto smaller = charge.space->recharge(charge, place.size);
+            location = transfers_.trim(location, done.stored);
+            const auto smaller = charge.space->recharge(charge, location.size);
             TM_CHECK(smaller);
             lock.lock();
-            engine_.set_filled(buffer, charge, place);
+            engine_.moves().set_filled(buffer, charge, location);
         }
         engine_.copied(buffer, std::move(done));
     }
 
     void give_back(SpillWork::Leaving& leaving) {
-        if (leaving.place)
-            transfers_.free(*leaving.place);
+        if (leaving.location)
+            transfers_.free(*leaving.location);
         const Bytes freed = releasable(leaving.charge);
         if (leaving.charge)
             leaving.charge.space->uncharge(leaving.charge);
         const std::lock_guard lock(mutex_);
-        engine_.left(leaving.departure, freed);
+        engine_.left(leaving.deferred, freed);
     }
 
     SpillEngine& engine_;

@@ -17,7 +17,7 @@ Access::Access(Access&& other) noexcept
       buffer_(other.buffer_),
       mode_(other.mode_),
       stream_(other.stream_),
-      place_(other.place_) {}
+      location_(other.location_) {}
 
 Access& Access::operator=(Access&& other) noexcept {
     if (this != &other) {
@@ -26,13 +26,13 @@ Access& Access::operator=(Access&& other) noexcept {
         buffer_ = other.buffer_;
         mode_ = other.mode_;
         stream_ = other.stream_;
-        place_ = other.place_;
+        location_ = other.location_;
     }
     return *this;
 }
 
 std::vector<Range> Access::pieces() const {
-    return store_->transfers_.pieces(place_);
+    return store_->transfers_.pieces(location_);
 }
 
 Address Access::address() const {
@@ -77,11 +77,11 @@ TieredStore::~TieredStore() {
 template <class Kind>
 auto TieredStore::ask(RequestId request, Kind kind) {
     auto pending = kind.promise.pending();
-    asked_.emplace(static_cast<std::uint64_t>(request), std::move(kind));
+    requests_.emplace(static_cast<std::uint64_t>(request), std::move(kind));
     return pending;
 }
 
-Pending<Outcome<BufferRef>> TieredStore::create(const BufferSpec& spec) {
+Pending<Result<BufferRef>> TieredStore::create(const BufferSpec& spec) {
     std::unique_lock lock(mutex_);
     auto pending = ask(engine_.create(spec), Created{});
     lock.unlock();
@@ -89,20 +89,20 @@ Pending<Outcome<BufferRef>> TieredStore::create(const BufferSpec& spec) {
     return pending;
 }
 
-BufferRef TieredStore::adopt(const BufferSpec& spec, const Place& place) {
+BufferRef TieredStore::adopt(const BufferSpec& spec, const BlockLocation& location) {
     const std::lock_guard lock(mutex_);
-    return engine_.adopt(spec, place);
+    return engine_.adopt(spec, location);
 }
 
-Outcome<void> TieredStore::destroy(BufferRef buffer) {
+Result<void> TieredStore::destroy(BufferRef buffer) {
     std::unique_lock lock(mutex_);
-    Outcome<void> outcome = engine_.destroy(buffer);
+    Result<void> outcome = engine_.destroy(buffer);
     lock.unlock();
     after_call();
     return outcome;
 }
 
-Pending<Outcome<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec& spec) {
+Pending<Result<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec& spec) {
     TM_CHECK(spec.mode != AccessMode::prefetch);
     std::unique_lock lock(mutex_);
     auto pending = ask(engine_.access(buffer, spec), Acquired{{}, {buffer, spec.mode, 0}, spec});
@@ -111,39 +111,39 @@ Pending<Outcome<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec
     return pending;
 }
 
-Pending<Outcome<std::vector<Access>>> TieredStore::acquire_all(std::span<const UseWish> uses,
-                                                               const AccessSpec& spec) {
-    AcquiredAll asked{{}, {}, spec};
-    for (const UseWish& use : uses) {
+Pending<Result<std::vector<Access>>> TieredStore::acquire_all(std::span<const BufferUse> uses,
+                                                              const AccessSpec& spec) {
+    AcquiredAll requested{{}, {}, spec};
+    for (const BufferUse& use : uses) {
         TM_CHECK(use.mode != AccessMode::prefetch);
-        const auto same = std::find_if(asked.uses.begin(), asked.uses.end(),
+        const auto same = std::find_if(requested.uses.begin(), requested.uses.end(),
                                        [&](const auto& one) { return one.buffer == use.buffer; });
-        if (same == asked.uses.end())
-            asked.uses.push_back(use);
+        if (same == requested.uses.end())
+            requested.uses.push_back(use);
         else
             same->mode = both(same->mode, use.mode);
     }
     std::unique_lock lock(mutex_);
-    const std::optional<RequestId> request = engine_.access_all(asked.uses, spec);
-    auto pending = asked.promise.pending();
+    const std::optional<RequestId> request = engine_.access_all(requested.uses, spec);
+    auto pending = requested.promise.pending();
     if (request)
-        asked_.emplace(static_cast<std::uint64_t>(*request), std::move(asked));
+        requests_.emplace(static_cast<std::uint64_t>(*request), std::move(requested));
     lock.unlock();
     if (!request)
-        asked.promise.answer(hand_out(asked.uses, spec, std::nullopt));
+        requested.promise.answer(hand_out(requested.uses, spec, std::nullopt));
     after_call();
     return pending;
 }
 
-Pending<Outcome<MemoryReservation>> TieredStore::reserve(const ReservationWish& wish) {
+Pending<Result<MemoryReservation>> TieredStore::reserve(const ReservationSpec& spec) {
     std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.reserve(wish), Reserved{});
+    auto pending = ask(engine_.reserve(spec), Reserved{});
     lock.unlock();
     after_call();
     return pending;
 }
 
-Pending<Outcome<void>> TieredStore::prefetch(BufferRef buffer, SpaceId space, bool make_room) {
+Pending<Result<void>> TieredStore::prefetch(BufferRef buffer, SpaceId space, bool make_room) {
     std::unique_lock lock(mutex_);
     AccessSpec spec;
     spec.space = space;
@@ -209,7 +209,7 @@ void TieredStore::mark(std::string_view name) {
 }
 
 void TieredStore::end_access(Access& access) {
-    const SpaceId space = access.place_.space;
+    const SpaceId space = access.location_.space;
     const bool wrote = writes(access.mode_);
     std::optional<UsePoint> point;
     if (space.tier == Tier::gpu && access.mode_ != AccessMode::pin) {
@@ -244,33 +244,33 @@ void TieredStore::after_call() {
 void TieredStore::deliver(std::vector<SpillAnswer>& answers) {
     for (SpillAnswer& answer : answers) {
         std::unique_lock lock(mutex_);
-        auto node = asked_.extract(static_cast<std::uint64_t>(answer.request));
+        auto node = requests_.extract(static_cast<std::uint64_t>(answer.request));
         lock.unlock();
         TM_CHECK(!node.empty());
-        Asked& asked = node.mapped();
-        if (Created* created = std::get_if<Created>(&asked)) {
+        Requested& requested = node.mapped();
+        if (Created* created = std::get_if<Created>(&requested)) {
             created->promise.answer(answer.refusal
-                                        ? Outcome<BufferRef>(tl::make_unexpected(*answer.refusal))
-                                        : Outcome<BufferRef>(answer.buffer));
-        } else if (Prefetched* prefetched = std::get_if<Prefetched>(&asked)) {
+                                        ? Result<BufferRef>(tl::make_unexpected(*answer.refusal))
+                                        : Result<BufferRef>(answer.buffer));
+        } else if (Prefetched* prefetched = std::get_if<Prefetched>(&requested)) {
             if (!answer.refusal)
                 settle(*answer.group, true);
             prefetched->promise.answer(answer.refusal
-                                           ? Outcome<void>(tl::make_unexpected(*answer.refusal))
-                                           : Outcome<void>());
-        } else if (Freed* freed = std::get_if<Freed>(&asked)) {
+                                           ? Result<void>(tl::make_unexpected(*answer.refusal))
+                                           : Result<void>());
+        } else if (Freed* freed = std::get_if<Freed>(&requested)) {
             freed->promise.answer(std::move(answer.freed));
-        } else if (Reserved* reserved = std::get_if<Reserved>(&asked)) {
+        } else if (Reserved* reserved = std::get_if<Reserved>(&requested)) {
             if (answer.refusal)
                 reserved->promise.answer(tl::make_unexpected(*answer.refusal));
             else
                 reserved->promise.answer(std::move(answer.reservation));
-        } else if (AcquiredAll* all = std::get_if<AcquiredAll>(&asked)) {
+        } else if (AcquiredAll* all = std::get_if<AcquiredAll>(&requested)) {
             if (answer.refusal)
                 all->promise.answer(tl::make_unexpected(*answer.refusal));
             else
                 all->promise.answer(hand_out(all->uses, all->spec, answer.group));
-        } else if (Acquired* one = std::get_if<Acquired>(&asked)) {
+        } else if (Acquired* one = std::get_if<Acquired>(&requested)) {
             if (answer.refusal)
                 one->promise.answer(tl::make_unexpected(*answer.refusal));
             else
@@ -291,20 +291,20 @@ void TieredStore::settle(std::uint32_t group, bool taken) {
         engine_.turn_down(group);
 }
 
-// Accesses to what was granted; it stays where it is, so that its places are those of this moment.
-// `group`: to be taken up, unless the stream can't be told to wait for others' work.
-Outcome<std::vector<Access>> TieredStore::hand_out(std::span<const UseWish> uses,
-                                                   const AccessSpec& spec,
-                                                   std::optional<std::uint32_t> group) {
-    std::vector<Place> places;
+// Accesses to what was granted; it stays where it is, so that its locations are those of this
+// moment. `group`: to be taken up, unless the stream can't be told to wait for others' work.
+Result<std::vector<Access>> TieredStore::hand_out(std::span<const BufferUse> uses,
+                                                  const AccessSpec& spec,
+                                                  std::optional<std::uint32_t> group) {
+    std::vector<BlockLocation> locations;
     std::vector<UsePoint> after;
     {
         const std::lock_guard lock(mutex_);
-        for (const UseWish& use : uses) {
+        for (const BufferUse& use : uses) {
             AccessSpec one = spec;
             one.mode = use.mode;
-            places.push_back(engine_.place(use.buffer, spec.space));
-            const std::vector<UsePoint> points = engine_.points_before(use.buffer, one);
+            locations.push_back(engine_.copies().location(use.buffer, spec.space));
+            const std::vector<UsePoint> points = engine_.copies().points_before(use.buffer, one);
             after.insert(after.end(), points.begin(), points.end());
         }
     }
@@ -318,10 +318,10 @@ Outcome<std::vector<Access>> TieredStore::hand_out(std::span<const UseWish> uses
         accesses[i].buffer_ = uses[i].buffer;
         accesses[i].mode_ = uses[i].mode;
         accesses[i].stream_ = spec.stream;
-        accesses[i].place_ = places[i];
+        accesses[i].location_ = locations[i];
     }
     if (!ordered)
-        return tl::make_unexpected(StoreError{StoreFault::failed, ordered.error()});
+        return tl::make_unexpected(ordered.error());
     return accesses;
 }
 
@@ -376,7 +376,7 @@ void TieredStore::work() {
 // Whether nothing is in flight that ends by itself.
 bool TieredStore::settled() const {
     const std::lock_guard lock(mutex_);
-    return engine_.in_flight() == 0 && engine_.departing() == 0;
+    return !engine_.settling();
 }
 
 void TieredStore::drain() {
@@ -417,7 +417,7 @@ SpillCounters TieredStore::counters(SpaceId space) const {
 
 std::size_t TieredStore::buffers() const {
     const std::lock_guard lock(mutex_);
-    return engine_.buffers();
+    return engine_.copies().buffers();
 }
 
 std::size_t TieredStore::in_flight() const {
@@ -427,12 +427,12 @@ std::size_t TieredStore::in_flight() const {
 
 std::vector<SpaceId> TieredStore::where(BufferRef buffer) const {
     const std::lock_guard lock(mutex_);
-    return engine_.where(buffer);
+    return engine_.copies().where(buffer);
 }
 
 Bytes TieredStore::reclaimable(BufferRef buffer, SpaceId space) const {
     const std::lock_guard lock(mutex_);
-    return engine_.reclaimable(buffer, space);
+    return engine_.copies().reclaimable(buffer, space);
 }
 
 void TieredStore::check() const {

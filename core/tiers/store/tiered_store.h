@@ -59,7 +59,7 @@ class Access {
 
     BufferRef buffer() const { return buffer_; }
 
-    const Place& place() const { return place_; }
+    const BlockLocation& location() const { return location_; }
 
     AccessMode mode() const { return mode_; }
 
@@ -79,7 +79,7 @@ class Access {
     BufferRef buffer_;
     AccessMode mode_ = AccessMode::read;
     StreamId stream_ = StreamId::default_stream;
-    Place place_;
+    BlockLocation location_;
 };
 
 struct StoreOptions {
@@ -102,35 +102,36 @@ class TieredStore {
     // close(). All accesses have been released.
     ~TieredStore();
 
-    // A new buffer. Refused with no_room, failed, unsupported, shut_down.
-    Pending<Outcome<BufferRef>> create(const BufferSpec& spec);
+    // A new buffer.
+    Pending<Result<BufferRef>> create(const BufferSpec& spec);
 
-    // A buffer over the program's own memory, contiguous at `place`, which outlives it: nothing is
-    // charged, and nothing is freed when it leaves, so it is never taken to make room (defect 27).
-    BufferRef adopt(const BufferSpec& spec, const Place& place);
+    // A buffer over the program's own memory, contiguous at `location`, which outlives it: nothing
+    // is charged, and nothing is freed when it leaves, so it is never taken to make room (defect
+    // 27).
+    BufferRef adopt(const BufferSpec& spec, const BlockLocation& location);
 
     // Ends a buffer. Its memory comes free when the work on it has passed. Errors: not_found;
-    // in_use: somebody has an access. Accesses that are waited for are refused (not_found).
-    Outcome<void> destroy(BufferRef buffer);
+    // bad_input: somebody has an access. Accesses that are waited for are refused (not_found).
+    Result<void> destroy(BufferRef buffer);
 
     // Brings the buffer to a space if it is elsewhere, and keeps it there until the access is
-    // released. First come, first served per buffer. Refused with any StoreFault.
-    Pending<Outcome<Access>> acquire(BufferRef buffer, const AccessSpec& spec);
+    // released. First come, first served per buffer.
+    Pending<Result<Access>> acquire(BufferRef buffer, const AccessSpec& spec);
 
     // Several at once, each with its mode, in the space of `spec`: all are granted together, in the
     // order of `uses` (a buffer that is there twice once, by its stronger mode). While it waits for
     // room it holds none of them, so that two requests never wait for each other.
-    Pending<Outcome<std::vector<Access>>> acquire_all(std::span<const UseWish> uses,
-                                                      const AccessSpec& spec);
+    Pending<Result<std::vector<Access>>> acquire_all(std::span<const BufferUse> uses,
+                                                     const AccessSpec& spec);
 
-    // Sets memory aside, in the first of the wish's spaces that has it; room is made out of what
+    // Sets memory aside, in the first of the spec's spaces that has it; room is made out of what
     // nobody has reserved. Patient: waits in fair order.
-    Pending<Outcome<MemoryReservation>> reserve(const ReservationWish& wish);
+    Pending<Result<MemoryReservation>> reserve(const ReservationSpec& spec);
 
     // Brings it there without keeping it. By default only into room that there is (below the start
     // of spilling), else refused with no_room. To a slower space: writes it back, so that leaving
     // the faster one will be free (SpillOptions::keep_clean).
-    Pending<Outcome<void>> prefetch(BufferRef buffer, SpaceId space, bool make_room = false);
+    Pending<Result<void>> prefetch(BufferRef buffer, SpaceId space, bool make_room = false);
 
     // Gives `size` bytes of the space back, as far as possible, and says how far and why.
     Pending<FreeReport> free_bytes(SpaceId space, Bytes size);
@@ -204,42 +205,42 @@ class TieredStore {
     };
 
     struct Created {
-        Promise<Outcome<BufferRef>> promise;
+        Promise<Result<BufferRef>> promise;
     };
 
     struct Acquired {
-        Promise<Outcome<Access>> promise;
-        UseWish use;
+        Promise<Result<Access>> promise;
+        BufferUse use;
         AccessSpec spec;
     };
 
     struct AcquiredAll {
-        Promise<Outcome<std::vector<Access>>> promise;
-        std::vector<UseWish> uses;
+        Promise<Result<std::vector<Access>>> promise;
+        std::vector<BufferUse> uses;
         AccessSpec spec;
     };
 
     struct Reserved {
-        Promise<Outcome<MemoryReservation>> promise;
+        Promise<Result<MemoryReservation>> promise;
     };
 
     struct Prefetched {
-        Promise<Outcome<void>> promise;
+        Promise<Result<void>> promise;
     };
 
     struct Freed {
         Promise<FreeReport> promise;
     };
 
-    using Asked = std::variant<Created, Acquired, AcquiredAll, Reserved, Prefetched, Freed>;
+    using Requested = std::variant<Created, Acquired, AcquiredAll, Reserved, Prefetched, Freed>;
 
     template <class Kind>
     auto ask(RequestId request, Kind kind);
     void end_access(Access& access);
     void after_call();
     void deliver(std::vector<SpillAnswer>& answers);
-    Outcome<std::vector<Access>> hand_out(std::span<const UseWish> uses, const AccessSpec& spec,
-                                          std::optional<std::uint32_t> group);
+    Result<std::vector<Access>> hand_out(std::span<const BufferUse> uses, const AccessSpec& spec,
+                                         std::optional<std::uint32_t> group);
     void settle(std::uint32_t group, bool taken);
     void work();
     void pause();
@@ -252,7 +253,7 @@ class TieredStore {
 
     mutable std::mutex mutex_;  // of the engine and what was asked of it
     SpillEngine engine_;
-    std::unordered_map<std::uint64_t, Asked> asked_;
+    std::unordered_map<std::uint64_t, Requested> requests_;
 
     std::atomic<bool> pumping_ = false;  // one thread drives
     SpillHands<std::mutex> hands_;       // of the pumping thread

@@ -22,7 +22,7 @@ class Clock final : public VictimPolicy {
 
     void touch(BufferId id) override { marked_[to_integer(id)] = true; }
 
-    void erase(BufferId id, Departure /*why*/) override { circle_.erase(id); }
+    void erase(BufferId id, EvictionReason /*why*/) override { circle_.erase(id); }
 
     // Two rounds at most: the first one takes the marks.
     std::optional<BufferId> victim() override {

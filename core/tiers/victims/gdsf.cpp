@@ -32,7 +32,7 @@ class Gdsf final : public VictimPolicy {
         if (to_integer(id) >= known_.size()) [[unlikely]]
             known_.resize(to_integer(id) + 1);
         known_[to_integer(id)] = {.age = age_, .touched = ++touches_, .uses = 1};
-        place(id);
+        put(id);
     }
 
     void touch(BufferId id) override {
@@ -40,16 +40,16 @@ class Gdsf final : public VictimPolicy {
         mine.age = age_;
         mine.touched = ++touches_;
         ++mine.uses;
-        place(id);
+        put(id);
     }
 
-    void erase(BufferId id, Departure why) override {
-        if (why == Departure::evicted)
+    void erase(BufferId id, EvictionReason why) override {
+        if (why == EvictionReason::evicted)
             age_ = std::max(age_, order_.key(id).worth);
         order_.erase(id);
     }
 
-    void revise(BufferId id) override { place(id); }
+    void revise(BufferId id) override { put(id); }
 
     std::optional<BufferId> victim() override {
         return order_.first_where([this](BufferId id) { return residents_.may_leave(id); });
@@ -71,7 +71,7 @@ class Gdsf final : public VictimPolicy {
         }
     };
 
-    void place(BufferId id) {
+    void put(BufferId id) {
         const BufferFacts facts = residents_.facts(id);
         const Known& mine = known_[to_integer(id)];
         const double rate = facts.empty ? 0 : (facts.dirty ? in_ + out_ : in_);

@@ -13,7 +13,7 @@ class Hint final : public VictimPolicy {
 
     void touch(BufferId id) override { order_.put(id, {residents_.facts(id).hint, ++touches_}); }
 
-    void erase(BufferId id, Departure /*why*/) override { order_.erase(id); }
+    void erase(BufferId id, EvictionReason /*why*/) override { order_.erase(id); }
 
     // A wish is no use: the buffer keeps its age.
     void revise(BufferId id) override {

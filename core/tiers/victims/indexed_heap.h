@@ -1,6 +1,6 @@
 // IndexedHeap: buffers ordered by a key, least first, whose keys change all the time. A binary heap
-// with the place of each buffer in a table by id, so that nothing is allocated once the largest id
-// has been seen. Equal keys are ordered by id: what is first never depends on history.
+// with the position of each buffer in a table by id, so that nothing is allocated once the largest
+// id has been seen. Equal keys are ordered by id: what is first never depends on history.
 //
 // Key: a value with operator<. Every operation is O(log size) unless it says otherwise.
 // Thread-safety: none.
@@ -22,31 +22,31 @@ class IndexedHeap {
     bool empty() const { return entries_.empty(); }
 
     bool contains(BufferId id) const {
-        return to_integer(id) < places_.size() && places_[to_integer(id)] != kAbsent;
+        return to_integer(id) < positions_.size() && positions_[to_integer(id)] != kAbsent;
     }
 
     // Of a buffer that is in. O(1).
-    const Key& key(BufferId id) const { return entries_[place(id)].key; }
+    const Key& key(BufferId id) const { return entries_[position(id)].key; }
 
     // The first one. O(1). The heap must not be empty.
     BufferId first() const { return entries_.front().id; }
 
     // Brings a buffer in, or gives it another key.
     void put(BufferId id, const Key& key) {
-        if (to_integer(id) >= places_.size()) [[unlikely]]
-            places_.resize(to_integer(id) + 1, kAbsent);
-        if (places_[to_integer(id)] == kAbsent) {
+        if (to_integer(id) >= positions_.size()) [[unlikely]]
+            positions_.resize(to_integer(id) + 1, kAbsent);
+        if (positions_[to_integer(id)] == kAbsent) {
             entries_.push_back({key, id});
             rise(entries_.size() - 1, {key, id});
             return;
         }
-        settle(place(id), {key, id});
+        settle(position(id), {key, id});
     }
 
     void erase(BufferId id) {
         TM_CHECK(contains(id));
-        const std::size_t hole = place(id);
-        places_[to_integer(id)] = kAbsent;
+        const std::size_t hole = position(id);
+        positions_[to_integer(id)] = kAbsent;
         const Entry last = entries_.back();
         entries_.pop_back();
         if (hole < entries_.size())
@@ -61,7 +61,7 @@ class IndexedHeap {
             return std::nullopt;
         if (may_leave(first())) [[likely]]
             return first();
-        // The places whose parents have all been passed over, as a heap: the first one on top.
+        // The positions whose parents have all been passed over, as a heap: the first one on top.
         const auto later = [this](std::size_t a, std::size_t b) {
             return entries_[b].before(entries_[a]);
         };
@@ -94,11 +94,11 @@ class IndexedHeap {
         }
     };
 
-    std::size_t place(BufferId id) const { return places_[to_integer(id)]; }
+    std::size_t position(BufferId id) const { return positions_[to_integer(id)]; }
 
     void store(std::size_t at, const Entry& entry) {
         entries_[at] = entry;
-        places_[to_integer(entry.id)] = static_cast<std::uint32_t>(at);
+        positions_[to_integer(entry.id)] = static_cast<std::uint32_t>(at);
     }
 
     // Puts `entry` where it belongs, from the hole at `at` on.
@@ -133,8 +133,8 @@ class IndexedHeap {
     }
 
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> places_;  // by id, into entries_
-    std::vector<std::size_t> open_;      // first_where's
+    std::vector<std::uint32_t> positions_;  // by id, into entries_
+    std::vector<std::size_t> open_;         // first_where's
 };
 
 }  // namespace tidemark

@@ -14,7 +14,7 @@ class Largest final : public VictimPolicy {
 
     void touch(BufferId id) override { order_.put(id, {residents_.facts(id).size, ++touches_}); }
 
-    void erase(BufferId id, Departure /*why*/) override { order_.erase(id); }
+    void erase(BufferId id, EvictionReason /*why*/) override { order_.erase(id); }
 
     std::optional<BufferId> victim() override {
         return order_.first_where([this](BufferId id) { return residents_.may_leave(id); });

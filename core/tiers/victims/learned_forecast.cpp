@@ -1,4 +1,4 @@
-// The past, the place in it that the program seems to be at, and who plays whose part.
+// The past, the position in it that the program seems to be at, and who plays whose part.
 #include "core/tiers/victims/learned_forecast.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ constexpr std::uint64_t kHashBase = 0x9e3779b97f4a7c15U;
 // Distances from here on count as one: those between steps change while a program warms up.
 constexpr std::uint32_t kFarDistance = 256;
 constexpr std::uint32_t kStrike = 4;        // for each difference; each likeness takes one away
-constexpr std::uint32_t kMostStrikes = 32;  // beyond it the place is lost
+constexpr std::uint32_t kMostStrikes = 32;  // beyond it the position is lost
 constexpr std::uint32_t kSkipped = 8;       // operations that may be left out at once
-constexpr std::size_t kSureWindow = 2;      // from this window on a place is trusted
+constexpr std::size_t kSureWindow = 2;      // from this window on a position is trusted
 constexpr double kTrustStep = 1.0 / 256;    // the weight of each operation in what is trusted
 constexpr double kTrusted = 0.7;            // below it nothing is told
 constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further one
@@ -45,7 +45,7 @@ void LearnedForecast::forget_all() {
         windows_[i].drop = 1;
         for (std::uint32_t n = 0; n < kWindows[i]; ++n)
             windows_[i].drop *= kHashBase;
-        windows_[i].places.assign(std::size_t{1} << kTableBits, kNone);
+        windows_[i].positions.assign(std::size_t{1} << kTableBits, kNone);
     }
     // Lives of buffers that live on stay, without the operations that are forgotten.
     std::vector<Life> kept;
@@ -137,7 +137,7 @@ void LearnedForecast::happened(const Operation& operation, std::uint32_t buffer)
     follow(made, buffer);
     remember();
     if (cursor_ == kNone)
-        find_place();
+        find_position();
 }
 
 // Compares with what was expected and goes on behind it.
@@ -168,9 +168,9 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
 }
 
 // After a difference. If the past goes on with an operation that is alike soon, what lies between
-// was left out this time, and the place is there. Else an operation of the same kind stands for the
-// one expected, and one of another kind came in between: the place stays. Allocations all look
-// alike: they are never searched for. False: nothing in the past is like this operation.
+// was left out this time, and the position is there. Else an operation of the same kind stands for
+// the one expected, and one of another kind came in between: the position stays. Allocations all
+// look alike: they are never searched for. False: nothing in the past is like this operation.
 bool LearnedForecast::step_over(const Operation& operation) {
     if (strikes_ > kMostStrikes) {
         cursor_ = kNone;
@@ -202,7 +202,7 @@ void LearnedForecast::pair(std::uint32_t model, std::uint32_t buffer) {
     }
 }
 
-// Adds the last operation to the windows' hashes, and this place to their tables.
+// Adds the last operation to the windows' hashes, and this position to their tables.
 void LearnedForecast::remember() {
     const std::size_t count = past_.size();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
@@ -212,31 +212,31 @@ void LearnedForecast::remember() {
             continue;
         window.hash -= window.drop * past_[count - 1 - kWindows[i]].token;
         if (cursor_ == kNone)
-            continue;  // find_place looks first and writes then
-        window.places[slot_of(window.hash, window.places.size())] =
+            continue;  // find_position looks first and writes then
+        window.positions[slot_of(window.hash, window.positions.size())] =
             static_cast<std::uint32_t>(count);
     }
-    // Tables of a quarter of the past's size at least keep most places of a step apart.
-    if (count > 4 * windows_[0].places.size())
+    // Tables of a quarter of the past's size at least keep most positions of a step apart.
+    if (count > 4 * windows_[0].positions.size())
         for (Window& window : windows_) {
-            std::vector<std::uint32_t> larger(window.places.size() * 8, kNone);
+            std::vector<std::uint32_t> larger(window.positions.size() * 8, kNone);
             // A slot of the small table goes on in the eight that share its low bits.
             for (std::size_t slot = 0; slot < larger.size(); ++slot)
-                larger[slot] = window.places[slot & (window.places.size() - 1)];
-            window.places = std::move(larger);
+                larger[slot] = window.positions[slot & (window.positions.size() - 1)];
+            window.positions = std::move(larger);
         }
 }
 
-// Looks for the latest place where the longest window of last operations was the same.
-void LearnedForecast::find_place() {
+// Looks for the latest position where the longest window of last operations was the same.
+void LearnedForecast::find_position() {
     const auto count = static_cast<std::uint32_t>(past_.size());
     for (std::size_t i = windows_.size(); i-- > 0;) {
         Window& window = windows_[i];
         if (count <= kWindows[i])
             continue;
-        std::uint32_t& place = window.places[slot_of(window.hash, window.places.size())];
-        const std::uint32_t found = place;
-        place = count;
+        std::uint32_t& position = window.positions[slot_of(window.hash, window.positions.size())];
+        const std::uint32_t found = position;
+        position = count;
         if (cursor_ != kNone || found == kNone || found < kWindows[i] || found >= count)
             continue;
         bool same = true;
@@ -251,7 +251,7 @@ void LearnedForecast::find_place() {
     }
 }
 
-// The operations before the place found were alike too: whoever took part in them plays the same
+// The operations before the position found were alike too: whoever took part in them plays the same
 // part again.
 void LearnedForecast::cast_back(std::uint32_t at) {
     const auto count = static_cast<std::uint32_t>(past_.size());

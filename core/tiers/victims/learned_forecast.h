@@ -3,12 +3,12 @@
 //
 // It writes down every operation as a token (what was done, how, and how long ago that buffer was
 // last touched; no sizes, so that a longer sequence or a larger batch still counts as the same) and
-// looks for the latest place in the past where the last operations were the same: the longest of
+// looks for the latest position in the past where the last operations were the same: the longest of
 // several windows that is found, by rolling hashes. While the program goes on as it did from there,
 // the past tells the future: each buffer plays the part of the one in its place last time. When an
 // operation differs, the forecast is wrong and says so (`score`). A few differences it steps over,
 // as what was done once more, not at all, or otherwise this time; when too many differ it looks for
-// a place again. While too few of the last operations came as expected, it tells nothing.
+// a position again. While too few of the last operations came as expected, it tells nothing.
 // Prediction by longest matching context, as in PPM compressors (Cleary and Witten, 1984).
 //
 // Deterministic. Memory: 28 bytes an operation, O(operations); at kLongestPast operations the past
@@ -76,17 +76,17 @@ class LearnedForecast final : public Forecast {
         std::uint32_t model = kNone;  // the operation of the past that its last one was alike to
     };
 
-    // Rolling hashes of the last operations, one table of places for each window.
+    // Rolling hashes of the last operations, one table of positions for each window.
     struct Window {
         std::uint64_t hash = 0;
         std::uint64_t drop = 1;  // weight of the operation that leaves the window
-        std::vector<std::uint32_t> places;
+        std::vector<std::uint32_t> positions;
     };
 
     void happened(const Operation& operation, std::uint32_t buffer);
     void follow(const Operation& operation, std::uint32_t buffer);
     void remember();
-    void find_place();
+    void find_position();
     void cast_back(std::uint32_t at);
     bool trusted() const;
     bool step_over(const Operation& operation);

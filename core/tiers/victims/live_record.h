@@ -18,7 +18,7 @@ class LiveRecord {
   public:
     std::size_t size() const { return levels_[0].size(); }
 
-    Bytes operator[](std::size_t place) const { return levels_[0][place]; }
+    Bytes operator[](std::size_t position) const { return levels_[0][position]; }
 
     void clear() {
         for (std::vector<Bytes>& level : levels_)
@@ -27,18 +27,18 @@ class LiveRecord {
 
     // Amortised O(1).
     void push_back(Bytes live) {
-        std::size_t place = levels_[0].size();
+        std::size_t position = levels_[0].size();
         levels_[0].push_back(live);
         for (std::size_t level = 1; level < levels_.size(); ++level) {
-            place /= kFanout;
-            if (place == levels_[level].size())
+            position /= kFanout;
+            if (position == levels_[level].size())
                 levels_[level].push_back(live);
             else
-                levels_[level][place] = std::max(levels_[level][place], live);
+                levels_[level][position] = std::max(levels_[level][position], live);
         }
     }
 
-    // The most of the places [begin, end); 0 of none.
+    // The most of the positions [begin, end); 0 of none.
     Bytes peak(std::size_t begin, std::size_t end) const {
         end = std::min(end, size());
         Bytes most = 0;

@@ -14,7 +14,7 @@ class Lru final : public VictimPolicy {
 
     void touch(BufferId id) override { by_use_.move_to_back(id); }
 
-    void erase(BufferId id, Departure /*why*/) override { by_use_.erase(id); }
+    void erase(BufferId id, EvictionReason /*why*/) override { by_use_.erase(id); }
 
     std::optional<BufferId> victim() override {
         for (BufferId id = by_use_.front(); id != IdList::kEnd; id = by_use_.after(id)) {

@@ -1,4 +1,4 @@
-// Lanes by what a byte costs and what is known of the future; the best of their firsts leaves.
+// Queues by what a byte costs and what is known of the future; the best of their firsts leaves.
 #include "core/tiers/victims/next_use_policy.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void NextUsePolicy::insert(BufferId id) {
     Known& mine = known(id);
     if (!mine.alive)
         mine = {.last_use = facts.now, .touched = touches_, .alive = true};
-    place(id, facts);
+    put(id, facts);
 }
 
 void NextUsePolicy::touch(BufferId id) {
@@ -35,12 +35,12 @@ void NextUsePolicy::touch(BufferId id) {
     used(id, facts.now);
     mine.last_use = facts.now;
     mine.touched = ++touches_;
-    place(id, facts);
+    put(id, facts);
 }
 
-void NextUsePolicy::erase(BufferId id, Departure why) {
+void NextUsePolicy::erase(BufferId id, EvictionReason why) {
     take_out(id);
-    if (why == Departure::freed)
+    if (why == EvictionReason::freed)
         forget(id);
 }
 
@@ -52,55 +52,55 @@ void NextUsePolicy::forget(BufferId id) {
 }
 
 void NextUsePolicy::revise(BufferId id) {
-    place(id, residents_.facts(id));
+    put(id, residents_.facts(id));
 }
 
-NextUsePolicy::Lane NextUsePolicy::lane_of(BufferId id, const BufferFacts& facts,
-                                           std::uint64_t& due) const {
+NextUsePolicy::Queue NextUsePolicy::queue_of(BufferId id, const BufferFacts& facts,
+                                             std::uint64_t& due) const {
     const std::uint64_t next = next_use(id, facts);
     due = 0;
     if (facts.empty || (next == kNeverUsed && !facts.dirty))
-        return Lane::gone;
+        return Queue::gone;
     if (next == kNeverUsed) {
         if (!weights_.ends || facts.end == kUnknownUse || facts.end <= facts.now)
-            return Lane::idle_dead;
+            return Queue::idle_dead;
         due = facts.end;
-        return Lane::due_dead;
+        return Queue::due_dead;
     }
     if (next == kUnknownUse || next <= facts.now)
-        return facts.dirty ? Lane::idle_dirty : Lane::idle_clean;
+        return facts.dirty ? Queue::idle_dirty : Queue::idle_clean;
     due = next;
-    return facts.dirty ? Lane::due_dirty : Lane::due_clean;
+    return facts.dirty ? Queue::due_dirty : Queue::due_clean;
 }
 
 // Puts a buffer where it belongs by what is known now. Whether that is elsewhere than before.
-bool NextUsePolicy::place(BufferId id, const BufferFacts& facts) {
+bool NextUsePolicy::put(BufferId id, const BufferFacts& facts) {
     std::uint64_t due = 0;
-    const Lane lane = lane_of(id, facts, due);
-    const bool moves = lane != known(id).lane || due != known(id).due;
-    move(id, lane, due);
+    const Queue queue = queue_of(id, facts, due);
+    const bool moves = queue != known(id).queue || due != known(id).due;
+    move(id, queue, due);
     return moves;
 }
 
-void NextUsePolicy::move(BufferId id, Lane to, std::uint64_t due) {
+void NextUsePolicy::move(BufferId id, Queue to, std::uint64_t due) {
     Known& mine = known(id);
-    if (mine.lane != to && mine.lane != Lane::none)
-        lane(mine.lane).erase(id);
-    if (is_due(mine.lane) && !is_due(to))
+    if (mine.queue != to && mine.queue != Queue::none)
+        queue(mine.queue).erase(id);
+    if (is_due(mine.queue) && !is_due(to))
         due_.erase(id);
-    mine.lane = to;
+    mine.queue = to;
     mine.due = due;
-    lane(to).put(id, {is_due(to) ? ~due : mine.last_use, mine.touched});
+    queue(to).put(id, {is_due(to) ? ~due : mine.last_use, mine.touched});
     if (is_due(to))
         due_.put(id, {due, mine.touched});
 }
 
 void NextUsePolicy::take_out(BufferId id) {
     Known& mine = known(id);
-    lane(mine.lane).erase(id);
-    if (is_due(mine.lane))
+    queue(mine.queue).erase(id);
+    if (is_due(mine.queue))
         due_.erase(id);
-    mine.lane = Lane::none;
+    mine.queue = Queue::none;
 }
 
 // What was due and did not come is idle from now on.
@@ -109,57 +109,57 @@ void NextUsePolicy::turn_overdue(std::uint64_t now) {
         const BufferId id = due_.first();
         if (known(id).due > now)
             return;
-        switch (known(id).lane) {
-            case Lane::due_clean:
-                move(id, Lane::idle_clean, 0);
+        switch (known(id).queue) {
+            case Queue::due_clean:
+                move(id, Queue::idle_clean, 0);
                 break;
-            case Lane::due_dirty:
-                move(id, Lane::idle_dirty, 0);
+            case Queue::due_dirty:
+                move(id, Queue::idle_dirty, 0);
                 break;
             default:
-                move(id, Lane::idle_dead, 0);
+                move(id, Queue::idle_dead, 0);
                 break;
         }
     }
 }
 
 // For how long its memory is free, for each unit of cost.
-double NextUsePolicy::worth(Lane which, const Known& known, std::uint64_t now) const {
+double NextUsePolicy::worth(Queue which, const Known& known, std::uint64_t now) const {
     constexpr double kForever = std::numeric_limits<double>::infinity();
     const auto ahead = known.due == kNeverUsed ? kForever : static_cast<double>(known.due - now);
     const std::uint64_t past = now > known.last_use ? now - known.last_use : 0;
     const double idle = static_cast<double>(past) + 1;  // was used just now: soon again
     switch (which) {
-        case Lane::due_clean:
+        case Queue::due_clean:
             return ahead / weights_.clean;
-        case Lane::due_dirty:
+        case Queue::due_dirty:
             return ahead / weights_.dirty;
-        case Lane::due_dead:
+        case Queue::due_dead:
             return ahead / weights_.dead;
-        case Lane::idle_clean:
+        case Queue::idle_clean:
             return weights_.unknown_idle * idle / weights_.clean;
-        case Lane::idle_dirty:
+        case Queue::idle_dirty:
             return weights_.unknown_idle * idle / weights_.dirty;
-        case Lane::idle_dead:
+        case Queue::idle_dead:
             return weights_.dead_idle * idle / weights_.dead;
-        case Lane::gone:
-        case Lane::none:
+        case Queue::gone:
+        case Queue::none:
             break;
     }
     return kForever;
 }
 
-// Among equals the lane that comes first.
+// Among equals the queue that comes first.
 std::optional<BufferId> NextUsePolicy::best(std::uint64_t now) {
     std::optional<BufferId> found;
     double most = -1;
-    for (std::size_t i = 0; i < kLanes; ++i) {
+    for (std::size_t i = 0; i < kQueues; ++i) {
         const auto candidate =
-            lanes_[i].first_where([this](BufferId id) { return residents_.may_leave(id); });
+            queues_[i].first_where([this](BufferId id) { return residents_.may_leave(id); });
         if (!candidate)
             continue;
-        const auto which = static_cast<Lane>(i);
-        if (which == Lane::gone)
+        const auto which = static_cast<Queue>(i);
+        if (which == Queue::gone)
             return candidate;
         const double worth = this->worth(which, known(*candidate), now);
         if (worth > most) {
@@ -171,15 +171,15 @@ std::optional<BufferId> NextUsePolicy::best(std::uint64_t now) {
 }
 
 std::optional<BufferId> NextUsePolicy::victim() {
-    const auto any = std::find_if(lanes_.begin(), lanes_.end(),
-                                  [](const IndexedHeap<Key>& lane) { return !lane.empty(); });
-    if (any == lanes_.end())
+    const auto any = std::find_if(queues_.begin(), queues_.end(),
+                                  [](const IndexedHeap<Key>& queue) { return !queue.empty(); });
+    if (any == queues_.end())
         return std::nullopt;
     const std::uint64_t now = residents_.facts(any->first()).now;
     turn_overdue(now);
     std::optional<BufferId> found = best(now);
     // What was known of it may be known no more: forecasts change without a use.
-    while (found && place(*found, residents_.facts(*found)))
+    while (found && put(*found, residents_.facts(*found)))
         found = best(now);
     return found;
 }

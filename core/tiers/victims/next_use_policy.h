@@ -42,7 +42,7 @@ class NextUsePolicy : public VictimPolicy {
 
     void insert(BufferId id) override;
     void touch(BufferId id) override;
-    void erase(BufferId id, Departure why) override;
+    void erase(BufferId id, EvictionReason why) override;
     void forget(BufferId id) override;
     void revise(BufferId id) override;
     std::optional<BufferId> victim() override;
@@ -60,9 +60,9 @@ class NextUsePolicy : public VictimPolicy {
     virtual void ended(BufferId /*id*/) {}
 
   private:
-    // Buffers of a lane differ only in when they are due, or since when they are idle: its first is
-    // its best, so that the best of all is among the lanes' firsts, whatever time it is.
-    enum class Lane : std::uint8_t {
+    // Buffers of a queue differ only in when they are due, or since when they are idle: its first
+    // is its best, so that the best of all is among the queues' firsts, whatever time it is.
+    enum class Queue : std::uint8_t {
         gone,        // costs nothing: longest idle first
         due_clean,   // by when they are due, latest first
         due_dirty,   //
@@ -72,13 +72,13 @@ class NextUsePolicy : public VictimPolicy {
         idle_dead,   //
         none,
     };
-    static constexpr std::size_t kLanes = 7;
+    static constexpr std::size_t kQueues = 7;
 
     struct Known {
         std::uint64_t last_use = 0;  // or when its life began
         std::uint64_t touched = 0;   // the count of all touches at its last one
-        std::uint64_t due = 0;       // what orders a due lane
-        Lane lane = Lane::none;
+        std::uint64_t due = 0;       // what orders a due queue
+        Queue queue = Queue::none;
         bool alive = false;  // known since its life began, resident or not
     };
 
@@ -91,25 +91,27 @@ class NextUsePolicy : public VictimPolicy {
         }
     };
 
-    static bool is_due(Lane lane) { return lane >= Lane::due_clean && lane <= Lane::due_dead; }
+    static bool is_due(Queue queue) {
+        return queue >= Queue::due_clean && queue <= Queue::due_dead;
+    }
 
     Known& known(BufferId id) { return known_[to_integer(id)]; }
 
-    IndexedHeap<Key>& lane(Lane which) { return lanes_[static_cast<std::size_t>(which)]; }
+    IndexedHeap<Key>& queue(Queue which) { return queues_[static_cast<std::size_t>(which)]; }
 
-    Lane lane_of(BufferId id, const BufferFacts& facts, std::uint64_t& due) const;
-    bool place(BufferId id, const BufferFacts& facts);
-    void move(BufferId id, Lane to, std::uint64_t due);
+    Queue queue_of(BufferId id, const BufferFacts& facts, std::uint64_t& due) const;
+    bool put(BufferId id, const BufferFacts& facts);
+    void move(BufferId id, Queue to, std::uint64_t due);
     void take_out(BufferId id);
     void turn_overdue(std::uint64_t now);
-    double worth(Lane which, const Known& known, std::uint64_t now) const;
+    double worth(Queue which, const Known& known, std::uint64_t now) const;
     std::optional<BufferId> best(std::uint64_t now);
 
     const Residents& residents_;
     NextUseWeights weights_;
     std::vector<Known> known_;  // by id
-    std::array<IndexedHeap<Key>, kLanes> lanes_;
-    IndexedHeap<Key> due_;  // all of the due lanes, soonest first
+    std::array<IndexedHeap<Key>, kQueues> queues_;
+    IndexedHeap<Key> due_;  // all of the due queues, soonest first
     std::uint64_t touches_ = 0;
 };
 

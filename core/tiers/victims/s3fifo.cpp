@@ -45,14 +45,14 @@ class S3Fifo final : public VictimPolicy {
         mine.fresh = false;
     }
 
-    void erase(BufferId id, Departure why) override {
+    void erase(BufferId id, EvictionReason why) override {
         small_turn_.reset();
         if (!small_.contains(id)) {
             main_.erase(id);
             return;
         }
         leave_small(id);
-        if (why == Departure::evicted)
+        if (why == EvictionReason::evicted)
             remember(id);
     }
 

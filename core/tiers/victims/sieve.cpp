@@ -25,7 +25,7 @@ class Sieve final : public VictimPolicy {
         uses = uses == Uses::none ? Uses::one : Uses::marked;
     }
 
-    void erase(BufferId id, Departure /*why*/) override {
+    void erase(BufferId id, EvictionReason /*why*/) override {
         if (id == hand_)
             hand_ = queue_.after(id);
         queue_.erase(id);

@@ -54,7 +54,7 @@ class Residents {
 };
 
 // Why a buffer is resident no more.
-enum class Departure : std::uint8_t {
+enum class EvictionReason : std::uint8_t {
     freed,    // its life ended
     evicted,  // it may come back under the same id (`insert` again), or be freed elsewhere
 };
@@ -83,7 +83,7 @@ class VictimPolicy {
     virtual void touch(BufferId id) = 0;
 
     // A resident buffer leaves.
-    virtual void erase(BufferId id, Departure why) = 0;
+    virtual void erase(BufferId id, EvictionReason why) = 0;
 
     // A buffer that was evicted ended its life elsewhere: for policies that remember those.
     virtual void forget(BufferId /*id*/) {}

@@ -75,13 +75,13 @@ class TierUnits {
 
   private:
     bool work(std::size_t unit) {
-        const std::size_t place = unit / per_size_;
-        const NamedProgram& named = question_.programs[place / question_.memories.size()];
-        const GpuMemory& memory = question_.memories[place % question_.memories.size()];
+        const std::size_t location = unit / per_size_;
+        const NamedProgram& named = question_.programs[location / question_.memories.size()];
+        const GpuMemory& memory = question_.memories[location % question_.memories.size()];
         if (unit % per_size_ == 0) {
             if (options_.bound)
-                bounds_[place] = tier_bound(*named.program, capacity_of(*named.program, memory),
-                                            bound_rounds(*named.program));
+                bounds_[location] = tier_bound(*named.program, capacity_of(*named.program, memory),
+                                               bound_rounds(*named.program));
             return true;
         }
         TierScenario scenario = question_.common;
@@ -220,7 +220,7 @@ std::vector<TierTotal> add_up(const std::vector<TierComparisonBlock>& programs) 
         }
     }
     std::vector<TierTotal> totals;
-    for (auto& [place, sum] : sums) {
+    for (auto& [location, sum] : sums) {
         sum.total.slowdown =
             rounded_mean(std::exp(sum.total.slowdown / static_cast<double>(programs.size())));
         if (sum.bounded > 0)

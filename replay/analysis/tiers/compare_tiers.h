@@ -44,7 +44,7 @@ struct NamedProgram {
 
 struct TierComparisonRow {
     TierRun run;                // elapsed is 0: see below
-    std::size_t memory = 0;     // its place among the sizes
+    std::size_t memory = 0;     // its location among the sizes
     std::size_t policy = 0;     // and among the policies
     bool knows_future = false;  // a bound, not a policy that one could use
     bool best = false;          // the shortest of this size that knows no future

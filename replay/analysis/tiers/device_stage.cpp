@@ -37,9 +37,9 @@ DeviceStage::Content& DeviceStage::content_of(BufferRef buffer) {
 }
 
 // What stands for the whole: its first bytes. Empty: nothing that a kernel could touch.
-Range DeviceStage::touched(const Place& place) const {
-    const std::vector<Range> pieces = transfers_.pieces(place);
-    if (pieces.empty() || place.space.tier != Tier::gpu)
+Range DeviceStage::touched(const BlockLocation& location) const {
+    const std::vector<Range> pieces = transfers_.pieces(location);
+    if (pieces.empty() || location.space.tier != Tier::gpu)
         return {};
     return {pieces.front().begin, std::min(pieces.front().size, kTouched) & ~Bytes{3}};
 }
@@ -65,7 +65,7 @@ void DeviceStage::kernel(std::uint32_t stream, SpaceId /*gpu*/, std::span<const 
         const bool write_new = use.writes && (content.copied || content.pattern == 0);
         if (!check && !write_new)
             continue;
-        const Range range = touched(use.place);
+        const Range range = touched(use.location);
         if (range.size == 0)
             continue;
         if (check && pacing_) {
@@ -90,9 +90,9 @@ std::optional<UsePoint> DeviceStage::point(std::uint32_t stream, SpaceId gpu) {
 }
 
 // Written before anybody can use it: the program's host would have waited, too.
-void DeviceStage::begun(BufferRef buffer, const Place& place, Bytes /*size*/) {
+void DeviceStage::begun(BufferRef buffer, const BlockLocation& location, Bytes /*size*/) {
     Content& content = content_of(buffer);
-    const Range range = touched(place);
+    const Range range = touched(location);
     if (range.size == 0)
         return;
     write(content, range, StreamId::default_stream);

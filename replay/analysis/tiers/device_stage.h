@@ -40,7 +40,7 @@ class DeviceStage final : public TierStage {
     void kernel(std::uint32_t stream, SpaceId gpu, std::span<const StagedUse> uses,
                 Nanoseconds end) override;
     std::optional<UsePoint> point(std::uint32_t stream, SpaceId gpu) override;
-    void begun(BufferRef buffer, const Place& place, Bytes size) override;
+    void begun(BufferRef buffer, const BlockLocation& location, Bytes size) override;
     void copying(BufferRef buffer, const CopyOrder& order) override;
     Result<StageEnd> finish() override;
 
@@ -55,7 +55,7 @@ class DeviceStage final : public TierStage {
     };
 
     Content& content_of(BufferRef buffer);
-    Range touched(const Place& place) const;
+    Range touched(const BlockLocation& location) const;
     void write(Content& content, const Range& range, StreamId stream);
     void note(const DeviceResult<void>& done);
 

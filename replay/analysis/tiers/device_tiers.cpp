@@ -20,7 +20,7 @@ namespace tidemark {
 namespace {
 
 constexpr SpaceId kRealGpu{Tier::gpu, 0};
-constexpr const char* kPlacesPolicy = "best-fit";
+constexpr const char* kAllocatorPolicy = "best-fit";
 constexpr Bytes kStaging = 256_MiB;
 constexpr Bytes kPool = 128_MiB;
 constexpr Bytes kPinnedBeyondPrediction = 512_MiB;
@@ -39,8 +39,8 @@ class RealMachine {
 
     ~RealMachine() {
         transfers_.reset();
-        if (places_)
-            places_->trim(TrimLevel::all);
+        if (allocator_)
+            allocator_->trim(TrimLevel::all);
     }
 
     const MachineSpec& spec() const { return spec_; }
@@ -75,7 +75,7 @@ class RealMachine {
         TM_TRY(make_gpu_memory());
         TM_TRY(make_host_memory(peak_of(predicted, host_)));
         DeviceTransfersConfig config;
-        config.gpus = {{.space = kRealGpu, .device = &device_, .allocator = places_.get()}};
+        config.gpus = {{.space = kRealGpu, .device = &device_, .allocator = allocator_.get()}};
         config.hosts = {{host_, blocks_.get()}};
         for (const SpaceSpec& space : spec_.spaces) {
             if (space.id.tier != Tier::disk)
@@ -108,14 +108,14 @@ class RealMachine {
                         fmt::format("the GPU has {} free, and {} are wanted",
                                     format_bytes(device_.memory().free), format_bytes(wanted)),
                         "--device", "make --gpu-memory smaller, or end other programs");
-        TM_ASSIGN(const PolicySpec policy, parse_policy(kPlacesPolicy));
-        TM_ASSIGN(places_, policy.make(device_));
-        const auto whole = places_->allocate(
+        TM_ASSIGN(const PolicySpec policy, parse_policy(kAllocatorPolicy));
+        TM_ASSIGN(allocator_, policy.make(device_));
+        const auto whole = allocator_->allocate(
             {.size = wanted, .alignment = 512, .stream = StreamId::default_stream});
         if (!whole)
             return fail(ErrorCode::no_space, "the GPU's memory can't be had in one piece",
                         "--device", "make --gpu-memory smaller");
-        places_->deallocate(*whole, StreamId::default_stream);
+        allocator_->deallocate(*whole, StreamId::default_stream);
         return {};
     }
 
@@ -142,7 +142,7 @@ class RealMachine {
 
     Device& device_;
     MachineSpec spec_;
-    std::unique_ptr<Allocator> places_;
+    std::unique_ptr<Allocator> allocator_;
     SpaceId host_{Tier::host, 0};
     NumaHost numa_ = NumaHost::open();
     std::unique_ptr<PinnedSource> pinned_;

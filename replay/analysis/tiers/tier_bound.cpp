@@ -62,7 +62,7 @@ class RangeMost {
 };
 
 // Marks what cannot stay even if nothing else did.
-void mark_departures(Demand& demand, double capacity) {
+void mark_evictions(Demand& demand, double capacity) {
     const RangeMost needed(demand.needed);
     for (Epoch& epoch : demand.epochs) {
         for (std::uint32_t i = epoch.first; i < epoch.first + epoch.count; ++i) {
@@ -290,7 +290,7 @@ TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t r
         return bound;
     double bytes = 0;
     for (Demand& demand : demands) {
-        mark_departures(demand, room);
+        mark_evictions(demand, room);
         bytes += ascend(demand, room, rounds, bound.rounds);
     }
     bound.bytes = static_cast<Bytes>(bytes * (1 - kRounding));

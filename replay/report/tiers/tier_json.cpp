@@ -77,7 +77,7 @@ Json run_object(const TierRun& run) {
                    {"out_of_memory_events", run.refusals},
                    {"refusals", run.refusals},
                    {"deadlocks", run.deadlocks},
-                   {"reservations", waits.asked},
+                   {"reservations", waits.requested},
                    {"reservations_waited", waits.waited},
                    {"reservations_failed", waits.refused},
                    {"reservations_refused", waits.refused},
@@ -143,12 +143,16 @@ Json total_of(const TierTotal& total, const TierComparison& comparison) {
 std::string tier_run_json(const TierRun& run, const TierProgram& program,
                           const Provenance& provenance, const TierRun* predicted) {
     Json object = run_object(run);
-    const auto told = [&](auto figure) { return predicted ? Json(figure(*predicted)) : Json(); };
-    object["predicted_slowdown"] = told([](const TierRun& one) { return one.slowdown(); });
-    object["predicted_makespan_ns"] = told([](const TierRun& one) { return one.makespan; });
-    object["predicted_spilled_bytes"] = told([](const TierRun& one) { return one.spilled_bytes; });
-    object["predicted_fetched_bytes"] = told([](const TierRun& one) { return one.fetched_bytes; });
-    object["predicted_moved_bytes"] = told([](const TierRun& one) { return moved_bytes(one); });
+    const auto expected = [&](auto figure) {
+        return predicted ? Json(figure(*predicted)) : Json();
+    };
+    object["predicted_slowdown"] = expected([](const TierRun& one) { return one.slowdown(); });
+    object["predicted_makespan_ns"] = expected([](const TierRun& one) { return one.makespan; });
+    object["predicted_spilled_bytes"] =
+        expected([](const TierRun& one) { return one.spilled_bytes; });
+    object["predicted_fetched_bytes"] =
+        expected([](const TierRun& one) { return one.fetched_bytes; });
+    object["predicted_moved_bytes"] = expected([](const TierRun& one) { return moved_bytes(one); });
     object["program_peak_bytes"] = program.peak_bytes;
     object["provenance"] = provenance_of(provenance);
     object["provenance"]["trace_hash"] = hash_text(run.trace_hash);

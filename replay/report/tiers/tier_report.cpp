@@ -136,8 +136,8 @@ std::string spaces_text(const TierRun& run) {
 std::string reservations_text(const TierRun& run) {
     const ReservationWaits& waits = run.reservations;
     Group group("Reservations");
-    if (waits.asked > 0) {
-        group.add("requested", format_count(waits.asked));
+    if (waits.requested > 0) {
+        group.add("requested", format_count(waits.requested));
         group.add("that had to wait", format_count(waits.waited));
         group.add("wait, median", format_duration(waits.p50));
         group.add("wait, 99 of 100", format_duration(waits.p99));
@@ -209,18 +209,19 @@ std::string tier_run_text(const std::string& name, const TierRun& run, const Tie
 }
 
 std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
-    const auto off = [](double real, double told) {
-        return told == 0 ? std::string() : fmt::format("  {:+.1f} %", 100 * (real / told - 1));
+    const auto off = [](double real, double expected) {
+        return expected == 0 ? std::string()
+                             : fmt::format("  {:+.1f} %", 100 * (real / expected - 1));
     };
     const Bytes moved = run.spilled_bytes + run.fetched_bytes;
-    const Bytes told = predicted.spilled_bytes + predicted.fetched_bytes;
+    const Bytes expected = predicted.spilled_bytes + predicted.fetched_bytes;
     std::string text = fmt::format("\nOn {}, and as predicted for {}\n", printable(run.device),
                                    printable(predicted.machine_name));
     text += fmt::format("  slowdown     {:.3f}, predicted {:.3f}{}\n", run.slowdown(),
                         predicted.slowdown(), off(run.slowdown(), predicted.slowdown()));
-    text +=
-        fmt::format("  bytes moved  {}, predicted {}{}\n", format_bytes(moved), format_bytes(told),
-                    off(static_cast<double>(moved), static_cast<double>(told)));
+    text += fmt::format("  bytes moved  {}, predicted {}{}\n", format_bytes(moved),
+                        format_bytes(expected),
+                        off(static_cast<double>(moved), static_cast<double>(expected)));
     if (run.failed_copies > 0)
         text += fmt::format("  failed       {}, the last: {}\n",
                             format_counted(run.failed_copies, "copy", "copies"),

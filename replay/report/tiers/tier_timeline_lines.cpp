@@ -26,7 +26,7 @@ std::vector<const TierSpan*> sorted(const std::vector<TierSpan>& timeline) {
             spans.push_back(&span);
     }
     const auto key = [](const TierSpan* span) {
-        return std::tuple(span->begin, span->kind, span->lane, span->end, span->buffer);
+        return std::tuple(span->begin, span->kind, span->track, span->end, span->buffer);
     };
     std::stable_sort(spans.begin(), spans.end(),
                      [&key](const TierSpan* a, const TierSpan* b) { return key(a) < key(b); });
@@ -63,38 +63,38 @@ Json header_of(const TierRun& run, const TraceInfo& info, const Provenance& prov
 }
 
 // A copy's kind by where it goes: away from the GPU, towards it, or neither.
-std::string_view copy_kind(const TierRun& run, std::uint32_t lane) {
-    if (lane >= run.links.size())
+std::string_view copy_kind(const TierRun& run, std::uint32_t track) {
+    if (track >= run.links.size())
         return "move";
-    const Tier source = run.links[lane].source.tier;
-    const Tier target = run.links[lane].target.tier;
+    const Tier source = run.links[track].source.tier;
+    const Tier target = run.links[track].target.tier;
     if (source == target)
         return "move";
     return source < target ? "spill" : "fetch";
 }
 
-// The kind and the lane of a span, as members of its object.
-std::string place_of(const TierRun& run, const TierSpan& span) {
+// The kind and the track of a span, as members of its object.
+std::string track_text(const TierRun& run, const TierSpan& span) {
     switch (span.kind) {
         case SpanKind::kernel:
-            return fmt::format(R"("kind":"kernel","stream":{})", span.lane);
+            return fmt::format(R"("kind":"kernel","stream":{})", span.track);
         case SpanKind::fetch_stall:
-            return fmt::format(R"("kind":"stall","cause":"fetch","stream":{})", span.lane);
+            return fmt::format(R"("kind":"stall","cause":"fetch","stream":{})", span.track);
         case SpanKind::room_stall:
-            return fmt::format(R"("kind":"stall","cause":"room","stream":{})", span.lane);
+            return fmt::format(R"("kind":"stall","cause":"room","stream":{})", span.track);
         case SpanKind::reservation_stall:
-            return fmt::format(R"("kind":"stall","cause":"reservation","stream":{})", span.lane);
+            return fmt::format(R"("kind":"stall","cause":"reservation","stream":{})", span.track);
         case SpanKind::copy:
-            return fmt::format(R"("kind":"{}","link":{})", copy_kind(run, span.lane), span.lane);
+            return fmt::format(R"("kind":"{}","link":{})", copy_kind(run, span.track), span.track);
         case SpanKind::drop:
-            return fmt::format(R"("kind":"drop","space":{})", span.lane);
+            return fmt::format(R"("kind":"drop","space":{})", span.track);
     }
     return {};
 }
 
 std::string span_line(const TierRun& run, const TierSpan& span) {
     std::string line = fmt::format(R"({{"begin":{},"end":{},{},"bytes":{})", span.begin, span.end,
-                                   place_of(run, span), span.bytes);
+                                   track_text(run, span), span.bytes);
     if (span.buffer != kNoUse)
         line += fmt::format(R"(,"buffer":{})", span.buffer);
     return line + "}\n";

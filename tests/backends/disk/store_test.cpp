@@ -105,7 +105,7 @@ void take_down(Testament& testament, const Said& said) {
     ++testament.operations;
 }
 
-// Lets a child spill, and kills it after so many words of its and a moment more.
+// Lets a child spill, and kills it after so many reports of its and a moment more.
 Testament kill_a_child(std::string_view engine, const DiskStoreOptions& options, Random& random) {
     std::array<int, 2> ends{};
     REQUIRE(pipe(ends.data()) == 0);
@@ -119,7 +119,7 @@ Testament kill_a_child(std::string_view engine, const DiskStoreOptions& options,
     ::close(ends[1]);
     Testament testament;
     Said said;
-    for (std::uint64_t words = 1 + random.below(60); words > 0; --words) {
+    for (std::uint64_t reports = 1 + random.below(60); reports > 0; --reports) {
         if (::read(ends[0], &said, sizeof said) != sizeof said)
             break;
         take_down(testament, said);

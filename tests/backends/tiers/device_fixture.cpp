@@ -83,7 +83,7 @@ bool DeviceFixture::holds(const Access& access, std::uint64_t seed) {
     std::vector<std::byte> bytes;
     for (const Range& piece : access.pieces()) {
         std::vector<std::byte> part(piece.size);
-        if (access.place().space.tier == Tier::gpu)
+        if (access.location().space.tier == Tier::gpu)
             TM_CHECK(sim.read(piece.begin, part));
         else
             std::copy_n(pointer_of(piece.begin), piece.size, part.begin());
@@ -93,12 +93,12 @@ bool DeviceFixture::holds(const Access& access, std::uint64_t seed) {
 }
 
 void DeviceFixture::fill(const Access& access, std::uint64_t seed) {
-    std::vector<std::byte> bytes(access.place().size);
+    std::vector<std::byte> bytes(access.location().size);
     fill_content(bytes, seed);
     Bytes done = 0;
     for (const Range& piece : access.pieces()) {
         const std::span<const std::byte> part = std::span(bytes).subspan(done, piece.size);
-        if (access.place().space.tier == Tier::gpu)
+        if (access.location().space.tier == Tier::gpu)
             TM_CHECK(sim.write(piece.begin, part));
         else
             std::copy(part.begin(), part.end(), pointer_of(piece.begin));
@@ -106,7 +106,7 @@ void DeviceFixture::fill(const Access& access, std::uint64_t seed) {
     }
 }
 
-Outcome<Access> DeviceFixture::acquire(BufferRef buffer, SpaceId where, AccessMode mode) {
+Result<Access> DeviceFixture::acquire(BufferRef buffer, SpaceId where, AccessMode mode) {
     return wait(store->acquire(buffer, {.space = where, .mode = mode}));
 }
 
@@ -117,7 +117,7 @@ BufferRef DeviceFixture::filled(Bytes size, SpaceId where, std::uint64_t seed) {
 }
 
 bool DeviceFixture::reads(BufferRef buffer, SpaceId where, std::uint64_t seed) {
-    const Outcome<Access> access = acquire(buffer, where, AccessMode::read);
+    const Result<Access> access = acquire(buffer, where, AccessMode::read);
     return access && holds(*access, seed);
 }
 

@@ -46,7 +46,7 @@ struct DeviceFixture {
     bool holds(const Access& access, std::uint64_t seed);
     void fill(const Access& access, std::uint64_t seed);
 
-    Outcome<Access> acquire(BufferRef buffer, SpaceId where, AccessMode mode);
+    Result<Access> acquire(BufferRef buffer, SpaceId where, AccessMode mode);
 
     // Reads there; false if it is refused or differs.
     bool reads(BufferRef buffer, SpaceId where, std::uint64_t seed);

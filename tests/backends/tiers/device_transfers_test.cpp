@@ -177,7 +177,7 @@ TEST_CASE("a cancelled copy leaves nothing behind", "[tiers][transfers]") {
         auto freeing = f.store->free_bytes(kGpu, 2_MiB);
         f.store->pump();
         CHECK(f.store->in_flight() == 1);
-        Outcome<Access> writing = f.acquire(buffer, kGpu, AccessMode::write);
+        Result<Access> writing = f.acquire(buffer, kGpu, AccessMode::write);
         REQUIRE(writing);
         CHECK(f.holds(*writing, 1));
         writing->release();
@@ -221,12 +221,12 @@ TEST_CASE("the program's own memory is copied, and stays its own", "[tiers][tran
     std::vector<std::byte> bytes(200_KiB);
     fill_content(bytes, 5);
     REQUIRE(f.sim.write(memory, bytes));
-    const Place place = f.transfers->adopt(kGpu, {memory, 200_KiB});
-    const BufferRef view = f.store->adopt({.size = 200_KiB, .space = kGpu}, place);
+    const BlockLocation location = f.transfers->adopt(kGpu, {memory, 200_KiB});
+    const BufferRef view = f.store->adopt({.size = 200_KiB, .space = kGpu}, location);
     CHECK(f.wait(f.store->free_bytes(kGpu, 1)).freed == 0);
     CHECK(f.reads(view, kHost, 5));
     f.store->close();
-    f.transfers->free(place);
+    f.transfers->free(location);
     CHECK(f.device.free(memory));
 }
 
@@ -257,8 +257,8 @@ TEST_CASE("bytes pass from GPU to GPU through pinned blocks (defect 24)", "[tier
     config.staging = f.staging.get();
     config.chunk = 128_KiB;
     DeviceTransfers transfers(config);
-    const Place source = *transfers.allocate(kGpu, 700_KiB + 1);
-    const Place target = *transfers.allocate(kGpu1, 700_KiB + 1);
+    const BlockLocation source = *transfers.allocate(kGpu, 700_KiB + 1);
+    const BlockLocation target = *transfers.allocate(kGpu1, 700_KiB + 1);
     std::vector<std::byte> bytes(700_KiB + 1);
     fill_content(bytes, 6);
     REQUIRE(f.sim.write(transfers.pieces(source).front().begin, bytes));
@@ -359,11 +359,11 @@ void random_walk(std::uint64_t seed, int operations) {
         f.device.set_plan({.nth = 1 + random.below(40), .status = DeviceStatus::fault});
         const SpaceId where = random.below(2) == 0 ? kGpu : kHost;
         if (known.size() < 12) {
-            const Outcome<BufferRef> made =
+            const Result<BufferRef> made =
                 f.wait(f.store->create({.size = 1 + random.below(300_KiB), .space = where}));
             if (!made)
                 continue;
-            const Outcome<Access> access = f.acquire(*made, where, AccessMode::write);
+            const Result<Access> access = f.acquire(*made, where, AccessMode::write);
             if (access)
                 f.fill(*access, seed + static_cast<std::uint64_t>(i));
             if (access)
@@ -374,11 +374,11 @@ void random_walk(std::uint64_t seed, int operations) {
         auto& [buffer, content] = known[which];
         const std::uint64_t dice = random.below(10);
         if (dice < 4) {
-            const Outcome<Access> access = f.acquire(buffer, where, AccessMode::read);
+            const Result<Access> access = f.acquire(buffer, where, AccessMode::read);
             if (access)
                 REQUIRE(f.holds(*access, content));
         } else if (dice < 7) {
-            const Outcome<Access> access = f.acquire(buffer, where, AccessMode::write);
+            const Result<Access> access = f.acquire(buffer, where, AccessMode::write);
             if (access)
                 f.fill(*access, content = random.next());
         } else if (dice < 8) {

@@ -1,5 +1,5 @@
 // Levels of a replay over tiers: what each space holds after each decision, against a sum of the
-// places that its stage was asked for.
+// locations that its stage was asked for.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +19,7 @@ namespace {
 // What a space held last at each moment.
 using Holdings = std::map<Nanoseconds, Bytes>;
 
-// A virtual stage that adds up its places.
+// A virtual stage that adds up its locations.
 class SummingStage final : public TierStage, private Transfers {
   public:
     SummingStage(const MachineSpec& machine, TierTimeline& timeline) : inner_(machine, timeline) {}
@@ -35,22 +35,22 @@ class SummingStage final : public TierStage, private Transfers {
     std::vector<TierLinkUse> links() const override { return inner_.links(); }
 
   private:
-    tl::expected<Place, PlaceRefusal> allocate(SpaceId space, Bytes size) override {
+    Result<BlockLocation> allocate(SpaceId space, Bytes size) override {
         held[space][now()] = sums_[space] += size;
         return inner_.transfers().allocate(space, size);
     }
 
-    void free(const Place& place) override {
-        held[place.space][now()] = sums_[place.space] -= place.size;
-        inner_.transfers().free(place);
+    void free(const BlockLocation& location) override {
+        held[location.space][now()] = sums_[location.space] -= location.size;
+        inner_.transfers().free(location);
     }
 
-    Place trim(const Place& place, Bytes size) override {
-        return inner_.transfers().trim(place, size);
+    BlockLocation trim(const BlockLocation& location, Bytes size) override {
+        return inner_.transfers().trim(location, size);
     }
 
-    std::vector<Range> pieces(const Place& place) const override {
-        return const_cast<VirtualStage&>(inner_).transfers().pieces(place);
+    std::vector<Range> pieces(const BlockLocation& location) const override {
+        return const_cast<VirtualStage&>(inner_).transfers().pieces(location);
     }
 
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override {

@@ -134,7 +134,7 @@ TEST_CASE("reservations wait in fair order until they fit", "[tiers][run]") {
     trace.free(100, 0, 0).release(110, 1, 0).release(120, 2, 1);
     const TierRun run = run_on(trace.program(), small_machine(100));
 
-    CHECK(run.reservations.asked == 2);
+    CHECK(run.reservations.requested == 2);
     CHECK(run.reservations.waited == 1);
     CHECK(run.reservations.max == 90);  // from 20 until the release at 110
     CHECK(run.stalls.reservation == 90);

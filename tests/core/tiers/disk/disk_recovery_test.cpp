@@ -203,13 +203,13 @@ TEST_CASE("a file torn or cut anywhere is recognised", "[tiers][disk][one-thread
     const Bytes head = 2 * kFileBlock;
     REQUIRE(whole.size() == head + 601 * kFileBlock);
 
-    std::vector<std::size_t> places;  // the head's fields, and around every kind of border
+    std::vector<std::size_t> locations;  // the head's fields, and around every kind of border
     for (std::size_t at = 0; at <= 96; ++at)
-        places.push_back(at);
+        locations.push_back(at);
     for (const Bytes at : {Bytes{4095}, Bytes{4096}, Bytes{4097}, Bytes{4888}, head - 1, head,
                            head + 1, head + 4095, head + 4096, head + 4097, head + 300 * kFileBlock,
                            head + 600 * kFileBlock + 50, head + 601 * kFileBlock - 1})
-        places.push_back(at);
+        locations.push_back(at);
     const auto opens_without = [&](std::vector<std::byte> changed) {
         files.put(path, std::move(changed));
         auto next = open(files, options);
@@ -218,7 +218,7 @@ TEST_CASE("a file torn or cut anywhere is recognised", "[tiers][disk][one-thread
                only_file(files, "/a").empty();
     };
     const Bytes padding = head + 600 * kFileBlock + 100;  // from here on zeros
-    for (const std::size_t at : places) {
+    for (const std::size_t at : locations) {
         INFO("at " << at);
         const auto cut = whole.begin() + static_cast<std::ptrdiff_t>(at);
         CHECK(opens_without({whole.begin(), cut}));

@@ -181,7 +181,7 @@ TEST_CASE("One who is served in one space opens the others that he had closed", 
     CHECK(served == std::vector{1, 2});
 }
 
-// The same by a plain list of rules, for random arrivals, departures and frees.
+// The same by a plain list of rules, for random arrivals, deferred and frees.
 struct Reference {
     struct Entry {
         int id;

@@ -26,12 +26,12 @@ MachineSpec fixture() {
 class Listener final : public CapacityListener {
   public:
     void capacity_freed(SpaceId space) override {
-        heard.push_back(space);
+        notified.push_back(space);
         if (then)
             then();
     }
 
-    std::vector<SpaceId> heard;
+    std::vector<SpaceId> notified;
     std::function<void()> then;
 };
 
@@ -141,28 +141,6 @@ TEST_CASE("sizes are rounded up to the granularity, and count so everywhere",
     CHECK(space.rounded(kLargestRequest + 1) == kLargestRequest + 1);
 }
 
-TEST_CASE("spilling starts above its threshold and stops at the other, to the byte",
-          "[tiers][memory_space]") {
-    MemorySpace space({.capacity = 1000, .spill_start = 0.8, .spill_stop = 0.5});
-    auto charge = space.charge(500);
-    REQUIRE(charge);
-    CHECK(space.should_stop());
-    CHECK(space.bytes_to_spill() == 0);
-    auto reserved = space.try_reserve(300);  // unused reservations count
-    REQUIRE(reserved);
-    CHECK_FALSE(space.should_spill());  // exactly 80 %
-    CHECK_FALSE(space.should_stop());
-    CHECK(space.bytes_to_spill() == 300);
-    REQUIRE(space.recharge(*charge, 501));
-    CHECK(space.should_spill());
-    CHECK(space.bytes_to_spill() == 301);
-    reserved.reset();
-    CHECK_FALSE(space.should_stop());
-    REQUIRE(space.recharge(*charge, 500));
-    CHECK(space.should_stop());
-    space.uncharge(*charge);
-}
-
 TEST_CASE("a charge can be made larger and smaller, and a refusal leaves it as it was",
           "[tiers][memory_space]") {
     MemorySpace space({.capacity = 100});
@@ -190,34 +168,34 @@ TEST_CASE("whatever makes `used` fall is told to the listener, with the lock rel
     MemorySpace space({.id = {Tier::disk, 3}, .capacity = 1000});
     Listener listener;
     space.set_capacity_listener(&listener);
-    listener.heard.clear();
+    listener.notified.clear();
     listener.then = [&] { CHECK(space.used() <= 1000); };  // would hang under the lock
-    const auto heard = [&] { return std::exchange(listener.heard, {}).size(); };
+    const auto notified = [&] { return std::exchange(listener.notified, {}).size(); };
 
     auto reservation = space.try_reserve(100);
     auto plain = space.charge(100);
     auto inside = reservation->charge(60);
-    CHECK(heard() == 0);
+    CHECK(notified() == 0);
     space.uncharge(*inside);  // back to the reservation: nobody else can have it
-    CHECK(heard() == 0);
+    CHECK(notified() == 0);
     CHECK(reservation->shrink_to_fit() == 100);
-    CHECK(heard() == 1);
+    CHECK(notified() == 1);
     CHECK(reservation->shrink_to_fit() == 0);
-    CHECK(heard() == 0);
+    CHECK(notified() == 0);
     REQUIRE(space.recharge(*plain, 50));
-    CHECK(heard() == 1);
+    CHECK(notified() == 1);
     space.uncharge(*plain);
-    CHECK(heard() == 1);
+    CHECK(notified() == 1);
     REQUIRE(reservation->grow_by(10));
     reservation.reset();
-    CHECK(heard() == 1);
+    CHECK(notified() == 1);
     space.announce_capacity();
-    CHECK(listener.heard == std::vector{SpaceId{Tier::disk, 3}});
+    CHECK(listener.notified == std::vector{SpaceId{Tier::disk, 3}});
     space.set_capacity_listener(nullptr);
     auto last = space.charge(1);
     space.uncharge(*last);
     space.announce_capacity();
-    CHECK(heard() == 1);
+    CHECK(notified() == 1);
 }
 
 TEST_CASE("room of one reservation that covers another's excess is told as freed",
@@ -230,10 +208,10 @@ TEST_CASE("room of one reservation that covers another's excess is told as freed
     auto charge = full->charge(20);
     REQUIRE(charge);
     CHECK(space.used() == 40);
-    listener.heard.clear();
+    listener.notified.clear();
     REQUIRE(full->merge(std::move(*empty)));
     CHECK(space.used() == 30);
-    CHECK(listener.heard.size() == 1);
+    CHECK(listener.notified.size() == 1);
     space.uncharge(*charge);
     space.set_capacity_listener(nullptr);
 }

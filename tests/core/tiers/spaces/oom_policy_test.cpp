@@ -14,11 +14,11 @@ namespace {
 class ScriptedSpiller final : public Spiller {
   public:
     Result<Bytes> free_bytes(Bytes size) override {
-        asked.push_back(size);
+        requests.push_back(size);
         return answer;
     }
 
-    std::vector<Bytes> asked;
+    std::vector<Bytes> requests;
     Result<Bytes> answer = Bytes{0};
 };
 
@@ -38,7 +38,7 @@ TEST_CASE("spill-and-retry frees what is missing, and retries so often at most",
     CHECK(policy->refused(refusal(10, 0)) == OomAnswer::try_again);
     CHECK(policy->refused(refusal(6, 1)) == OomAnswer::try_again);
     CHECK(policy->refused(refusal(2, 2)) == OomAnswer::give_up);
-    CHECK(spiller.asked == std::vector<Bytes>{10, 6});
+    CHECK(spiller.requests == std::vector<Bytes>{10, 6});
 }
 
 TEST_CASE("spill-and-retry gives up when nothing was freed, or freeing can't help",
@@ -50,7 +50,7 @@ TEST_CASE("spill-and-retry gives up when nothing was freed, or freeing can't hel
     CHECK(policy->refused(refusal(10, 0)) == OomAnswer::give_up);
     spiller.answer = Bytes{10};
     CHECK(policy->refused(refusal(0, 0)) == OomAnswer::give_up);
-    CHECK(spiller.asked == std::vector<Bytes>{10, 10});
+    CHECK(spiller.requests == std::vector<Bytes>{10, 10});
 }
 
 TEST_CASE("a callback is told all, and decides", "[tiers][oom_policy]") {

@@ -136,24 +136,24 @@ TEST_CASE("a policy of the program's own gets the facts and its plan is carried 
           "[tiers][over_reservation]") {
     MemorySpace space({.capacity = 10000, .reservation_limit = 0.5});
     MemoryReservation reservation = std::move(*space.try_reserve(1000, OwnerId{9}));
-    std::vector<OverReservationFacts> asked;
+    std::vector<OverReservationFacts> requests;
     OverReservationPlan answer{.growth = 500, .second_growth = 0, .allow_excess = true};
     reservation.set_over_reservation(std::make_shared<Own>([&](const OverReservationFacts& facts) {
         CHECK(space.used() <= 10000);  // would hang under the lock
-        asked.push_back(facts);
+        requests.push_back(facts);
         return answer;
     }));
     auto inside = reservation.charge(400);
     REQUIRE(inside);
-    CHECK(asked.empty());
+    CHECK(requests.empty());
     auto beyond = reservation.charge(2000);  // 1400 are missing: 500 reserved, 900 the space's
     REQUIRE(beyond);
-    CHECK(asked == std::vector{OverReservationFacts{.requested = 2000,
-                                                    .reserved = 1000,
-                                                    .used = 400,
-                                                    .reservable = 4000,
-                                                    .available = 9000,
-                                                    .owner = OwnerId{9}}});
+    CHECK(requests == std::vector{OverReservationFacts{.requested = 2000,
+                                                       .reserved = 1000,
+                                                       .used = 400,
+                                                       .reservable = 4000,
+                                                       .available = 9000,
+                                                       .owner = OwnerId{9}}});
     CHECK(reservation.size() == 1500);
     CHECK(space.used() == 2400);
 

@@ -180,18 +180,18 @@ TEST_CASE("a refused device spills as well, within the reservation",
     MemorySpace space({.capacity = 64_MiB});  // more than there is
     MemoryReservation reservation = std::move(*space.try_reserve(32_MiB));
     const Allocation mine = support::must_allocate(*inner, 1_MiB);
-    int asked = 0;
+    int requests = 0;
     ReservedAllocator allocator(*inner, reservation, oom_callback([&](const OomFacts& facts) {
         CHECK(facts.refusal.cause == OutOfMemory::Cause::device_full);
         CHECK(facts.missing == 4_MiB);
-        CHECK(facts.attempt == static_cast<std::uint32_t>(asked));
+        CHECK(facts.attempt == static_cast<std::uint32_t>(requests));
         CHECK(reservation.used() == 0);  // nothing is held while the policy works
-        if (asked++ == 0)
+        if (requests++ == 0)
             inner->deallocate(mine, {});
-        return asked <= 2 ? OomAnswer::try_again : OomAnswer::give_up;
+        return requests <= 2 ? OomAnswer::try_again : OomAnswer::give_up;
     }));
     const Allocation all = support::must_allocate(allocator, 4_MiB);
-    CHECK(asked == 1);
+    CHECK(requests == 1);
     CHECK(allocator.stats().out_of_memory == inner->stats().out_of_memory);
     allocator.deallocate(all, {});
     CHECK(reservation.used() == 0);
@@ -217,9 +217,9 @@ TEST_CASE("a retired allocation stays charged until it is let go", "[tiers][rese
 TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     class FreedCounter final : public CapacityListener {
       public:
-        void capacity_freed(SpaceId) override { ++heard; }
+        void capacity_freed(SpaceId) override { ++notified; }
 
-        int heard = 0;
+        int notified = 0;
     };
 
     SimDevice device{{.capacity = 64_MiB}};
@@ -227,7 +227,7 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     MemorySpace space({.capacity = 64_MiB});
     FreedCounter listener;
     space.set_capacity_listener(&listener);
-    listener.heard = 0;
+    listener.notified = 0;
     MemoryReservation reservation = std::move(*space.try_reserve(30_MiB));
     ReservedAllocator allocator(*inner, reservation);
     constexpr PoolId kPool{7};
@@ -242,7 +242,7 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     allocator.close_pool(kPool);
     CHECK(allocator.usage().reserved > 0);
     allocator.trim_pool(kPool);
-    CHECK(listener.heard == 1);
+    CHECK(listener.notified == 1);
     CHECK(allocator.usage().reserved == 0);
     allocator.deallocate(support::must_allocate(allocator, 4_MiB), {});
     CHECK(allocator.largest_free() == inner->largest_free());
@@ -252,9 +252,9 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     REQUIRE(others);
     CHECK(allocator.largest_free() == 1_MiB);  // what the space has
     space.uncharge(*others);
-    listener.heard = 1;
+    listener.notified = 1;
     allocator.trim(TrimLevel::all);
-    CHECK(listener.heard == 2);
+    CHECK(listener.notified == 2);
     CHECK(allocator.usage().reserved == 0);
     CHECK(allocator.clone(device) == nullptr);
     space.set_capacity_listener(nullptr);

@@ -93,7 +93,7 @@ TEST_CASE("when every copy fails the request gets an ordinary error", "[tiers][s
     BufferSpec more;
     more.size = 400;
     more.space = kGpu;
-    CHECK(f.settle(f.store->create(more)).error().fault == StoreFault::no_room);
+    CHECK(f.settle(f.store->create(more)).error().code == ErrorCode::no_space);
     f.calm();
     CHECK(f.allocated(kGpu) == 800);
     CHECK(f.allocated(kHost) == 0);
@@ -106,8 +106,8 @@ TEST_CASE("a failed fetch is the error of who wanted it, and nothing else", "[ti
     TieredFixture f;
     const BufferRef buffer = f.filled(400, kHost, 1);
     f.transfers.fail_next_copy();
-    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::write))).error().fault ==
-          StoreFault::failed);
+    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::write))).error().code ==
+          ErrorCode::io);
     f.calm();
     CHECK(f.store->where(buffer) == Spaces{kHost});
     CHECK(f.allocated(kGpu) == 0);
@@ -125,7 +125,7 @@ TEST_CASE("memory that is full for its own reasons is made room in", "[tiers][sp
     BufferSpec more;
     more.size = 200;
     more.space = kGpu;
-    CHECK(f.settle(f.store->create(more)).error().fault == StoreFault::no_room);
+    CHECK(f.settle(f.store->create(more)).error().code == ErrorCode::no_space);
     f.calm();
     f.transfers.refuse_allocations(kGpu, 0);
     CHECK(f.reads(made, kGpu, 2));
@@ -157,7 +157,7 @@ TEST_CASE("a writer cancels the copy of what it wants, and waits for its end", "
     f.transfers.finish_all();
     f.store->pump();
     REQUIRE(writing.ready());
-    fill_content(f.transfers.bytes(writing.take()->place()), 3);
+    fill_content(f.transfers.bytes(writing.take()->location()), 3);
     CHECK(f.store->where(buffer) == Spaces{kGpu});
     CHECK(f.allocated(kHost) == 0);
     const FreeReport report = f.settle(freeing);  // there was nothing else
@@ -225,7 +225,7 @@ TEST_CASE("while it is copied a buffer can't be written, and its old place lives
         f.transfers.finish_all();
         f.store->pump();
         Access access = *f.settle(reading);
-        CHECK(has_content(f.transfers.bytes(access.place()), 5));
+        CHECK(has_content(f.transfers.bytes(access.location()), 5));
         CHECK_FALSE(writing.ready());
         access.release();
         CHECK(f.settle(writing));
@@ -241,7 +241,7 @@ TEST_CASE("a copy that fails in the middle keeps the old bytes (defect 23)", "[t
     f.transfers.fail_next_copy();
     auto access = f.store->acquire(buffer, access_spec(kHost, AccessMode::write));
     CHECK(f.transfers.held(kGpu) == 300);
-    CHECK(f.settle(access).error().fault == StoreFault::failed);
+    CHECK(f.settle(access).error().code == ErrorCode::io);
     CHECK(f.store->where(buffer) == Spaces{kGpu});
     CHECK(f.reads(buffer, kGpu, 4));
     f.calm();
@@ -273,7 +273,7 @@ TEST_CASE("a representation is what is stored and paid for below", "[tiers][spil
         const BufferRef buffer = *f.settle(f.store->create(spec));
         {
             const Access access = f.access(buffer, kGpu, AccessMode::write);
-            fill_content(f.transfers.bytes(access.place()), 1, true);
+            fill_content(f.transfers.bytes(access.location()), 1, true);
         }
         CHECK(f.settle(f.store->free_bytes(kGpu, 1000)).freed == 1000);
         f.calm();
@@ -283,11 +283,10 @@ TEST_CASE("a representation is what is stored and paid for below", "[tiers][spil
         CHECK(f.settle(f.store->free_bytes(kHost, 1)).freed == stored);
         f.calm();
         CHECK(f.allocated(kDisk) == 8);
-        CHECK(f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read)))
-                  .error()
-                  .fault == StoreFault::unsupported);
+        CHECK(f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read))).error().code ==
+              ErrorCode::unsupported);
         const Access access = f.access(buffer, kGpu, AccessMode::read);
-        CHECK(has_content(f.transfers.bytes(access.place()), 1, true));
+        CHECK(has_content(f.transfers.bytes(access.location()), 1, true));
     }
 }
 

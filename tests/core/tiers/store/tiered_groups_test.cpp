@@ -16,8 +16,8 @@ AccessSpec patient_on(SpaceId space) {
     return spec;
 }
 
-std::vector<UseWish> reading(std::initializer_list<BufferRef> buffers) {
-    std::vector<UseWish> uses;
+std::vector<BufferUse> reading(std::initializer_list<BufferRef> buffers) {
+    std::vector<BufferUse> uses;
     for (const BufferRef buffer : buffers)
         uses.push_back({buffer, AccessMode::read, 0});
     return uses;
@@ -39,9 +39,9 @@ TEST_CASE("buffers that are asked for together are there together", "[tiers][gro
     CHECK_FALSE(pending.ready());
     const std::vector<Access> accesses = std::move(*f.settle(std::move(pending)));
     REQUIRE(accesses.size() == 2);
-    CHECK(has_content(f.transfers.bytes(accesses[0].place()), 1));
-    CHECK(has_content(f.transfers.bytes(accesses[1].place()), 2));
-    CHECK(f.store->destroy(second).error().fault == StoreFault::in_use);
+    CHECK(has_content(f.transfers.bytes(accesses[0].location()), 1));
+    CHECK(has_content(f.transfers.bytes(accesses[1].location()), 2));
+    CHECK(f.store->destroy(second).error().code == ErrorCode::bad_input);
     CHECK(f.store->counters(kGpu).used >= 600);
 }
 
@@ -79,14 +79,13 @@ TEST_CASE("a group that can never fit is refused at once, one that can't now if 
     const BufferRef first = f.filled(600, kHost, 1);
     const BufferRef second = f.filled(600, kHost, 2);
     const BufferRef third = f.filled(300, kHost, 3);
-    CHECK(
-        f.settle(f.store->acquire_all(reading({first, second}), patient_on(kGpu))).error().fault ==
-        StoreFault::no_room);
+    CHECK(f.settle(f.store->acquire_all(reading({first, second}), patient_on(kGpu))).error().code ==
+          ErrorCode::no_space);
     const Access held = f.access(second, kGpu, AccessMode::pin);
     AccessSpec hasty = patient_on(kGpu);
     hasty.patient = false;
-    CHECK(f.settle(f.store->acquire_all(reading({third, first}), hasty)).error().fault ==
-          StoreFault::no_room);
+    CHECK(f.settle(f.store->acquire_all(reading({third, first}), hasty)).error().code ==
+          ErrorCode::no_space);
     CHECK(f.settle(f.store->acquire_all(reading({third}), hasty)));
     f.store->check();
 }
@@ -99,11 +98,11 @@ TEST_CASE("a group that comes to nothing has written nothing", "[tiers][group]")
     const Access held = f.access(pinned, kGpu, AccessMode::pin);
     AccessSpec hasty = patient_on(kGpu);
     hasty.patient = false;
-    const std::vector<UseWish> uses{{overwritten, AccessMode::overwrite, 0},
-                                    {other, AccessMode::read, 0}};
+    const std::vector<BufferUse> uses{{overwritten, AccessMode::overwrite, 0},
+                                      {other, AccessMode::read, 0}};
     CHECK_FALSE(f.settle(f.store->acquire_all(uses, hasty)));
     f.store->check();
-    CHECK(f.reads(overwritten, kHost, 7));  // its place on the GPU was never filled
+    CHECK(f.reads(overwritten, kHost, 7));  // its location on the GPU was never filled
 }
 
 TEST_CASE("a blank buffer leaves and comes back without a copy until it is written",

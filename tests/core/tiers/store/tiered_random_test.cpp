@@ -131,19 +131,20 @@ class RandomProgram {
         spec.mode = modes[random_.below(5)];
         spec.stream = StreamId{static_cast<std::uint32_t>(random_.below(3))};
         spec.patient = random_.below(8) == 0;
-        asked_.emplace_back(buffer, fixture_.store->acquire(ref(buffer), spec));
+        requests_.emplace_back(buffer, fixture_.store->acquire(ref(buffer), spec));
     }
 
     // Some buffers at once.
     void ask_all() {
-        std::vector<UseWish> uses;
+        std::vector<BufferUse> uses;
         const std::uint64_t count = 1 + random_.below(4);
         for (std::uint64_t i = 0; i < count; ++i) {
             const BufferRef buffer = ref(any());
             const AccessMode modes[] = {AccessMode::read, AccessMode::write, AccessMode::overwrite,
                                         AccessMode::pin};
-            const bool twice = std::any_of(
-                uses.begin(), uses.end(), [&](const UseWish& use) { return use.buffer == buffer; });
+            const bool twice = std::any_of(uses.begin(), uses.end(), [&](const BufferUse& use) {
+                return use.buffer == buffer;
+            });
             if (!twice)
                 uses.push_back({buffer, modes[random_.below(4)], 0});
         }
@@ -158,21 +159,21 @@ class RandomProgram {
     void reserve() {
         if (!reservations_.empty() && random_.below(2) == 0)
             return reservations_.pop_back();
-        ReservationWish wish;
-        wish.spaces = {any_space(), any_space()};
-        wish.size = random_.below(400);
-        wish.up_to = random_.below(4) == 0;
-        wish.patient = random_.below(3) == 0;
-        reserving_.push_back(fixture_.store->reserve(wish));
+        ReservationSpec access_spec;
+        access_spec.spaces = {any_space(), any_space()};
+        access_spec.size = random_.below(400);
+        access_spec.up_to = random_.below(4) == 0;
+        access_spec.patient = random_.below(3) == 0;
+        reserving_.push_back(fixture_.store->reserve(access_spec));
     }
 
     void destroy() {
         const Key buffer = any();
         const bool used = known_.at(buffer).accesses != 0;
         // An access may have been granted that this program has not looked at yet.
-        const Outcome<void> outcome = fixture_.store->destroy(ref(buffer));
+        const Result<void> outcome = fixture_.store->destroy(ref(buffer));
         if (used)
-            REQUIRE(outcome.error().fault == StoreFault::in_use);
+            REQUIRE(outcome.error().code == ErrorCode::bad_input);
         if (outcome)
             known_.erase(buffer);
     }
@@ -208,13 +209,13 @@ class RandomProgram {
 
     void collect() {
         take_ready(creations_, [&](auto& entry) {
-            const Outcome<BufferRef> made = entry.second.take();
+            const Result<BufferRef> made = entry.second.take();
             if (made)
                 known_[key(*made)] = {.content = 0, .flat = entry.first};
         });
-        take_ready(asked_, [&](auto& entry) { use(entry.first, entry.second.take()); });
+        take_ready(requests_, [&](auto& entry) { use(entry.first, entry.second.take()); });
         take_ready(groups_, [&](auto& entry) {
-            Outcome<std::vector<Access>> accesses = entry.second.take();
+            Result<std::vector<Access>> accesses = entry.second.take();
             if (!accesses) {
                 ++refused_;
                 return;
@@ -226,7 +227,7 @@ class RandomProgram {
         std::erase_if(reserving_, [&](auto& pending) {
             if (!pending.ready())
                 return false;
-            Outcome<MemoryReservation> made = pending.take();
+            Result<MemoryReservation> made = pending.take();
             if (made)
                 reservations_.push_back(std::move(*made));
             return true;
@@ -236,12 +237,12 @@ class RandomProgram {
             if (!pending.ready())
                 return false;
             const FreeReport report = pending.take();
-            REQUIRE((report.end != FreeEnd::enough || report.freed >= report.asked));
+            REQUIRE((report.end != FreeEnd::enough || report.freed >= report.requested));
             return true;
         });
     }
 
-    void use(Key buffer, Outcome<Access> access) {
+    void use(Key buffer, Result<Access> access) {
         if (!access) {
             ++refused_;
             return;
@@ -249,7 +250,7 @@ class RandomProgram {
         ++granted_;
         Known& known = known_.at(buffer);
         const AccessMode mode = access->mode();
-        const std::span<std::byte> bytes = fixture_.transfers.bytes(access->place());
+        const std::span<std::byte> bytes = fixture_.transfers.bytes(access->location());
         if (known.defined && mode != AccessMode::overwrite && mode != AccessMode::pin)
             REQUIRE(has_content(bytes, known.content, known.flat));
         if (mode == AccessMode::write || mode == AccessMode::overwrite) {
@@ -271,12 +272,12 @@ class RandomProgram {
     }
 
     bool waited_for(Key buffer) const {
-        return std::any_of(asked_.begin(), asked_.end(),
-                           [&](const auto& asked) { return asked.first == buffer; }) ||
+        return std::any_of(requests_.begin(), requests_.end(),
+                           [&](const auto& request) { return request.first == buffer; }) ||
                std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
                    return std::any_of(
                        group.first.begin(), group.first.end(),
-                       [&](const UseWish& use) { return key(use.buffer) == buffer; });
+                       [&](const BufferUse& use) { return key(use.buffer) == buffer; });
                });
     }
 
@@ -297,7 +298,7 @@ class RandomProgram {
             known_.erase(next);
             let_go();
         }
-        REQUIRE(asked_.empty());
+        REQUIRE(requests_.empty());
         REQUIRE(creations_.empty());
         REQUIRE(groups_.empty());
         REQUIRE(reserving_.empty());
@@ -312,7 +313,7 @@ class RandomProgram {
     // Until nothing more happens without anybody letting go.
     void let_go() {
         const auto unanswered = [&] {
-            return asked_.size() + creations_.size() + frees_.size() + prefetches_.size() +
+            return requests_.size() + creations_.size() + frees_.size() + prefetches_.size() +
                    groups_.size() + reserving_.size();
         };
         for (std::size_t before = unanswered() + 1; before != unanswered() || !held_.empty();) {
@@ -332,15 +333,15 @@ class RandomProgram {
         if (known.defined) {
             const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
             spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
-            const Outcome<Access> access =
+            const Result<Access> access =
                 fixture_.settle(fixture_.store->acquire(ref(buffer), spec));
             if (!access) {
                 REQUIRE(known.flat);
-                REQUIRE(access.error().fault == StoreFault::no_room);
+                REQUIRE(access.error().code == ErrorCode::no_space);
                 return false;
             }
-            REQUIRE(
-                has_content(fixture_.transfers.bytes(access->place()), known.content, known.flat));
+            REQUIRE(has_content(fixture_.transfers.bytes(access->location()), known.content,
+                                known.flat));
         }
         REQUIRE(fixture_.store->destroy(ref(buffer)));
         return true;
@@ -349,13 +350,13 @@ class RandomProgram {
     Random random_;
     TieredFixture fixture_;
     std::map<Key, Known> known_;
-    std::vector<std::pair<bool, Pending<Outcome<BufferRef>>>> creations_;
-    std::vector<std::pair<Key, Pending<Outcome<Access>>>> asked_;
-    std::vector<Pending<Outcome<void>>> prefetches_;
+    std::vector<std::pair<bool, Pending<Result<BufferRef>>>> creations_;
+    std::vector<std::pair<Key, Pending<Result<Access>>>> requests_;
+    std::vector<Pending<Result<void>>> prefetches_;
     std::vector<Pending<FreeReport>> frees_;
     std::vector<std::pair<Key, Access>> held_;
-    std::vector<std::pair<std::vector<UseWish>, Pending<Outcome<std::vector<Access>>>>> groups_;
-    std::vector<Pending<Outcome<MemoryReservation>>> reserving_;
+    std::vector<std::pair<std::vector<BufferUse>, Pending<Result<std::vector<Access>>>>> groups_;
+    std::vector<Pending<Result<MemoryReservation>>> reserving_;
     std::vector<MemoryReservation> reservations_;
     std::uint64_t granted_ = 0;
     std::uint64_t refused_ = 0;

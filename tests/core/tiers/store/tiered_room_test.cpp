@@ -34,10 +34,10 @@ TEST_CASE("what is larger than its space is refused, and nobody leaves for it", 
     BufferSpec large;
     large.size = 1001;
     large.space = kGpu;
-    CHECK(f.settle(f.store->create(large)).error().fault == StoreFault::no_room);
+    CHECK(f.settle(f.store->create(large)).error().code == ErrorCode::no_space);
     CHECK(f.store->where(small) == Spaces{kGpu});
     large.otherwise = {kHost};
-    const Outcome<BufferRef> made = f.settle(f.store->create(large));
+    const Result<BufferRef> made = f.settle(f.store->create(large));
     REQUIRE(made);
     CHECK(f.store->where(*made) == Spaces{kHost});
 }
@@ -182,10 +182,10 @@ TEST_CASE("memory of captured graphs stays while it is marked", "[tiers][spill]"
     BufferSpec more;
     more.size = 600;
     more.space = kGpu;
-    const Outcome<BufferRef> refused = f.settle(f.store->create(more));
+    const Result<BufferRef> refused = f.settle(f.store->create(more));
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().fault == StoreFault::no_room);
-    CHECK(refused.error().error.hint.find("600 B of 1000 B used") != std::string::npos);
+    CHECK(refused.error().code == ErrorCode::no_space);
+    CHECK(refused.error().hint.find("600 B of 1000 B used") != std::string::npos);
     REQUIRE(f.store->set_may_spill(graph, true));
     CHECK(f.settle(f.store->create(more)));
     CHECK(f.store->where(graph) == Spaces{kHost});
@@ -315,7 +315,7 @@ TEST_CASE("whoever is patient waits until others let go", "[tiers][spill]") {
     const BufferRef wanted = f.filled(400, kHost, 2);
     Access pin = f.access(held, kGpu, AccessMode::pin);
     AccessSpec spec = access_spec(kGpu, AccessMode::read);
-    CHECK(f.settle(f.store->acquire(wanted, spec)).error().fault == StoreFault::no_room);
+    CHECK(f.settle(f.store->acquire(wanted, spec)).error().code == ErrorCode::no_space);
     spec.patient = true;
     auto waiting = f.store->acquire(wanted, spec);
     f.calm();

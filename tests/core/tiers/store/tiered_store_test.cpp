@@ -48,16 +48,16 @@ TEST_CASE("a buffer that ended has no tier, and nothing is done with it (defect 
     CHECK(f.store->where(buffer).empty());
     CHECK(f.store->reclaimable(buffer, kGpu) == 0);
     CHECK_FALSE(f.store->set_hint(buffer, 1));
-    CHECK(f.store->destroy(buffer).error().fault == StoreFault::not_found);
-    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::read))).error().fault ==
-          StoreFault::not_found);
+    CHECK(f.store->destroy(buffer).error().code == ErrorCode::not_found);
+    CHECK(f.settle(f.store->acquire(buffer, access_spec(kGpu, AccessMode::read))).error().code ==
+          ErrorCode::not_found);
 }
 
 TEST_CASE("a buffer in use can't be ended", "[tiers][spill]") {
     TieredFixture f;
     const BufferRef buffer = f.create(100, kGpu);
     Access access = f.access(buffer, kGpu, AccessMode::pin);
-    CHECK(f.store->destroy(buffer).error().fault == StoreFault::in_use);
+    CHECK(f.store->destroy(buffer).error().code == ErrorCode::bad_input);
     access.release();
     CHECK(f.store->destroy(buffer));
 }
@@ -66,15 +66,15 @@ TEST_CASE("requests that make no sense are refused", "[tiers][spill]") {
     TieredFixture f;
     BufferSpec empty;
     empty.space = kGpu;
-    CHECK(f.settle(f.store->create(empty)).error().fault == StoreFault::unsupported);
+    CHECK(f.settle(f.store->create(empty)).error().code == ErrorCode::unsupported);
     BufferSpec nowhere;
     nowhere.size = 1;
     nowhere.space = {Tier::gpu, 9};
-    CHECK(f.settle(f.store->create(nowhere)).error().fault == StoreFault::unsupported);
+    CHECK(f.settle(f.store->create(nowhere)).error().code == ErrorCode::unsupported);
     const BufferRef buffer = f.create(10, kGpu);
     CHECK(f.settle(f.store->acquire(buffer, access_spec({Tier::host, 9}, AccessMode::read)))
               .error()
-              .fault == StoreFault::unsupported);
+              .code == ErrorCode::unsupported);
     CHECK(f.settle(f.store->free_bytes({Tier::host, 9}, 1)).end == FreeEnd::nothing_left);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("what is overwritten isn't copied", "[tiers][spill]") {
     const BufferRef buffer = f.filled(300, kDisk, 1);
     {
         const Access access = f.access(buffer, kGpu, AccessMode::overwrite);
-        fill_content(f.transfers.bytes(access.place()), 2);
+        fill_content(f.transfers.bytes(access.location()), 2);
     }
     f.calm();
     CHECK(f.transfers.copies() == 0);
@@ -136,7 +136,7 @@ TEST_CASE("a prefetch takes room that there is, and makes some only if told", "[
     CHECK(f.settle(f.store->prefetch(wanted, kGpu)));
     CHECK(f.store->where(wanted) == Spaces{kGpu, kHost});
     const BufferRef other = f.filled(700, kHost, 2);
-    CHECK(f.settle(f.store->prefetch(other, kGpu)).error().fault == StoreFault::no_room);
+    CHECK(f.settle(f.store->prefetch(other, kGpu)).error().code == ErrorCode::no_space);
     CHECK(f.store->where(wanted) == Spaces{kGpu, kHost});
     CHECK(f.settle(f.store->prefetch(other, kGpu, true)));
     CHECK(f.store->where(wanted) == Spaces{kHost});
@@ -150,18 +150,18 @@ class Listening final : public CapacityListener {
     explicit Listening(TieredFixture& fixture) : fixture_(fixture) {}
 
     void capacity_freed(SpaceId space) override {
-        ++heard_;
+        ++received_;
         available_ = fixture_.space(space).available();
         (void)fixture_.store->buffers();
     }
 
-    int heard() const { return heard_; }
+    int received() const { return received_; }
 
     Bytes available() const { return available_; }
 
   private:
     TieredFixture& fixture_;
-    int heard_ = 0;
+    int received_ = 0;
     Bytes available_ = 0;
 };
 
@@ -170,9 +170,9 @@ TEST_CASE("who waits for capacity hears of every spill that freed some", "[tiers
     Listening listening(f);
     f.space(kGpu).set_capacity_listener(&listening);
     (void)f.filled(400, kGpu, 1);
-    const int before = listening.heard();
+    const int before = listening.received();
     (void)f.settle(f.store->free_bytes(kGpu, 400));
-    CHECK(listening.heard() == before + 1);
+    CHECK(listening.received() == before + 1);
     CHECK(listening.available() == 1000);
     f.space(kGpu).set_capacity_listener(nullptr);
 }
@@ -210,15 +210,15 @@ TEST_CASE("closing answers everything, waits for copies and gives all back", "[t
     CHECK(f.transfers.in_flight() > 0);
     f.transfers.set_automatic(true);
     f.store->close();
-    CHECK(waiting.take().error().fault == StoreFault::shut_down);
-    CHECK(creation.take().error().fault == StoreFault::shut_down);
-    CHECK(reading.take().error().fault == StoreFault::shut_down);
+    CHECK(waiting.take().error().code == ErrorCode::cancelled);
+    CHECK(creation.take().error().code == ErrorCode::cancelled);
+    CHECK(reading.take().error().code == ErrorCode::cancelled);
     CHECK(freeing.take().end == FreeEnd::shut_down);
     CHECK(f.transfers.blocks() == 0);
     for (const auto& space : f.spaces)
         CHECK(space->counters().used == 0);
-    CHECK(f.settle(f.store->create(spec)).error().fault == StoreFault::shut_down);
-    CHECK(f.settle(f.store->acquire(held, patient)).error().fault == StoreFault::shut_down);
+    CHECK(f.settle(f.store->create(spec)).error().code == ErrorCode::cancelled);
+    CHECK(f.settle(f.store->acquire(held, patient)).error().code == ErrorCode::cancelled);
     CHECK(f.settle(f.store->free_bytes(kGpu, 1)).end == FreeEnd::shut_down);
     f.store->close();
 }

@@ -34,13 +34,13 @@ void use_one(TieredFixture& f, Shared& shared, Random& random, Tally& tally) {
     const bool writes = random.below(3) == 0;
     spec.mode = writes ? AccessMode::write : AccessMode::read;
     spec.stream = StreamId{static_cast<std::uint32_t>(random.below(4))};
-    const Outcome<Access> access = f.store->wait(f.store->acquire(shared.buffer, spec));
+    const Result<Access> access = f.store->wait(f.store->acquire(shared.buffer, spec));
     if (!access) {
         ++tally.refused;
         return;
     }
     ++tally.granted;
-    const std::span<std::byte> bytes = f.transfers.bytes(access->place());
+    const std::span<std::byte> bytes = f.transfers.bytes(access->location());
     if (!has_content(bytes, shared.content))
         ++tally.wrong;
     if (writes) {
@@ -69,7 +69,7 @@ void use(TieredFixture& f, std::vector<Shared>& all, const Walk& walk, Tally& ta
             BufferSpec spec;
             spec.size = 1 + random.below(200);
             spec.space = kGpu;
-            const Outcome<BufferRef> made = f.store->wait(f.store->create(spec));
+            const Result<BufferRef> made = f.store->wait(f.store->create(spec));
             if (made)
                 tally.wrong += f.store->destroy(*made) ? 0 : 1;
         }

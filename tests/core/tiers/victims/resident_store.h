@@ -66,13 +66,13 @@ class ResidentStore final : public Residents {
 
     void evict(std::uint32_t id) {
         buffers_[id].resident = false;
-        policy_->erase(BufferId{id}, Departure::evicted);
+        policy_->erase(BufferId{id}, EvictionReason::evicted);
     }
 
     void free(std::uint32_t id) {
         REQUIRE(buffers_[id].alive);
         if (buffers_[id].resident)
-            policy_->erase(BufferId{id}, Departure::freed);
+            policy_->erase(BufferId{id}, EvictionReason::freed);
         else
             policy_->forget(BufferId{id});
         buffers_[id] = {};

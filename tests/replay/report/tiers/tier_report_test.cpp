@@ -76,7 +76,8 @@ TierRun example() {
                  {kHost, kGpu, 24_GiB, 400, 750'000'000},
                  {kHost, {Tier::disk, 0}, 0, 0, 0}};
     run.spaces = {{kGpu, 6_GiB, 5_GiB}, {kHost, 2048_GiB, 4_GiB}};
-    run.reservations = {.asked = 40, .waited = 12, .p50 = 0, .p99 = 5'000'000, .max = 9'000'000};
+    run.reservations = {
+        .requested = 40, .waited = 12, .p50 = 0, .p99 = 5'000'000, .max = 9'000'000};
     run.forecast = {.right = 900, .wrong = 50, .silent = 50};
     run.warnings = {"kernels are assumed to use what was allocated last"};
     return run;

@@ -1,15 +1,8 @@
-// Looking ahead: uses the time before things are needed. Where a forecast says what comes, buffers
-// are brought back before their uses, and what will not be needed until after a peak is sent away
-// ahead of it, so that both directions of the link work while kernels run.
-//
-// Where it says nothing, a part of the memory is kept free, and when much more is free than that,
-// what left last is brought back: what a program computes forward it mostly needs again backward.
-// Only while that proves right: what was fetched on demand must have been among the last to leave,
-// too.
+// What a forecast is worth: buffers come and go before they have to.
+#include "core/tiers/engine/look_ahead.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "core/tiers/engine/spill_engine.h"
 
 namespace tidemark {
 namespace {
@@ -26,93 +19,94 @@ constexpr double kCreditKept = 0.95;     // at each fetch on demand
 constexpr double kWasteWeight = 20;      // of what came and went unused
 constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
 
-}  // namespace
-
-void SpillEngine::look_ahead(std::size_t space) {
-    if (spaces_[space].slower.empty())
-        return;
-    if (moved_on_)
-        send_away(space);
-    spaces_[space].ahead.short_of_room = false;
-    bring_back(space);
+bool link_has_time(Bytes queued, double bytes_per_ns) {
+    return static_cast<double>(queued) < kBacklog * bytes_per_ns;
 }
 
-bool SpillEngine::link_has_time(Bytes queued, double bytes_per_ns) const {
-    return static_cast<double>(queued) < kBacklog * bytes_per_ns;
+}  // namespace
+
+void LookAhead::look(std::size_t space) {
+    if (state_.spaces[space].slower.empty())
+        return;
+    if (state_.moved_on)
+        send_away(space);
+    state_.spaces[space].ahead.short_of_room = false;
+    bring_back(space);
 }
 
 // What would have to leave before its next use anyway leaves now, while the link has time: if
 // between now and then more will live than fits beside what is away already.
-void SpillEngine::send_away(std::size_t index) {
-    SpillSpace& space = spaces_[index];
+void LookAhead::send_away(std::size_t index) {
+    SpillSpace& space = state_.spaces[index];
     if (space.ahead.resting > 0 && --space.ahead.resting > 0)
         return;
-    const Forecast& forecast = *options_.forecast;
+    const Forecast& forecast = *state_.options.forecast;
     if (!short_of_room(index) && !overflows(index, forecast.now() + kFarthest))
         return;
     int passed = 0;
     while (passed < kMostPassed && link_has_time(space.out_queued, space.out_rate)) {
-        const std::optional<std::uint32_t> victim = pick(index, false);
+        const std::optional<std::uint32_t> victim = copies_.victim(index, false);
         if (!victim)
             break;
         if (must_leave(index, *victim)) {
-            leave(*victim, index, RequestId::none);
+            room_.leave(*victim, index, RequestId::none);
             continue;
         }
-        buffers_[*victim].passed = true;
+        state_.buffers[*victim].passed = true;
         skipped_.push_back(*victim);
         ++passed;
     }
     for (const std::uint32_t id : skipped_)
-        buffers_[id].passed = false;
+        state_.buffers[id].passed = false;
     skipped_.clear();
     if (passed == kMostPassed)
         space.ahead.resting = kRest;
 }
 
-bool SpillEngine::must_leave(std::size_t space, std::uint32_t id) const {
-    const Forecast& forecast = *options_.forecast;
+bool LookAhead::must_leave(std::size_t space, std::uint32_t id) const {
+    const Forecast& forecast = *state_.options.forecast;
     const std::uint64_t next = forecast.next_use(BufferId{id});
     if (next == kUnknownUse)
-        return !buffers_[id].blank && buffers_[id].copies.size() == 1 && short_of_room(space);
+        return !state_.buffers[id].blank && state_.buffers[id].copies.size() == 1 &&
+               short_of_room(space);
     return overflows(space,
                      std::min({next, forecast.end_of(BufferId{id}), forecast.now() + kFarthest}));
 }
 
-bool SpillEngine::short_of_room(std::size_t space) const {
-    return spare(space) < machine_.spaces[space].capacity / kKeptFree;
+bool LookAhead::short_of_room(std::size_t space) const {
+    return room_.spare(space) < state_.machine.spaces[space].capacity / kKeptFree;
 }
 
 // Whether until `position` more will live at once than fits beside what is away already.
-bool SpillEngine::overflows(std::size_t index, std::uint64_t position) const {
-    const SpillSpace& space = spaces_[index];
-    const Bytes capacity = machine_.spaces[index].capacity;
-    const Bytes here = capacity - std::min(capacity, spare(index));
+bool LookAhead::overflows(std::size_t index, std::uint64_t position) const {
+    const SpillSpace& space = state_.spaces[index];
+    const Bytes capacity = state_.machine.spaces[index].capacity;
+    const Bytes here = capacity - std::min(capacity, room_.spare(index));
     const Bytes away = space.live - std::min(space.live, here);
-    return space.live + options_.forecast->growth_until(position) > capacity + away;
+    return space.live + state_.options.forecast->growth_until(position) > capacity + away;
 }
 
 // Whether the buffer's bytes are somewhere below, and nothing is being done with them.
-bool SpillEngine::away(std::uint32_t id, std::size_t space) const {
-    if (id >= buffers_.size())
+bool LookAhead::away(std::uint32_t id, std::size_t space) const {
+    if (id >= state_.buffers.size())
         return false;
-    const SpillBuffer& buffer = buffers_[id];
+    const SpillBuffer& buffer = state_.buffers[id];
     return buffer.living && !buffer.doomed && !buffer.move && !buffer.blank &&
            !buffer.hold.writing && buffer.waiting.empty() && buffer.home == space &&
            !buffer.copies.empty() && !buffer.copy_in(space);
 }
 
 // Whether what was evicted is there again, or is no more.
-bool SpillEngine::came_back(std::uint32_t id, std::size_t space) const {
-    const SpillBuffer& buffer = buffers_[id];
+bool LookAhead::came_back(std::uint32_t id, std::size_t space) const {
+    const SpillBuffer& buffer = state_.buffers[id];
     const bool leaving = buffer.move && buffer.move->evict && buffer.move->source == space;
     return !buffer.living || buffer.blank || (buffer.copy_in(space) && !leaving);
 }
 
-void SpillEngine::bring_back(std::size_t index) {
-    SpillSpace& space = spaces_[index];
+void LookAhead::bring_back(std::size_t index) {
+    SpillSpace& space = state_.spaces[index];
     SpillAhead& ahead = space.ahead;
-    const Forecast& forecast = *options_.forecast;
+    const Forecast& forecast = *state_.options.forecast;
     const std::uint64_t present = forecast.now();
     const std::uint64_t earliest = std::exchange(ahead.earliest_evicted, kNeverUsed);
     ahead.cursor = std::max(present + 1, std::min(ahead.cursor, earliest));
@@ -127,7 +121,7 @@ void SpillEngine::bring_back(std::size_t index) {
         if (next.kind != ExpectedUse::Kind::use || !next.reads || !away(id, index))
             continue;
         // It must be able to stay: what will be born until then needs room, too.
-        if (!bring_in_ahead(index, id, ahead.cursor, forecast.growth_until(ahead.cursor)))
+        if (!bring_in(index, id, ahead.cursor, forecast.growth_until(ahead.cursor)))
             break;
         ++fetched;
     }
@@ -136,40 +130,39 @@ void SpillEngine::bring_back(std::size_t index) {
 
 // Into room that there is, beside what lines up for it. Only buffers that are known to be needed
 // later than this one make room for it, and nobody does for a guess. False: not now.
-bool SpillEngine::bring_in_ahead(std::size_t index, std::uint32_t id, std::uint64_t position,
-                                 Bytes kept) {
-    SpillSpace& space = spaces_[index];
-    const Bytes wanted = buffers_[id].size + kept;
-    while (spare(index) < wanted) {
+bool LookAhead::bring_in(std::size_t index, std::uint32_t id, std::uint64_t position, Bytes kept) {
+    SpillSpace& space = state_.spaces[index];
+    const Bytes wanted = state_.buffers[id].size + kept;
+    while (room_.spare(index) < wanted) {
         const std::optional<std::uint32_t> victim =
-            options_.guesses ? std::nullopt : pick(index, false);
+            state_.options.guesses ? std::nullopt : copies_.victim(index, false);
         if (!victim)
             return false;
-        const std::uint64_t next = options_.forecast->next_use(BufferId{*victim});
+        const std::uint64_t next = state_.options.forecast->next_use(BufferId{*victim});
         if (next == kUnknownUse || next <= position)
             return false;
-        leave(*victim, index, RequestId::none);
+        room_.leave(*victim, index, RequestId::none);
     }
-    space.ahead.short_of_room = space.memory->available() < space.lined + buffers_[id].size;
+    space.ahead.short_of_room = space.memory->available() < space.lined + state_.buffers[id].size;
     if (space.ahead.short_of_room)
         return false;  // looked at again when something has left
     BufferMove move;
     move.kind = MoveKind::fetch;
-    move.source = best_source(buffers_[id], index);
+    move.source = moves_.best_source(state_.buffers[id], index);
     move.target = index;
     move.polite = true;
     move.ahead = true;
-    if (spaces_[index].memory->find(buffers_[id].reservation))
-        move.reservation = buffers_[id].reservation;
+    if (state_.spaces[index].memory->find(state_.buffers[id].reservation))
+        move.reservation = state_.buffers[id].reservation;
     if (move.source == kNoSpace)
         return false;
-    begin_move(id, std::move(move));
+    moves_.begin(id, std::move(move));
     return true;
 }
 
 // What was fetched on demand since the last look: was it among the last to leave?
-void SpillEngine::learn_order(std::size_t index) {
-    SpillAhead& ahead = spaces_[index].ahead;
+void LookAhead::learn_order(std::size_t index) {
+    SpillAhead& ahead = state_.spaces[index].ahead;
     for (const std::uint32_t fetched : ahead.fetched) {
         std::size_t depth = 0;
         bool found = false;
@@ -180,22 +173,22 @@ void SpillEngine::learn_order(std::size_t index) {
             else
                 ++depth;
         }
-        const double bytes = static_cast<double>(buffers_[fetched].size);
+        const double bytes = static_cast<double>(state_.buffers[fetched].size);
         ahead.credit = kCreditKept * ahead.credit + (found ? bytes : -bytes);
     }
     ahead.fetched.clear();
-    const Bytes wasted = spaces_[index].counters.wasted;
+    const Bytes wasted = state_.spaces[index].counters.wasted;
     ahead.credit -= kWasteWeight * static_cast<double>(wasted - ahead.wasted);
     ahead.wasted = wasted;
 }
 
-void SpillEngine::refill(std::size_t index) {
+void LookAhead::refill(std::size_t index) {
     learn_order(index);
-    SpillSpace& space = spaces_[index];
+    SpillSpace& space = state_.spaces[index];
     SpillAhead& ahead = space.ahead;
     if (ahead.credit <= 0)
         return;
-    const Bytes kept = machine_.spaces[index].capacity / kKeptFree;
+    const Bytes kept = state_.machine.spaces[index].capacity / kKeptFree;
     std::size_t depth = 0;
     for (std::size_t i = ahead.evicted.size(); i-- > 0 && depth < kOrderDepth;) {
         const std::uint32_t id = ahead.evicted[i];
@@ -204,11 +197,11 @@ void SpillEngine::refill(std::size_t index) {
             continue;
         }
         ++depth;
-        if (!away(id, index) || options_.forecast->next_use(BufferId{id}) != kUnknownUse)
+        if (!away(id, index) || state_.options.forecast->next_use(BufferId{id}) != kUnknownUse)
             continue;  // it is moving, or bring_back knows better
         if (!link_has_time(space.in_queued, space.in_rate) ||
-            spare(index) < buffers_[id].size + kept ||
-            !bring_in_ahead(index, id, options_.forecast->now(), 0))
+            room_.spare(index) < state_.buffers[id].size + kept ||
+            !bring_in(index, id, state_.options.forecast->now(), 0))
             return;
     }
 }

@@ -1,4 +1,4 @@
-// DeviceTransfers: places, in the memory of GPUs, blocks of the host, and files.
+// DeviceTransfers: locations, in the memory of GPUs, blocks of the host, and files.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,32 +8,32 @@
 
 namespace tidemark {
 
-DeviceTransfers::Record* DeviceTransfers::record_of(const Place& place) {
+DeviceTransfers::Record* DeviceTransfers::record_of(const BlockLocation& location) {
     const std::lock_guard lock(mutex_);
-    const auto found = records_.find(to_integer(place.id));
+    const auto found = records_.find(to_integer(location.id));
     return found == records_.end() ? nullptr : found->second.get();
 }
 
-const DeviceTransfers::Record* DeviceTransfers::record_of(const Place& place) const {
-    return const_cast<DeviceTransfers*>(this)->record_of(place);
+const DeviceTransfers::Record* DeviceTransfers::record_of(const BlockLocation& location) const {
+    return const_cast<DeviceTransfers*>(this)->record_of(location);
 }
 
-Place DeviceTransfers::enter(SpaceId space, Bytes size, Record record) {
+BlockLocation DeviceTransfers::enter(SpaceId space, Bytes size, Record record) {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t id = next_place_++;
+    const std::uint64_t id = next_location_++;
     record.size = size;
     records_.emplace(id, std::make_unique<Record>(std::move(record)));
-    return {space, PlaceId{id}, size};
+    return {space, LocationId{id}, size};
 }
 
-std::unique_ptr<DeviceTransfers::Record> DeviceTransfers::remove(const Place& place) {
+std::unique_ptr<DeviceTransfers::Record> DeviceTransfers::remove(const BlockLocation& location) {
     const std::lock_guard lock(mutex_);
-    auto node = records_.extract(to_integer(place.id));
+    auto node = records_.extract(to_integer(location.id));
     TM_CHECK(!node.empty());
     return std::move(node.mapped());
 }
 
-Place DeviceTransfers::adopt(SpaceId space, Range range) {
+BlockLocation DeviceTransfers::adopt(SpaceId space, Range range) {
     TM_CHECK(gpu(space));
     Record record;
     record.memory.address = range.begin;
@@ -42,7 +42,7 @@ Place DeviceTransfers::adopt(SpaceId space, Range range) {
     return enter(space, range.size, std::move(record));
 }
 
-tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate(SpaceId space, Bytes size) {
+Result<BlockLocation> DeviceTransfers::allocate(SpaceId space, Bytes size) {
     if (Gpu* owner = gpu(space))
         return allocate_gpu(*owner, size);
     if (HostBlocks* owner = blocks(space))
@@ -60,42 +60,41 @@ tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate(SpaceId space, Bytes
     return enter(space, size, std::move(record));
 }
 
-tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate_gpu(Gpu& owner, Bytes size) {
+Result<BlockLocation> DeviceTransfers::allocate_gpu(Gpu& owner, Bytes size) {
     Record record;
-    const std::string where = to_text(owner.space.space);
     if (!owner.space.allocator) {
         free_refused(owner);
         const DeviceResult<Address> address = owner.space.device->malloc(size);
-        if (!address)
-            return tl::make_unexpected(
-                PlaceRefusal{address.error().status == DeviceStatus::out_of_memory,
-                             owner.space.device->explain(address.error())});
+        if (!address) {
+            Error error = owner.space.device->explain(address.error());
+            if (address.error().status == DeviceStatus::out_of_memory)
+                error.code = ErrorCode::no_space;
+            return tl::make_unexpected(std::move(error));
+        }
         record.memory.address = *address;
         return enter(owner.space.space, size, std::move(record));
     }
     const std::lock_guard lock(*owner.allocating);
     const auto granted = owner.space.allocator->allocate(
-        {.size = size, .alignment = 512, .stream = owner.space.places});
+        {.size = size, .alignment = 512, .stream = owner.space.locations});
     if (!granted) {
         const bool failed = granted.error().cause == OutOfMemory::Cause::device_error;
-        return tl::make_unexpected(
-            PlaceRefusal{!failed,
-                         {failed ? ErrorCode::driver : ErrorCode::no_space,
-                          "no memory: " + std::string(to_text(granted.error().cause)), where, ""}});
+        return fail(failed ? ErrorCode::driver : ErrorCode::no_space,
+                    "no memory: " + std::string(to_text(granted.error().cause)),
+                    to_text(owner.space.space));
     }
     record.memory = *granted;
     return enter(owner.space.space, size, std::move(record));
 }
 
-tl::expected<Place, PlaceRefusal> DeviceTransfers::allocate_host(SpaceId space, HostBlocks& owner,
-                                                                 Bytes size) {
+Result<BlockLocation> DeviceTransfers::allocate_host(SpaceId space, HostBlocks& owner, Bytes size) {
     BlockResult<BlockRun> run = owner.allocate(size);
     if (!run) {
         Error error{ErrorCode::no_space, std::string(to_text(run.error())), to_text(space), ""};
         if (const std::optional<Error> source = owner.source_error();
             source && run.error() == BlockRefusal::source)
             error.hint = to_text(*source);
-        return tl::make_unexpected(PlaceRefusal{true, std::move(error)});
+        return tl::make_unexpected(std::move(error));
     }
     Record record;
     record.run = std::move(*run);
@@ -107,7 +106,7 @@ void DeviceTransfers::free_gpu(Gpu& owner, const Record& record) {
         return;
     if (owner.space.allocator) {
         const std::lock_guard lock(*owner.allocating);
-        owner.space.allocator->deallocate(record.memory, owner.space.places);
+        owner.space.allocator->deallocate(record.memory, owner.space.locations);
     } else if (!owner.space.device->free(record.memory.address)) {
         given_up_ += record.size;
         const std::lock_guard lock(*owner.allocating);
@@ -124,11 +123,11 @@ void DeviceTransfers::free_refused(Gpu& owner) {
     });
 }
 
-void DeviceTransfers::free(const Place& place) {
-    const std::unique_ptr<Record> record = remove(place);
-    if (Gpu* memory = gpu(place.space)) {
+void DeviceTransfers::free(const BlockLocation& location) {
+    const std::unique_ptr<Record> record = remove(location);
+    if (Gpu* memory = gpu(location.space)) {
         free_gpu(*memory, *record);
-    } else if (Disk* files = disk(place.space)) {
+    } else if (Disk* files = disk(location.space)) {
         const Result<void> erased = files->space.store->erase(record->file);
         if (!erased && erased.error().code != ErrorCode::not_found)
             given_up_ += record->size;  // the store counts it, and tries again
@@ -137,25 +136,25 @@ void DeviceTransfers::free(const Place& place) {
     }
 }
 
-Place DeviceTransfers::trim(const Place& place, Bytes size) {
-    Record* record = record_of(place);
-    TM_CHECK(record && size <= place.size);
-    if (place.space.tier == Tier::gpu)
-        return place;
-    if (place.space.tier == Tier::host)
+BlockLocation DeviceTransfers::trim(const BlockLocation& location, Bytes size) {
+    Record* record = record_of(location);
+    TM_CHECK(record && size <= location.size);
+    if (location.space.tier == Tier::gpu)
+        return location;
+    if (location.space.tier == Tier::host)
         record->run.trim_to(size);
     const std::lock_guard lock(mutex_);
     record->size = size;
-    return {place.space, place.id, size};
+    return {location.space, location.id, size};
 }
 
-std::vector<Range> DeviceTransfers::pieces(const Place& place) const {
-    const Record* record = record_of(place);
+std::vector<Range> DeviceTransfers::pieces(const BlockLocation& location) const {
+    const Record* record = record_of(location);
     TM_CHECK(record);
-    if (place.space.tier == Tier::gpu)
-        return {{record->memory.address, place.size}};
-    if (place.space.tier == Tier::host)
-        return pieces_of(record->run, 0, place.size);
+    if (location.space.tier == Tier::gpu)
+        return {{record->memory.address, location.size}};
+    if (location.space.tier == Tier::host)
+        return pieces_of(record->run, 0, location.size);
     return {};
 }
 

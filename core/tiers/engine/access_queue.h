@@ -1,0 +1,109 @@
+// AccessQueue: who gets access to which buffers, and when. Per buffer first come, first served.
+//
+// Accesses that belong together (all buffers of a kernel) are a group and are granted together; one
+// alone is a group of one. Readers share a buffer, a writer is alone, pins only keep it where it
+// is. A buffer that isn't in the wanted space is fetched there. A reader makes a spill of the
+// buffer pointless: the copy becomes a spare. A writer cancels it.
+//
+// Invariant: a group that finds no room for all of its buffers is refused, or, if it is patient,
+// parked: it holds nothing and waits nowhere until something was let go. So two groups never wait
+// for each other. One parked group tries at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/tiers/engine/copy_table.h"
+#include "core/tiers/engine/move_table.h"
+#include "core/tiers/engine/spill_state.h"
+
+namespace tidemark {
+
+class AccessQueue {
+  public:
+    AccessQueue(SpillState& state, CopyTable& copies, MoveTable& moves)
+        : state_(state), copies_(copies), moves_(moves) {}
+
+    // SpillEngine's functions of these names.
+    RequestId access(BufferRef buffer, const AccessSpec& spec);
+    std::optional<RequestId> access_all(std::span<const BufferUse> uses, const AccessSpec& spec);
+    void take_up(std::uint32_t group);
+    void turn_down(std::uint32_t group);
+
+    // Grants what can be granted of a buffer that was let go or has moved.
+    void serve(std::uint32_t id);
+
+    // Refuses the group whose use of the buffer is the first that waits.
+    void fail_first(std::uint32_t id, Error error);
+
+    // The same if it waits for a move to `target` that found no room; a patient one is parked.
+    void no_room_for_first(std::uint32_t id, Error error);
+
+    // Whether the first use that waits for the buffer wants it in `space`.
+    bool first_wants(const SpillBuffer& buffer, std::size_t space) const;
+
+    // Parked groups try again, one after another: together they might take each other's.
+    void retry_parked() { tries_left_ = parked_.size(); }
+
+    void enter_parked();
+
+    // The first parked one gets a last try. False: there is none.
+    bool give_up_one();
+
+    // Refuses the parked ones.
+    void refuse_parked();
+
+    bool anybody_parked() const { return !parked_.empty(); }
+
+    std::size_t waiting() const { return waiting_; }
+
+  private:
+    static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+
+    struct Group {
+        struct Use : BufferUse {
+            bool granted = false;
+        };
+
+        RequestId request = RequestId::none;  // none: this one is free
+        AccessSpec spec;
+        std::size_t space = 0;
+        std::vector<Use> uses;
+        std::uint32_t missing = 0;  // not granted yet
+        bool parked = false;        // holds nothing, until something was let go
+    };
+
+    bool serve_first(std::uint32_t id);
+    bool serve_reader(std::uint32_t id, WaitingUse waiting);
+    bool serve_writer(std::uint32_t id, WaitingUse waiting);
+    bool fetch_for(std::uint32_t id, WaitingUse waiting);
+    void grant(std::uint32_t id, WaitingUse waiting);
+    bool grant_at_once(std::span<const BufferUse> uses, const AccessSpec& spec, std::size_t space);
+    bool free_now(const SpillBuffer& buffer, AccessMode mode, std::size_t space) const;
+    void count_use(std::uint32_t id, std::size_t space, AccessMode mode);
+
+    std::uint32_t new_group(RequestId request, const AccessSpec& spec);
+    void end_group(std::uint32_t group);
+    void enter(std::uint32_t group);
+    void complete(std::uint32_t group);
+    void withdraw(std::uint32_t group);
+    void take_out(std::uint32_t id, WaitingUse waiting);
+    void fail_group(std::uint32_t group, Error error);
+    void try_parked(std::uint32_t group);
+    bool might_fit(const Group& group) const;
+
+    SpillState& state_;
+    CopyTable& copies_;
+    MoveTable& moves_;
+    std::deque<Group> groups_;
+    std::vector<std::uint32_t> free_groups_;
+    std::vector<std::uint32_t> parked_;  // the one to try next first
+    std::uint32_t trying_ = kNoGroup;    // of these the one that tries again
+    std::size_t tries_left_ = 0;
+    std::size_t waiting_ = 0;  // uses
+};
+
+}  // namespace tidemark

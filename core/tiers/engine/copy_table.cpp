@@ -1,0 +1,404 @@
+// Where a buffer's bytes are, what leaving is worth, and what policies know of it.
+#include "core/tiers/engine/copy_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kRecent = 2;  // uses
+
+}  // namespace
+
+CopyTable::CopyTable(SpillState& state, LeavingLedger& leaving) : state_(state), leaving_(leaving) {
+    const VictimSpec& victims = state.options.victims;
+    const auto ns_per_byte = [](double rate) { return rate > 0 ? 1 / rate : 0; };
+    for (std::size_t i = 0; i < state.spaces.size(); ++i) {
+        SpillSpace& space = state.spaces[i];
+        residents_.emplace_back(*this, i);
+        if (space.slower.empty())
+            continue;
+        const VictimContext context{.residents = &residents_.back(),
+                                    .capacity = state.machine.spaces[i].capacity,
+                                    .out_ns_per_byte = ns_per_byte(space.out_rate),
+                                    .in_ns_per_byte = ns_per_byte(space.in_rate)};
+        space.policy = victims.policy->make(context, victims.options);
+    }
+}
+
+std::uint32_t CopyTable::add_buffer(const BufferSpec& spec) {
+    if (free_ids_.empty()) {
+        free_ids_.push_back(static_cast<std::uint32_t>(state_.buffers.size()));
+        state_.buffers.emplace_back();
+    }
+    const std::uint32_t id = free_ids_.back();
+    free_ids_.pop_back();
+    SpillBuffer& buffer = state_.buffers[id];
+    ++buffer.generation;
+    buffer.living = true;
+    buffer.doomed = false;
+    buffer.ended = false;
+    buffer.barred = false;
+    buffer.blank = spec.blank;
+    buffer.ahead = false;
+    buffer.touched = 0;
+    buffer.home = state_.position(spec.space);
+    buffer.reservation = spec.reservation;
+    buffer.may_spill = spec.may_spill;
+    buffer.hint = spec.hint;
+    buffer.size = spec.size;
+    buffer.next_use = kUnknownUse;
+    buffer.representation = spec.representation;
+    buffer.stored_from = spec.stored_from;
+    buffer.creation = RequestId::none;
+    buffer.evicted_from = 0;
+    ++living_;
+    state_.spaces[buffer.home].live += spec.size;
+    if (state_.options.forecast)
+        state_.options.forecast->allocated(BufferId{id}, spec.size, spec.tag);
+    return id;
+}
+
+void CopyTable::end_buffer(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    TM_CHECK(!buffer.move && buffer.waiting.empty());
+    end_life(id);
+    while (!buffer.copies.empty())
+        drop(id, buffer.copies.back().space, EvictionReason::freed, RequestId::none);
+    for (std::size_t i = 0; i < state_.spaces.size(); ++i)
+        if ((buffer.evicted_from & space_bit(i)) != 0 && state_.spaces[i].policy)
+            state_.spaces[i].policy->forget(BufferId{id});
+    forget_gone(id);
+    buffer.uses.clear();
+    buffer.representation.reset();
+    buffer.living = false;
+    --living_;
+    free_ids_.push_back(id);
+    state_.changed = true;
+}
+
+void CopyTable::end_life(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (std::exchange(buffer.ended, true))
+        return;
+    if (state_.options.forecast)
+        state_.options.forecast->freed(BufferId{id});
+    state_.spaces[buffer.home].live -= buffer.size;
+}
+
+void CopyTable::add(std::uint32_t id, BufferCopy copy) {
+    std::vector<BufferCopy>& copies = state_.buffers[id].copies;
+    const auto behind = std::find_if(copies.begin(), copies.end(), [&](const BufferCopy& other) {
+        return other.space > copy.space;
+    });
+    copies.insert(behind, std::move(copy));
+    classify(id);
+    state_.changed = true;
+}
+
+void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, RequestId claim,
+                     bool makes_room) {
+    SpillBuffer& buffer = state_.buffers[id];
+    BufferCopy* copy = buffer.copy_in(space);
+    TM_CHECK(copy && copy->users == 0);
+    if (!copy->resident) {
+        state_.spaces[space].spares.erase({copy->stamp, id});
+    } else if (state_.spaces[space].policy) {
+        state_.spaces[space].policy->erase(BufferId{id}, why);
+        if (why == EvictionReason::evicted)
+            buffer.evicted_from |= space_bit(space);
+    }
+    if (buffer.ahead && state_.machine.spaces[space].id.tier == Tier::gpu) {
+        state_.spaces[space].counters.wasted += buffer.size;
+        buffer.ahead = false;
+    }
+    DeferredFree deferred;
+    deferred.space = space;
+    deferred.credit = credit(*copy);
+    deferred.claim = claim;
+    deferred.buffer = BufferId{id};
+    deferred.makes_room = makes_room;
+    deferred.charge = copy->charge;
+    if (copy->owned)
+        deferred.location = copy->location;
+    for (const UsePoint& use : buffer.uses)
+        if (use.space == state_.machine.spaces[space].id)
+            deferred.after.push_back(use);
+    std::erase_if(buffer.uses, [&](const UsePoint& use) {
+        return use.space == state_.machine.spaces[space].id;
+    });
+    const bool owned = copy->owned;
+    buffer.copies.erase(buffer.copies.begin() + (copy - buffer.copies.data()));
+    if (!buffer.copies.empty())
+        classify(id);
+    if (owned)
+        leaving_.add(std::move(deferred));
+    state_.changed = true;
+}
+
+void CopyTable::drop_others(std::uint32_t id, std::size_t space) {
+    SpillBuffer& buffer = state_.buffers[id];
+    buffer.copy_in(space)->hollow = false;
+    for (std::size_t i = buffer.copies.size(); i-- > 0;)
+        if (buffer.copies[i].space != space)
+            drop(id, buffer.copies[i].space, EvictionReason::evicted, RequestId::none);
+    if (std::exchange(buffer.blank, false))
+        revise(id);
+}
+
+// Tells policies and spares what each copy is now: resident in the tier of the home, spare below.
+void CopyTable::classify(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    for (BufferCopy& copy : buffer.copies) {
+        SpillSpace& space = state_.spaces[copy.space];
+        const bool resident = state_.machine.spaces[copy.space].id.tier ==
+                              state_.machine.spaces[buffer.copies.front().space].id.tier;
+        const bool known = copy.resident || copy.stamp != 0;
+        if (known && copy.resident == resident) {
+            if (resident && space.policy)
+                space.policy->revise(BufferId{id});
+            continue;
+        }
+        if (resident) {
+            if (known)
+                space.spares.erase({copy.stamp, id});
+            copy.stamp = 0;
+            copy.resident = true;
+            buffer.evicted_from &= ~space_bit(copy.space);
+            if (space.policy)
+                space.policy->insert(BufferId{id});
+            continue;
+        }
+        if (known && space.policy) {
+            space.policy->erase(BufferId{id}, EvictionReason::evicted);
+            buffer.evicted_from |= space_bit(copy.space);
+        }
+        copy.resident = false;
+        copy.stamp = ++stamps_;
+        space.spares.insert({copy.stamp, id});
+    }
+}
+
+void CopyTable::revise(std::uint32_t id) {
+    for (const BufferCopy& copy : state_.buffers[id].copies)
+        if (copy.resident && state_.spaces[copy.space].policy)
+            state_.spaces[copy.space].policy->revise(BufferId{id});
+}
+
+void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space) {
+    SpillBuffer& buffer = state_.buffers[id];
+    buffer.touched = ++state_.operations;
+    buffer.ahead = false;
+    if (buffer.home != space && state_.machine.spaces[space].id.tier == Tier::gpu) {
+        state_.spaces[buffer.home].live -= buffer.size;
+        buffer.home = space;
+        buffer.reservation = {};
+        state_.spaces[space].live += buffer.size;
+    }
+    if (buffer.next_use <= state_.operations)
+        buffer.next_use = kUnknownUse;
+    if (state_.options.forecast && use.mode != AccessMode::pin)
+        state_.options.forecast->used({BufferId{id}, use.mode != AccessMode::overwrite,
+                                       use.mode != AccessMode::read, use.tag});
+    BufferCopy* copy = buffer.copy_in(space);
+    if (copy->resident) {
+        if (state_.spaces[space].policy)
+            state_.spaces[space].policy->touch(BufferId{id});
+        return;
+    }
+    state_.spaces[space].spares.erase({copy->stamp, id});
+    copy->stamp = ++stamps_;
+    state_.spaces[space].spares.insert({copy->stamp, id});
+}
+
+void CopyTable::note_gone(std::uint32_t id, std::size_t space) {
+    forget_gone(id);
+    SpillBuffer& buffer = state_.buffers[id];
+    buffer.gone_from = space;
+    buffer.gone_stamp = ++stamps_;
+    state_.spaces[space].gone.insert({buffer.hint, buffer.gone_stamp, id});
+}
+
+void CopyTable::forget_gone(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (buffer.gone_from == kNoSpace)
+        return;
+    state_.spaces[buffer.gone_from].gone.erase({buffer.hint, buffer.gone_stamp, id});
+    buffer.gone_from = kNoSpace;
+}
+
+Bytes CopyTable::credit(const BufferCopy& copy) const {
+    if (!copy.owned)
+        return 0;
+    const bool own = beneficiary_ != ReservationId{} && copy.charge.origin == beneficiary_;
+    return own ? copy.charge.size : releasable(copy.charge);
+}
+
+bool CopyTable::may_leave(std::size_t space, std::uint32_t id) const {
+    const SpillBuffer& buffer = state_.buffers[id];
+    if (!buffer.living || buffer.doomed || buffer.move || buffer.barred || !buffer.may_spill ||
+        buffer.passed || buffer.hold.writing || !buffer.waiting.empty())
+        return false;
+    const BufferCopy* copy = buffer.copy_in(space);
+    if (!copy || copy->users != 0 || credit(*copy) == 0 ||
+        (buffer.copies.size() == 1 && !buffer.blank && state_.spaces[space].slower.empty()))
+        return false;
+    if (lenient_)
+        return true;
+    // A guess may be wrong: what was used a moment ago is likely to be used again, whatever it
+    // says.
+    const bool recent = state_.options.forecast && state_.options.guesses &&
+                        state_.operations - buffer.touched < kRecent;
+    return !buffer.ahead && copy->stored >= state_.spaces[space].small && !recent;
+}
+
+BufferFacts CopyTable::facts(std::size_t space, std::uint32_t id) const {
+    const SpillBuffer& buffer = state_.buffers[id];
+    const BufferCopy* copy = buffer.copy_in(space);
+    TM_CHECK(copy);
+    BufferFacts facts{.size = copy->stored,
+                      .now = state_.operations,
+                      .next_use = buffer.next_use,
+                      .hint = buffer.hint,
+                      .dirty = !buffer.blank && buffer.copies.size() == 1,
+                      .empty = buffer.blank};
+    if (const Forecast* forecast = state_.options.forecast.get()) {
+        facts.now = forecast->now();
+        facts.next_use = forecast->next_use(BufferId{id});
+        facts.end = forecast->end_of(BufferId{id});
+    }
+    return facts;
+}
+
+void CopyTable::hold(BufferCopy& copy) {
+    if (copy.users++ != 0)
+        return;
+    SpillSpace& space = state_.spaces[copy.space];
+    const ReservationId payer = copy.charge.origin;
+    copy.held = payer == ReservationId{} || !space.memory->find(payer);
+    space.held += copy.held ? copy.charge.size : 0;
+}
+
+void CopyTable::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
+    SpillBuffer& buffer = state_.buffers[id];
+    BufferCopy* copy = buffer.copy_in(space);
+    TM_CHECK(copy && copy->users > 0);
+    if (--copy->users == 0 && copy->held)
+        state_.spaces[space].held -= copy->charge.size;
+    if (mode == AccessMode::read) {
+        TM_CHECK(buffer.hold.readers > 0);
+        --buffer.hold.readers;
+    } else if (mode == AccessMode::pin) {
+        TM_CHECK(buffer.hold.pins > 0);
+        --buffer.hold.pins;
+    } else {
+        TM_CHECK(buffer.hold.writing);
+        buffer.hold.writing = false;
+    }
+}
+
+std::optional<std::uint32_t> CopyTable::victim(std::size_t space, bool lenient) {
+    for (const auto& [stamp, id] : state_.spaces[space].spares) {
+        const SpillBuffer& buffer = state_.buffers[id];
+        const BufferCopy* copy = buffer.copy_in(space);
+        if (copy->users == 0 && !buffer.move && !buffer.hold.writing && credit(*copy) > 0)
+            return id;
+    }
+    if (!state_.spaces[space].policy)
+        return std::nullopt;
+    lenient_ = lenient;
+    const std::optional<BufferId> chosen = state_.spaces[space].policy->victim();
+    if (chosen)
+        TM_CHECK(may_leave(space, to_integer(*chosen)));
+    lenient_ = false;
+    return chosen ? std::optional(to_integer(*chosen)) : std::nullopt;
+}
+
+std::optional<std::uint32_t> CopyTable::any_victim(std::size_t space) {
+    const std::optional<std::uint32_t> found = victim(space, false);
+    return found ? found : victim(space, true);
+}
+
+std::vector<SpaceId> CopyTable::where(BufferRef ref) const {
+    std::vector<SpaceId> spaces;
+    if (const SpillBuffer* buffer = state_.find(ref))
+        for (const BufferCopy& copy : buffer->copies)
+            if (!copy.hollow)
+                spaces.push_back(state_.machine.spaces[copy.space].id);
+    return spaces;
+}
+
+bool CopyTable::resident(BufferRef ref, SpaceId space) const {
+    const SpillBuffer* buffer = state_.find(ref);
+    return buffer && buffer->copy_in(state_.position(space));
+}
+
+Bytes CopyTable::reclaimable(BufferRef ref, SpaceId space) const {
+    const SpillBuffer* buffer = state_.find(ref);
+    const BufferCopy* copy = buffer ? buffer->copy_in(state_.position(space)) : nullptr;
+    return copy ? credit(*copy) : 0;
+}
+
+BlockLocation CopyTable::location(BufferRef ref, SpaceId space) const {
+    const SpillBuffer* buffer = state_.find(ref);
+    const BufferCopy* copy = buffer ? buffer->copy_in(state_.position(space)) : nullptr;
+    TM_CHECK(copy);
+    return copy->location;
+}
+
+std::vector<UsePoint> CopyTable::points_before(BufferRef ref, const AccessSpec& spec) const {
+    std::vector<UsePoint> points;
+    if (const SpillBuffer* buffer = state_.find(ref))
+        for (const UsePoint& use : buffer->uses)
+            if (use.space == spec.space && use.stream != spec.stream &&
+                (use.wrote || writes(spec.mode)))
+                points.push_back(use);
+    return points;
+}
+
+bool CopyTable::used_elsewhere(const SpillBuffer& buffer, std::size_t space) const {
+    return std::any_of(buffer.copies.begin(), buffer.copies.end(), [&](const BufferCopy& copy) {
+        return copy.space != space && copy.users != 0;
+    });
+}
+
+void CopyTable::note_use(SpillBuffer& buffer, UsePoint point) {
+    // A write's stream waited for everything before it; a stream's later point covers its earlier
+    // ones.
+    std::erase_if(buffer.uses, [&](const UsePoint& use) {
+        const bool covered = use.stream == point.stream || point.wrote;
+        if (use.space != point.space || !covered)
+            return false;
+        point.wrote = point.wrote || use.wrote;
+        return true;
+    });
+    buffer.uses.push_back(point);
+}
+
+bool CopyTable::set_hint(BufferRef ref, std::int32_t hint) {
+    SpillBuffer* buffer = state_.find(ref);
+    if (!buffer)
+        return false;
+    const std::uint32_t id = to_integer(ref.id);
+    const std::size_t gone = buffer->gone_from;
+    forget_gone(id);
+    buffer->hint = hint;
+    if (gone != kNoSpace)
+        note_gone(id, gone);
+    revise(id);
+    return true;
+}
+
+bool CopyTable::set_next_use(BufferRef ref, std::uint64_t operation) {
+    SpillBuffer* buffer = state_.find(ref);
+    if (!buffer)
+        return false;
+    buffer->next_use = operation > state_.operations ? operation : kUnknownUse;
+    revise(to_integer(ref.id));
+    return true;
+}
+
+}  // namespace tidemark

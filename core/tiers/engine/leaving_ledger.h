@@ -1,0 +1,102 @@
+// LeavingLedger: what is on its way out of each space, and on whose behalf.
+//
+// A location that was given up is freed when the program's queued work on it has passed (a deferred
+// free); a buffer that is being spilled leaves its source when the copy has ended. What `used` of a
+// space will fall by then is the *credit*: nothing for bytes of a living reservation that isn't
+// exceeded, nothing for memory that the store does not own (defect 27). A credit is claimed by one
+// request for free bytes, or by nobody.
+//
+// Invariant, of each space: leaving = the sum of the credits of its deferred frees and of moves
+// that evict from it; unclaimed = the part of it that nobody claims; FreeRequest::leaving = the
+// part that the request claims.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/tiers/engine/spill_state.h"
+
+namespace tidemark {
+
+// A location that was given up, and bytes that come free with it.
+struct DeferredFree {
+    std::uint64_t id = 0;
+    std::size_t space = 0;
+    std::optional<BlockLocation> location;
+    Charge charge;
+    std::vector<UsePoint> after;
+    Bytes credit = 0;
+    RequestId claim{};
+    BufferId buffer{};
+    bool makes_room = false;  // it left for that, without a copy
+    bool living = false;
+    bool waiting = false;  // for `after`
+};
+
+// A deferred free whose queued work has to pass first.
+struct WaitingFree {
+    std::uint64_t deferred = 0;
+    std::vector<UsePoint> after;
+};
+
+// "Free N bytes now", not answered yet.
+struct FreeRequest {
+    RequestId request{};
+    std::size_t space = 0;
+    Bytes leaving = 0;  // on its behalf
+    FreeReport report;
+};
+
+class LeavingLedger {
+  public:
+    explicit LeavingLedger(SpillState& state) : state_(state) {}
+
+    // A location was given up: it becomes work as soon as its queued work has passed.
+    void add(DeferredFree deferred);
+
+    // The queued work has passed.
+    void passed(std::uint64_t id);
+
+    // The location was freed and its charge given back, by which `used` fell by `freed`. Gives the
+    // space, if memory came free there.
+    std::optional<std::size_t> left(std::uint64_t id, Bytes freed);
+
+    // `credit` bytes are on their way out of the space; or, after all, not.
+    void note_leaving(std::size_t space, RequestId claim, Bytes credit);
+    void note_staying(std::size_t space, RequestId claim, Bytes credit);
+
+    // What leaves the request's space, claimed by nobody, is claimed by the request from now on.
+    // `claimed_by` is the claim of the deferred free or move.
+    void claim(FreeRequest& request, RequestId& claimed_by, Bytes credit);
+
+    std::vector<WaitingFree> waiting() const;
+
+    // Deferred frees that have not left.
+    std::size_t size() const { return deferred_.size() - unused_.size(); }
+
+    // By id, those that live and those to be used again.
+    std::vector<DeferredFree>& deferred() { return deferred_; }
+
+    const std::vector<DeferredFree>& deferred() const { return deferred_; }
+
+    // In order of arrival.
+    std::vector<FreeRequest>& requests() { return requests_; }
+
+    // Null: it has been answered, or is RequestId::none.
+    FreeRequest* find(RequestId request);
+
+    bool anybody_waits() const { return !requests_.empty(); }
+
+  private:
+    void emit(const DeferredFree& deferred);
+    Bytes* claimed(std::size_t space, RequestId claim);
+
+    SpillState& state_;
+    std::vector<DeferredFree> deferred_;
+    std::vector<std::uint64_t> unused_;
+    std::vector<std::uint64_t> waiting_;
+    std::vector<FreeRequest> requests_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,52 @@
+// ReservationQueue: reservations that wait, granted in fair order (fair_order.h).
+//
+// Room is made for the first of them that it can be made for, out of what nobody has reserved;
+// while it is, moves without a reservation wait at that space (SpillSpace::reserving).
+//
+// Invariant: `order_` holds the requests of `waiting_`, each once.
+#pragma once
+
+#include <vector>
+
+#include "core/tiers/engine/fair_order.h"
+#include "core/tiers/engine/room_maker.h"
+#include "core/tiers/engine/spill_state.h"
+
+namespace tidemark {
+
+class ReservationQueue {
+  public:
+    ReservationQueue(SpillState& state, RoomMaker& room) : state_(state), room_(room) {}
+
+    RequestId reserve(const ReservationSpec& spec);
+
+    // Grants, refuses, or has room made, for each that waits.
+    void serve();
+
+    // Refuses the first. False: nobody waits.
+    bool give_up_one();
+
+    // Refuses all.
+    void refuse_all();
+
+    bool empty() const { return waiting_.empty(); }
+
+  private:
+    struct Waiting {
+        RequestId request{};
+        ReservationSpec spec;
+        std::vector<std::size_t> spaces;
+    };
+
+    std::size_t index_of(RequestId request) const;
+    SpaceMask attempt(const Waiting& waiting, SpaceMask open);
+    bool make_room_for(const Waiting& waiting);
+    void refuse(std::size_t waiting, Error error);
+
+    SpillState& state_;
+    RoomMaker& room_;
+    FairOrder<RequestId> order_;
+    std::vector<Waiting> waiting_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,86 @@
+// What goes into a SpillEngine and what comes out of it: options, answers to requests, and work to
+// be carried out. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/tiers/engine/tiered_buffer.h"
+#include "core/tiers/engine/transfer.h"
+#include "core/tiers/spaces/reservation.h"
+#include "core/tiers/victims/forecast.h"
+#include "core/tiers/victims/victim_policy.h"
+
+namespace tidemark {
+
+enum class RequestId : std::uint64_t { none = 0 };
+
+struct SpillOptions {
+    VictimSpec victims;      // of every space that something can leave; default: lru
+    bool keep_clean = true;  // what is copied between tiers stays in both until it is written
+    bool upgrade = false;    // bring back what was spilled when there is room below spill_stop
+    Bytes background_in_flight = 256_MiB;   // of spilling in the background, at a time, per space
+    std::uint32_t allocation_attempts = 3;  // when the memory itself refuses what was charged
+    std::shared_ptr<Forecast> forecast;     // null: nobody knows what comes
+    bool guesses = true;                    // the forecast may be wrong
+    bool prefetch = false;                  // brings back and sends away as it says
+};
+
+// The answer to a request. `refusal` says whether it was granted.
+struct SpillAnswer {
+    RequestId request{};
+    std::optional<std::uint32_t> group;  // granted accesses: to be taken up, or turned down
+    std::optional<Error> refusal;
+    BufferRef buffer;               // of create,
+    BlockLocation location;         // and where it is
+    FreeReport freed;               // of free_bytes
+    MemoryReservation reservation;  // of reserve
+};
+
+// What is to be carried out, outside any lock, by one thread at a time.
+struct SpillWork {
+    // Allocate a location: answer with placed().
+    struct Making {
+        BufferRef buffer;
+        SpaceId space;
+        Bytes size = 0;
+    };
+
+    // Begin a copy: answer with started(), and later with copied().
+    struct Starting {
+        BufferRef buffer;
+        CopyOrder order;
+    };
+
+    // Free the location, if there is one, then give the charge back: answer with left().
+    struct Leaving {
+        std::uint64_t deferred = 0;
+        std::optional<BlockLocation> location;
+        Charge charge;
+        BufferId buffer{};
+        bool dropped = false;  // it left to make room, without a copy
+    };
+
+    std::vector<Making> making;
+    std::vector<Starting> starting;
+    std::vector<CopyId> cancelling;
+    std::vector<Leaving> leaving;
+    std::vector<SpillAnswer> answers;
+
+    bool empty() const {
+        return making.empty() && starting.empty() && cancelling.empty() && leaving.empty() &&
+               answers.empty();
+    }
+
+    void clear() {
+        making.clear();
+        starting.clear();
+        cancelling.clear();
+        leaving.clear();
+        answers.clear();
+    }
+};
+
+}  // namespace tidemark
