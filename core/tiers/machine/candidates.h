@@ -1,5 +1,5 @@
 // Candidates: which spaces of a machine would do for a reservation or a buffer, best first. What
-// ReservationWish::spaces and BufferSpec::otherwise take: there the first that has room serves, and
+// ReservationSpec::spaces and BufferSpec::otherwise take: there the first that has room serves, and
 // one that waits is tried on all of them whenever anything is freed anywhere (cuCascade's defects 9
 // to 11: there it blocks on the first, or for ever). What can never be is an error at once.
 //

@@ -283,8 +283,9 @@ TEST_CASE("a representation is what is stored and paid for below", "[tiers][spil
         CHECK(f.settle(f.store->free_bytes(kHost, 1)).freed == stored);
         f.calm();
         CHECK(f.allocated(kDisk) == 8);
-        CHECK(f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read))).error().code ==
-              ErrorCode::unsupported);
+        CHECK(
+            f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read))).error().code ==
+            ErrorCode::unsupported);
         const Access access = f.access(buffer, kGpu, AccessMode::read);
         CHECK(has_content(f.transfers.bytes(access.location()), 1, true));
     }
