@@ -34,9 +34,6 @@ class TierLinks {
     // transfer, which ends one piece after the first at the earliest. O(1).
     LinkTransfer follow(std::size_t link, const LinkTransfer& first, Bytes size, Bytes piece);
 
-    // When a copy that is asked for now could begin. O(1).
-    Nanoseconds free_at(std::size_t link) const { return states_[link].free_at; }
-
     const LinkSpec& spec(std::size_t link) const { return machine_.links[link]; }
 
     std::size_t size() const { return states_.size(); }

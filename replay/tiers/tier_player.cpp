@@ -46,7 +46,7 @@ TierPlayer::TierPlayer(const TierProgram& program, const MachineSpec& machine, S
       scenario_(run.scenario),
       spaces_(make_spaces(machine, policy_of(run.scenario.over_reservation))),
       engine_(machine, pointers(spaces_), std::move(options)),
-      hands_(engine_, stage.transfers(), mutex_),
+      executor_(engine_, stage.transfers(), mutex_),
       streams_(program.streams),
       buffers_(program.buffers),
       order_(program),
@@ -156,7 +156,7 @@ bool TierPlayer::parks(std::uint32_t stream) {
 void TierPlayer::decide(bool stirred) {
     ++decisions_;
     timeline_.decide_at(stage_.now());
-    while (hands_.turn(
+    while (executor_.turn(
         std::exchange(stirred, false), [this](const SpillWork& work) { observe(work); },
         [this](std::vector<SpillAnswer>& answers) {
             for (SpillAnswer& answer : answers)

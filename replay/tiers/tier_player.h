@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/tiers/store/spill_hands.h"
+#include "core/tiers/store/spill_executor.h"
 #include "replay/tiers/step_order.h"
 #include "replay/tiers/tier_run.h"
 #include "replay/tiers/tier_stage.h"
@@ -130,7 +130,7 @@ class TierPlayer {
     std::vector<std::unique_ptr<MemorySpace>> spaces_;
     SpillEngine engine_;
     NoMutex mutex_;
-    SpillHands<NoMutex> hands_;
+    SpillExecutor<NoMutex> executor_;
 
     std::vector<Actor> streams_;
     std::vector<Buffer> buffers_;      // by the program's number

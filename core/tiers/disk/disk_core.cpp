@@ -9,7 +9,6 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
-#include "core/tiers/disk/disk_jobs.h"
 
 namespace tidemark {
 namespace {
@@ -107,7 +106,9 @@ DiskCore::Ticket DiskCore::write(BufferId id, SourceSpans sources, std::uint64_t
     auto write = accept(id, sum_of(pieces), tag);
     if (!write)
         return finished(tl::make_unexpected(std::move(write).error()));
-    return push(std::make_unique<DiskWriteJob>(std::move(*write), std::move(pieces)));
+    return push([this, write = std::move(*write), pieces = std::move(pieces)](ChunkIo& io) {
+        return write_whole(io, *write, pieces);
+    });
 }
 
 DiskCore::Ticket DiskCore::read(BufferId id, TargetSpans targets, Bytes offset) {
@@ -128,7 +129,9 @@ DiskCore::Ticket DiskCore::read(BufferId id, TargetSpans targets, Bytes offset) 
         entry = found->second;
         ++entry->readers;
     }
-    return push(std::make_unique<DiskReadJob>(std::move(entry), offset, std::move(pieces)));
+    return push([this, entry = std::move(entry), offset, pieces = std::move(pieces)](ChunkIo& io) {
+        return read_some(io, *entry, offset, pieces);
+    });
 }
 
 Result<std::shared_ptr<DiskCore::Write>> DiskCore::begin(BufferId id, Bytes size,
@@ -147,7 +150,9 @@ DiskCore::Ticket DiskCore::write_part(std::shared_ptr<Write> write, Bytes offset
     const Bytes size = sum_of(pieces);
     if (Result<void> begun = begin_part(*write, offset, size); !begun || size == 0)
         return finished(std::move(begun));
-    return push(std::make_unique<DiskPartJob>(std::move(write), offset, std::move(pieces)));
+    return push([this, write = std::move(write), offset, pieces = std::move(pieces)](ChunkIo& io) {
+        return write_some(io, *write, offset, pieces);
+    });
 }
 
 Result<void> DiskCore::begin_part(Write& write, Bytes offset, Bytes size) {
@@ -169,7 +174,7 @@ Result<void> DiskCore::begin_part(Write& write, Bytes offset, Bytes size) {
 DiskCore::Ticket DiskCore::commit(std::shared_ptr<Write> write) {
     if (Result<void> begun = begin_commit(*write); !begun)
         return finished(std::move(begun));
-    return push(std::make_unique<DiskCommitJob>(std::move(write)));
+    return push([this, write = std::move(write)](ChunkIo& io) { return seal(io, *write); });
 }
 
 Result<void> DiskCore::begin_commit(Write& write) {

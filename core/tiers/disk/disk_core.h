@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -55,8 +56,12 @@ struct DiskWriter::State {
     bool ended = false;         // published, or given back
 };
 
-struct DiskEntry;  // disk_jobs.h
-struct DiskJob;
+// A buffer that is stored. Readers and doom are under the core's lock, the rest does not change.
+struct DiskEntry {
+    StoredBuffer buffer;
+    unsigned readers = 0;  // operations that will read it
+    bool doomed = false;   // erased or replaced: the last reader removes its files
+};
 
 class DiskCore {
   public:
@@ -99,6 +104,23 @@ class DiskCore {
     // Gives back what a write holds: its files, location and id.
     void abandon(Write& write);
 
+  private:
+    // An operation for a worker. Everything that others can see has happened when it returns.
+    using Operation = std::function<Result<void>(ChunkIo&)>;
+
+    struct Job {
+        Operation run;
+        Ticket ticket;
+    };
+
+    Result<std::shared_ptr<Write>> accept(BufferId id, Bytes size, std::uint64_t tag);
+    Result<bool> try_accept(Write& write, Bytes size);
+    bool allocate(Write& write, Bytes size, const std::vector<bool>& avoid);
+    Result<void> begin_part(Write& write, Bytes offset, Bytes size);
+    Result<void> begin_commit(Write& write);
+    Ticket push(Operation operation);
+    void work();
+
     // What workers do (disk_jobs.cpp).
     Result<void> write_whole(ChunkIo& io, Write& write, std::span<const MemoryPiece> source);
     Result<void> write_some(ChunkIo& io, Write& write, Bytes offset,
@@ -106,16 +128,6 @@ class DiskCore {
     Result<void> seal(ChunkIo& io, Write& write);
     Result<void> read_some(ChunkIo& io, DiskEntry& entry, Bytes offset,
                            std::span<const MemoryPiece> target);
-
-  private:
-    Result<std::shared_ptr<Write>> accept(BufferId id, Bytes size, std::uint64_t tag);
-    Result<bool> try_accept(Write& write, Bytes size);
-    bool allocate(Write& write, Bytes size, const std::vector<bool>& avoid);
-    Result<void> begin_part(Write& write, Bytes offset, Bytes size);
-    Result<void> begin_commit(Write& write);
-    Ticket push(std::unique_ptr<DiskJob> job);
-    void work();
-
     StripeResult attempt(ChunkIo& io, Write& write, std::span<const MemoryPiece> source);
     void publish(Write& write);
     SpillHead identity(const Write& write) const;
@@ -142,7 +154,7 @@ class DiskCore {
     std::uint64_t writers_ = 0;  // that have not ended
     Bytes stored_ = 0;
 
-    WorkQueue<std::unique_ptr<DiskJob>> jobs_;
+    WorkQueue<Job> jobs_;
     std::vector<Thread> workers_;  // last: they use all of the above (defect 17)
 };
 

@@ -1,10 +1,8 @@
 // The workers' side of a disk store.
-#include "core/tiers/disk/disk_jobs.h"
-
-#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/tiers/disk/disk_core.h"
 
 namespace tidemark {
 
@@ -17,43 +15,26 @@ void DiskTicket::State::finish(Result<void> result) {
     changed.notify_all();
 }
 
-Result<void> DiskWriteJob::run(DiskCore& core, ChunkIo& io) {
-    return core.write_whole(io, *write, source);
-}
-
-Result<void> DiskPartJob::run(DiskCore& core, ChunkIo& io) {
-    return core.write_some(io, *write, offset, source);
-}
-
-Result<void> DiskCommitJob::run(DiskCore& core, ChunkIo& io) {
-    return core.seal(io, *write);
-}
-
-Result<void> DiskReadJob::run(DiskCore& core, ChunkIo& io) {
-    return core.read_some(io, *entry, offset, target);
-}
-
-DiskCore::Ticket DiskCore::push(std::unique_ptr<DiskJob> job) {
-    Ticket ticket = job->ticket;
+DiskCore::Ticket DiskCore::push(Operation operation) {
+    auto ticket = std::make_shared<DiskTicket::State>();
     {
         const std::lock_guard guard(lock_);
         ++pending_;
     }
-    jobs_.push(std::move(job));
+    jobs_.push({std::move(operation), ticket});
     return ticket;
 }
 
 void DiskCore::work() {
     ChunkIo io(files_, options_.depth, static_cast<unsigned>(options_.directories.size()));
-    while (std::optional<std::unique_ptr<DiskJob>> job = jobs_.pop()) {
-        Result<void> result = (*job)->run(*this, io);
-        const Ticket ticket = (*job)->ticket;
-        job.reset();  // a write that nobody commits any more goes before it is reported
+    while (std::optional<Job> job = jobs_.pop()) {
+        Result<void> result = job->run(io);
+        job->run = nullptr;  // a write that nobody commits any more goes before it is reported
         {
             const std::lock_guard guard(lock_);
             --pending_;
         }
-        ticket->finish(std::move(result));
+        job->ticket->finish(std::move(result));
     }
 }
 

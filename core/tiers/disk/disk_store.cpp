@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/tiers/disk/disk_core.h"
-#include "core/tiers/disk/disk_jobs.h"
 
 namespace tidemark {
 namespace {

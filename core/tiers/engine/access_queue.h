@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -98,7 +97,7 @@ class AccessQueue {
     SpillState& state_;
     CopyTable& copies_;
     MoveTable& moves_;
-    std::deque<Group> groups_;
+    std::vector<Group> groups_;
     std::vector<std::uint32_t> free_groups_;
     std::vector<std::uint32_t> parked_;  // the one to try next first
     std::uint32_t trying_ = kNoGroup;    // of these the one that tries again

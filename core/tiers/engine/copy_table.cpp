@@ -331,11 +331,6 @@ std::vector<SpaceId> CopyTable::where(BufferRef ref) const {
     return spaces;
 }
 
-bool CopyTable::resident(BufferRef ref, SpaceId space) const {
-    const SpillBuffer* buffer = state_.find(ref);
-    return buffer && buffer->copy_in(state_.position(space));
-}
-
 Bytes CopyTable::reclaimable(BufferRef ref, SpaceId space) const {
     const SpillBuffer* buffer = state_.find(ref);
     const BufferCopy* copy = buffer ? buffer->copy_in(state_.position(space)) : nullptr;

@@ -89,9 +89,6 @@ class CopyTable {
     // Where the buffer is: its valid copies, home first. Empty: gone, or not there yet.
     std::vector<SpaceId> where(BufferRef buffer) const;
 
-    // Whether it has a valid copy in `space`. O(copies).
-    bool resident(BufferRef buffer, SpaceId space) const;
-
     // Bytes of a buffer's copy in `space` that would really come free there. 0: none or no copy.
     Bytes reclaimable(BufferRef buffer, SpaceId space) const;
 

@@ -111,24 +111,6 @@ class FairOrder {
         return served;
     }
 
-    // Tries `id`, which is in the order, alone: for one that has just arrived, when nothing was
-    // freed. Removes it if it was served. O(waiting) bit operations.
-    template <class Attempt>
-    bool try_one(Id id, Attempt&& attempt) {
-        const auto found = find(id);
-        TM_CHECK(found != entries_.end());
-        SpaceMask closed = 0;
-        for (auto entry = entries_.begin(); entry != found; ++entry)
-            closed |= closed_by(*entry);
-        const SpaceMask open = found->spaces & ~closed;
-        const SpaceMask taken = open != 0 ? checked(attempt(id, open), open) : 0;
-        if (taken == 0)
-            return false;
-        note_passed(static_cast<std::size_t>(found - entries_.begin()), taken);
-        entries_.erase(found);
-        return true;
-    }
-
     // `visit(id, standing)` for everyone waiting, in order.
     template <class Visit>
     void for_each(Visit&& visit) const {

@@ -53,7 +53,7 @@ class MoveTable {
     void started(BufferRef buffer, CopyId copy);
 
     // The charge of the location that a move fills, to be made smaller when its copy turned out to
-    // be (SpillHands does it without the lock), and back.
+    // be (SpillExecutor does it without the lock), and back.
     std::pair<Charge, BlockLocation> filled(BufferRef buffer) const;
     void set_filled(BufferRef buffer, const Charge& charge, const BlockLocation& location);
 

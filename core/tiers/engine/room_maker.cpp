@@ -164,8 +164,6 @@ void RoomMaker::explain(FreeReport& report, std::size_t space) const {
 
 void RoomMaker::spill_in_background(std::size_t index) {
     SpillSpace& space = state_.spaces[index];
-    if (!space.background)
-        return;
     const Thresholds& thresholds = space.memory->thresholds();
     const Bytes used = space.memory->used();
     if (!space.spilling && used > thresholds.spill_start) {
@@ -189,7 +187,7 @@ void RoomMaker::spill_in_background(std::size_t index) {
 
 void RoomMaker::upgrade(std::size_t index) {
     SpillSpace& space = state_.spaces[index];
-    if (!state_.options.upgrade || space.spilling || !space.line.empty())
+    if (space.spilling || !space.line.empty())
         return;
     for (const FreeRequest& request : leaving_.requests())
         if (request.space == index)

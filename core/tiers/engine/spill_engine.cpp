@@ -155,12 +155,14 @@ void SpillEngine::schedule(bool stirred) {
         state_.changed = false;
         reservations_.serve();
         for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
-            room_.serve_frees(i);
-            driver_.serve_line(i);
-            if (!state_.closing) {
+            if (leaving_.anybody_waits())
+                room_.serve_frees(i);
+            if (!state_.spaces[i].line.empty())
+                driver_.serve_line(i);
+            if (state_.spaces[i].background && !state_.closing)
                 room_.spill_in_background(i);
+            if (state_.options.upgrade && !state_.closing)
                 room_.upgrade(i);
-            }
         }
         for (std::size_t i = 0; !state_.changed && !looked && i < state_.spaces.size(); ++i)
             if (state_.machine.spaces[i].id.tier == Tier::gpu)

@@ -3,8 +3,8 @@
 // has it behind a lock (TieredStore, tiered_store.h), a replay on the virtual clock
 // (replay/tiers): what is predicted is what runs.
 //
-// A program requests, the engine decides in schedule(), and somebody (SpillHands, spill_hands.h)
-// carries out what take_work() gives and reports how that ended:
+// A program requests, the engine decides in schedule(), and somebody (SpillExecutor,
+// spill_executor.h) carries out what take_work() gives and reports how that ended:
 //
 //     engine.access_all(uses, spec);  // nothing: granted; else an answer comes
 //     engine.schedule(false);

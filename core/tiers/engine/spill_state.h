@@ -231,9 +231,9 @@ struct SpillState {
 
     const MachineSpec& machine;
     SpillOptions options;
-    std::vector<SpillSpace> spaces;   // in the machine's order
-    std::deque<SpillBuffer> buffers;  // by id
-    std::vector<double> rates;        // from each space to each
+    std::vector<SpillSpace> spaces;    // in the machine's order
+    std::vector<SpillBuffer> buffers;  // by id
+    std::vector<double> rates;         // from each space to each
     std::vector<std::uint32_t> barred;
     SpillWork work;
     std::uint64_t requests = 0;

@@ -1,8 +1,7 @@
 // BlockRun: blocks of a HostBlocks that belong together, as a value: they go back with it.
 //
-// Blocks are numbered from 0 in the order in which they were taken; a block that is released alone
-// leaves a gap, and the others keep their numbers. Not thread-safe; different runs of one pool may
-// be used by different threads.
+// Blocks are numbered from 0 in the order in which they were taken. Not thread-safe; different runs
+// of one pool may be used by different threads.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +18,9 @@ class HostBlocks;
 
 // Why blocks were refused: ordinary.
 enum class BlockRefusal : std::uint8_t {
-    capacity,   // the capacity is in use
-    none_free,  // too few pinned blocks are free, and pinning more was not asked for
-    source,     // the source refused to pin more: HostBlocks::source_error
-    no_pool,    // the run belongs to no pool: it was moved from, or never had one
+    capacity,  // the capacity is in use
+    source,    // the source refused to pin more: HostBlocks::source_error
+    no_pool,   // there is no pool to take them from
 };
 
 std::string_view to_text(BlockRefusal why);  // "the capacity is in use", ...
@@ -46,35 +44,25 @@ class BlockRun {
     // Gives the blocks back, the first one on top.
     ~BlockRun() { clear(); }
 
-    // Numbers in use, gaps included: block(i) is for i < blocks().
     std::size_t blocks() const { return blocks_.size(); }
 
-    // Blocks held, and their bytes.
-    std::size_t held() const { return held_; }
-
-    Bytes size() const { return held_ * block_size(); }
+    Bytes size() const { return blocks() * block_size(); }
 
     Bytes block_size() const;  // 0 without a pool
 
-    // Block `index`; an empty range at Address::null if there is none or it was released.
+    // Block `index`; an empty range at Address::null if there is none.
     Range block(std::size_t index) const;
 
-    // Whether two blocks that are held lie in one piece of pinned memory. Only then may one copy of
-    // the driver go over both, however their addresses lie.
+    // Whether two blocks lie in one piece of pinned memory. Only then may one copy of the driver go
+    // over both, however their addresses lie.
     bool one_piece(std::size_t left, std::size_t right) const {
         return blocks_[left].pool == blocks_[right].pool;
     }
 
-    // Appends ceil(size / block) blocks, all or none. An empty run grows as well.
-    BlockResult<void> grow_by(Bytes size);
-
     // Gives back the blocks from number ceil(size / block) on; nothing if there are none.
     void trim_to(Bytes size);
 
-    // Gives back one block. False if there is none of that number, or not any more.
-    bool release(std::size_t index);
-
-    // Gives back all of them; the run still belongs to its pool.
+    // Gives back all of them.
     void clear();
 
   private:
@@ -82,12 +70,10 @@ class BlockRun {
 
     explicit BlockRun(HostBlocks& owner) : owner_(&owner) {}
 
-    BlockResult<void> append(Bytes size, bool may_grow);
     void give_back_from(std::uint64_t first);
 
     HostBlocks* owner_ = nullptr;
     std::vector<HostBlock> blocks_;
-    std::size_t held_ = 0;
 };
 
 }  // namespace tidemark

@@ -35,7 +35,7 @@ Result<std::unique_ptr<HostBlocks>> HostBlocks::create(PinnedSource& source,
 }
 
 HostBlocks::~HostBlocks() {
-    TM_CHECK(usage_.used == 0 && usage_.apart == 0);
+    TM_CHECK(usage_.used == 0);
     for (const Pool& pool : pools_) {
         if (pool.blocks != 0)
             source_.free(pool.range);
@@ -44,13 +44,11 @@ HostBlocks::~HostBlocks() {
 
 BlockResult<BlockRun> HostBlocks::allocate(Bytes size) {
     BlockRun run(*this);
-    TM_TRY(run.grow_by(size));
-    return run;
-}
-
-BlockResult<BlockRun> HostBlocks::allocate_pinned(Bytes size) {
-    BlockRun run(*this);
-    TM_TRY(run.append(size, false));
+    const std::uint64_t count = blocks_for(size);
+    if (count <= capacity_blocks_)  // else it is refused
+        run.blocks_.reserve(count);
+    if (count != 0)
+        TM_TRY(take(count, run.blocks_));
     return run;
 }
 
@@ -69,32 +67,6 @@ Bytes HostBlocks::trim(Bytes keep) {
     return size;
 }
 
-BlockResult<Range> HostBlocks::allocate_apart(Bytes size) {
-    TM_CHECK(size != 0);
-    const std::uint64_t count = blocks_for(size);
-    const std::lock_guard growing(growth_);
-    const bool room = set_apart(count);
-    Result<Range> range;
-    if (room)
-        range = source_.allocate(align_up(size, PinnedSource::kAlignment));
-    if (room && range)
-        return *range;
-    const std::lock_guard hold(mutex_);
-    if (!room)
-        return refuse(BlockRefusal::capacity);
-    usage_.apart -= count;
-    source_error_ = std::move(range).error();
-    return refuse(BlockRefusal::source);
-}
-
-void HostBlocks::free_apart(Range range) {
-    const std::lock_guard growing(growth_);
-    source_.free(range);
-    const std::lock_guard hold(mutex_);
-    TM_CHECK(blocks_for(range.size) <= usage_.apart);
-    usage_.apart -= blocks_for(range.size);
-}
-
 HostBlocksUsage HostBlocks::usage() const {
     const std::lock_guard hold(mutex_);
     return usage_;
@@ -108,13 +80,10 @@ std::optional<Error> HostBlocks::source_error() const {
 // Whoever needs growth waits for the one that grows, and looks again: it may have left enough. What
 // is pinned is on the stack at once; another may be faster and take it, but then the capacity comes
 // nearer with every round.
-BlockResult<void> HostBlocks::take(std::uint64_t count, bool may_grow,
-                                   std::vector<HostBlock>& taken) {
+BlockResult<void> HostBlocks::take(std::uint64_t count, std::vector<HostBlock>& taken) {
     std::unique_lock hold(mutex_);
     if (!fits(count))
         return refuse(BlockRefusal::capacity);
-    if (count > usage_.free && !may_grow)
-        return refuse(BlockRefusal::none_free);
     if (pop(count, taken))
         return {};
     hold.unlock();
@@ -176,26 +145,6 @@ bool HostBlocks::pop(std::uint64_t count, std::vector<HostBlock>& taken) {
 tl::unexpected<BlockRefusal> HostBlocks::refuse(BlockRefusal why) {
     ++usage_.refused;
     return tl::make_unexpected(why);
-}
-
-// Takes capacity for `count` blocks' worth of memory beside the pools, and gives back free pools if
-// those are in its way. Under growth_.
-bool HostBlocks::set_apart(std::uint64_t count) {
-    std::vector<Range> dropped;
-    bool enough = false;
-    {
-        const std::lock_guard hold(mutex_);
-        if (!fits(count))
-            return false;
-        if (count > room())
-            dropped = drop_free_pools(0);
-        enough = count <= room();
-        if (enough)
-            usage_.apart += count;
-    }
-    for (const Range range : dropped)
-        source_.free(range);
-    return enough;
 }
 
 // Its blocks come out in the order of their addresses.

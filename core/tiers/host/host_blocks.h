@@ -39,7 +39,6 @@ struct HostBlocksSpec {
 struct HostBlocksUsage {
     std::uint64_t used = 0;     // blocks in runs
     std::uint64_t free = 0;     // blocks pinned and in no run
-    std::uint64_t apart = 0;    // blocks' worth of capacity taken by `allocate_apart`
     std::uint64_t pools = 0;    // pieces of the source; used + free blocks
     std::uint64_t grown = 0;    // pools that were ever pinned
     std::uint64_t peak = 0;     // blocks in runs at most
@@ -67,22 +66,13 @@ class HostBlocks {
     // How many blocks `size` bytes need. O(1).
     std::uint64_t blocks_for(Bytes size) const { return size / block_ + (size % block_ != 0); }
 
-    // ceil(size / block) blocks; 0 bytes give an empty run, which can grow. Waits for pinning only
+    // ceil(size / block) blocks; 0 bytes give an empty run. Waits for pinning only
     // if free blocks are too few.
     BlockResult<BlockRun> allocate(Bytes size);
-
-    // The same without pinning: only from blocks that are there (BlockRefusal::none_free).
-    BlockResult<BlockRun> allocate_pinned(Bytes size);
 
     // Gives back pools that are free as a whole, as long as `keep` bytes stay pinned. The bytes
     // given back. O(blocks); others go on while the source takes them.
     Bytes trim(Bytes keep = 0);
-
-    // Memory beside the blocks: `size` bytes (not 0) in one piece straight from the source, within
-    // the capacity; free pools make room for it if they must. It is given back as it came. Waits
-    // for growth under way.
-    BlockResult<Range> allocate_apart(Bytes size);
-    void free_apart(Range range);
 
     HostBlocksUsage usage() const;
 
@@ -101,25 +91,20 @@ class HostBlocks {
     HostBlocks(PinnedSource& source, const HostBlocksSpec& spec);
 
     // For runs: all blocks or none, behind those that are in `taken`.
-    BlockResult<void> take(std::uint64_t count, bool may_grow, std::vector<HostBlock>& taken);
+    BlockResult<void> take(std::uint64_t count, std::vector<HostBlock>& taken);
     void give_back(std::span<const HostBlock> blocks);
 
     // Under growth_: pins one pool more. Under mutex_, which it lets go meanwhile.
     Result<void> grow(std::unique_lock<std::mutex>& hold);
 
-    // Under growth_.
-    bool set_apart(std::uint64_t count);
-
     // Under mutex_.
     bool pop(std::uint64_t count, std::vector<HostBlock>& taken);
 
-    bool fits(std::uint64_t count) const {
-        return count <= capacity_blocks_ - usage_.used - usage_.apart;
-    }
+    bool fits(std::uint64_t count) const { return count <= capacity_blocks_ - usage_.used; }
 
     std::uint64_t pinned() const { return usage_.used + usage_.free; }
 
-    std::uint64_t room() const { return capacity_blocks_ - pinned() - usage_.apart; }
+    std::uint64_t room() const { return capacity_blocks_ - pinned(); }
 
     tl::unexpected<BlockRefusal> refuse(BlockRefusal why);
     void add_pool(Range range, std::uint32_t blocks);

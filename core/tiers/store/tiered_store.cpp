@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -64,7 +65,7 @@ TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* cons
       transfers_(transfers),
       options_(std::move(options)),
       engine_(machine, spaces, options_.spill),
-      hands_(engine_, transfers, mutex_) {
+      executor_(engine_, transfers, mutex_) {
     for (const SpaceSpec& space : machine.spaces)
         spillers_.push_back(std::make_unique<SpaceSpiller>(*this, space.id));
 }
@@ -73,20 +74,30 @@ TieredStore::~TieredStore() {
     close();
 }
 
-// Notes who hears the answer. Under the lock of the request, so that the answer comes after it.
-template <class Kind>
-auto TieredStore::ask(RequestId request, Kind kind) {
+// Notes who waits for the answer, under the lock of the request, so that the answer comes after it.
+template <class Request, class Kind>
+auto TieredStore::submit(Request&& request, Kind kind) {
     auto pending = kind.promise.pending();
-    requests_.emplace(static_cast<std::uint64_t>(request), std::move(kind));
+    {
+        const std::lock_guard lock(mutex_);
+        requests_.emplace(static_cast<std::uint64_t>(request()), std::move(kind));
+    }
+    after_call();
     return pending;
 }
 
-Pending<Result<BufferRef>> TieredStore::create(const BufferSpec& spec) {
+// Something that may let others go on.
+template <class Call>
+auto TieredStore::call(Call&& call) {
     std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.create(spec), Created{});
+    auto outcome = call();
     lock.unlock();
     after_call();
-    return pending;
+    return outcome;
+}
+
+Pending<Result<BufferRef>> TieredStore::create(const BufferSpec& spec) {
+    return submit([&] { return engine_.create(spec); }, Created{});
 }
 
 BufferRef TieredStore::adopt(const BufferSpec& spec, const BlockLocation& location) {
@@ -95,20 +106,13 @@ BufferRef TieredStore::adopt(const BufferSpec& spec, const BlockLocation& locati
 }
 
 Result<void> TieredStore::destroy(BufferRef buffer) {
-    std::unique_lock lock(mutex_);
-    Result<void> outcome = engine_.destroy(buffer);
-    lock.unlock();
-    after_call();
-    return outcome;
+    return call([&] { return engine_.destroy(buffer); });
 }
 
 Pending<Result<Access>> TieredStore::acquire(BufferRef buffer, const AccessSpec& spec) {
     TM_CHECK(spec.mode != AccessMode::prefetch);
-    std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.access(buffer, spec), Acquired{{}, {buffer, spec.mode, 0}, spec});
-    lock.unlock();
-    after_call();
-    return pending;
+    return submit([&] { return engine_.access(buffer, spec); },
+                  Acquired{{}, {buffer, spec.mode, 0}, spec});
 }
 
 Pending<Result<std::vector<Access>>> TieredStore::acquire_all(std::span<const BufferUse> uses,
@@ -136,31 +140,19 @@ Pending<Result<std::vector<Access>>> TieredStore::acquire_all(std::span<const Bu
 }
 
 Pending<Result<MemoryReservation>> TieredStore::reserve(const ReservationSpec& spec) {
-    std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.reserve(spec), Reserved{});
-    lock.unlock();
-    after_call();
-    return pending;
+    return submit([&] { return engine_.reserve(spec); }, Reserved{});
 }
 
 Pending<Result<void>> TieredStore::prefetch(BufferRef buffer, SpaceId space, bool make_room) {
-    std::unique_lock lock(mutex_);
     AccessSpec spec;
     spec.space = space;
     spec.mode = AccessMode::prefetch;
     spec.make_room = make_room;
-    auto pending = ask(engine_.access(buffer, spec), Prefetched{});
-    lock.unlock();
-    after_call();
-    return pending;
+    return submit([&] { return engine_.access(buffer, spec); }, Prefetched{});
 }
 
 Pending<FreeReport> TieredStore::free_bytes(SpaceId space, Bytes size) {
-    std::unique_lock lock(mutex_);
-    auto pending = ask(engine_.free_bytes(space, size), Freed{});
-    lock.unlock();
-    after_call();
-    return pending;
+    return submit([&] { return engine_.free_bytes(space, size); }, Freed{});
 }
 
 Result<Bytes> TieredStore::SpaceSpiller::free_bytes(Bytes size) {
@@ -188,19 +180,11 @@ bool TieredStore::set_next_use(BufferRef buffer, std::uint64_t operation) {
 }
 
 bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
-    std::unique_lock lock(mutex_);
-    const bool living = engine_.set_may_spill(buffer, may_spill);
-    lock.unlock();
-    after_call();
-    return living;
+    return call([&] { return engine_.set_may_spill(buffer, may_spill); });
 }
 
 bool TieredStore::evict(BufferRef buffer, SpaceId space) {
-    std::unique_lock lock(mutex_);
-    const bool leaves = engine_.evict(buffer, space);
-    lock.unlock();
-    after_call();
-    return leaves;
+    return call([&] { return engine_.evict(buffer, space); });
 }
 
 void TieredStore::mark(std::string_view name) {
@@ -247,38 +231,30 @@ void TieredStore::deliver(std::vector<SpillAnswer>& answers) {
         auto node = requests_.extract(static_cast<std::uint64_t>(answer.request));
         lock.unlock();
         TM_CHECK(!node.empty());
-        Requested& requested = node.mapped();
-        if (Created* created = std::get_if<Created>(&requested)) {
-            created->promise.answer(answer.refusal
-                                        ? Result<BufferRef>(tl::make_unexpected(*answer.refusal))
-                                        : Result<BufferRef>(answer.buffer));
-        } else if (Prefetched* prefetched = std::get_if<Prefetched>(&requested)) {
-            if (!answer.refusal)
-                settle(*answer.group, true);
-            prefetched->promise.answer(answer.refusal
-                                           ? Result<void>(tl::make_unexpected(*answer.refusal))
-                                           : Result<void>());
-        } else if (Freed* freed = std::get_if<Freed>(&requested)) {
-            freed->promise.answer(std::move(answer.freed));
-        } else if (Reserved* reserved = std::get_if<Reserved>(&requested)) {
-            if (answer.refusal)
-                reserved->promise.answer(tl::make_unexpected(*answer.refusal));
-            else
-                reserved->promise.answer(std::move(answer.reservation));
-        } else if (AcquiredAll* all = std::get_if<AcquiredAll>(&requested)) {
-            if (answer.refusal)
-                all->promise.answer(tl::make_unexpected(*answer.refusal));
-            else
-                all->promise.answer(hand_out(all->uses, all->spec, answer.group));
-        } else if (Acquired* one = std::get_if<Acquired>(&requested)) {
-            if (answer.refusal)
-                one->promise.answer(tl::make_unexpected(*answer.refusal));
-            else
-                one->promise.answer(
-                    hand_out({&one->use, 1}, one->spec, answer.group).map([](auto accesses) {
-                        return std::move(accesses.front());
-                    }));
-        }
+        std::visit([&](auto& request) { deliver(request, answer); }, node.mapped());
+    }
+}
+
+template <class Kind>
+void TieredStore::deliver(Kind& request, SpillAnswer& answer) {
+    if constexpr (std::is_same_v<Kind, Freed>)
+        request.promise.answer(std::move(answer.freed));
+    else if (answer.refusal)
+        request.promise.answer(tl::make_unexpected(std::move(*answer.refusal)));
+    else if constexpr (std::is_same_v<Kind, Created>)
+        request.promise.answer(answer.buffer);
+    else if constexpr (std::is_same_v<Kind, Reserved>)
+        request.promise.answer(std::move(answer.reservation));
+    else if constexpr (std::is_same_v<Kind, AcquiredAll>)
+        request.promise.answer(hand_out(request.uses, request.spec, answer.group));
+    else if constexpr (std::is_same_v<Kind, Acquired>)
+        request.promise.answer(
+            hand_out({&request.use, 1}, request.spec, answer.group).map([](auto accesses) {
+                return std::move(accesses.front());
+            }));
+    else {
+        settle(*answer.group, true);
+        request.promise.answer({});
     }
 }
 
@@ -333,7 +309,7 @@ bool TieredStore::pump() {
         return false;
     bool progress = false;
     const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
-    for (bool first = true; hands_.turn(
+    for (bool first = true; executor_.turn(
              first, [](const SpillWork&) {}, give);
          first = false)
         progress = true;

@@ -40,7 +40,7 @@
 #include "core/tiers/engine/transfer.h"
 #include "core/tiers/spaces/oom_policy.h"
 #include "core/tiers/store/pending.h"
-#include "core/tiers/store/spill_hands.h"
+#include "core/tiers/store/spill_executor.h"
 
 namespace tidemark {
 
@@ -234,8 +234,12 @@ class TieredStore {
 
     using Requested = std::variant<Created, Acquired, AcquiredAll, Reserved, Prefetched, Freed>;
 
+    template <class Request, class Kind>
+    auto submit(Request&& request, Kind kind);
+    template <class Call>
+    auto call(Call&& call);
     template <class Kind>
-    auto ask(RequestId request, Kind kind);
+    void deliver(Kind& request, SpillAnswer& answer);
     void end_access(Access& access);
     void after_call();
     void deliver(std::vector<SpillAnswer>& answers);
@@ -255,8 +259,8 @@ class TieredStore {
     SpillEngine engine_;
     std::unordered_map<std::uint64_t, Requested> requests_;
 
-    std::atomic<bool> pumping_ = false;  // one thread drives
-    SpillHands<std::mutex> hands_;       // of the pumping thread
+    std::atomic<bool> pumping_ = false;   // one thread drives
+    SpillExecutor<std::mutex> executor_;  // of the pumping thread
 
     std::mutex rest_;  // of the worker, and of those who wait while somebody else pumps
     std::condition_variable stirred_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <set>
 #include <thread>
@@ -13,7 +12,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
-#include "core/base/stopwatch.h"
 #include "tests/core/tiers/failing_source.h"
 
 namespace tidemark {
@@ -111,7 +109,6 @@ TEST_CASE("a run has as many blocks as its bytes need, apart from each other, an
     BlockResult<BlockRun> run = blocks->allocate(9 * kSmallBlock + 1);
     REQUIRE(run);
     CHECK(run->blocks() == 10);
-    CHECK(run->held() == 10);
     CHECK(run->size() == 10 * kSmallBlock);
     CHECK(run->block_size() == kSmallBlock);
     std::set<Bytes> begins;
@@ -144,7 +141,7 @@ TEST_CASE("the block given back last is handed out next", "[tiers][host_blocks]"
     CHECK(again.block(1) == second);
     CHECK(again.block(2) == third);
     const Range of_b = b.block(1);
-    REQUIRE(b.release(1));
+    b.trim_to(kSmallBlock);
     CHECK(take(*blocks, 1).block(0) == of_b);
     check_whole(*blocks, source);
 }
@@ -161,18 +158,6 @@ TEST_CASE("a request that cannot be had pins nothing and takes nothing", "[tiers
     CHECK(blocks->usage().refused == 3);
     CHECK(blocks->allocate(13 * kSmallBlock));
     check_whole(*blocks, source);
-}
-
-TEST_CASE("what is asked for without pinning is refused at once", "[tiers][host_blocks]") {
-    FailingSource source;
-    const auto blocks = make(source, 4, 1, 16);
-    BlockResult<BlockRun> run = blocks->allocate_pinned(4 * kSmallBlock);
-    REQUIRE(run);
-    CHECK(blocks->allocate_pinned(1).error() == BlockRefusal::none_free);
-    CHECK(blocks->allocate_pinned(17 * kSmallBlock).error() == BlockRefusal::capacity);
-    CHECK(source.calls() == 1);
-    run->clear();
-    CHECK(blocks->allocate_pinned(1));
 }
 
 TEST_CASE("pinning that fails in the middle of a growth leaks no block and no count (defect 12)",
@@ -192,12 +177,8 @@ TEST_CASE("pinning that fails in the middle of a growth leaks no block and no co
     CHECK(usage.refused == 1);
     check_whole(*blocks, source);
 
-    BlockResult<void> grown = some.grow_by(7 * kSmallBlock);
-    REQUIRE_FALSE(grown);
-    CHECK(grown.error() == BlockRefusal::source);
-    CHECK(some.blocks() == 2);  // as it was
-    CHECK(some.grow_by(6 * kSmallBlock));
-    CHECK(blocks->usage().free == 0);
+    CHECK(blocks->allocate(7 * kSmallBlock).error() == BlockRefusal::source);
+    CHECK(take(*blocks, 6).blocks() == 6);
     some.clear();
     source.fail_from(0);
     CHECK(blocks->allocate(64 * kSmallBlock));
@@ -205,30 +186,23 @@ TEST_CASE("pinning that fails in the middle of a growth leaks no block and no co
     check_whole(*blocks, source);
 }
 
-TEST_CASE("an empty run grows, and a run without a pool says so (defect 15)",
+TEST_CASE("a run that was moved from or never had a pool is empty (defect 15)",
           "[tiers][host_blocks]") {
     FailingSource source;
     const auto blocks = make(source, 4, 1, 16);
-    BlockResult<BlockRun> empty = blocks->allocate(0);
+    const BlockResult<BlockRun> empty = blocks->allocate(0);
     REQUIRE(empty);
     CHECK(empty->blocks() == 0);
     CHECK(empty->size() == 0);
     CHECK(empty->block_size() == kSmallBlock);
     CHECK(empty->block(0) == Range{});
-    CHECK(empty->grow_by(0));
-    CHECK(empty->grow_by(kSmallBlock + 1));
-    CHECK(empty->blocks() == 2);
 
-    BlockRun moved = std::move(*empty);
+    BlockRun run = take(*blocks, 2);
+    BlockRun moved = std::move(run);
     CHECK(moved.blocks() == 2);
-    CHECK(empty->grow_by(1).error() == BlockRefusal::no_pool);
-    CHECK(empty->grow_by(0).error() == BlockRefusal::no_pool);
-    CHECK(empty->block_size() == 0);
-    CHECK_FALSE(empty->release(0));
-    empty->trim_to(0);
-    empty->clear();
-    BlockRun never;
-    CHECK(never.grow_by(1).error() == BlockRefusal::no_pool);
+    CHECK(run.block_size() == 0);
+    run.trim_to(0);
+    run.clear();
     CHECK(blocks->usage().used == 2);
     moved = take(*blocks, 1);
     CHECK(blocks->usage().used == 1);
@@ -239,7 +213,7 @@ TEST_CASE("an empty run grows, and a run without a pool says so (defect 15)",
     CHECK(blocks->usage().used == 0);
 }
 
-TEST_CASE("a run gives back its tail, single blocks, and all", "[tiers][host_blocks]") {
+TEST_CASE("a run gives back its tail, and all", "[tiers][host_blocks]") {
     FailingSource source;
     const auto blocks = make(source, 8, 1, 8);
     BlockRun run = take(*blocks, 6);
@@ -248,25 +222,12 @@ TEST_CASE("a run gives back its tail, single blocks, and all", "[tiers][host_blo
     CHECK(run.blocks() == 6);
     run.trim_to(4 * kSmallBlock + 1);
     CHECK(run.blocks() == 5);
-    CHECK(run.release(0));
-    CHECK_FALSE(run.release(0));
-    CHECK_FALSE(run.release(5));
-    CHECK(run.block(0) == Range{});
-    CHECK(run.block(2) == third);  // the others keep their numbers
-    CHECK(run.blocks() == 5);
-    CHECK(run.held() == 4);
-    CHECK(run.size() == 4 * kSmallBlock);
-    CHECK(blocks->usage().used == 4);
-    CHECK(run.grow_by(1));
-    CHECK(run.block(5).size == kSmallBlock);
-    CHECK(run.release(3));
-    run.trim_to(3 * kSmallBlock);
-    CHECK(run.held() == 2);
-    CHECK(blocks->usage().used == 2);
+    CHECK(run.size() == 5 * kSmallBlock);
+    CHECK(run.block(2) == third);
+    CHECK(blocks->usage().used == 5);
     run.clear();
     CHECK(run.blocks() == 0);
     CHECK(blocks->usage().used == 0);
-    CHECK(run.grow_by(8 * kSmallBlock));
     check_whole(*blocks, source);
 }
 
@@ -274,20 +235,20 @@ TEST_CASE("trim gives back pools that are free as a whole, and they come again",
           "[tiers][host_blocks]") {
     FailingSource source;
     const auto blocks = make(source, 4, 3, 16);
-    BlockRun low = take(*blocks, 12);
+    BlockRun low = take(*blocks, 4);  // of one pool, whichever it is
+    BlockRun middle = take(*blocks, 8);
     BlockRun high = take(*blocks, 4);
     CHECK(blocks->usage().pools == 4);
     CHECK(blocks->trim() == 0);
-    for (std::size_t i = 4; i < 8; ++i)
-        REQUIRE(low.release(i));  // one whole pool, whichever it is
-    REQUIRE(high.release(0));     // a part of another
+    low.clear();
+    high.trim_to(3 * kSmallBlock);  // a part of another
     CHECK(blocks->trim() == 4 * kSmallBlock);
     CHECK(blocks->usage().pools == 3);
     CHECK(blocks->usage().free == 1);
     check_whole(*blocks, source);
     BlockRun more = take(*blocks, 5);
     CHECK(blocks->usage().pools == 4);
-    low.clear();
+    middle.clear();
     high.clear();
     more.clear();
     CHECK(blocks->trim(9 * kSmallBlock) == 4 * kSmallBlock);
@@ -312,7 +273,7 @@ TEST_CASE("while one thread pins, others allocate and release", "[tiers][host_bl
     run = take(*blocks, 4);
     CHECK(blocks->usage().used == 4);
     run.trim_to(kSmallBlock);
-    CHECK(blocks->allocate_pinned(3 * kSmallBlock));
+    CHECK(blocks->allocate(3 * kSmallBlock));
     CHECK(blocks->allocate(17 * kSmallBlock).error() == BlockRefusal::capacity);
     source.open();
     grower.join();
@@ -362,36 +323,6 @@ TEST_CASE("a growth that is refused takes what was given back meanwhile", "[tier
     check_whole(*blocks, source);
 }
 
-TEST_CASE("memory beside the blocks counts within the capacity", "[tiers][host_blocks]") {
-    FailingSource source;
-    const auto blocks = make(source, 4, 2, 10);
-    const BlockResult<Range> apart = blocks->allocate_apart(2 * kSmallBlock - 100);
-    REQUIRE(apart);
-    CHECK(apart->size == 2 * kSmallBlock - 64);
-    CHECK(blocks->usage().apart == 2);
-    CHECK(source.bytes() == 8 * kSmallBlock + apart->size);
-    CHECK(blocks->allocate_apart(9 * kSmallBlock).error() == BlockRefusal::capacity);
-    CHECK(blocks->allocate_apart(~Bytes{0}).error() == BlockRefusal::capacity);
-    {
-        const BlockRun run = take(*blocks, 8);
-        CHECK(blocks->allocate(1).error() == BlockRefusal::capacity);
-        CHECK(blocks->allocate_apart(1).error() == BlockRefusal::capacity);
-    }
-    const BlockResult<Range> more =
-        blocks->allocate_apart(3 * kSmallBlock);  // free pools make room
-    REQUIRE(more);
-    CHECK(source.bytes() <= 10 * kSmallBlock);
-    source.fail_from(1);
-    CHECK(blocks->allocate_apart(1).error() == BlockRefusal::source);
-    CHECK(blocks->usage().apart == 5);
-    source.fail_from(0);
-    blocks->free_apart(*more);
-    blocks->free_apart(*apart);
-    CHECK(blocks->usage().apart == 0);
-    CHECK(take(*blocks, 10).blocks() == 10);
-    CHECK_FALSE(source.misused());
-}
-
 TEST_CASE("random operations leave what a plain model says, also when pinning fails",
           "[tiers][host_blocks]") {
     FailingSource source;
@@ -404,24 +335,15 @@ TEST_CASE("random operations leave what a plain model says, also when pinning fa
             const std::size_t which = random.below(runs.size());
             BlockRun& run = runs[which];
             const Bytes size = random.below(12 * kSmallBlock);
-            switch (random.below(5)) {
+            switch (random.below(3)) {
                 case 0: {
                     BlockResult<BlockRun> got = blocks->allocate(size);
                     if (got)
                         run = std::move(*got);
                     break;
                 }
-                case 1: {
-                    const std::size_t before = run.blocks();
-                    const BlockResult<void> grown = run.grow_by(size);
-                    CHECK(run.blocks() == before + (grown ? blocks->blocks_for(size) : 0));
-                    break;
-                }
-                case 2:
+                case 1:
                     run.trim_to(size);
-                    break;
-                case 3:
-                    run.release(random.below(8));
                     break;
                 default:
                     blocks->trim(size);
@@ -429,11 +351,9 @@ TEST_CASE("random operations leave what a plain model says, also when pinning fa
             std::uint64_t used = 0;
             std::set<Bytes> begins;
             for (const BlockRun& each : runs) {
-                used += each.held();
-                for (std::size_t b = 0; b < each.blocks(); ++b) {
-                    if (each.block(b).size != 0)
-                        begins.insert(to_integer(each.block(b).begin));
-                }
+                used += each.blocks();
+                for (std::size_t b = 0; b < each.blocks(); ++b)
+                    begins.insert(to_integer(each.block(b).begin));
             }
             REQUIRE(begins.size() == used);  // no block twice
             REQUIRE(blocks->usage().used == used);
@@ -483,25 +403,6 @@ TEST_CASE("threads at random never share a block, and leave nothing behind",
     check_whole(*blocks, source);
     blocks->trim();
     CHECK(source.pieces() == 0);
-}
-
-TEST_CASE("what blocks cost", "[tiers][host_blocks][.long]") {
-    PlainSource source;
-    const auto blocks = make(source, 128, 1, 1024);
-    for (const std::uint64_t count : {1U, 4U, 64U}) {
-        constexpr int kBatch = 5000;
-        Nanoseconds best = std::numeric_limits<Nanoseconds>::max();
-        int had = 0;
-        for (int batch = 0; batch < 200; ++batch) {  // in some, others have the processor
-            const Stopwatch watch;
-            for (int i = 0; i < kBatch; ++i)
-                had += blocks->allocate(count * kSmallBlock).has_value();
-            best = std::min(best, watch.elapsed());
-        }
-        CHECK(had == 200 * kBatch);
-        WARN(count << " blocks, allocate and release: " << static_cast<double>(best) / kBatch
-                   << " ns");
-    }
 }
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// SpillHands: carries out what a SpillEngine decides, by a Transfers: makes and frees locations,
+// SpillExecutor: carries out what a SpillEngine decides, by a Transfers: makes and frees locations,
 // begins copies, hears of their ends. The same for a real program and for a replay; who decides
 // when it turns, and what becomes of answers, is the owner's.
 //
@@ -25,10 +25,10 @@ struct NoMutex {
 };
 
 template <class Mutex>
-class SpillHands {
+class SpillExecutor {
   public:
     // All must outlive it.
-    SpillHands(SpillEngine& engine, Transfers& transfers, Mutex& mutex)
+    SpillExecutor(SpillEngine& engine, Transfers& transfers, Mutex& mutex)
         : engine_(engine), transfers_(transfers), mutex_(mutex) {}
 
     // One turn: hears what has ended, has the engine decide, carries it out. `observe(work)` sees
