@@ -232,7 +232,7 @@ class Bench {
     std::string json() const {
         std::string text = fmt::format(
             R"({{"events": {}, "renderer": "{}", "width": {}, "height": {}, )"
-            R"("first_picture_ms": {:.1f}, "complete_ms": {:.1f}, "anonymous_bytes": {}, )"
+            "\"first_picture_ms\": {:.1f}, \"complete_ms\": {:.1f}, \"anonymous_bytes\": {}, "
             R"("anonymous_bytes_per_event": {:.3f}, "anonymous_peak_per_event": {:.3f}, )"
             R"("views": {{)",
             times_.events, screen_->renderer(), command_.width, command_.height, times_.first_frame,

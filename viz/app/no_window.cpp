@@ -36,8 +36,4 @@ std::string GlWindow::renderer() const {
     return {};
 }
 
-float GlWindow::scale() const {
-    return 1;
-}
-
 }  // namespace tidemark::viz

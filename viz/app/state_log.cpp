@@ -36,8 +36,7 @@ std::string plain(std::string text) {
     return text;
 }
 
-}  // namespace
-
+// One line, without what changes by itself (messages).
 std::string state_line(Shell& shell, bool loading) {
     const ShellState state = shell.state();
     const Camera& camera = shell.camera();
@@ -56,6 +55,8 @@ std::string state_line(Shell& shell, bool loading) {
         measure ? fmt::format("[{}, {}]", measure->begin, measure->end) : "null", state.live,
         state.runs, selection.run);
 }
+
+}  // namespace
 
 Result<StateLog> StateLog::open(const std::string& path) {
     StateLog log;

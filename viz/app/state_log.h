@@ -11,9 +11,6 @@
 
 namespace tidemark::viz {
 
-// One line, without what changes by itself (messages).
-std::string state_line(Shell& shell, bool loading);
-
 class StateLog {
   public:
     // "" keeps no log. Errors: io.

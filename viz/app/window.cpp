@@ -285,8 +285,4 @@ std::string GlWindow::renderer() const {
     return renderer_name();
 }
 
-float GlWindow::scale() const {
-    return parts_->scale;
-}
-
 }  // namespace tidemark::viz

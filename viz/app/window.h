@@ -55,8 +55,6 @@ class GlWindow {
     // "llvmpipe (LLVM 15.0.6, 256 bits)".
     std::string renderer() const;
 
-    float scale() const;
-
   private:
     struct Parts;
     struct Events;

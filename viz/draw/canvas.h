@@ -48,8 +48,6 @@ class Canvas {
     // Pixels of a length that is `points` at the usual density.
     float px(float points) const { return points * scale_; }
 
-    ImDrawList* list() const { return list_; }
-
     void fill(const Box& box, Colour colour);
     void outline(const Box& box, Colour colour, float thickness = 1);
     void line(ImVec2 from, ImVec2 to, Colour colour, float thickness = 1);

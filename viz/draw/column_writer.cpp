@@ -115,22 +115,15 @@ bool ColumnWriter::link(std::string_view text) {
     Canvas& canvas = frame_.canvas;
     const float pad = canvas.px(kColumnWriterPad);
     const float width = std::min(canvas.text_width(text), box_.width() - 2 * pad);
-    bool clicked = false;
-    bool hovered = false;
-    if (!frame_.still && seen(line_) && width >= 1) {
-        ImGui::SetCursorScreenPos({box_.left + pad, top_});
-        ImGui::PushID(links_++);
-        clicked = ImGui::InvisibleButton("link", {width, line_});
-        hovered = ImGui::IsItemHovered();
-        ImGui::PopID();
-    }
+    const Box link{box_.left + pad, top_, box_.left + pad + width, top_ + line_};
+    const Press press = seen(line_) ? frame_.press(link, "link", links_++) : Press{};
     const Box at{box_.left + pad, top_, box_.right - pad, top_ + line_};
     canvas.text_within(at, text, canvas.theme().accent);
-    if (hovered)
+    if (press.hovered)
         canvas.horizontal(top_ + canvas.line_height(), at.left, at.left + width,
                           canvas.theme().accent);
     top_ += line_;
-    return clicked;
+    return press.clicked;
 }
 
 void ColumnWriter::gap() {

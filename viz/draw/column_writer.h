@@ -44,7 +44,7 @@ class ColumnWriter {
     float& scroll_;
     float top_;  // of the next line
     float line_;
-    int links_ = 0;
+    std::size_t links_ = 0;
 };
 
 }  // namespace tidemark::viz

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,17 @@ std::string search_text(const Filter& filter) {
                                : fmt::format("with \"{}\"  x", one_line(filter.text, 24));
 }
 
+// "1 MiB and more", "below 1 MiB", "all sizes".
+std::string size_limits_text(const Filter& filter) {
+    if (filter.least == 0 && filter.most == ~Bytes{0})
+        return "all sizes";
+    if (filter.most == ~Bytes{0})
+        return whole_bytes(filter.least) + " and more";
+    if (filter.least == 0)
+        return "below " + whole_bytes(filter.most + 1);
+    return fmt::format("{} to {}", whole_bytes(filter.least), whole_bytes(filter.most));
+}
+
 void draw_sizes(Frame& frame, float width) {
     Filter& filter = frame.selection.filter;
     ImGui::SetNextItemWidth(width);
@@ -80,16 +92,6 @@ void draw_streams(Frame& frame, const History& history, float width) {
 }
 
 }  // namespace
-
-std::string size_limits_text(const Filter& filter) {
-    if (filter.least == 0 && filter.most == ~Bytes{0})
-        return "all sizes";
-    if (filter.most == ~Bytes{0})
-        return whole_bytes(filter.least) + " and more";
-    if (filter.least == 0)
-        return "below " + whole_bytes(filter.most + 1);
-    return fmt::format("{} to {}", whole_bytes(filter.least), whole_bytes(filter.most));
-}
 
 Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
                     std::string_view total) {
@@ -133,31 +135,23 @@ std::size_t choose(Frame& frame, ImVec2 at, const char* id, std::span<const std:
     const Theme& theme = canvas.theme();
     const float height = ImGui::GetFrameHeight();
     const float pad = canvas.px(10);
-    ImGui::PushID(id);
     float left = at.x;
     for (std::size_t i = 0; i < names.size(); ++i) {
         const float width = canvas.text_width(names[i]) + 2 * pad;
         const Box box{left, at.y, left + width, at.y + height};
-        bool hovered = false;
-        if (!frame.still) {
-            ImGui::SetCursorScreenPos({box.left, box.top});
-            ImGui::PushID(static_cast<int>(i));
-            if (ImGui::InvisibleButton("choice", {box.width(), box.height()}))
-                chosen = i;
-            hovered = ImGui::IsItemHovered();
-            ImGui::PopID();
-        }
+        const Press press = frame.press(box, id, i);
+        if (press.clicked)
+            chosen = i;
         const bool on = i == chosen;
-        canvas.fill(box, on        ? mix(theme.panel, theme.accent, 0.35)
-                         : hovered ? mix(theme.panel, theme.text, 0.15)
-                                   : mix(theme.panel, theme.text, 0.06));
+        canvas.fill(box, on              ? mix(theme.panel, theme.accent, 0.35)
+                         : press.hovered ? mix(theme.panel, theme.text, 0.15)
+                                         : mix(theme.panel, theme.text, 0.06));
         if (on)
             canvas.fill({box.left, box.bottom - canvas.px(2), box.right, box.bottom}, theme.accent);
         canvas.text({left + pad, at.y + (height - canvas.line_height()) / 2}, names[i],
                     on ? theme.text : theme.faint_text);
         left += width + 1;
     }
-    ImGui::PopID();
     right = left;
     return chosen;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "viz/draw/frame.h"
@@ -15,9 +14,6 @@ namespace tidemark::viz {
 // the right, as far as there is room.
 Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
                     std::string_view total);
-
-// The size limits in words: "1 MiB and more", "below 1 MiB", "all sizes".
-std::string size_limits_text(const Filter& filter);
 
 // A row of exclusive choices drawn as a segmented button at `at`; returns the chosen one. `id`
 // tells rows of one window apart.

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace tidemark::viz {
 namespace {
@@ -28,6 +30,18 @@ constexpr std::array<std::pair<ImWchar, ImWchar>, 20> kFallbacks = {{
     {0x2019, '\''}, {0x201c, '"'}, {0x201d, '"'}, {0x2022, 0xb7}, {0x2026, 0x85},
     {0x2212, '-'},  {0x2248, '~'}, {0x2264, '<'}, {0x2265, '>'},  {0x394, 'd'},
 }};
+
+// The user's first.
+std::vector<std::string> font_folders() {
+    std::vector<std::string> folders;
+    if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+        folders.push_back(std::string(home) + "/.local/share/fonts");
+        folders.push_back(std::string(home) + "/.fonts");
+    }
+    folders.emplace_back("/usr/local/share/fonts");
+    folders.emplace_back("/usr/share/fonts");
+    return folders;
+}
 
 std::string find_font(const std::string& name) {
     std::error_code ignored;
@@ -69,17 +83,6 @@ void add_fallbacks(ImFont& font) {
 }
 
 }  // namespace
-
-std::vector<std::string> font_folders() {
-    std::vector<std::string> folders;
-    if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-        folders.push_back(std::string(home) + "/.local/share/fonts");
-        folders.push_back(std::string(home) + "/.fonts");
-    }
-    folders.emplace_back("/usr/local/share/fonts");
-    folders.emplace_back("/usr/share/fonts");
-    return folders;
-}
 
 Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice) {
     const float bounded = std::clamp(scale, kSmallestScale, kLargestScale);

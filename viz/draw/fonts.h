@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include <imgui.h>
 
@@ -30,8 +28,5 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice);
 
 // The fonts of the current frame's context, by their places in its atlas. Only after load_fonts.
 Fonts current_fonts();
-
-// Folders of fonts, the user's first.
-std::vector<std::string> font_folders();
 
 }  // namespace tidemark::viz

@@ -8,6 +8,12 @@
 
 namespace tidemark::viz {
 
+// What the mouse does to a part of a view.
+struct Press {
+    bool clicked = false;
+    bool hovered = false;
+};
+
 struct Frame {
     const Session& session;
     Camera& camera;
@@ -16,6 +22,9 @@ struct Frame {
     Canvas canvas;              // theme, fonts and scale; drawing into the window at hand
     Box area;                   // where to draw, in pixels
     bool still = false;  // a picture for a file: no mouse, nothing animated, jobs are waited for
+
+    // Takes the mouse over `box`; `id` and `index` tell the parts of one window apart.
+    Press press(const Box& box, const char* id, std::size_t index = 0) const;
 };
 
 }  // namespace tidemark::viz

@@ -63,11 +63,6 @@ class VirtualTable {
     // Scrolls as little as is needed for the row to be seen, at the next draw.
     void show(std::uint64_t row) { wanted_ = row; }
 
-    std::uint64_t first_row() const { return first_; }
-
-    // Rows that fit, as of the last draw.
-    std::uint64_t rows_seen() const { return seen_; }
-
   private:
     // Where a column stands; not drawn if it has no width.
     struct ColumnSpan {
@@ -87,7 +82,7 @@ class VirtualTable {
     void draw_scrollbar(Frame& frame, const Box& box, const char* id, const TableContent& content);
 
     std::uint64_t first_ = 0;
-    std::uint64_t seen_ = 1;
+    std::uint64_t seen_ = 1;  // rows that fit, as of the last draw
     std::optional<std::uint64_t> wanted_;
     std::vector<float> widths_;                    // the widest text of each column so far
     std::vector<std::vector<std::string>> cells_;  // of the rows seen

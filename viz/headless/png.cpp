@@ -12,15 +12,10 @@
 #include <png.h>
 
 #include "replay/report/charts/png_mark.h"
+#include "traces/io/output_file.h"
 
 namespace tidemark::viz {
 namespace {
-
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 // Releases what libpng holds for an image, however its use ends.
 class Image {
@@ -47,10 +42,6 @@ std::vector<std::uint8_t> without_alpha(const Bitmap& bitmap) {
         for (const unsigned shift : {0U, 8U, 16U})
             bytes.push_back(static_cast<std::uint8_t>(pixel >> shift & 0xffU));
     return bytes;
-}
-
-tl::unexpected<Error> io_error(const std::string& what, const std::string& path) {
-    return fail(ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), path);
 }
 
 bool is_too_large(std::uint32_t width, std::uint32_t height) {
@@ -84,25 +75,16 @@ Result<std::vector<std::byte>> encode_png(const Bitmap& bitmap) {
 
 Result<void> write_png(const Bitmap& bitmap, const std::string& path) {
     TM_ASSIGN(const std::vector<std::byte> bytes, encode_png(bitmap));
-    const std::string begun = path + ".part";
-    File file(std::fopen(begun.c_str(), "wb"));
-    if (!file)
-        return io_error("cannot be written", path);
-    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
-                         std::fflush(file.get()) == 0;
-    file.reset();
-    if (!written || std::rename(begun.c_str(), path.c_str()) != 0) {
-        const auto error = io_error("cannot be written", path);
-        std::remove(begun.c_str());
-        return error;
-    }
-    return {};
+    TM_ASSIGN(const auto file, OutputFile::create(path));
+    TM_TRY(file->write(bytes));
+    return file->commit();
 }
 
 Result<Bitmap> read_png(const std::string& path) {
-    const File file(std::fopen(path.c_str(), "rb"));
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               &std::fclose);
     if (!file)
-        return io_error("cannot be read", path);
+        return fail(ErrorCode::io, fmt::format("cannot be read: {}", std::strerror(errno)), path);
     Image image;
     if (png_image_begin_read_from_stdio(image.get(), file.get()) == 0)
         return fail(ErrorCode::bad_input, fmt::format("is no PNG: {}", image->message), path);

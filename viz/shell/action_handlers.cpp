@@ -1,8 +1,10 @@
 // What actions do.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
+#include "core/base/check.h"
 #include "viz/model/blocks/block_details.h"
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/navigation/navigation.h"
@@ -42,14 +44,15 @@ void step(ShellParts& parts, std::int64_t by) {
         parts.say(moment_text(*run.history, *event));
 }
 
-void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark) {
+template <ViewLocation::Landmark landmark>
+void go_to_landmark(ShellParts& parts) {
     ViewLocation location;
     location.landmark = landmark;
     const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
-    parts.say(gone ? fmt::format(
-                         "{} at {}",
-                         landmark == ViewLocation::Landmark::peak ? "The peak is" : "Memory is out",
-                         position_text(parts.camera.unit(), *parts.selection.cursor))
+    const auto* const what =
+        landmark == ViewLocation::Landmark::peak ? "The peak is" : "Memory is out";
+    parts.say(gone ? fmt::format("{} at {}", what,
+                                 position_text(parts.camera.unit(), *parts.selection.cursor))
                    : to_text(gone.error()));
 }
 
@@ -193,132 +196,98 @@ void zoom_selected(ShellParts& parts) {
     parts.camera.show(*stretch);
 }
 
-void show_nth(ShellParts& parts, const RequestedAction& requested) {
-    const std::vector<std::size_t> views = views_in(Pane::main);
-    if (requested.digit >= 1 && requested.digit <= views.size())
-        show_view(parts, views[requested.digit - 1], requested.action == Action::view_below);
+void open_prompt(ShellParts& parts) {
+    parts.popup = Popup::prompt;
+    parts.prompt.set({});
+    parts.prompt.takes_focus = true;
+    parts.prompt_error.clear();
 }
 
-void perform_navigation(ShellParts& parts, Action action) {
-    Camera& camera = parts.camera;
-    switch (action) {
-        case Action::zoom_in:
-            return zoom(parts, 1 / kKeyZoom);
-        case Action::zoom_out:
-            return zoom(parts, kKeyZoom);
-        case Action::pan_left:
-            return camera.pan(-kKeyPan);
-        case Action::pan_right:
-            return camera.pan(kKeyPan);
-        case Action::fit:
-            return camera.fit();
-        case Action::follow:
-            camera.follow(true);
-            return parts.say("Following the end.");
-        case Action::zoom_selected:
-            return zoom_selected(parts);
-        default:
-            if (!go_back(parts.session, camera, parts.selection, action == Action::redo))
-                parts.say(action == Action::redo ? "Nothing to move forward to."
-                                                 : "Nothing to move back to.");
-    }
+void fold_table(ShellParts& parts) {
+    if (parts.splits.has_table && parts.sees_table)
+        parts.splits.has_table = false;
+    else
+        want_table(parts);
 }
 
-void perform_move(ShellParts& parts, const RequestedAction& requested) {
-    switch (requested.action) {
-        case Action::peak:
-            return go_to_landmark(parts, ViewLocation::Landmark::peak);
-        case Action::out_of_memory:
-            return go_to_landmark(parts, ViewLocation::Landmark::out_of_memory);
-        case Action::prompt:
-            parts.popup = Popup::prompt;
-            parts.prompt.set({});
-            parts.prompt.takes_focus = true;
-            parts.prompt_error.clear();
-            return;
-        case Action::previous_event:
-            return step(parts, -1);
-        case Action::next_event:
-            return step(parts, 1);
-        case Action::previous_event_far:
-            return step(parts, -kFarStep);
-        case Action::next_event_far:
-            return step(parts, kFarStep);
-        case Action::previous_mark:
-            return go_to_stop(parts, false);
-        case Action::next_mark:
-            return go_to_stop(parts, true);
-        case Action::mark:
-            return set_mark(parts);
-        case Action::next_hit:
-            return step_to_hit(parts, true);
-        case Action::previous_hit:
-            return step_to_hit(parts, false);
-        default:
-            parts.find.takes_focus = true;
-    }
+void follow_end(ShellParts& parts) {
+    parts.camera.follow(true);
+    parts.say("Following the end.");
 }
 
-void perform_show(ShellParts& parts, const RequestedAction& requested) {
-    switch (requested.action) {
-        case Action::view:
-        case Action::view_below:
-            return show_nth(parts, requested);
-        case Action::split:
-            return toggle_split(parts);
-        case Action::next_panel:
-            return next_panel(parts, 1);
-        case Action::previous_panel:
-            return next_panel(parts, -1);
-        case Action::fold_side:
-            parts.splits.has_side = !parts.splits.has_side;
-            return;
-        case Action::fold_table:
-            if (parts.splits.has_table && parts.sees_table)
-                parts.splits.has_table = false;
-            else
-                want_table(parts);
-            return;
-        case Action::next_run:
-            return next_run(parts);
-        case Action::axis:
-            if (!toggle_axis(parts.session, parts.camera, parts.selection))
-                parts.say("This run has no events to count: time is its only axis.");
-            return;
-        case Action::colours:
-            parts.selection.colour_by =
-                static_cast<ColourBy>((static_cast<unsigned>(parts.selection.colour_by) + 1) %
-                                      (static_cast<unsigned>(ColourBy::age) + 1));
-            return;
-        case Action::theme:
-            parts.dark = !parts.dark;
-            return;
-        default:
-            clear(parts);
-    }
+void go_through_history(ShellParts& parts, bool forward) {
+    if (!go_back(parts.session, parts.camera, parts.selection, forward))
+        parts.say(forward ? "Nothing to move forward to." : "Nothing to move back to.");
 }
 
-void perform_window(ShellParts& parts, Action action) {
-    switch (action) {
-        case Action::pause:
-            return toggle_pause(parts);
-        case Action::copy:
-            return copy(parts);
-        case Action::copy_location:
-            return copy_location(parts);
-        case Action::save_image:
-            if (parts.host.save_image)
-                parts.host.save_image();
-            return;
-        case Action::key_sheet:
-            parts.popup = parts.popup == Popup::keys ? Popup::none : Popup::keys;
-            parts.sheet_scrolled = 0;
-            return;
-        default:
-            if (parts.host.quit)
-                parts.host.quit();
-    }
+void switch_axis(ShellParts& parts) {
+    if (!toggle_axis(parts.session, parts.camera, parts.selection))
+        parts.say("This run has no events to count: time is its only axis.");
 }
+
+void next_colours(ShellParts& parts) {
+    ColourBy& colours = parts.selection.colour_by;
+    colours = static_cast<ColourBy>((static_cast<unsigned>(colours) + 1) %
+                                    (static_cast<unsigned>(ColourBy::age) + 1));
+}
+
+void toggle_key_sheet(ShellParts& parts) {
+    parts.popup = parts.popup == Popup::keys ? Popup::none : Popup::keys;
+    parts.sheet_scrolled = 0;
+}
+
+void call(const std::function<void()>& requested) {
+    if (requested)
+        requested();
+}
+
+struct Handler {
+    Action action;
+    void (*handle)(ShellParts& parts);
+};
+
+// Views by their number are not among them: they need the digit.
+constexpr std::array kHandlers = {
+    Handler{Action::zoom_in, [](ShellParts& parts) { zoom(parts, 1 / kKeyZoom); }},
+    Handler{Action::zoom_out, [](ShellParts& parts) { zoom(parts, kKeyZoom); }},
+    Handler{Action::pan_left, [](ShellParts& parts) { parts.camera.pan(-kKeyPan); }},
+    Handler{Action::pan_right, [](ShellParts& parts) { parts.camera.pan(kKeyPan); }},
+    Handler{Action::fit, [](ShellParts& parts) { parts.camera.fit(); }},
+    Handler{Action::follow, follow_end},
+    Handler{Action::zoom_selected, zoom_selected},
+    Handler{Action::undo, [](ShellParts& parts) { go_through_history(parts, false); }},
+    Handler{Action::redo, [](ShellParts& parts) { go_through_history(parts, true); }},
+    Handler{Action::peak, go_to_landmark<ViewLocation::Landmark::peak>},
+    Handler{Action::out_of_memory, go_to_landmark<ViewLocation::Landmark::out_of_memory>},
+    Handler{Action::prompt, open_prompt},
+    Handler{Action::previous_event, [](ShellParts& parts) { step(parts, -1); }},
+    Handler{Action::next_event, [](ShellParts& parts) { step(parts, 1); }},
+    Handler{Action::previous_event_far, [](ShellParts& parts) { step(parts, -kFarStep); }},
+    Handler{Action::next_event_far, [](ShellParts& parts) { step(parts, kFarStep); }},
+    Handler{Action::previous_mark, [](ShellParts& parts) { go_to_stop(parts, false); }},
+    Handler{Action::next_mark, [](ShellParts& parts) { go_to_stop(parts, true); }},
+    Handler{Action::mark, set_mark},
+    Handler{Action::find, [](ShellParts& parts) { parts.find.takes_focus = true; }},
+    Handler{Action::next_hit, [](ShellParts& parts) { step_to_hit(parts, true); }},
+    Handler{Action::previous_hit, [](ShellParts& parts) { step_to_hit(parts, false); }},
+    Handler{Action::clear, clear},
+    Handler{Action::split, toggle_split},
+    Handler{Action::next_panel, [](ShellParts& parts) { next_panel(parts, 1); }},
+    Handler{Action::previous_panel, [](ShellParts& parts) { next_panel(parts, -1); }},
+    Handler{Action::fold_side,
+            [](ShellParts& parts) { parts.splits.has_side = !parts.splits.has_side; }},
+    Handler{Action::fold_table, fold_table},
+    Handler{Action::next_run, next_run},
+    Handler{Action::axis, switch_axis},
+    Handler{Action::colours, next_colours},
+    Handler{Action::theme, [](ShellParts& parts) { parts.dark = !parts.dark; }},
+    Handler{Action::pause, toggle_pause},
+    Handler{Action::copy, copy},
+    Handler{Action::copy_location, copy_location},
+    Handler{Action::save_image, [](ShellParts& parts) { call(parts.host.save_image); }},
+    Handler{Action::key_sheet, toggle_key_sheet},
+    Handler{Action::quit, [](ShellParts& parts) { call(parts.host.quit); }},
+};
 
 }  // namespace
 
@@ -390,15 +359,12 @@ void attach(ShellParts& parts, const AttachableProgram& program) {
 
 void submit_prompt(ShellParts& parts) {
     const Result<ViewLocation> location = parse_target(parts.prompt.view());
-    if (!location) {
-        parts.prompt_error = location.error().what +
-                             (location.error().hint.empty() ? "" : "; " + location.error().hint);
-        return;
-    }
-    const auto gone = go_to(*location, parts.session, parts.camera, parts.selection);
+    const Result<void> gone = location
+                                  ? go_to(*location, parts.session, parts.camera, parts.selection)
+                                  : tl::make_unexpected(location.error());
     if (!gone) {
-        parts.prompt_error =
-            gone.error().what + (gone.error().hint.empty() ? "" : "; " + gone.error().hint);
+        const Error& error = gone.error();
+        parts.prompt_error = error.what + (error.hint.empty() ? "" : "; " + error.hint);
         return;
     }
     if (!location->view.empty())
@@ -407,16 +373,17 @@ void submit_prompt(ShellParts& parts) {
 }
 
 void perform(ShellParts& parts, const RequestedAction& requested) {
-    switch (info_of(requested.action).group) {
-        case ActionGroup::navigate:
-            return perform_navigation(parts, requested.action);
-        case ActionGroup::go:
-            return perform_move(parts, requested);
-        case ActionGroup::show:
-            return perform_show(parts, requested);
-        case ActionGroup::window:
-            return perform_window(parts, requested.action);
+    if (requested.action == Action::view || requested.action == Action::view_below) {
+        const std::vector<std::size_t> views = views_in(Pane::main);
+        if (requested.digit >= 1 && requested.digit <= views.size())
+            show_view(parts, views[requested.digit - 1], requested.action == Action::view_below);
+        return;
     }
+    const auto* const handler = std::find_if(
+        kHandlers.begin(), kHandlers.end(),
+        [&](const Handler& candidate) { return candidate.action == requested.action; });
+    TM_CHECK(handler != kHandlers.end());
+    handler->handle(parts);
 }
 
 }  // namespace tidemark::viz

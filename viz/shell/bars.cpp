@@ -151,62 +151,59 @@ float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
     return right;
 }
 
+// At the right end of what tabs leave of their row, if there is room.
+bool tab_row_button(Canvas& canvas, const Box& box, const char* text) {
+    const float width = button_width(canvas, text);
+    const float right = box.right - canvas.px(4);
+    return box.left + width < right &&
+           button(canvas, {right - width, box.top, right, box.bottom}, text, text).left;
+}
+
 }  // namespace
+
+float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pane) {
+    const std::vector<std::size_t> views = views_in(pane);
+    const bool is_main = pane == Pane::main;
+    float left = box.left;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const ViewInfo& info = all_views()[views[i]];
+        const std::string hint = is_main && i < 9 ? fmt::format("{}", i + 1) : std::string();
+        std::string title(info.title);
+        if (info.name == "findings" && !parts.run()->findings.empty())
+            title += fmt::format(" ({})", parts.run()->findings.size());
+        const float width = tab_width(canvas, title, hint);
+        const bool is_on =
+            is_main ? std::find(parts.main.begin(), parts.main.end(), views[i]) != parts.main.end()
+                    : (pane == Pane::table ? parts.table : parts.side) == views[i];
+        const std::string id = fmt::format("tab {}", info.name);
+        const Pressed pressed =
+            tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(), title, hint, is_on);
+        if (pressed.left || pressed.beneath)
+            show_view(parts, views[i], pressed.beneath);
+        if (pressed.hovered)
+            ImGui::SetTooltip("%s%s", std::string(info.summary).c_str(),
+                              is_main ? "\nCtrl-click: below the view that is there" : "");
+        left += width;
+    }
+    return left;
+}
 
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     canvas.fill(box, canvas.theme().panel);
     canvas.horizontal(box.bottom - 1, box.left, box.right, canvas.theme().border);
-    const std::vector<std::size_t> views = views_in(Pane::main);
-    float left = box.left + canvas.px(4);
-    for (std::size_t i = 0; i < views.size(); ++i) {
-        const ViewInfo& info = all_views()[views[i]];
-        const std::string hint = i < 9 ? fmt::format("{}", i + 1) : std::string();
-        const float width = tab_width(canvas, info.title, hint);
-        const bool is_on =
-            std::find(parts.main.begin(), parts.main.end(), views[i]) != parts.main.end();
-        const std::string id = fmt::format("view {}", info.name);
-        const Pressed pressed = tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(),
-                                    info.title, hint, is_on);
-        if (pressed.left || pressed.beneath)
-            show_view(parts, views[i], pressed.beneath);
-        if (pressed.hovered)
-            ImGui::SetTooltip("%s\nCtrl-click: below the view that is there",
-                              std::string(info.summary).c_str());
-        left += width;
-    }
-    if (views.size() < 2)
-        return;
-    const std::string_view text = parts.main.size() > 1 ? "one view" : "two views";
-    const float width = button_width(canvas, text);
-    const float right = box.right - canvas.px(4);
-    if (left + width < right &&
-        button(canvas, {right - width, box.top, right, box.bottom - 1}, "split", text).left)
+    const Box row{box.left + canvas.px(4), box.top, box.right, box.bottom};
+    const float left = draw_view_tabs(parts, canvas, row, Pane::main);
+    if (tab_row_button(canvas, {left, box.top, box.right, box.bottom - 1},
+                       parts.main.size() > 1 ? "one view" : "two views"))
         perform(parts, {Action::split, 0});
 }
 
 void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     canvas.fill(box, canvas.theme().panel);
     canvas.horizontal(box.top, box.left, box.right, canvas.theme().border);
-    float left = box.left + canvas.px(4);
-    for (const std::size_t index : views_in(Pane::table)) {
-        const ViewInfo& info = all_views()[index];
-        std::string title(info.title);
-        if (info.name == "findings" && !parts.run()->findings.empty())
-            title += fmt::format(" ({})", parts.run()->findings.size());
-        const float width = tab_width(canvas, title, {});
-        const std::string id = fmt::format("table {}", info.name);
-        const Pressed pressed = tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(),
-                                    title, {}, parts.table == index);
-        if (pressed.left || pressed.beneath)
-            parts.table = index;
-        if (pressed.hovered)
-            ImGui::SetTooltip("%s", std::string(info.summary).c_str());
-        left += width;
-    }
-    const float width = button_width(canvas, "fold");
-    const float right = box.right - canvas.px(4);
-    if (left + width < right &&
-        button(canvas, {right - width, box.top + 1, right, box.bottom}, "fold", "fold").left)
+    const Box row{box.left + canvas.px(4), box.top, box.right, box.bottom};
+    const float left = draw_view_tabs(parts, canvas, row, Pane::table);
+    if (tab_row_button(canvas, {left, box.top + 1, box.right, box.bottom}, "fold"))
         perform(parts, {Action::fold_table, 0});
 }
 

@@ -1,7 +1,6 @@
-// Keys as text, and back.
+// Keys as text.
 #include "viz/shell/keys.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -22,17 +21,6 @@ constexpr std::array kNames = {
     Name{Key::f3, "F3"},
 };
 
-constexpr std::string_view kSigns = "0123456789/,.-=?";
-
-char lower(char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-}
-
-bool same_word(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](char x, char y) { return lower(x) == lower(y); });
-}
-
 std::string key_name(Key key) {
     for (const Name& name : kNames) {
         if (name.key == key)
@@ -40,14 +28,6 @@ std::string key_name(Key key) {
     }
     const auto character = static_cast<char>(key);
     return std::string(1, static_cast<char>(std::toupper(static_cast<unsigned char>(character))));
-}
-
-// Takes `word` off the front; false if it isn't there.
-bool take(std::string_view& text, std::string_view word) {
-    if (text.size() <= word.size() || !same_word(text.substr(0, word.size()), word))
-        return false;
-    text.remove_prefix(word.size());
-    return true;
 }
 
 }  // namespace
@@ -61,32 +41,6 @@ std::string to_text(const KeyPress& press) {
     if (press.shift)
         text += "Shift-";
     return press.key == Key::none ? "" : text + key_name(press.key);
-}
-
-std::optional<KeyPress> parse_key(std::string_view text) {
-    KeyPress press;
-    for (bool found = true; found;) {
-        found = false;
-        if (take(text, "ctrl-"))
-            found = press.control = true;
-        if (take(text, "alt-"))
-            found = press.alt = true;
-        if (take(text, "shift-"))
-            found = press.shift = true;
-    }
-    for (const Name& name : kNames) {
-        if (same_word(name.name, text)) {
-            press.key = name.key;
-            return press;
-        }
-    }
-    if (text.size() != 1)
-        return std::nullopt;
-    const char letter = lower(text.front());
-    if ((letter < 'a' || letter > 'z') && kSigns.find(letter) == std::string_view::npos)
-        return std::nullopt;
-    press.key = key(letter);
-    return press;
 }
 
 }  // namespace tidemark::viz

@@ -1,9 +1,8 @@
-// Keys: what is pressed, in our own words, so that a window's key codes and a test's script both
-// map onto it (ImGui 1.86 has no names for most keys).
+// Keys: what is pressed, independent of the window library, so that a window's key codes and a
+// test's script both map onto it (ImGui 1.86 has no names for most keys).
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,8 +47,5 @@ struct KeyPress {
 
 // "Ctrl-Z", "Alt-Left", "W", "?": as key sheets print it.
 std::string to_text(const KeyPress& press);
-
-// The inverse, without case: for scripts. nullopt if it is none.
-std::optional<KeyPress> parse_key(std::string_view text);
 
 }  // namespace tidemark::viz

@@ -1,10 +1,7 @@
 // Views in panes of their own: each is an ImGui window that clips it and takes its mouse.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "viz/shell/shell_parts.h"
-#include "viz/shell/widgets.h"
 
 namespace tidemark::viz {
 
@@ -49,17 +46,7 @@ void draw_side(ShellParts& parts, Canvas& canvas, const Box& box, float scale) {
     if (views.size() > 1) {
         rest.top += canvas.line_height() + canvas.px(12);
         canvas.fill({box.left, box.top, box.right, rest.top}, canvas.theme().panel);
-        float left = box.left;
-        for (const std::size_t index : views) {
-            const ViewInfo& info = all_views()[index];
-            const float width = tab_width(canvas, info.title, {});
-            const std::string id = fmt::format("side {}", info.name);
-            if (tab(canvas, {left, box.top, left + width, rest.top}, id.c_str(), info.title, {},
-                    parts.side == index)
-                    .left)
-                parts.side = index;
-            left += width;
-        }
+        draw_view_tabs(parts, canvas, {box.left, box.top, box.right, rest.top}, Pane::side);
     }
     draw_pane(parts, *parts.side, rest, scale);
 }

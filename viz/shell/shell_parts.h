@@ -77,7 +77,6 @@ struct ShellParts {
     bool is_settled = true;
     bool has_begun = false;          // there was something to look at
     std::vector<Key> held;           // in the last frame
-    bool is_dragging = false;        // a splitter
     double elapsed = 0;              // seconds since the start, also those without frames
     double programs_requested = -1;  // when, of those
     std::vector<AttachableProgram> programs;
@@ -135,6 +134,10 @@ void draw_header(ShellParts& parts, Canvas& canvas, const Box& box);
 // The search box at the right end of the header, with what was found before it; returns where that
 // begins.
 float draw_find(ShellParts& parts, Canvas& canvas, const Box& box);
+
+// The tabs of the views that share that part of the window, from the left of `box` on; returns
+// where they end.
+float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pane);
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_status(ShellParts& parts, Canvas& canvas, const Box& box);

@@ -16,6 +16,7 @@
 #include "viz/model/memory/map_tiles.h"
 #include "viz/model/session/moment.h"
 #include "viz/views/hover_card.h"
+#include "viz/views/inspection.h"
 #include "viz/views/map_paint.h"
 #include "viz/views/row_margin.h"
 #include "viz/views/view.h"
@@ -64,8 +65,8 @@ class AddressMap : public View {
 };
 
 void AddressMap::draw(Frame& frame) {
-    const ViewedRun* run = frame.session.shown(frame.selection.run);
-    if (run == nullptr || !run->history) {
+    if (follow_shown(frame, history_, names_) == Shown::nothing) {
+        const ViewedRun* const run = frame.session.shown(frame.selection.run);
         const bool tiers = run != nullptr && run->tiers;
         draw_notice(frame.canvas, frame.area,
                     tiers ? "A run over tiers has no addresses" : "Nothing to map yet",
@@ -73,10 +74,6 @@ void AddressMap::draw(Frame& frame) {
                             "where its blocks lie."
                           : "The map appears while the run is loaded.");
         return;
-    }
-    if (history_ != run->history) {
-        history_ = run->history;
-        names_ = std::make_unique<SiteNames>(*history_);
     }
     trait_ = shown_trait(*history_, frame.selection.colour_by);
     lay_out(frame);
@@ -416,7 +413,7 @@ ViewInfo address_map_view() {
     return {"address-map", "Address map",
             "Where every block lay and how long: addresses against time, with what is free between "
             "them.",
-            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<AddressMap>()); }};
+            Pane::main, make_view<AddressMap>};
 }
 
 }  // namespace tidemark::viz

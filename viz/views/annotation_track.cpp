@@ -29,22 +29,15 @@ class AnnotationTrack final : public Track {
                 kAnnotationTrackUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t row,
-              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
-        draw_row(frame, area, *input.run.history, row, box, mouse, card);
-    }
-
-    bool busy() const override { return more_; }
-
-  private:
-    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t track,
-                  const Box& row, std::optional<ImVec2> mouse, HoverCard& card) {
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t track,
+              const Box& row, std::optional<ImVec2> mouse, HoverCard& card) override {
+        const History& history = *input.run.history;
         Canvas& canvas = frame.canvas;
         draw_track_name(canvas, row,
                         track == 0 ? std::string("ranges") : fmt::format("level {}", track + 1));
         const auto ranges = tracks_.ranges(track, frame.camera.unit(), frame.camera.window(),
                                            positions_of(frame, area, canvas.px(kJoined)));
-        canvas.clip({row.left, row.top, row.right, row.bottom});
+        canvas.clip(row);
         for (const MergedRange& range : ranges) {
             const float left = std::floor(area.to_x(range.begin));
             const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
@@ -53,13 +46,15 @@ class AnnotationTrack final : public Track {
             const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
                           row.bottom - 1};
             draw_range(canvas, history, track, range, bar);
-            if (mouse && mouse->x >= left && mouse->x < right && mouse->y >= row.top &&
-                mouse->y < row.bottom)
+            if (mouse && mouse->x >= left && mouse->x < right)
                 describe(frame, area, history, track, range, card);
         }
         canvas.unclip();
     }
 
+    bool busy() const override { return more_; }
+
+  private:
     std::string_view name_of(const History& history, std::size_t track, std::size_t index) const {
         return history.strings()[history.annotation(tracks_.at(track, index)).name];
     }

@@ -168,7 +168,7 @@ class BlocksView final : public View {
 
 ViewInfo blocks_view() {
     return {"blocks", "Blocks", "What lives at the cursor or between two cursors, block by block.",
-            Pane::table, [] { return std::unique_ptr<View>(new BlocksView); }};
+            Pane::table, make_view<BlocksView>};
 }
 
 }  // namespace tidemark::viz

@@ -17,6 +17,7 @@
 #include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/compare_plot.h"
 #include "viz/views/hover_card.h"
+#include "viz/views/track.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -240,17 +241,11 @@ class CompareView final : public View {
         Canvas& canvas = frame.canvas;
         const float left = box.right - canvas.text_width(kLinkText) - canvas.px(20);
         const Box link{left, box.top, box.right, box.bottom};
-        bool hot = false;
-        if (!frame.still) {
-            const ImVec2 kept = ImGui::GetCursorScreenPos();
-            ImGui::SetCursorScreenPos({link.left, link.top});
-            if (ImGui::InvisibleButton("first-difference", {link.width(), link.height()}))
-                go_to_divergence(frame);
-            hot = ImGui::IsItemHovered();
-            ImGui::SetCursorScreenPos(kept);
-        }
+        const Press press = frame.press(link, "first-difference");
+        if (press.clicked)
+            go_to_divergence(frame);
         const Theme& theme = canvas.theme();
-        canvas.fill(link, hot ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
+        canvas.fill(link, press.hovered ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
         canvas.outline(link, theme.border);
         canvas.text({(link.left + link.right) / 2, link.top + canvas.px(4)}, kLinkText,
                     theme.accent, Align::centre);
@@ -349,10 +344,7 @@ class CompareView final : public View {
         const ImVec2 mouse = ImGui::GetIO().MousePos;
         const Position position = area.to_position(mouse.x);
         HoverCard card;
-        card.head(position_text(
-            frame.camera.unit(), position,
-            std::max<Position>(
-                frame.camera.window().length() / static_cast<Position>(area.columns()), 1)));
+        card.head(position_label(frame, area, position));
         const Theme& theme = frame.canvas.theme();
         for (const Chosen& each : chosen_) {
             const auto event = event_at(*each.history, frame.camera.unit(), position);
@@ -384,13 +376,9 @@ class CompareView final : public View {
 }  // namespace
 
 ViewInfo compare_view() {
-    return {
-        .name = "compare",
-        .title = "Compare",
-        .summary = "several runs over one axis: differences, where they part, who did better",
-        .pane = Pane::main,
-        .make = []() -> std::unique_ptr<View> { return std::make_unique<CompareView>(); },
-    };
+    return {"compare", "Compare",
+            "several runs over one axis: differences, where they part, who did better", Pane::main,
+            make_view<CompareView>};
 }
 
 }  // namespace tidemark::viz

@@ -11,49 +11,6 @@
 namespace tidemark::viz {
 namespace {
 
-// Neighbours of one height are one rectangle.
-class Bars {
-  public:
-    Bars(Canvas& canvas, float left) : canvas_(canvas), left_(left) {}
-
-    ~Bars() { flush(); }
-
-    Bars(const Bars&) = delete;
-    Bars& operator=(const Bars&) = delete;
-
-    void add(std::size_t at, float from, float to, Colour colour) {
-        const float top = std::min(from, to);
-        const float bottom = std::max(from, to);
-        if (at == until_ && top == top_ && bottom == bottom_ && colour == colour_) {
-            ++until_;
-            return;
-        }
-        flush();
-        from_ = at;
-        until_ = at + 1;
-        top_ = top;
-        bottom_ = bottom;
-        colour_ = colour;
-    }
-
-  private:
-    void flush() {
-        if (until_ > from_ && bottom_ > top_)
-            canvas_.fill({left_ + static_cast<float>(from_), top_,
-                          left_ + static_cast<float>(until_), bottom_},
-                         colour_);
-        from_ = until_;
-    }
-
-    Canvas& canvas_;
-    float left_;
-    std::size_t from_ = 0;
-    std::size_t until_ = 0;
-    float top_ = 0;
-    float bottom_ = 0;
-    Colour colour_ = 0;
-};
-
 std::int64_t farthest(std::span<const DifferenceColumn> columns) {
     std::int64_t most = 0;
     for (const DifferenceColumn& column : columns)
@@ -95,9 +52,12 @@ void draw_differences(Canvas& canvas, const Box& box, std::span<const Difference
     canvas.clip(box);
     // The lighter ones lie behind.
     const auto draw = [&](std::int64_t DifferenceColumn::*value, double share) {
-        Bars bars(canvas, box.left);
-        for (std::size_t i = 0; i < columns.size() && columns[i].both; ++i)
-            bars.add(i, middle, y(columns[i].*value), colour(columns[i].*value, share));
+        BandPainter painter(canvas, box.left);
+        for (std::size_t i = 0; i < columns.size() && columns[i].both; ++i) {
+            const float end = y(columns[i].*value);
+            painter.column(i, std::min(middle, end), std::max(middle, end),
+                           colour(columns[i].*value, share));
+        }
     };
     draw(&DifferenceColumn::most, 0.45);
     draw(&DifferenceColumn::last, 1);

@@ -150,7 +150,7 @@ class EventsView final : public View {
 
 ViewInfo events_view() {
     return {"events", "Events", "All that happened, in order; it follows the cursor.", Pane::table,
-            [] { return std::unique_ptr<View>(new EventsView); }};
+            make_view<EventsView>};
 }
 
 }  // namespace tidemark::viz

@@ -199,7 +199,7 @@ class FindingsView final : public View {
 ViewInfo findings_view() {
     return {"findings", "Findings",
             "What is worth a look, the most urgent first; a click goes there.", Pane::table,
-            [] { return std::unique_ptr<View>(new FindingsView); }};
+            make_view<FindingsView>};
 }
 
 }  // namespace tidemark::viz

@@ -93,13 +93,10 @@ void show_life(Frame& frame, const History& history, BlockIndex block) {
     const Block about = history.block(block);
     frame.selection.block = block;
     const auto last = static_cast<EventIndex>(history.counts().events - 1);
-    show_events(frame, history, about.born, std::min(about.reused, last));
-}
-
-void show_events(Frame& frame, const History& history, EventIndex first, EventIndex last) {
     const AxisUnit unit = frame.camera.unit();
-    const Position begin = history.position(unit, first);
-    const Position end = std::max(history.position(unit, last), begin + Camera::kShortest);
+    const Position begin = history.position(unit, about.born);
+    const Position end =
+        std::max(history.position(unit, std::min(about.reused, last)), begin + Camera::kShortest);
     const Position room = (end - begin) / 8 + 1;
     frame.camera.show({begin - room, end + room});
 }

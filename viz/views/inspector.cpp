@@ -249,7 +249,7 @@ class InspectorView final : public View {
 
 ViewInfo inspector_view() {
     return {"inspector", "Inspector", "Figures at the cursor, and all about one block.", Pane::side,
-            [] { return std::unique_ptr<View>(new InspectorView); }};
+            make_view<InspectorView>};
 }
 
 }  // namespace tidemark::viz

@@ -148,7 +148,7 @@ class LeaksView final : public View {
 
 ViewInfo leaks_view() {
     return {"leaks", "Leaks", "What a stretch allocated and did not free, by call stack.",
-            Pane::table, [] { return std::unique_ptr<View>(new LeaksView); }};
+            Pane::table, make_view<LeaksView>};
 }
 
 }  // namespace tidemark::viz

@@ -98,24 +98,14 @@ bool draw_chip(Frame& frame, float& x, float y, std::string_view word, bool chos
     const Box box{x, y, x + canvas.text_width(word) + 2 * pad,
                   y + canvas.line_height() + canvas.px(4)};
     x = box.right + canvas.px(2);
-    bool clicked = false;
-    bool hovered = false;
-    if (!frame.still) {
-        const ImVec2 kept = ImGui::GetCursorScreenPos();
-        ImGui::SetCursorScreenPos({box.left, box.top});
-        ImGui::PushID(word.data(), word.data() + word.size());
-        clicked = ImGui::InvisibleButton("chip", {box.width(), box.height()});
-        hovered = ImGui::IsItemHovered();
-        ImGui::PopID();
-        ImGui::SetCursorScreenPos(kept);
-    }
-    if (chosen || hovered)
+    const Press press = frame.press(box, std::string(word).c_str());
+    if (chosen || press.hovered)
         canvas.fill(box, mix(theme.ground, theme.text, chosen ? 0.16 : 0.08));
     if (chosen)
         canvas.fill({box.left, box.bottom - canvas.px(2), box.right, box.bottom}, theme.accent);
     canvas.text({box.left + pad, box.top + canvas.px(2)}, word,
                 chosen ? theme.text : theme.faint_text);
-    return clicked;
+    return press.clicked;
 }
 
 float draw_colour_choice(Frame& frame, float x, float y, BlockTrait shown) {

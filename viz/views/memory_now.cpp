@@ -14,6 +14,7 @@
 #include "viz/model/memory/map_tiles.h"
 #include "viz/model/session/moment.h"
 #include "viz/views/hover_card.h"
+#include "viz/views/inspection.h"
 #include "viz/views/map_paint.h"
 #include "viz/views/view.h"
 
@@ -34,7 +35,6 @@ class MemoryNowView : public View {
     bool busy() const override { return now_job_.running() || classes_job_.running(); }
 
   private:
-    void open(const std::shared_ptr<const History>& history);
     void update(Frame& frame);
     void update_classes(Frame& frame);
     void lay_out(Frame& frame, const Box& box);
@@ -70,19 +70,17 @@ class MemoryNowView : public View {
     Job<BlockClasses> classes_job_;
 };
 
-void MemoryNowView::open(const std::shared_ptr<const History>& history) {
-    now_job_.cancel();
-    classes_job_.cancel();
-    history_ = history;
-    names_ = std::make_unique<SiteNames>(*history_);
-    now_.reset();
-    requested_.reset();
-    classes_.reset();
-}
-
 void MemoryNowView::draw(Frame& frame) {
-    const ViewedRun* run = frame.session.shown(frame.selection.run);
-    if (run == nullptr || !run->history || run->history->counts().events == 0) {
+    const Shown shown = follow_shown(frame, history_, names_);
+    if (shown == Shown::another) {
+        now_job_.cancel();
+        classes_job_.cancel();
+        now_.reset();
+        requested_.reset();
+        classes_.reset();
+    }
+    if (shown == Shown::nothing || history_->counts().events == 0) {
+        const ViewedRun* const run = frame.session.shown(frame.selection.run);
         const bool tiers = run != nullptr && run->tiers;
         draw_notice(frame.canvas, frame.area,
                     tiers ? "A run over tiers has no addresses" : "No memory yet",
@@ -90,8 +88,6 @@ void MemoryNowView::draw(Frame& frame) {
                           : "It appears while the run is loaded.");
         return;
     }
-    if (history_ != run->history)
-        open(run->history);
     update(frame);
     update_classes(frame);
     const Box inside = frame.area.inset(frame.canvas.px(kMemoryNowPad));
@@ -113,10 +109,13 @@ void MemoryNowView::draw(Frame& frame) {
 
 // The state under the mouse, else at the cursor, else at the peak.
 void MemoryNowView::update(Frame& frame) {
-    if (auto now = now_job_.take()) {
-        now_ = std::move(*now);
-        changed_ = true;
-    }
+    const auto take = [this](std::optional<MemoryNow> now) {
+        if (now) {
+            now_ = std::move(now);
+            changed_ = true;
+        }
+    };
+    take(now_job_.take());
     const auto instant = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
     const EventIndex event = instant ? instant->event : 0;
     at_peak_ = instant && instant->at_peak;
@@ -127,20 +126,20 @@ void MemoryNowView::update(Frame& frame) {
         });
     }
     if (frame.still)
-        if (auto now = now_job_.wait()) {
-            now_ = std::move(*now);
-            changed_ = true;
-        }
+        take(now_job_.wait());
 }
 
 void MemoryNowView::update_classes(Frame& frame) {
     const BlockTrait wanted = shown_trait(*history_, frame.selection.colour_by);
     const std::size_t sites = history_->counts().sites;
-    if (auto classes = classes_job_.take()) {
-        classes_ = std::move(*classes);
-        changed_ = true;
-        theme_ = nullptr;
-    }
+    const auto take = [this](std::optional<BlockClasses> classes) {
+        if (classes) {
+            classes_ = std::move(classes);
+            changed_ = true;
+            theme_ = nullptr;
+        }
+    };
+    take(classes_job_.take());
     const bool stale = !classes_ || classes_->trait() != wanted || sites > 2 * classes_sites_;
     if (stale && !classes_job_.running()) {
         classes_sites_ = sites;
@@ -149,11 +148,7 @@ void MemoryNowView::update_classes(Frame& frame) {
         });
     }
     if (frame.still)
-        if (auto classes = classes_job_.wait()) {
-            classes_ = std::move(*classes);
-            changed_ = true;
-            theme_ = nullptr;
-        }
+        take(classes_job_.wait());
 }
 
 float MemoryNowView::draw_head(Frame& frame, const Box& box) {
@@ -412,7 +407,7 @@ ViewInfo memory_now_view() {
     return {"memory-now", "At the cursor",
             "The memory held at one instant, segment by segment: what is taken, what is free, and "
             "in how many pieces.",
-            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<MemoryNowView>()); }};
+            Pane::main, make_view<MemoryNowView>};
 }
 
 }  // namespace tidemark::viz

@@ -249,7 +249,7 @@ class Minimap final : public View {
 
 ViewInfo minimap_view() {
     return {"minimap", "Minimap", "The whole run, and which part of it is seen.", Pane::strip,
-            [] { return std::unique_ptr<View>(std::make_unique<Minimap>()); }};
+            make_view<Minimap>};
 }
 
 }  // namespace tidemark::viz

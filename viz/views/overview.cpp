@@ -12,6 +12,7 @@
 #include "viz/model/blocks/peak_summary.h"
 #include "viz/views/inspection.h"
 #include "viz/views/overview_writer.h"
+#include "viz/views/timeline_plot.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -216,10 +217,6 @@ class OverviewView final : public View {
     }
 
     // --- runs over tiers ----------------------------------------------------------------------
-
-    static Colour colour_of(const Theme& theme, Tier tier) {
-        return tier == Tier::gpu ? theme.allocated : tier == Tier::host ? theme.host : theme.disk;
-    }
 
     static void draw_tiers(const TierRun& run, Writer& writer) {
         const Theme& theme = writer.canvas.theme();
@@ -433,13 +430,8 @@ class OverviewView final : public View {
 }  // namespace
 
 ViewInfo overview_view() {
-    return {
-        .name = "overview",
-        .title = "Overview",
-        .summary = "How much memory at the peak, who held it, and what was found.",
-        .pane = Pane::main,
-        .make = []() -> std::unique_ptr<View> { return std::make_unique<OverviewView>(); },
-    };
+    return {"overview", "Overview", "How much memory at the peak, who held it, and what was found.",
+            Pane::main, make_view<OverviewView>};
 }
 
 }  // namespace tidemark::viz

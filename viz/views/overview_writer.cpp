@@ -63,17 +63,14 @@ void Writer::fact(std::string_view name, std::string_view value) {
 }
 
 bool clicked_line(Frame& frame, const Box& line, const std::string& id) {
-    if (frame.still || line.width() < 1 || line.height() < 1)
-        return false;
-    ImGui::SetCursorScreenPos({line.left, line.top});
-    const bool clicked = ImGui::InvisibleButton(id.c_str(), {line.width(), line.height()});
-    if (ImGui::IsItemHovered()) {
+    const Press press = frame.press(line, id.c_str());
+    if (press.hovered) {
         const Canvas& canvas = frame.canvas;
         const float pad = canvas.px(6);
         frame.canvas.fill({line.left - pad, line.top, line.right + pad, line.bottom},
                           mix(canvas.theme().ground, canvas.theme().accent, 0.14));
     }
-    return clicked;
+    return press.clicked;
 }
 
 }  // namespace tidemark::viz

@@ -188,14 +188,10 @@ class StacksView final : public View {
                     std::uint32_t top) {
         Canvas& canvas = frame.canvas;
         const float width = canvas.text_width(word);
-        if (!frame.still && node != top) {
-            ImGui::SetCursorScreenPos(at);
-            ImGui::PushID(static_cast<int>(node));
-            if (ImGui::InvisibleButton("path", {std::max(width, 1.0F), canvas.line_height()})) {
-                top_ = node;
-                first_row_ = 0;
-            }
-            ImGui::PopID();
+        const Box box{at.x, at.y, at.x + width, at.y + canvas.line_height()};
+        if (node != top && frame.press(box, "path", node).clicked) {
+            top_ = node;
+            first_row_ = 0;
         }
         canvas.text(at, word, node == top ? canvas.theme().text : canvas.theme().accent);
         return at.x + width;
@@ -361,7 +357,7 @@ class StacksView final : public View {
 
 ViewInfo stacks_view() {
     return {"stacks", "Stacks", "Bytes by call stack, as an icicle and a list of places.",
-            Pane::main, [] { return std::unique_ptr<View>(new StacksView); }};
+            Pane::main, make_view<StacksView>};
 }
 
 }  // namespace tidemark::viz

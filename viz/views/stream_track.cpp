@@ -31,10 +31,31 @@ class StreamTrack final : public Track {
                 kStreamTrackUsualRows};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t row,
-              const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
-        count(frame, area, *input.run.history);
-        draw_row(frame, area, *input.run.history, row, box, mouse, card);
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t stream,
+              const Box& row, std::optional<ImVec2> mouse, HoverCard& card) override {
+        const History& history = *input.run.history;
+        count(frame, area, history);
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        draw_track_name(canvas, row,
+                        is_rest(history, stream) ? "others" : fmt::format("stream {}", stream));
+        const float middle = std::round((row.top + row.bottom) / 2);
+        const float half = middle - row.top - 2;
+        canvas.horizontal(middle, row.left, row.right, theme.grid);
+        if (!density_ && edges_.back() - edges_.front() > StreamDensity::kExact) {
+            canvas.text({row.left + canvas.px(6), row.top + canvas.px(4)}, "counting",
+                        theme.faint_text);
+            return;
+        }
+        for (std::size_t i = 0; i + 1 < edges_.size(); ++i) {
+            const StreamCounts& counts = counts_[i * streams_ + stream];
+            const float x = area.box().left + static_cast<float>(i);
+            bar(canvas, x, middle, -height_of(counts.allocations, half), theme.allocated);
+            bar(canvas, x, middle + 1, height_of(counts.frees, half), theme.faint_text);
+            bar(canvas, x, middle + 1, height_of(counts.waiting, half), theme.active);
+        }
+        if (mouse)
+            describe(history, stream, mouse->x - area.box().left, canvas, card);
     }
 
     bool busy() const override { return job_.running(); }
@@ -97,31 +118,6 @@ class StreamTrack final : public Track {
             for (const StreamCounts& each : counts)
                 most_ = std::max({most_, each.allocations, each.frees});
         }
-    }
-
-    void draw_row(Frame& frame, const TimeArea& area, const History& history, std::size_t stream,
-                  const Box& row, std::optional<ImVec2> mouse, HoverCard& card) const {
-        Canvas& canvas = frame.canvas;
-        const Theme& theme = canvas.theme();
-        draw_track_name(canvas, row,
-                        is_rest(history, stream) ? "others" : fmt::format("stream {}", stream));
-        const float middle = std::round((row.top + row.bottom) / 2);
-        const float half = middle - row.top - 2;
-        canvas.horizontal(middle, row.left, row.right, theme.grid);
-        if (!density_ && edges_.back() - edges_.front() > StreamDensity::kExact) {
-            canvas.text({row.left + canvas.px(6), row.top + canvas.px(4)}, "counting",
-                        theme.faint_text);
-            return;
-        }
-        for (std::size_t i = 0; i + 1 < edges_.size(); ++i) {
-            const StreamCounts& counts = counts_[i * streams_ + stream];
-            const float x = area.box().left + static_cast<float>(i);
-            bar(canvas, x, middle, -height_of(counts.allocations, half), theme.allocated);
-            bar(canvas, x, middle + 1, height_of(counts.frees, half), theme.faint_text);
-            bar(canvas, x, middle + 1, height_of(counts.waiting, half), theme.active);
-        }
-        if (mouse && mouse->y >= row.top && mouse->y < row.bottom)
-            describe(history, stream, mouse->x - area.box().left, canvas, card);
     }
 
     // The last row stands for all further streams.

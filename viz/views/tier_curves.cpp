@@ -20,10 +20,6 @@ constexpr TierLook kTiers[] = {
     {Tier::disk, "on disks", CurveLook::line},
 };
 
-Colour curve_colour(const Theme& theme, Tier tier) {
-    return tier == Tier::gpu ? theme.allocated : tier == Tier::host ? theme.host : theme.disk;
-}
-
 class TierCurves final : public Curves {
   public:
     bool look(Frame& frame, const TrackInput& input, std::size_t columns) override {
@@ -69,7 +65,7 @@ class TierCurves final : public Curves {
             if (has(tier.tier))
                 entries.push_back({std::string(tier.name),
                                    format_bytes(tracks_->held(tier.tier).at(at)),
-                                   curve_colour(frame.canvas.theme(), tier.tier), tier.look,
+                                   colour_of(frame.canvas.theme(), tier.tier), tier.look,
                                    static_cast<std::size_t>(tier.tier), is_shown(tier.tier)});
         return entries;
     }
@@ -83,7 +79,7 @@ class TierCurves final : public Curves {
             const auto& columns = columns_[static_cast<std::size_t>(tier.tier)];
             if (!is_shown(tier.tier) || !has(tier.tier))
                 continue;
-            const Colour colour = curve_colour(theme, tier.tier);
+            const Colour colour = colour_of(theme, tier.tier);
             if (tier.look == CurveLook::area)
                 draw_level_area(canvas, scale, columns, colour, mix(theme.plot, colour, 0.5));
             else
@@ -98,7 +94,7 @@ class TierCurves final : public Curves {
         card.head(position_label(frame, area, position));
         for (const TierLook& tier : kTiers)
             if (has(tier.tier))
-                card.row(curve_colour(theme, tier.tier), std::string(tier.name),
+                card.row(colour_of(theme, tier.tier), std::string(tier.name),
                          format_bytes(tracks_->held(tier.tier).at(position)));
         card.row(0, "GPU capacity", format_bytes(capacity()));
     }

@@ -21,18 +21,6 @@ constexpr float kWideCopy = 28;       // points: longer copies are drawn as bars
 constexpr std::size_t kMostSpaces = 6;
 constexpr double kTierTrackHeadroom = 1.12;
 
-Colour colour_of(const Theme& theme, Tier tier) {
-    switch (tier) {
-        case Tier::gpu:
-            return theme.allocated;
-        case Tier::host:
-            return theme.host;
-        case Tier::disk:
-            return theme.disk;
-    }
-    return theme.text;
-}
-
 // What moves between two tiers: a row, if anything does.
 struct PassageRow {
     Passage passage;

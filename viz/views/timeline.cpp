@@ -141,14 +141,13 @@ class TimelineView final : public View {
                         Align::right);
         if (frame.still)
             return;
-        ImGui::SetCursorScreenPos({box.left, box.top});
-        const bool pressed = ImGui::InvisibleButton("scale", {box.width(), box.height()});
-        if (ImGui::IsItemHovered())
+        const Press press = frame.press(box, "scale");
+        if (press.hovered)
             canvas.horizontal(box.bottom, box.left, box.right, canvas.theme().accent);
         const ImGuiIO& io = ImGui::GetIO();
         const bool key = !io.WantTextInput && !io.KeyCtrl &&
                          ImGui::IsKeyPressed(ImGui::GetKeyIndex(ImGuiKey_V), false);
-        if (pressed || key)
+        if (press.clicked || key)
             to_capacity_ = !to_capacity_;
     }
 
@@ -212,7 +211,7 @@ class TimelineView final : public View {
 ViewInfo timeline_view() {
     return {"timeline", "Timeline",
             "Reserved, allocated, active and requested memory over time, with marks and lanes.",
-            Pane::main, [] { return std::unique_ptr<View>(std::make_unique<TimelineView>()); }};
+            Pane::main, make_view<TimelineView>};
 }
 
 }  // namespace tidemark::viz

@@ -76,15 +76,14 @@ std::optional<std::size_t> TimelineLegend::draw(Frame& frame, const Box& box) co
         x += canvas.text({x, top}, slot.entry.name, name) + canvas.px(kWordGap);
         if (!slot.entry.value.empty())
             canvas.text({x, top}, slot.entry.value, slot.entry.on ? theme.text : theme.border);
-        if (!slot.entry.toggles || frame.still)
+        if (!slot.entry.toggles)
             continue;
-        ImGui::SetCursorScreenPos({left, top});
-        ImGui::PushID(static_cast<int>(*slot.entry.toggles));
-        if (ImGui::InvisibleButton("legend", {slot.width, line}))
+        const Press press =
+            frame.press({left, top, left + slot.width, top + line}, "legend", *slot.entry.toggles);
+        if (press.clicked)
             clicked = slot.entry.toggles;
-        if (ImGui::IsItemHovered())
+        if (press.hovered)
             canvas.horizontal(top + line, left, left + slot.width, theme.accent);
-        ImGui::PopID();
     }
     return clicked;
 }

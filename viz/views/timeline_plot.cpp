@@ -17,58 +17,22 @@ constexpr float kTicksApart = 44;  // points
 constexpr std::size_t kDot = 2;    // columns of a dot of a dotted line
 constexpr std::size_t kDots = 4;   // from one dot to the next
 
-// Joins columns of the same top and bottom into one rectangle.
-class BandPainter {
-  public:
-    BandPainter(Canvas& canvas, float left, Colour colour)
-        : canvas_(canvas), left_(left), colour_(colour) {}
-
-    void column(std::size_t at, float top, float bottom) {
-        if (at == until_ && top == top_ && bottom == bottom_) {
-            ++until_;
-            return;
-        }
-        flush();
-        from_ = at;
-        until_ = at + 1;
-        top_ = top;
-        bottom_ = bottom;
-    }
-
-    void flush() {
-        if (bottom_ > top_ && until_ > from_)
-            canvas_.fill({left_ + static_cast<float>(from_), top_,
-                          left_ + static_cast<float>(until_), bottom_},
-                         colour_);
-        from_ = until_ = 0;
-    }
-
-  private:
-    Canvas& canvas_;
-    float left_;
-    Colour colour_;
-    std::size_t from_ = 0;
-    std::size_t until_ = 0;
-    float top_ = 0;
-    float bottom_ = 0;
-};
-
 // One layer of all columns: between two heights of each.
 void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLayers> columns,
                 Colour colour, Bytes ColumnLayers::*low, Bytes ColumnLayers::*high) {
-    BandPainter painter(canvas, scale.box.left, colour);
+    BandPainter painter(canvas, scale.box.left);
     for (std::size_t i = 0; i < columns.size(); ++i)
         painter.column(i, scale.y(columns[i].*high),
-                       low == nullptr ? scale.box.bottom : scale.y(columns[i].*low));
-    painter.flush();
+                       low == nullptr ? scale.box.bottom : scale.y(columns[i].*low), colour);
 }
 
 void draw_line(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
                Series series, float thick) {
-    BandPainter painter(canvas, scale.box.left, colour_of(canvas.theme(), series));
+    const Colour colour = colour_of(canvas.theme(), series);
+    BandPainter painter(canvas, scale.box.left);
     for (std::size_t i = 0; i < columns.size(); ++i)
-        painter.column(i, scale.y(columns[i].max[series]) - thick, scale.y(columns[i].min[series]));
-    painter.flush();
+        painter.column(i, scale.y(columns[i].max[series]) - thick, scale.y(columns[i].min[series]),
+                       colour);
 }
 
 void draw_dots(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
@@ -82,6 +46,27 @@ void draw_dots(Canvas& canvas, const ByteScale& scale, std::span<const SeriesCol
 }
 
 }  // namespace
+
+void BandPainter::column(std::size_t at, float top, float bottom, Colour colour) {
+    if (at == until_ && top == top_ && bottom == bottom_ && colour == colour_) {
+        ++until_;
+        return;
+    }
+    flush();
+    from_ = at;
+    until_ = at + 1;
+    top_ = top;
+    bottom_ = bottom;
+    colour_ = colour;
+}
+
+void BandPainter::flush() {
+    if (bottom_ > top_ && until_ > from_)
+        canvas_.fill(
+            {left_ + static_cast<float>(from_), top_, left_ + static_cast<float>(until_), bottom_},
+            colour_);
+    from_ = until_;
+}
 
 float ByteScale::y(Bytes bytes) const {
     const double share = static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(top, 1));
@@ -103,8 +88,8 @@ Colour colour_of(const Theme& theme, Series series) {
     return theme.text;
 }
 
-Colour swing_colour(const Theme& theme) {
-    return mix(theme.plot, theme.allocated, 0.72);
+Colour colour_of(const Theme& theme, Tier tier) {
+    return tier == Tier::gpu ? theme.allocated : tier == Tier::host ? theme.host : theme.disk;
 }
 
 void draw_byte_axis(Canvas& canvas, const ByteScale& scale) {
@@ -139,7 +124,9 @@ void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesC
     if (is_shown(Series::active))
         layer(theme.active, &ColumnLayers::swing, &ColumnLayers::waiting);
     if (is_shown(Series::allocated)) {
-        layer(swing_colour(theme), &ColumnLayers::allocated, &ColumnLayers::swing);
+        // Between what it always and what it sometimes was in a column.
+        layer(mix(theme.plot, theme.allocated, 0.72), &ColumnLayers::allocated,
+              &ColumnLayers::swing);
         layer(theme.allocated, nullptr, &ColumnLayers::allocated);
         if (is_shown(Series::requested))
             layer(theme.rounding, &ColumnLayers::requested, &ColumnLayers::allocated);
@@ -152,23 +139,20 @@ void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesC
 
 void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
                      Colour colour, float thick) {
-    BandPainter painter(canvas, scale.box.left, colour);
+    BandPainter painter(canvas, scale.box.left);
     for (std::size_t i = 0; i < columns.size(); ++i)
-        painter.column(i, scale.y(columns[i].max) - thick, scale.y(columns[i].min));
-    painter.flush();
+        painter.column(i, scale.y(columns[i].max) - thick, scale.y(columns[i].min), colour);
 }
 
 void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
                      Colour colour, Colour swing) {
-    BandPainter light(canvas, scale.box.left, swing);
-    BandPainter full(canvas, scale.box.left, colour);
+    BandPainter full(canvas, scale.box.left);
+    BandPainter light(canvas, scale.box.left);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const float low = scale.y(columns[i].min);
-        light.column(i, scale.y(columns[i].max), low);
-        full.column(i, low, scale.box.bottom);
+        light.column(i, scale.y(columns[i].max), low, swing);
+        full.column(i, low, scale.box.bottom, colour);
     }
-    light.flush();
-    full.flush();
 }
 
 void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/tiers/machine/machine.h"
 #include "replay/timeline/fragmentation_curve.h"
 #include "viz/draw/canvas.h"
 #include "viz/model/timeline/level_pyramid.h"
@@ -26,10 +27,34 @@ struct ByteScale {
     float y(Bytes bytes) const;
 };
 
-Colour colour_of(const Theme& theme, Series series);
+// Draws columns a pixel wide, side by side from `left` on; neighbours that look the same become one
+// rectangle. The last one is drawn when it goes.
+class BandPainter {
+  public:
+    BandPainter(Canvas& canvas, float left) : canvas_(canvas), left_(left) {}
 
-// Allocated between what it always and what it sometimes was in a column.
-Colour swing_colour(const Theme& theme);
+    BandPainter(const BandPainter&) = delete;
+    BandPainter& operator=(const BandPainter&) = delete;
+
+    ~BandPainter() { flush(); }
+
+    // By rising `at`; gaps are left empty.
+    void column(std::size_t at, float top, float bottom, Colour colour);
+
+  private:
+    void flush();
+
+    Canvas& canvas_;
+    float left_;
+    std::size_t from_ = 0;
+    std::size_t until_ = 0;
+    float top_ = 0;
+    float bottom_ = 0;
+    Colour colour_ = 0;
+};
+
+Colour colour_of(const Theme& theme, Series series);
+Colour colour_of(const Theme& theme, Tier tier);
 
 // Lines across the plot and their labels in the margin at its left.
 void draw_byte_axis(Canvas& canvas, const ByteScale& scale);

@@ -109,14 +109,10 @@ void TrackStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
                      foot.left - canvas.px(kTrackStackGap), foot.bottom};
     const std::size_t hidden = rows_.size() - (end - first_);
     canvas.text_within(margin, more_rows_text(hidden), theme.accent, Align::right);
-    if (frame.still)
-        return;
-    ImGui::SetCursorScreenPos({margin.left, margin.top});
-    if (ImGui::InvisibleButton("more lanes", {margin.width(), std::max(margin.height(), 1.0F)})) {
-        // By pages; behind the last one comes the first.
+    const Press press = frame.press(margin, "more tracks");
+    if (press.clicked)  // by pages; behind the last one comes the first
         first_ = end < rows_.size() ? std::max(end, first_ + 1) : 0;
-    }
-    if (ImGui::IsItemHovered()) {
+    if (press.hovered) {
         canvas.horizontal(margin.bottom - 1, margin.left, margin.right, theme.accent);
         if (end == first_)
             ImGui::SetTooltip("No room for the lanes: one view (E), or a higher window.");

@@ -1,10 +1,21 @@
-// View: one way to look at runs, drawn into the rectangle it is given. A new one is a file here,
-// with a function `ViewInfo NAME_view()`, and one line in views.inc: TIDEMARK_VIEW(NAME).
+// View: one way to look at runs, drawn into the rectangle it is given. To add one, say "sizes",
+// write viz/views/sizes.cpp
 //
-// A view draws and tells the shell what the user wants by changing the frame's selection and
-// camera; it keeps nothing but caches. Its cost is bounded by the pixels that it fills, never by
-// the events of a run: what would take longer is done by a job (viz/model/session/job.h) and shown
-// when it is there.
+//     class SizesView final : public View {
+//       public:
+//         void draw(Frame& frame) override { ... }
+//     };
+//
+//     ViewInfo sizes_view() {
+//         return {"sizes", "Sizes", "How many blocks have which size.", Pane::table,
+//                 make_view<SizesView>};
+//     }
+//
+// and add the line TIDEMARK_VIEW(sizes) to views.inc, where its tab shall be.
+//
+// A view changes nothing but the frame's selection and camera, and keeps nothing but caches. What
+// it costs is bounded by the pixels that it fills, never by the events of a run: longer work is
+// done by a job (viz/model/session/job.h) and shown when it is there.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +40,7 @@ class View {
     virtual bool busy() const { return false; }
 };
 
-// Where the shell puts it.
+// The part of the window that shows a view.
 enum class Pane : std::uint8_t {
     strip,  // above all others, over the time axis: the minimap
     main,   // large; one or two at once
@@ -44,6 +55,11 @@ struct ViewInfo {
     Pane pane = Pane::main;
     std::unique_ptr<View> (*make)() = nullptr;
 };
+
+template <class Drawn>
+std::unique_ptr<View> make_view() {
+    return std::make_unique<Drawn>();
+}
 
 // The catalogue (views.cpp), in the order of views.inc. O(1), thread-safe.
 std::span<const ViewInfo> all_views();

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "viz/model/timeline/axis_ticks.h"
 #include "viz/model/timeline/timeline_columns.h"
+#include "viz/views/timeline_plot.h"
 #include "viz/views/track.h"
 
 namespace tidemark::viz {
@@ -100,9 +101,25 @@ class WorkTrack final : public Track {
                 rows_.size()};
     }
 
-    void draw(Frame& frame, const TimeArea& area, const TrackInput& /*input*/, std::size_t row,
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& /*input*/, std::size_t index,
               const Box& box, std::optional<ImVec2> mouse, HoverCard& card) override {
-        draw_row(frame, area, rows_[row], box, mouse, card);
+        const WorkRow& row = rows_[index];
+        Canvas& canvas = frame.canvas;
+        const Theme& theme = canvas.theme();
+        draw_track_name(canvas, box, row.name);
+        const Window& window = frame.camera.window();
+        busy_.assign(area.columns(), 0);
+        for (const BusyTime* track : row.tracks)
+            track->add_columns(window.begin, window.end, busy_);
+        const float high = box.height() - 3;
+        const float floor = box.bottom - 1;
+        canvas.horizontal(floor, box.left, box.right, theme.grid);
+        const Colour colour = mix(theme.plot, colour_of(theme, row), 0.8);
+        BandPainter painter(canvas, box.left);
+        for (std::size_t i = 0; i < busy_.size(); ++i)
+            painter.column(i, floor - tallness(row, window, i, high), floor, colour);
+        if (mouse)
+            describe(frame, area, row, mouse->x, card);
     }
 
   private:
@@ -159,36 +176,6 @@ class WorkTrack final : public Track {
     void add(WorkRow row) {
         if (row.total() > 0)
             rows_.push_back(std::move(row));
-    }
-
-    void draw_row(Frame& frame, const TimeArea& area, const WorkRow& row, const Box& box,
-                  std::optional<ImVec2> mouse, HoverCard& card) {
-        Canvas& canvas = frame.canvas;
-        const Theme& theme = canvas.theme();
-        draw_track_name(canvas, box, row.name);
-        const Window& window = frame.camera.window();
-        busy_.assign(area.columns(), 0);
-        for (const BusyTime* track : row.tracks)
-            track->add_columns(window.begin, window.end, busy_);
-        const float high = box.height() - 3;
-        const float floor = box.bottom - 1;
-        canvas.horizontal(floor, box.left, box.right, theme.grid);
-        const Colour colour = mix(theme.plot, colour_of(theme, row), 0.8);
-        std::size_t from = 0;
-        float tall = 0;
-        for (std::size_t i = 0; i <= busy_.size(); ++i) {
-            const float here = i < busy_.size() ? tallness(row, window, i, high) : -1;
-            if (i > 0 && here == tall)
-                continue;
-            if (tall > 0)
-                canvas.fill({box.left + static_cast<float>(from), floor - tall,
-                             box.left + static_cast<float>(i), floor},
-                            colour);
-            from = i;
-            tall = here;
-        }
-        if (mouse && mouse->y >= box.top && mouse->y < box.bottom)
-            describe(frame, area, row, mouse->x, card);
     }
 
     // What time at work in a column is tall; never nothing where there was any.

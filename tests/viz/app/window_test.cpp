@@ -35,6 +35,7 @@ class Driven {
   public:
     explicit Driven(const std::vector<std::string>& arguments = {kSample, "--view", "timeline"},
                     const std::string& scale = "1") {
+        REQUIRE_FALSE(display_.name().empty());
         std::filesystem::create_directories(folder_);
         std::vector<std::string> all{
             TIDEMARK_VIEW_PROGRAM, "--size",     "1200x820",   "--scale",         scale,
@@ -101,8 +102,6 @@ class Driven {
         return last;
     }
 
-    bool has_display() const { return !display_.name().empty(); }
-
   private:
     std::string state_path() const { return folder_ / "state"; }
 
@@ -153,7 +152,6 @@ TEST_CASE("the window does what mouse and keys say") {
     if (!can_run())
         return;
     Driven viewer;
-    REQUIRE(viewer.has_display());
     const json whole = loaded(viewer);
     const json before = pointed(viewer);
     const auto is_whole = [&whole](const json& state) {
@@ -309,7 +307,6 @@ TEST_CASE("at twice the size the window is drawn and driven alike") {
     if (!can_run())
         return;
     Driven viewer({kSample, "--view", "timeline"}, "2");
-    REQUIRE(viewer.has_display());
     loaded(viewer);
     // Menu, and its way out; then a cursor.
     viewer.click(40, 24);
@@ -329,7 +326,6 @@ TEST_CASE("a window without a file shows what can be attached, also what starts 
         return;
     support::LiveFolder folder;
     Driven viewer(std::vector<std::string>{});
-    REQUIRE(viewer.has_display());
     viewer.expect("an empty page", [](const json& state) { return state["page"] == "empty"; });
     support::Running program({TIDEMARK_LIVE_EXAMPLE, "--name", "trainer", "--rate", "5000"}, {},
                              "/dev/null");
@@ -358,7 +354,6 @@ TEST_CASE("a living program is followed, paused, outlived, and its successor att
         return !std::filesystem::is_empty(folder.path() / "run", ignored) && !ignored;
     }));
     Driven viewer({"--attach", "trainer", "--view", "timeline"});
-    REQUIRE(viewer.has_display());
     const auto grown = [&viewer](const json& than) {
         return viewer.expect("a longer run", [&than](const json& state) {
             return state["live"] == "live" && state["page"] == "views" &&

@@ -78,6 +78,12 @@ struct HandDrawn {
         data.DisplaySize = {static_cast<float>(target.width), static_cast<float>(target.height)};
         rasterise(data, target);
     }
+
+    Bitmap drawn() {
+        Bitmap target = blank();
+        draw(target);
+        return target;
+    }
 };
 
 // Whether the middle of a pixel is within a triangle, by the rule that the header promises, in
@@ -132,8 +138,7 @@ TEST_CASE("a triangle has the pixels whose middles it covers, in either directio
         scene.triangle(vertex(corners[0].x, corners[0].y, kInk),
                        vertex(corners[1].x, corners[1].y, kInk),
                        vertex(corners[2].x, corners[2].y, kInk));
-        Bitmap bitmap = blank();
-        scene.draw(bitmap);
+        const Bitmap bitmap = scene.drawn();
         require_as_naive(bitmap, corners, kInk);
     });
     INFO(found);
@@ -152,13 +157,11 @@ TEST_CASE("triangles that share edges draw every pixel once") {
         for (std::size_t i = 0; i < 4; ++i)
             scene.triangle(vertex(x, y, half), vertex(square[i].x, square[i].y, half),
                            vertex(square[(i + 1) % 4].x, square[(i + 1) % 4].y, half));
-        Bitmap bitmap = blank();
-        scene.draw(bitmap);
+        const Bitmap bitmap = scene.drawn();
         HandDrawn once;
         once.command();
         once.rectangle(2, 2, 22, 22, half);
-        Bitmap expected = blank();
-        once.draw(expected);
+        const Bitmap expected = once.drawn();
         RC_ASSERT(bitmap.pixels == expected.pixels);
     });
     INFO(found);
@@ -173,14 +176,12 @@ TEST_CASE("a rectangle has the pixels of its two triangles") {
         scene.command();
         scene.rectangle(std::min(a.x, c.x), std::min(a.y, c.y), std::max(a.x, c.x),
                         std::max(a.y, c.y), kInk);
-        Bitmap bitmap = blank();
-        scene.draw(bitmap);
+        const Bitmap bitmap = scene.drawn();
         HandDrawn halves;
         halves.command();
         halves.triangle(vertex(a.x, a.y, kInk), vertex(c.x, a.y, kInk), vertex(c.x, c.y, kInk));
         halves.triangle(vertex(c.x, c.y, kInk), vertex(a.x, c.y, kInk), vertex(a.x, a.y, kInk));
-        Bitmap expected = blank();
-        halves.draw(expected);
+        const Bitmap expected = halves.drawn();
         RC_ASSERT(bitmap.pixels == expected.pixels);
     });
     INFO(found);
@@ -194,8 +195,7 @@ TEST_CASE("nothing is drawn outside of a command's clip") {
     scene.triangle(vertex(-10, -10, kInk), vertex(60, -10, kInk), vertex(-10, 60, kInk));
     scene.command({20, 20, 1000, 1000});  // larger than the picture
     scene.rectangle(-50, -50, 500, 500, kInk);
-    Bitmap bitmap = blank();
-    scene.draw(bitmap);
+    const Bitmap bitmap = scene.drawn();
     for (std::uint32_t y = 0; y < kSide; ++y)
         for (std::uint32_t x = 0; x < kSide; ++x) {
             const bool inside = (x >= 5 && x < 9 && y >= 6 && y < 8) || (x >= 20 && y >= 20);
@@ -208,8 +208,7 @@ TEST_CASE("what is transparent is mixed in, and what is mixed stays opaque") {
     HandDrawn scene;
     scene.command();
     scene.rectangle(0, 0, 4, 4, (kInk & 0xffffffU) | alpha << 24);
-    Bitmap bitmap = blank();
-    scene.draw(bitmap);
+    const Bitmap bitmap = scene.drawn();
     for (const unsigned shift : {0U, 8U, 16U}) {
         const double over = kInk >> shift & 0xffU;
         const double under = kGround >> shift & 0xffU;
@@ -246,8 +245,7 @@ TEST_CASE("a texture is taken without smoothing, wherever its rectangle lies") {
         scene.quad({vertex(left, top, kWhite, 0, 0), vertex(left + width, top, kWhite, 1, 0),
                     vertex(left + width, top + height, kWhite, 1, 1),
                     vertex(left, top + height, kWhite, 0, 1)});
-        Bitmap bitmap = blank();
-        scene.draw(bitmap);
+        const Bitmap bitmap = scene.drawn();
         for (std::uint32_t y = 0; y < kSide; ++y)
             for (std::uint32_t x = 0; x < kSide; ++x) {
                 const double u = (x + 0.5 - left) / width * 3;
@@ -275,8 +273,7 @@ TEST_CASE("letters are copied with their alpha in the text's colour") {
     scene.command({0, 0, kSide, kSide}, &texture);
     scene.quad({vertex(3, 3, kInk, 0, 0), vertex(5, 3, kInk, 1, 0), vertex(5, 5, kInk, 1, 1),
                 vertex(3, 5, kInk, 0, 1)});
-    Bitmap bitmap = blank();
-    scene.draw(bitmap);
+    const Bitmap bitmap = scene.drawn();
     CHECK(bitmap.pixels[3 * kSide + 3] == kGround);
     CHECK(bitmap.pixels[3 * kSide + 4] == kInk);
     const auto red = [&bitmap](std::size_t index) { return bitmap.pixels[index] & 0xffU; };
@@ -291,8 +288,7 @@ TEST_CASE("a command's vertices begin at its offset") {
     scene.command();  // its first index is 0 again
     scene.rectangle(10, 10, 12, 12, kInk);
     REQUIRE(scene.list.IdxBuffer[6] == 0);
-    Bitmap bitmap = blank();
-    scene.draw(bitmap);
+    const Bitmap bitmap = scene.drawn();
     CHECK(bitmap.pixels[10 * kSide + 10] == kInk);
     CHECK(bitmap.pixels[0] == rgb(0x00ff00));
 }
@@ -305,18 +301,17 @@ TEST_CASE("what is no number, far away or not there is not drawn, or cut off") {
     scene.triangle(vertex(nan, 0, kInk), vertex(5, 0, kInk), vertex(0, 5, kInk));
     scene.rectangle(0, nan, 5, 5, kInk);
     scene.list.IdxBuffer[4] = 60'000;
-    Bitmap bitmap = blank();
-    scene.draw(bitmap);
+    const Bitmap bitmap = scene.drawn();
     CHECK(bitmap.pixels == blank().pixels);
 
     HandDrawn far;
     far.command();
     far.rectangle(-kFar, 4, kFar, kFar, kInk);
     far.triangle(vertex(-kFar, -kFar, kInk), vertex(kFar, -kFar, kInk), vertex(0, 2, kInk));
-    far.draw(bitmap);
-    CHECK(bitmap.pixels[0] == kInk);
-    CHECK(bitmap.pixels[3 * kSide + 12] == kGround);
-    CHECK(bitmap.pixels.back() == kInk);
+    const Bitmap cut = far.drawn();
+    CHECK(cut.pixels[0] == kInk);
+    CHECK(cut.pixels[3 * kSide + 12] == kGround);
+    CHECK(cut.pixels.back() == kInk);
 }
 
 }  // namespace tidemark::viz

@@ -36,14 +36,13 @@ struct TwoRuns {
 }  // namespace
 
 TEST_CASE("N goes to the findings of the run that is shown", "[viz][shell][findings]") {
-    TwoRuns opened;
-    Screen screen(opened.session);
+    ScreenOf<TwoRuns> screen;
     screen.press({"n"});
-    CHECK(screen.shell.selection().cursor == opened.at(3));
+    CHECK(screen.shell.selection().cursor == screen.at(3));
     screen.press({"n"});
-    CHECK(screen.shell.selection().cursor == opened.at(3));  // there is no other
+    CHECK(screen.shell.selection().cursor == screen.at(3));  // there is no other
     screen.press({"r", "n"});
-    CHECK(screen.shell.selection().cursor == opened.at(7));
+    CHECK(screen.shell.selection().cursor == screen.at(7));
 }
 
 TEST_CASE("advise is asked by a button where it was not asked", "[viz][shell][findings]") {

@@ -14,19 +14,18 @@ using namespace tidemark::viz;
 
 TEST_CASE("a click on a column's title sorts by it, another one the other way round",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});  // the peak: while one of the 8 MiB lives
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
-    CHECK(block_in_row(screen, 1) == sample.matmul);
-    CHECK(block_in_row(screen, 2) == sample.load);
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == screen.first; }));
+    CHECK(block_in_row(screen, 1) == screen.matmul);
+    CHECK(block_in_row(screen, 2) == screen.load);
     CHECK_FALSE(block_in_row(screen, 3));
     const float y = titles_of(screen) + row_height() / 2;
 
     screen.click(30, y);  // size, which they are sorted by already: the smallest first
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.load; }));
-    CHECK(block_in_row(screen, 2) == sample.first);
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == screen.load; }));
+    CHECK(block_in_row(screen, 2) == screen.first);
 
     std::set<std::vector<BlockIndex>> orders;
     for (float x = 30; x < 700; x += 30) {
@@ -39,34 +38,32 @@ TEST_CASE("a click on a column's title sorts by it, another one the other way ro
     }
     // By size, age and stream both ways: these differ.
     CHECK(orders.size() >= 4);
-    CHECK(orders.count({sample.matmul, sample.load, sample.first}) == 1);  // by age
+    CHECK(orders.count({screen.matmul, screen.load, screen.first}) == 1);  // by age
 }
 
 TEST_CASE("a click on a row selects, a double click shows the block's life",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == screen.first; }));
     const ImVec2 second = row_of(screen, 1);
-    screen.click(second.x, second.y);
-    CHECK(screen.shell.selection().block == sample.matmul);
+    screen.click(second);
+    CHECK(screen.shell.selection().block == screen.matmul);
     CHECK(screen.shell.camera().window() == Window{0, screen.shell.camera().extent()});
     const ImVec2 first = row_of(screen, 0);
     screen.double_click(first.x, first.y);
-    CHECK(screen.shell.selection().block == sample.first);
+    CHECK(screen.shell.selection().block == screen.first);
     const Window life = screen.shell.camera().window();
-    const Block block = sample.history().block(sample.first);
-    CHECK(life.begin <= sample.at(block.born));
-    CHECK(life.end >= sample.at(block.freed));
+    const Block block = screen.history().block(screen.first);
+    CHECK(life.begin <= screen.at(block.born));
+    CHECK(life.end >= screen.at(block.freed));
     CHECK(life.length() < screen.shell.camera().extent() / 2);
 }
 
 TEST_CASE("a click on an event puts the cursor there and selects its block",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("events"));
     screen.frames(3);
     const ImVec2 row = row_of(screen, 3);  // segment, matmul, load, relu
@@ -74,18 +71,17 @@ TEST_CASE("a click on an event puts the cursor there and selects its block",
     screen.press({"Ctrl-C"});
     CHECK(has(screen.clipboard, fmt::format("{:#x}", kBase)));
     CHECK(has(screen.clipboard, "relu"));
-    screen.click(row.x, row.y);
-    CHECK(screen.shell.selection().cursor == sample.at(3));
-    CHECK(screen.shell.selection().block == sample.first);
+    screen.click(row);
+    CHECK(screen.shell.selection().cursor == screen.at(3));
+    CHECK(screen.shell.selection().block == screen.first);
 }
 
 TEST_CASE("chips above a table filter what all views show, and take it back",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g"});
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == screen.first; }));
     const Filter& filter = screen.shell.selection().filter;
     const float y = screen.layout().table.top + 3 + ImGui::GetFrameHeight() / 2;
 
@@ -107,16 +103,15 @@ TEST_CASE("chips above a table filter what all views show, and take it back",
 }
 
 TEST_CASE("a search that a table names is ended by a click on it", "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("blocks"));
     screen.press({"g", "f"});
     screen.type("matmul");
     REQUIRE(screen.until(
-        [&] { return block_in_row(screen, 0) == sample.matmul && !block_in_row(screen, 1); }));
+        [&] { return block_in_row(screen, 0) == screen.matmul && !block_in_row(screen, 1); }));
     screen.click(40, screen.layout().table.top + 3 + ImGui::GetFrameHeight() / 2);
     CHECK(screen.shell.selection().filter == Filter{});
-    CHECK(screen.until([&] { return block_in_row(screen, 0) == sample.first; }));
+    CHECK(screen.until([&] { return block_in_row(screen, 0) == screen.first; }));
 }
 
 TEST_CASE("a finding is gone to by a click", "[viz][shell][mouse]") {
@@ -145,11 +140,9 @@ TEST_CASE("a finding is gone to by a click", "[viz][shell][mouse]") {
 }
 
 TEST_CASE("what leaks is selected by a click", "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("leaks"));
-    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == sample.third; }));
-    const ImVec2 row = row_of(screen, 0);
-    screen.click(row.x, row.y);
-    CHECK(screen.shell.selection().block == sample.third);
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0) == screen.third; }));
+    screen.click(row_of(screen, 0));
+    CHECK(screen.shell.selection().block == screen.third);
 }

@@ -42,10 +42,9 @@ ImVec2 position_of(Screen& screen, const Box& plot, BlockIndex block) {
 
 TEST_CASE("over the address map a card tells of the block, and a click selects it",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box plot = show_map(screen);
-    const ImVec2 at = position_of(screen, plot, sample.matmul);
+    const ImVec2 at = position_of(screen, plot, screen.matmul);
     const std::string& card = screen.shell.selection().described;
     CHECK(has(card, "4.00 MiB"));
     CHECK(has(card, fmt::format("{:#x}", kBase + 8_MiB)));
@@ -53,25 +52,24 @@ TEST_CASE("over the address map a card tells of the block, and a click selects i
     screen.press({"Ctrl-C"});
     CHECK(screen.clipboard == card);
 
-    screen.click(at.x, at.y);
-    CHECK(screen.shell.selection().block == sample.matmul);
+    screen.click(at);
+    CHECK(screen.shell.selection().block == screen.matmul);
     CHECK(screen.shell.selection().cursor == screen.shell.selection().hover);
     // Where nothing lies, nothing is selected; the card says what there is.
     const auto empty = screen.sweep(plot, 12, [&] { return has(card, "Free memory"); });
     REQUIRE(empty);
     screen.frames(20);
-    screen.click(empty->x, empty->y);
+    screen.click(*empty);
     CHECK_FALSE(screen.shell.selection().block);
 
     screen.double_click(at.x, at.y);
-    CHECK(screen.shell.selection().block == sample.matmul);
+    CHECK(screen.shell.selection().block == screen.matmul);
     CHECK(screen.shell.camera().addresses().end < 1);
 }
 
 TEST_CASE("over the address map the wheel zooms time, with Ctrl or over the labels addresses",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box plot = show_map(screen);
     Camera& camera = screen.shell.camera();
     const ImVec2 middle{(plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2};
@@ -93,8 +91,7 @@ TEST_CASE("over the address map the wheel zooms time, with Ctrl or over the labe
 
 TEST_CASE("the address map is dragged both ways; Shift-drag measures and moves nothing",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box plot = show_map(screen);
     Camera& camera = screen.shell.camera();
     camera.show({camera.extent() / 4, camera.extent() / 2});
@@ -116,8 +113,7 @@ TEST_CASE("the address map is dragged both ways; Shift-drag measures and moves n
 }
 
 TEST_CASE("blocks are coloured by what is clicked above the map", "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box plot = show_map(screen);
     std::set<ColourBy> met;
     for (float x = plot.left; x < plot.left + 420; x += 10) {
@@ -129,8 +125,7 @@ TEST_CASE("blocks are coloured by what is clicked above the map", "[viz][shell][
 
 TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar on top",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("stacks"));
     screen.press({"g"});
     const Box all = screen.layout().first;
@@ -144,7 +139,7 @@ TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar o
     REQUIRE(bar("load"));
     const auto layer = bar("layer");
     REQUIRE(layer);
-    screen.click(layer->x, layer->y);
+    screen.click(*layer);
     CHECK_FALSE(bar("load"));
     CHECK_FALSE(bar("main"));
     REQUIRE(bar("relu"));
@@ -152,13 +147,13 @@ TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar o
     const auto top = bar("layer");
     REQUIRE(top);
     screen.frames(20);
-    screen.click(top->x, top->y);
+    screen.click(*top);
     CHECK(bar("load"));
     REQUIRE(bar("main"));
     // And by the path above it: its first word is all stacks.
     const auto again = bar("layer");
     screen.frames(20);
-    screen.click(again->x, again->y);
+    screen.click(*again);
     screen.frames(20);
     screen.click(all.left + 30, all.top + ImGui::GetFrameHeight() + 6 + 10);
     CHECK(bar("all stacks"));
@@ -166,8 +161,7 @@ TEST_CASE("the icicle of stacks: a click looks closer, the way back is the bar o
 
 TEST_CASE("the minimap's box is dragged, pulled by its edges, and comes to a click",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box strip = screen.layout().strip;
     const float left = strip.left + 72;
     const float width = strip.right - 12 - left;
@@ -195,15 +189,14 @@ TEST_CASE("the minimap's box is dragged, pulled by its edges, and comes to a cli
 }
 
 TEST_CASE("the inspector leads to a block's life and neighbours", "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     const Box side = screen.layout().side;
     std::set<BlockIndex> selected;
     bool showed_life = false;
     for (float y = side.top; y < side.bottom; y += 8) {
         screen.shell.camera().fit();
-        screen.shell.selection().block = sample.second;
-        screen.shell.selection().cursor = sample.at(40);
+        screen.shell.selection().block = screen.second;
+        screen.shell.selection().cursor = screen.at(40);
         REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
         screen.click(side.left + 40, y);
         selected.insert(*screen.shell.selection().block);
@@ -211,19 +204,18 @@ TEST_CASE("the inspector leads to a block's life and neighbours", "[viz][shell][
                       screen.shell.camera().window().length() < screen.shell.camera().extent() / 2;
     }
     CHECK(showed_life);
-    CHECK(selected.count(sample.first) == 1);   // before it
-    CHECK(selected.count(sample.third) == 1);   // after it
-    CHECK(selected.count(sample.matmul) == 1);  // beside it
-    CHECK(selected.count(sample.load) == 0);
+    CHECK(selected.count(screen.first) == 1);   // before it
+    CHECK(selected.count(screen.third) == 1);   // after it
+    CHECK(selected.count(screen.matmul) == 1);  // beside it
+    CHECK(selected.count(screen.load) == 0);
 }
 
 TEST_CASE("two runs are compared: where they part is a click away, and the difference is told",
           "[viz][shell][mouse]") {
-    SampleSession sample(2);
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen(2U);
     REQUIRE(screen.shell.show("compare"));
     const Box all = screen.layout().first;
-    const Position parted = sample.at(30);
+    const Position parted = screen.at(30);
     const auto leads_there = [&] {
         screen.click(all.right - 60, all.top + 16);
         return screen.shell.selection().cursor == parted;
@@ -254,7 +246,7 @@ TEST_CASE("at twice the size everything lies where twice the position is", "[viz
     const ImVec2 middle{(plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2};
     screen.move(middle.x, middle.y);
     REQUIRE(screen.shell.selection().hover);
-    screen.click(middle.x, middle.y);
+    screen.click(middle);
     CHECK(screen.shell.selection().cursor == screen.shell.selection().hover);
     screen.drag(middle, {middle.x + 200, middle.y}, true);
     CHECK(screen.shell.selection().measure);
@@ -314,8 +306,7 @@ TEST_CASE("a program that has ended stays to be looked at; its successor is atta
 
 TEST_CASE("in a low window two views or a view and a table are shown, whichever was wanted last",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     screen.io().DisplaySize = {900, 600};
     screen.frames(2);
     CHECK(screen.shell.state().main.size() == 2);
@@ -334,33 +325,31 @@ TEST_CASE("in a low window two views or a view and a table are shown, whichever 
 }
 
 TEST_CASE("in the overview the way to the peak is a click", "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("overview"));
     REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
     const Box all = screen.layout().first;
-    const EventIndex peak = fullest_event(sample.history());
+    const EventIndex peak = fullest_event(screen.history());
     bool is_there = false;
     for (float y = all.top; y < all.bottom && !is_there; y += 8) {
         screen.click(all.left + 60, y);
-        is_there = screen.shell.selection().cursor == sample.at(peak);
+        is_there = screen.shell.selection().cursor == screen.at(peak);
     }
     CHECK(is_there);
 }
 
 TEST_CASE("in the memory at the cursor a block is told of and selected by a click",
           "[viz][shell][mouse]") {
-    SampleSession sample;
-    Screen screen(sample.session);
+    ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("memory-now"));
     screen.press({"g"});
     REQUIRE(screen.until([&] { return !screen.shell.busy(); }));
     Box area = screen.layout().first;
     area.top += 60;  // below the choices
     const auto matmul =
-        screen.sweep(area, 10, [&] { return screen.shell.selection().hot_block == sample.matmul; });
+        screen.sweep(area, 10, [&] { return screen.shell.selection().hot_block == screen.matmul; });
     REQUIRE(matmul);
     CHECK(has(screen.shell.selection().described, "4.00 MiB"));
-    screen.click(matmul->x, matmul->y);
-    CHECK(screen.shell.selection().block == sample.matmul);
+    screen.click(*matmul);
+    CHECK(screen.shell.selection().block == screen.matmul);
 }

@@ -24,18 +24,10 @@ TEST_CASE("no key does two things, and each action can be reached by one", "[viz
             owners[name] = info.title;
             REQUIRE(action_of(press));
             CHECK(action_of(press)->action == info.action);
-            CHECK(parse_key(name) == press);
         }
     }
     CHECK_FALSE(action_of({key('q'), false, true, true}));
     CHECK(action_of({key('7')})->digit == 7);
-}
-
-TEST_CASE("text that is no key is none", "[viz][shell]") {
-    for (const char* const text : {"", "Ctrl-", "Foo", "Ctrl-Foo", "ww", "Hyper-W", "\xc3\xa9"})
-        CHECK_FALSE(parse_key(text));
-    CHECK(parse_key("ctrl-shift-c") == KeyPress{key('c'), true, true, false});
-    CHECK(parse_key("HOME") == KeyPress{Key::home});
 }
 
 TEST_CASE("parts of the window don't overlap and stay inside", "[viz][shell]") {

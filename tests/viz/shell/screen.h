@@ -35,6 +35,9 @@ class Screen {
     // Presses, moves in steps, lets go.
     void drag(ImVec2 from, ImVec2 to, bool shift = false);
     void click(float x, float y, bool control = false);
+
+    void click(ImVec2 at) { click(at.x, at.y); }
+
     void double_click(float x, float y);
 
     // Frames until it is so, as long as anything may take that is done on other threads; false if
@@ -54,6 +57,13 @@ class Screen {
 
     Offscreen offscreen_;
     float scale_;
+};
+
+// A screen with what it shows: `Content` has a member `session`.
+template <class Content>
+struct ScreenOf : Content, Screen {
+    template <class... Arguments>
+    explicit ScreenOf(Arguments... arguments) : Content(arguments...), Screen(this->session) {}
 };
 
 }  // namespace tidemark::viz

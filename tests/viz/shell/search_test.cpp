@@ -67,8 +67,7 @@ void find(Screen& screen, std::string_view text) {
 }  // namespace
 
 TEST_CASE("what is typed is found, and how much of it is told", "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     CHECK(screen.shell.state().found.empty());
     for (const std::string_view key : {"f", "Ctrl-F", "/"}) {
         screen.press({key});
@@ -90,14 +89,13 @@ TEST_CASE("what is typed is found, and how much of it is told", "[viz][shell][se
 
 TEST_CASE("Enter steps from hit to hit: cursor and block go along, the window stays",
           "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     const Window all = screen.shell.camera().window();
     find(screen, "grad");
     for (const BlockIndex hit : {0U, 10U, 20U}) {
         screen.press({"Enter"});
         CHECK(screen.shell.selection().block == hit);
-        CHECK(screen.shell.selection().cursor == opened.born(hit));
+        CHECK(screen.shell.selection().cursor == screen.born(hit));
     }
     CHECK(screen.shell.state().found == "hit 3 of 10");
     CHECK_FALSE(screen.io().WantTextInput);  // keys move again after the first one
@@ -112,8 +110,7 @@ TEST_CASE("Enter steps from hit to hit: cursor and block go along, the window st
 }
 
 TEST_CASE("Enter at once steps as soon as something is found", "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     screen.press({"f"});
     screen.type("grad");
     screen.press({"Enter"});
@@ -123,8 +120,7 @@ TEST_CASE("Enter at once steps as soon as something is found", "[viz][shell][sea
 }
 
 TEST_CASE("steps go round the ends and say so; they can be taken back", "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     find(screen, "grad");
     screen.press({"Enter"});
     CHECK(screen.shell.state().message.find("again") == std::string::npos);
@@ -136,22 +132,21 @@ TEST_CASE("steps go round the ends and say so; they can be taken back", "[viz][s
     CHECK(screen.shell.state().message.find("from the first one again") != std::string::npos);
     screen.press({"Ctrl-Z"});
     CHECK(screen.shell.selection().block == 90U);
-    CHECK(screen.shell.selection().cursor == opened.born(90));
+    CHECK(screen.shell.selection().cursor == screen.born(90));
     screen.press({"Alt-Right"});
     CHECK(screen.shell.selection().block == 0U);
 }
 
 TEST_CASE("what is outside of the window comes into it", "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     screen.shell.camera().show({0, 15'000});
     screen.shell.camera().show_addresses({0, 0.1});
     screen.frames(2);
     find(screen, "grad");
     screen.press({"Enter", "Enter", "Enter"});
     const Window window = screen.shell.camera().window();
-    CHECK(window.begin <= opened.born(20));
-    CHECK(window.end > opened.born(20));
+    CHECK(window.begin <= screen.born(20));
+    CHECK(window.end > screen.born(20));
     CHECK(window.length() == 15'000);
     until(screen, [&screen] { return !screen.shell.selection().reveal; });  // the map is there
     CHECK(screen.shell.camera().addresses().begin > 0.1);
@@ -162,8 +157,7 @@ TEST_CASE("what is outside of the window comes into it", "[viz][shell][search]")
 }
 
 TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     screen.press({"F3"});
     CHECK(screen.shell.state().message.find("Nothing is searched for") != std::string::npos);
     CHECK(screen.io().WantTextInput);
@@ -180,16 +174,15 @@ TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
     CHECK(screen.shell.state().found.empty());
 
     // A run over tiers, or one that isn't there yet, has no blocks.
-    opened.session.runs[0].history.reset();
-    opened.session.runs[0].state.phase = LoadState::Phase::loading;
+    screen.session.runs[0].history.reset();
+    screen.session.runs[0].state.phase = LoadState::Phase::loading;
     screen.press({"F3"});
     CHECK(screen.shell.state().message.find("no blocks to find") != std::string::npos);
 }
 
 TEST_CASE("what the command line or a view searches for stands in the line",
           "[viz][shell][search]") {
-    HundredBlocks opened;
-    Screen screen(opened.session);
+    ScreenOf<HundredBlocks> screen;
     REQUIRE(screen.shell.find("grad >1MiB"));
     await(screen);
     screen.frames(2);

@@ -116,8 +116,7 @@ TEST_CASE("loading can be cancelled; an error stands where the views would", "[v
 }
 
 TEST_CASE("a history is shown as a timeline over an address map", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     CHECK(screen.shell.state().page == "views");
     CHECK(screen.shell.state().main == std::vector<std::string>{"timeline", "address-map"});
     CHECK(screen.shell.camera().window() == Window{0, 1'000'001});
@@ -128,8 +127,7 @@ TEST_CASE("a history is shown as a timeline over an address map", "[viz][shell]"
 }
 
 TEST_CASE("digits and tabs bring up each view, beneath with Shift or Ctrl", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     const std::vector<std::string> views = main_views();
     for (std::size_t i = 0; i < views.size() && i < 9; ++i) {
         screen.press({std::to_string(i + 1)});
@@ -147,8 +145,7 @@ TEST_CASE("digits and tabs bring up each view, beneath with Shift or Ctrl", "[vi
 }
 
 TEST_CASE("Tab walks through the tables and back", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     const std::string first = screen.shell.state().table;
     std::set<std::string> met{first};
     for (int i = 0; i < 20; ++i) {
@@ -167,8 +164,7 @@ TEST_CASE("Tab walks through the tables and back", "[viz][shell]") {
 }
 
 TEST_CASE("the wheel zooms about the pointer, 60 notches in and out again", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     screen.press({"e"});
     screen.move(kPlot.x, kPlot.y);
     REQUIRE(screen.shell.selection().hover);
@@ -188,8 +184,7 @@ TEST_CASE("the wheel zooms about the pointer, 60 notches in and out again", "[vi
 }
 
 TEST_CASE("dragging pans, Shift-dragging measures, a click puts the cursor", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     screen.press({"e"});
     screen.shell.camera().show({400'000, 600'000});
     screen.frames(2);
@@ -205,7 +200,7 @@ TEST_CASE("dragging pans, Shift-dragging measures, a click puts the cursor", "[v
     CHECK(screen.shell.selection().measure->length() > 10'000);
     CHECK(screen.shell.selection().measure->length() < 40'000);
 
-    screen.click(kPlot.x, kPlot.y);
+    screen.click(kPlot);
     REQUIRE(screen.shell.selection().cursor);
     CHECK(screen.shell.selection().cursor == screen.shell.selection().hover);
 
@@ -217,8 +212,7 @@ TEST_CASE("dragging pans, Shift-dragging measures, a click puts the cursor", "[v
 }
 
 TEST_CASE("keys move the camera and it finds its way back", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     const Window all = screen.shell.camera().window();
     screen.press({"w", "w"});
     const Window zoomed = screen.shell.camera().window();
@@ -260,9 +254,8 @@ TEST_CASE("held keys move for as long as they are held", "[viz][shell]") {
 
 TEST_CASE("the cursor goes to the peak, steps through events, and changes its axis",
           "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
-    const History& history = *opened.session.runs[0].history;
+    ScreenOf<Hills> screen;
+    const History& history = *screen.session.runs[0].history;
     const EventIndex peak = fullest_event(history);
     screen.press({"g"});
     CHECK(screen.shell.selection().cursor == history.position(AxisUnit::time, peak));
@@ -284,8 +277,7 @@ TEST_CASE("the cursor goes to the peak, steps through events, and changes its ax
 }
 
 TEST_CASE("the prompt goes to places and says what isn't one", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     screen.press({"Shift-G"});
     CHECK(screen.shell.state().popup == "go");
     screen.type("no where");
@@ -298,14 +290,13 @@ TEST_CASE("the prompt goes to places and says what isn't one", "[viz][shell]") {
     screen.type("#250");
     screen.press({"Enter"});
     CHECK(screen.shell.state().popup.empty());
-    const History& history = *opened.session.runs[0].history;
+    const History& history = *screen.session.runs[0].history;
     CHECK(screen.shell.selection().cursor == history.position(AxisUnit::time, 250));
     CHECK(screen.shell.camera().window() == Window{0, 1'000'001});  // letters moved nothing
 }
 
 TEST_CASE("F finds: what is typed filters, letters do nothing else, Esc clears", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     const bool dark = screen.shell.state().dark;
     screen.press({"f"});
     screen.type("hit");
@@ -320,8 +311,7 @@ TEST_CASE("F finds: what is typed filters, letters do nothing else, Esc clears",
 
 TEST_CASE("copying gives the state as text, and the place as a line that leads back",
           "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     screen.press({"g", "Ctrl-C"});
     CHECK(screen.clipboard.find("allocated") != std::string::npos);
     CHECK(screen.clipboard.find("500 MiB") != std::string::npos);
@@ -337,8 +327,7 @@ TEST_CASE("copying gives the state as text, and the place as a line that leads b
 }
 
 TEST_CASE("edges can be dragged, and parts keep a size", "[viz][shell]") {
-    Hills opened;
-    Screen screen(opened.session);
+    ScreenOf<Hills> screen;
     const std::string side = screen.shell.state().side;
     CHECK_FALSE(side.empty());
     screen.press({"e"});
