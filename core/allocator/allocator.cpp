@@ -40,4 +40,12 @@ Result<void> Allocator::reconfigure(const Options& /*options*/) {
     return fail(ErrorCode::unsupported, "this policy cannot change its options while it runs");
 }
 
+bool Allocator::trim_for_retry() {
+    const Bytes before = usage_.reserved;
+    trim(TrimLevel::all);
+    const bool gave_back = usage_.reserved != before;
+    stats_.retries += gave_back ? 1U : 0U;
+    return gave_back;
+}
+
 }  // namespace tidemark

@@ -1,8 +1,10 @@
-// Allocator: what a policy is. One instance serves one device.
+// Allocator: the interface of an allocation policy, which takes memory from one Device and grants
+// it to requests. Policies are in core/policies and found by name (find_policy, spec.h).
 //
 // An allocator never looks anything up by address: `allocate` returns an Allocation that carries
 // its own node, and the caller gives it back. It is deterministic: no clock, no randomness, no
-// order that depends on the process. Thread-safety: none; concurrency is a shell around it.
+// order that depends on the process. Thread-safety: none; several threads share one through
+// SharedAllocator (core/concurrent).
 //
 // Stream order, as in CUDA: memory is granted for use on the request's stream from then on, and
 // `deallocate` means "after the work that is queued so far": on the allocation's stream, and on
@@ -256,6 +258,28 @@ class Allocator {
         usage_.active -= allocation.size;
     }
 
+    // What `allocate` returns for a request that is refused.
+    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
+        ++stats_.out_of_memory;
+        return tl::make_unexpected(why);
+    }
+
+    // Segments of plain memory that were taken from the device, and given back.
+    void count_taken(Bytes size) {
+        usage_.reserved += size;
+        usage_.mapped += size;
+        ++stats_.segments_created;
+    }
+
+    void count_given_back(Bytes bytes, std::uint64_t segments = 1) {
+        usage_.reserved -= bytes;
+        usage_.mapped -= bytes;
+        stats_.segments_released += segments;
+    }
+
+    // Trims everything, for another attempt: true, and counted as a retry, if anything went back.
+    bool trim_for_retry();
+
     Usage usage_;
     AllocatorStats stats_;
 };
@@ -274,7 +298,7 @@ struct PolicyInfo {
     // False: nothing that is measured depends on where the device puts memory, so a simulator need
     // not place it as a driver would.
     bool placement_matters = true;
-    // True: it wants to be told what private pools will be asked for (Allocator::plan_pool).
+    // True: it makes use of Allocator::plan_pool.
     bool plans_pools = false;
 };
 

@@ -15,6 +15,7 @@
 
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
+#include "core/base/vacant_ids.h"
 
 namespace tidemark {
 
@@ -79,23 +80,14 @@ class ForwardingAllocator : public Allocator {
 template <class Entry>
 class NodeTable {
   public:
-    std::uint32_t put(Entry entry) {
-        if (vacant_.empty()) {
-            entries_.push_back(std::move(entry));
-            return static_cast<std::uint32_t>(entries_.size() - 1);
-        }
-        const std::uint32_t node = vacant_.back();
-        vacant_.pop_back();
-        entries_[node] = std::move(entry);
-        return node;
-    }
+    std::uint32_t put(Entry entry) { return vacant_.put_into(entries_, std::move(entry)); }
 
     const Entry& at(std::uint32_t node) const {
         TM_CHECK(node < entries_.size());
         return entries_[node];
     }
 
-    // Every place, vacated ones too: those are Entry{}.
+    // Vacated ones too: those are Entry{}.
     template <class Visit>
     void for_each(Visit visit) {
         for (Entry& entry : entries_)
@@ -104,13 +96,13 @@ class NodeTable {
 
     Entry take(std::uint32_t node) {
         TM_CHECK(node < entries_.size());
-        vacant_.push_back(node);
+        vacant_.give_back(node);
         return std::exchange(entries_[node], {});
     }
 
   private:
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> vacant_;
+    VacantIds vacant_;
 };
 
 }  // namespace tidemark

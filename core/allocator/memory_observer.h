@@ -1,10 +1,11 @@
-// MemoryObserver: hears what an allocator does while it does it: grants, frees, refusals, and the
-// memory that comes from and goes back to the device. What records a living program listens here.
+// MemoryObserver: receives what an allocator does while it does it: grants, frees, refusals, and
+// the memory that comes from and goes back to the device. Recorders of living programs implement
+// it.
 //
 // Called by the thread that made the call (frees and trims just before they take effect, all else
-// just after), inside whatever lock the caller holds around the allocator: so frees are told after
-// their allocations, and a grant of bytes after the free of whoever had them. It may not call the
-// allocator or the device, must not block, and has no way to fail.
+// just after), inside whatever lock the caller holds around the allocator: so frees are reported
+// after their allocations, and a grant of bytes after the free of whoever had them. It may not call
+// the allocator or the device, must not block, and has no way to fail.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ class MemoryObserver {
 
     virtual void on_trim() {}
 
-    // `size` of a segment_free is 0 where the device isn't told it.
+    // `size` of a segment_free is 0: the device isn't given it.
     virtual void on_segment(SegmentChange /*change*/, Range /*range*/, StreamId /*stream*/) {}
 };
 

@@ -1,4 +1,4 @@
-// Forwards, and tells.
+// Forwards, and reports.
 #include "core/allocator/observed_allocator.h"
 
 namespace tidemark {
@@ -16,7 +16,7 @@ tl::expected<Allocation, OutOfMemory> ObservedAllocator::allocate(const Request&
 }
 
 void ObservedAllocator::deallocate(const Allocation& allocation, StreamId stream) {
-    // Told first: what the allocator gives back to the device on the way comes after the free.
+    // Reported first: what the allocator gives back to the device on the way comes after the free.
     observer_.on_deallocate(allocation, stream);
     ForwardingAllocator::deallocate(allocation, stream);
 }

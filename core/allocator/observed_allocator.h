@@ -1,5 +1,5 @@
-// ObservedAllocator: an Allocator over an Allocator that tells a MemoryObserver of every grant,
-// free and refusal. Segments are told by the device beneath (backends/wrap/observed_device.h), so
+// ObservedAllocator: an Allocator over an Allocator that reports every grant, free and refusal to a
+// MemoryObserver. Segments are reported by the device beneath (backends/wrap/observed_device.h), so
 // the two together are what a recorder of a living program needs.
 //
 // Decisions stay the inner allocator's: it answers as it would without. Not thread-safe, as any
@@ -21,7 +21,7 @@ class ObservedAllocator final : public ForwardingAllocator {
     void record_use(const Allocation& allocation, StreamId stream) override;
     void trim(TrimLevel level) override;
 
-    // Tells what is restored as grants, in the order of the seeds.
+    // Reports what is restored as grants, in the order of the seeds.
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
     // Of the inner allocator, unobserved: it belongs to a replay of "what if".

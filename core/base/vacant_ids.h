@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tidemark {
@@ -18,11 +19,26 @@ class VacantIds {
         return id;
     }
 
+    // Takes a number and puts `entry` there in `table`, which has an entry for each number given so
+    // far and gets them by this function alone. Amortised O(1).
+    template <class Entry>
+    std::uint32_t put_into(std::vector<Entry>& table, Entry entry) {
+        const std::uint32_t id = take();
+        if (id == table.size())
+            table.push_back(std::move(entry));
+        else
+            table[id] = std::move(entry);
+        return id;
+    }
+
     // A number that was taken and not given back since.
     void give_back(std::uint32_t id) { vacant_.push_back(id); }
 
     // Every number given so far is below this.
     std::uint32_t count() const { return count_; }
+
+    // Numbers that were taken and not given back since.
+    std::size_t in_use() const { return count_ - vacant_.size(); }
 
   private:
     std::vector<std::uint32_t> vacant_;

@@ -7,14 +7,12 @@ namespace tidemark {
 
 DeviceResult<ArenaMemory> ArenaMemory::growing(Device& device) {
     const Bytes page = device.granularity();
-    const DeviceResult<Reservation> reservation =
-        Reservation::make(device, align_up(device.memory().total, page), page);
-    if (!reservation)
-        return tl::make_unexpected(reservation.error());
+    TM_ASSIGN(const Reservation reservation,
+              Reservation::make(device, align_up(device.memory().total, page), page));
     ArenaMemory memory;
-    memory.base_ = reservation->range().begin;
+    memory.base_ = reservation.range().begin;
     memory.grows_ = true;
-    memory.reservation_ = *reservation;
+    memory.reservation_ = reservation;
     return memory;
 }
 
@@ -22,11 +20,9 @@ DeviceResult<ArenaMemory> ArenaMemory::fixed(Device& device, Bytes size) {
     if (size == 0 || size >= kLargestRequest)
         return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::malloc, 0});
     const Bytes rounded = align_up(size, device.granularity());
-    const DeviceResult<Address> base = device.malloc(rounded);
-    if (!base)
-        return tl::make_unexpected(base.error());
+    TM_ASSIGN(const Address base, device.malloc(rounded));
     ArenaMemory memory;
-    memory.base_ = *base;
+    memory.base_ = base;
     memory.committed_ = rounded;
     return memory;
 }
@@ -41,9 +37,7 @@ DeviceResult<void> ArenaMemory::ensure(Device& device, Bytes size) {
     if (reservation_.held() != committed_)
         reservation_.settle(device);  // pages that are stuck may lie where the next ones belong
     const Bytes wanted = align_up(size, device.granularity());
-    if (const auto done = reservation_.map(device, {base_ + committed_, wanted - committed_});
-        !done)
-        return done;
+    TM_TRY(reservation_.map(device, {base_ + committed_, wanted - committed_}));
     committed_ = wanted;
     return {};
 }
@@ -52,18 +46,15 @@ DeviceResult<void> ArenaMemory::release(Device& device) {
     if (!exists())
         return {};
     if (!grows_) {
-        if (const auto done = device.free(base_); !done)
-            return done;
+        TM_TRY(device.free(base_));
         *this = {};
         return {};
     }
     if (committed_ != 0) {
-        if (const auto done = reservation_.unmap(device, {base_, committed_}); !done)
-            return done;
+        TM_TRY(reservation_.unmap(device, {base_, committed_}));
         committed_ = 0;
     }
-    if (const auto done = reservation_.release(device); !done)
-        return done;
+    TM_TRY(reservation_.release(device));
     *this = {};
     return {};
 }

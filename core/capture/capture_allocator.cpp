@@ -146,54 +146,42 @@ void CaptureAllocator::carry_out_deferred() {
     deferred_bytes_ = 0;
 }
 
-std::uint32_t CaptureAllocator::new_entry() {
-    if (vacant_.empty()) {
-        entries_.emplace_back();
-        return static_cast<std::uint32_t>(entries_.size() - 1);
-    }
-    const std::uint32_t node = vacant_.back();
-    vacant_.pop_back();
-    return node;
-}
-
 tl::expected<Allocation, OutOfMemory> CaptureAllocator::allocate_outside(const Request& request) {
     const auto inner = outside_.allocate(request);
     if (!inner)
         return inner;
-    const std::uint32_t node = new_entry();
-    entries_[node] = {.inner = *inner,
-                      .arena = nullptr,
-                      .session = kNone,
-                      .request = kNone,
-                      .users = {request.stream}};
+    const std::uint32_t node =
+        vacant_.put_into(entries_, Entry{.inner = *inner, .users = {request.stream}});
     return Allocation{inner->address, inner->size, node};
 }
 
 tl::expected<Allocation, OutOfMemory> CaptureAllocator::allocate_in(Session& session,
                                                                     std::uint32_t number,
                                                                     const Request& request) {
-    const auto refuse = [&](OutOfMemory why) {
+    const auto refuse_here = [&](OutOfMemory why) {
         ++session.report.refused;
         ++refused_;
-        session.report.last_refusal = {request.size, session.layout.high_water() - session.base,
-                                       session.setup.arena->range().size};
+        session.report.last_refusal = {
+            ErrorCode::driver,
+            fmt::format("the arena is full: {} bytes requested, {} of {} used", request.size,
+                        session.layout.high_water() - session.base,
+                        session.setup.arena->range().size),
+            "capture", "a dry run says how many bytes the capture needs"};
         return tl::make_unexpected(why);
     };
     if (request.size >= kLargestRequest)
-        return refuse({OutOfMemory::Cause::too_large});
+        return refuse_here({OutOfMemory::Cause::too_large});
     const ArenaLayout::Placement placement = session.layout.choose(request);
     if (const auto done = session.setup.arena->ensure(placement.address + placement.size); !done)
-        return refuse(refused_by(done.error()));
+        return refuse_here(refused_by(done.error()));
     session.layout.take(request, placement);
     ++session.report.requests;
     in_arenas_ += placement.size;
-    const std::uint32_t node = new_entry();
-    const Allocation allocation{placement.address, placement.size, node};
-    entries_[node] = {.inner = allocation,
-                      .arena = session.setup.arena,
-                      .session = number,
-                      .request = kNone,
-                      .users = {request.stream}};
+    Allocation allocation{placement.address, placement.size};
+    allocation.node = vacant_.put_into(entries_, Entry{.inner = allocation,
+                                                       .arena = session.setup.arena,
+                                                       .session = number,
+                                                       .users = {request.stream}});
     return allocation;
 }
 
@@ -262,7 +250,7 @@ void CaptureAllocator::deallocate(const Allocation& allocation, StreamId stream)
         else
             give_outside(entry, allocation, stream);
     }
-    vacant_.push_back(allocation.node);
+    vacant_.give_back(allocation.node);
     after_call();
 }
 

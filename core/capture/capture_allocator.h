@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
 #include "core/capture/arena_layout.h"
 #include "core/capture/dry_run.h"
 #include "core/capture/graph_arena.h"
@@ -45,7 +46,7 @@ struct CaptureSetup {
 struct CaptureReport {
     std::uint64_t requests = 0;    // that it served
     std::uint64_t refused = 0;     // that it did not
-    ArenaFull last_refusal = {};   // by the arena: how much it lacked
+    Error last_refusal = {};       // by the arena: how much it lacked
     std::uint64_t deviations = 0;  // from the plan
     Bytes used = 0;                // of the arena, from its base
     std::vector<Range> escapes;    // what is still alive, by address
@@ -116,11 +117,11 @@ class CaptureAllocator final : public Allocator {
 
     // Something that was granted and not yet let go.
     struct Entry {
-        Allocation inner;                   // as the allocator outside knows it, or the arena
-        std::shared_ptr<GraphArena> arena;  // null: from outside
-        std::uint32_t session = kNone;      // while it is open
-        std::uint32_t request = kNone;      // in its dry run
-        std::vector<StreamId> users;        // its own stream first
+        Allocation inner = {};                   // as the allocator outside knows it, or the arena
+        std::shared_ptr<GraphArena> arena = {};  // null: from outside
+        std::uint32_t session = kNone;           // while it is open
+        std::uint32_t request = kNone;           // in its dry run
+        std::vector<StreamId> users = {};        // its own stream first
     };
 
     struct Deferred {
@@ -129,7 +130,6 @@ class CaptureAllocator final : public Allocator {
     };
 
     std::uint32_t number_of(StreamId stream) const;
-    std::uint32_t new_entry();
     tl::expected<Allocation, OutOfMemory> allocate_outside(const Request& request);
     tl::expected<Allocation, OutOfMemory> allocate_in(Session& session, std::uint32_t number,
                                                       const Request& request);
@@ -146,7 +146,7 @@ class CaptureAllocator final : public Allocator {
     std::uint32_t next_session_ = 0;
     std::map<StreamId, SessionId> of_stream_;
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> vacant_;
+    VacantIds vacant_;
     std::vector<Deferred> deferred_;
     Bytes in_arenas_ = 0;           // granted there and alive
     Bytes arenas_peak_ = 0;         // of the memory that they hold

@@ -34,8 +34,7 @@ struct CapturedGraph::State {
 DeviceResult<void> CapturedGraph::launch(StreamId stream) const {
     const std::lock_guard lock(state_->mutex);
     if (state_->graph) {
-        if (const auto done = state_->device.launch(*state_->graph, stream); !done)
-            return done;
+        TM_TRY(state_->device.launch(*state_->graph, stream));
     }
     ++state_->launches;
     return {};
@@ -56,7 +55,7 @@ const CaptureReport& CapturedGraph::report() const {
 
 Error with_reason(Error error, const CaptureReport& report) {
     if (report.refused != 0 && error.hint.empty())
-        error.hint = to_error(report.last_refusal).what;
+        error.hint = report.last_refusal.what;
     return error;
 }
 

@@ -1,5 +1,5 @@
-// SharedAllocator: a policy for whole programs. Several threads, and code that knows memory by
-// nothing but its address, use any policy through it.
+// SharedAllocator: any policy, made thread-safe, for programs that know memory by its address
+// alone.
 //
 // Model: one lock around the policy and its device, and an address map beside it. Every call takes
 // effect at one moment between its beginning and its end, while it holds the lock: what all threads
@@ -10,7 +10,7 @@
 // The program orders its own calls as with any allocator: an address is used and freed after its
 // grant was handed over, and once. What it gets wrong comes back as a value, and changes nothing.
 //
-// Lifetimes: the device outlives the shell. A device that is itself for one thread is safe as long
+// Lifetimes: the device outlives it. A device that is itself for one thread is safe as long
 // as the program reaches it through `locked` alone. close() ends the policy while the device is
 // there and says what still lives; calls after it are answered as errors, so that a program that is
 // going down may still free.
@@ -67,7 +67,7 @@ class SharedAllocator {
     // Told what still lives when the allocator goes, oldest first; not called if nothing does.
     using LeakReport = std::function<void(std::span<const LiveAllocation>)>;
 
-    // `allocator` was made on `device`, which must outlive the shell.
+    // `allocator` was made on `device`, which must outlive this object.
     SharedAllocator(std::unique_ptr<Allocator> allocator, Device& device, LeakReport report = {});
     SharedAllocator(const SharedAllocator&) = delete;
     SharedAllocator& operator=(const SharedAllocator&) = delete;

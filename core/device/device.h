@@ -1,10 +1,10 @@
-// Device: the narrow waist. All that Tidemark knows of a machine passes through this interface.
+// Device: the interface of one GPU: its memory, streams, graphs and copies. Allocators, tiers and
+// the replay engine know a machine through it alone.
 //
-// Above it stand the allocators, the tiers and the replay engine; below it the simulator, CUDA,
-// NUMA and disk. One Device is one device (one GPU). A backend implements the groups that `has()`
-// admits to; a call of another group gives DeviceStatus::not_supported. Wrappers (backends/wrap)
-// implement Device over a Device: one checks every access and hazard, one injects faults, one
-// records the calls.
+// Implemented by the simulator (backends/sim) and a CUDA card (backends/cuda), and by wrappers of
+// another Device that check every call, inject faults or record (backends/wrap). A backend
+// implements the groups of calls that `has()` names; a call of another group gives
+// DeviceStatus::not_supported.
 //
 // Errors are values: a closed enum, the native code, and the call's name; out of memory is
 // ordinary. A call that fails has changed nothing. Sizes are bytes, rounded up by the device where
@@ -206,7 +206,6 @@ struct DeviceCounters {
 class Device {
   public:
     Device() = default;
-    Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
     virtual ~Device() = default;
 
@@ -320,6 +319,9 @@ class Device {
     virtual DeviceResult<Address> ipc_open(const IpcHandle& handle);
     virtual DeviceResult<void> ipc_close(Address address);
     virtual DeviceResult<Range> address_range(Address address) const;
+
+  protected:
+    Device(const Device&) = default;
 };
 
 }  // namespace tidemark

@@ -116,11 +116,6 @@ class Arena final : public Allocator {
   private:
     Arena(const Arena&) = default;
 
-    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(why);
-    }
-
     // What is cached may be what the arena lacks: then it is asked again without it.
     tl::expected<Allocation, OutOfMemory> allocate_private(const Request& request) {
         auto allocation = pools_.allocate(request, *device_);

@@ -9,16 +9,6 @@
 
 namespace tidemark::policies {
 
-std::uint32_t ArenaCache::new_node() {
-    if (vacant_.empty()) {
-        buffers_.emplace_back();
-        return static_cast<std::uint32_t>(buffers_.size() - 1);
-    }
-    const std::uint32_t node = vacant_.back();
-    vacant_.pop_back();
-    return node;
-}
-
 std::uint32_t ArenaCache::pop(Lists::iterator list) {
     const std::uint32_t node = list->second.first;
     list->second.first = buffers_[node].next;
@@ -85,10 +75,11 @@ tl::expected<Allocation, OutOfMemory> ArenaCache::allocate(const Request& reques
         const DeviceResult<Address> begin = ask(wanted, request.stream, device, stats);
         if (!begin)
             return tl::make_unexpected(refused_by(begin.error()));
-        node = new_node();
-        buffers_[node].begin = *begin;
-        buffers_[node].size = align_up(wanted, kUnit);
-        buffers_[node].request = wanted;
+        Buffer fresh;
+        fresh.begin = *begin;
+        fresh.size = align_up(wanted, kUnit);
+        fresh.request = wanted;
+        node = vacant_.put_into(buffers_, fresh);
         buffered_ += buffers_[node].size;
         last_ = *begin;
         ++stats.segments_created;
@@ -134,7 +125,7 @@ bool ArenaCache::give_to_driver(Lists::iterator list, Device& device, AllocatorS
     buffered_ -= buffers_[node].size;
     ++stats.segments_released;
     buffers_[node] = {};
-    vacant_.push_back(node);
+    vacant_.give_back(node);
     return true;
 }
 

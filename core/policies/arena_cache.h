@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
 #include "core/regions/stream_set.h"
 
 namespace tidemark::policies {
@@ -99,7 +100,6 @@ class ArenaCache {
     void push(Lists::iterator list, std::uint32_t node);
     Lists::iterator largest_list();
     bool give_to_driver(Lists::iterator list, Device& device, AllocatorStats& stats);
-    std::uint32_t new_node();
 
     ArenaCacheSettings settings_;
     bool threshold_set_ = false;
@@ -108,7 +108,7 @@ class ArenaCache {
     Bytes cached_ = 0;
     Address last_ = Address::null;  // the last address that came from the driver
     std::vector<Buffer> buffers_;
-    std::vector<std::uint32_t> vacant_;
+    VacantIds vacant_;
     Lists lists_;
 };
 

@@ -75,8 +75,7 @@ DeviceResult<void> ArenaPools::order(Arena& arena, StreamId stream, Device& devi
     std::uint64_t& ordered = arena.ordered[stream];
     if (ordered == arena.gives || arena.users.only(stream) || device.capturing())
         return {};
-    if (const auto done = arena.users.order_before(stream, device); !done)
-        return done;
+    TM_TRY(arena.users.order_before(stream, device));
     ordered = arena.gives;
     return {};
 }
@@ -87,11 +86,9 @@ tl::expected<Allocation, OutOfMemory> ArenaPools::allocate(const Request& reques
         align_up(request.size, ArenaLayout::kUnit) + request.alignment - 1 > settings_.arena)
         return tl::make_unexpected(OutOfMemory{OutOfMemory::Cause::limit});
     const std::uint32_t number = pool_of(request.pool);
-    const auto at = arena_of(number, device);
-    if (!at)
-        return tl::make_unexpected(at.error());
+    TM_ASSIGN(const auto at, arena_of(number, device));
     Pool& pool = pools_[number];
-    Arena& arena = arenas_[*at];
+    Arena& arena = arenas_[at];
     if (!pool.begun)
         begin_layout(pool);
     ArenaLayout::Placement placement = pool.layout.choose(request);

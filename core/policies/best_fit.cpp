@@ -14,8 +14,8 @@
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/regions/blocks.h"
+#include "core/regions/segments.h"
 #include "core/regions/size_index.h"
-#include "core/regions/unused_segments.h"
 
 namespace tidemark::policies {
 namespace {
@@ -84,9 +84,7 @@ class BestFit final : public Allocator {
 
     void trim(TrimLevel /*level*/) override {
         const Released released = release_unused(index_, blocks_, *device_);
-        usage_.reserved -= released.bytes;
-        usage_.mapped -= released.bytes;
-        stats_.segments_released += released.segments;
+        count_given_back(released.bytes, released.segments);
     }
 
     Bytes largest_free() const override { return index_.largest(blocks_); }
@@ -112,37 +110,16 @@ class BestFit final : public Allocator {
         return id != kNoBlock && blocks_[id].state == Block::State::free;
     }
 
-    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(why);
-    }
-
-    // A new free block of at least `size`, not in the index. Tries the preferred segment size, then
-    // exactly what is needed, then once more with the unused segments given back.
+    // A new free block of at least `size`, not in the index.
     tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
         const Bytes needed = align_up(size, device_->granularity());
         const Bytes preferred = std::max(needed, segment_);
-        DeviceResult<Address> address = device_->malloc(preferred);
-        Bytes got = preferred;
-        if (!address && preferred != needed) {
-            address = device_->malloc(needed);
-            got = needed;
-        }
-        if (!address && address.error().status == DeviceStatus::out_of_memory) {
-            const Bytes before = usage_.reserved;
-            trim(TrimLevel::all);
-            if (usage_.reserved != before) {
-                ++stats_.retries;
-                address = device_->malloc(needed);
-                got = needed;
-            }
-        }
-        if (!address)
-            return tl::make_unexpected(refused_by(address.error()));
-        usage_.reserved += got;
-        usage_.mapped += got;
-        ++stats_.segments_created;
-        return blocks_.create(*address, got, 0);
+        const auto range =
+            malloc_segment(*device_, preferred, needed, [this] { return trim_for_retry(); });
+        if (!range)
+            return tl::make_unexpected(refused_by(range.error()));
+        count_taken(range->size);
+        return blocks_.create(range->begin, range->size, 0);
     }
 
     Device* device_;

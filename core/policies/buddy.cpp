@@ -19,8 +19,8 @@
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/regions/blocks.h"
+#include "core/regions/segments.h"
 #include "core/regions/size_index.h"
-#include "core/regions/unused_segments.h"
 
 namespace tidemark::policies {
 namespace {
@@ -93,9 +93,7 @@ class Buddy final : public Allocator {
 
     void trim(TrimLevel /*level*/) override {
         const Released released = release_unused(index_, blocks_, *device_);
-        usage_.reserved -= released.bytes;
-        usage_.mapped -= released.bytes;
-        stats_.segments_released += released.segments;
+        count_given_back(released.bytes, released.segments);
     }
 
     Bytes largest_free() const override { return index_.largest(blocks_); }
@@ -117,11 +115,6 @@ class Buddy final : public Allocator {
   private:
     Buddy(const Buddy&) = default;
 
-    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(why);
-    }
-
     // Halves a block that is in no index until it has `size` bytes; the upper halves go free.
     void halve_down_to(BlockId id, Bytes size) {
         while (blocks_[id].size > size) {
@@ -131,32 +124,17 @@ class Buddy final : public Allocator {
         }
     }
 
-    // A new free block of at least `size`, in the index. Tries the preferred segment, then the
-    // smallest that will do, then that once more with the unused segments given back.
+    // A new free block of at least `size`, in the index.
     tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
         const Bytes needed = std::max(size, device_->granularity());
         const Bytes preferred = std::max(needed, segment_);
-        Bytes got = preferred;
-        DeviceResult<Address> address = device_->malloc(got);
-        if (!address && preferred != needed) {
-            got = needed;
-            address = device_->malloc(got);
-        }
-        if (!address && address.error().status == DeviceStatus::out_of_memory) {
-            const Bytes before = usage_.reserved;
-            trim(TrimLevel::all);
-            if (usage_.reserved != before) {
-                ++stats_.retries;
-                address = device_->malloc(got);
-            }
-        }
-        if (!address)
-            return tl::make_unexpected(refused_by(address.error()));
-        usage_.reserved += got;
-        usage_.mapped += got;
-        ++stats_.segments_created;
-        const BlockId id = blocks_.create(*address, got, 0);
-        blocks_[id].stamp = to_integer(*address);
+        const auto range =
+            malloc_segment(*device_, preferred, needed, [this] { return trim_for_retry(); });
+        if (!range)
+            return tl::make_unexpected(refused_by(range.error()));
+        count_taken(range->size);
+        const BlockId id = blocks_.create(range->begin, range->size, 0);
+        blocks_[id].stamp = to_integer(range->begin);
         index_.insert(id, blocks_);
         return id;
     }

@@ -17,7 +17,9 @@
 
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
+#include "core/base/vacant_ids.h"
 #include "core/regions/grants.h"
+#include "core/regions/segments.h"
 
 namespace tidemark::policies {
 namespace {
@@ -86,11 +88,6 @@ class Bump final : public Allocator {
   private:
     Bump(const Bump&) = default;
 
-    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(why);
-    }
-
     Allocation grant(std::uint32_t segment, Address begin, Bytes size) {
         count_allocated(size);
         ++segments_[segment].live;
@@ -110,7 +107,7 @@ class Bump final : public Allocator {
     std::uint32_t current_ = kNoSegment;
     Grants grants_;
     std::vector<Segment> segments_;
-    std::vector<std::uint32_t> vacant_;  // numbers of segments that were given back
+    VacantIds vacant_;  // numbers of segments that were given back
 };
 
 tl::expected<Allocation, OutOfMemory> Bump::allocate_in_new_segment(Bytes size, Bytes alignment) {
@@ -137,34 +134,12 @@ tl::expected<Allocation, OutOfMemory> Bump::allocate_in_new_segment(Bytes size, 
 // A new segment of `preferred` bytes, or else of `needed`; when the device is full, once more with
 // the dead segments given back.
 tl::expected<std::uint32_t, OutOfMemory> Bump::take_segment(Bytes preferred, Bytes needed) {
-    Bytes size = preferred;
-    DeviceResult<Address> begin = device_->malloc(size);
-    if (!begin && needed != preferred) {
-        size = needed;
-        begin = device_->malloc(size);
-    }
-    if (!begin && begin.error().status == DeviceStatus::out_of_memory) {
-        const Bytes before = usage_.reserved;
-        trim(TrimLevel::all);
-        if (usage_.reserved != before) {
-            ++stats_.retries;
-            begin = device_->malloc(size);
-        }
-    }
-    if (!begin)
-        return tl::make_unexpected(refused_by(begin.error()));
-    usage_.reserved += size;
-    usage_.mapped += size;
-    ++stats_.segments_created;
-    auto number = static_cast<std::uint32_t>(segments_.size());
-    if (vacant_.empty()) {
-        segments_.emplace_back();
-    } else {
-        number = vacant_.back();
-        vacant_.pop_back();
-    }
-    segments_[number] = {{*begin, size}, 0};
-    return number;
+    const auto range =
+        malloc_segment(*device_, preferred, needed, [this] { return trim_for_retry(); });
+    if (!range)
+        return tl::make_unexpected(refused_by(range.error()));
+    count_taken(range->size);
+    return vacant_.put_into(segments_, Segment{*range, 0});
 }
 
 // False, and nothing changed, if the device refuses.
@@ -172,11 +147,9 @@ bool Bump::give_back(std::uint32_t segment) {
     const Range range = segments_[segment].range;
     if (!device_->free(range.begin))
         return false;
-    usage_.reserved -= range.size;
-    usage_.mapped -= range.size;
-    ++stats_.segments_released;
+    count_given_back(range.size);
     segments_[segment] = {};
-    vacant_.push_back(segment);
+    vacant_.give_back(segment);
     if (segment == current_) {
         current_ = kNoSegment;
         cursor_ = 0;

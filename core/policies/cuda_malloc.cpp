@@ -34,9 +34,7 @@ class CudaMalloc final : public Allocator {
         const DeviceResult<Address> begin = device_->malloc(size);
         if (!begin) [[unlikely]]
             return refuse(refused_by(begin.error()));
-        usage_.reserved += size;
-        usage_.mapped += size;
-        ++stats_.segments_created;
+        count_taken(size);
         count_allocated(size);
         return Allocation{Address{align_up(to_integer(*begin), request.alignment)}, size,
                           grants_.add({*begin, size, program})};
@@ -78,18 +76,11 @@ class CudaMalloc final : public Allocator {
   private:
     CudaMalloc(const CudaMalloc&) = default;
 
-    tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(why);
-    }
-
     bool give_back(std::uint32_t node) {
         const Grant grant = grants_[node];
         if (!device_->free(grant.begin)) [[unlikely]]
             return false;
-        usage_.reserved -= grant.size;
-        usage_.mapped -= grant.size;
-        ++stats_.segments_released;
+        count_given_back(grant.size);
         grants_.remove(node);
         return true;
     }

@@ -9,24 +9,18 @@ namespace tidemark::policies {
 tl::expected<Allocation, OutOfMemory> Torch::allocate(const Request& request) {
     const Bytes padding =
         request.alignment > kTorchMinBlock ? request.alignment - kTorchMinBlock : 0;
-    if (request.size >= kLargestRequest) {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(OutOfMemory{OutOfMemory::Cause::too_large});
-    }
+    if (request.size >= kLargestRequest)
+        return refuse({OutOfMemory::Cause::too_large});
     if (request.pool == PoolId::default_pool && open_scopes_ == 0) [[likely]] {
-        if (!deferred_.empty()) [[unlikely]]
-            process_deferred();
-        if (!pending_.empty())
-            process_events();
+        if (!events_.empty())
+            settle_events();
     }
     const Bytes size = settings_.round_size(std::max<Bytes>(request.size, 1) + padding);
     const Kind kind = size <= kTorchSmallMax ? TorchPools::small : TorchPools::large;
     const BlockId id =
         find_or_create(request, pools_.list_of(request.pool, kind, request.stream), size);
-    if (id == kNoBlock) [[unlikely]] {
-        ++stats_.out_of_memory;
-        return tl::make_unexpected(refusal_);
-    }
+    if (id == kNoBlock) [[unlikely]]
+        return refuse(refusal_);
     split_if_worthwhile(id, size);
     Block& block = blocks_[id];
     block.state = Block::State::allocated;
@@ -62,7 +56,7 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
         ++pools_.pool_of(list).searches;
     if (settings_.max_split == TorchSettings::kUnlimited && reservations_.empty()) [[likely]]
         return chosen.free.take_first_from(size, blocks_);
-    const BlockId id = best_candidate(chosen, size);
+    const BlockId id = pools_.best_fit(list, size, settings_.expandable, blocks_);
     if (id == kNoBlock)
         return kNoBlock;
     const Bytes found = blocks_[id].size;
@@ -72,33 +66,6 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
         return kNoBlock;
     chosen.free.erase(id, blocks_);
     return id;
-}
-
-// Best fit; among expandable blocks, that which could grow least.
-BlockId Torch::best_candidate(const TorchPools::List& list, Bytes size) const {
-    BlockId id = list.free.first_from(size, blocks_);
-    if (!settings_.expandable) {
-        while (id != kNoBlock && blocks_[id].reservation != 0)
-            id = list.free.next(blocks_[id], blocks_);
-        return id;
-    }
-    while (id != kNoBlock && blocks_[id].reservation != 0) {
-        const Bytes most = growth(blocks_[id]);
-        if (most == blocks_[id].size)
-            break;  // those that follow are at least as large
-        const BlockId next = list.free.next(blocks_[id], blocks_);
-        if (next == kNoBlock || growth(blocks_[next]) >= most)
-            break;
-        id = next;
-    }
-    return id;
-}
-
-// To what size the block could grow.
-Bytes Torch::growth(const Block& block) const {
-    const bool grows =
-        block.next != kNoBlock && blocks_[block.next].state == Block::State::unmapped;
-    return block.size + (grows ? blocks_[block.next].size : 0);
 }
 
 // A block of a private pool that serves the default pool's requests when nothing else does.
@@ -140,13 +107,7 @@ void Torch::split_if_worthwhile(BlockId id, Bytes size) {
         any_rest ? rest >= kTorchMinBlock : size < settings_.max_split && rest > kTorchSmallMax;
     if (!worthwhile || !pools_.family_of(list).traits.splits)
         return;
-    insert_free(blocks_.split(id, size));
-}
-
-void Torch::insert_free(BlockId id) {
-    const std::uint32_t list = blocks_[id].list;
-    blocks_[id].stamp = pools_.pool_of(list).searches;
-    pools_.list(list).free.insert(id, blocks_);
+    pools_.insert_free(blocks_.split(id, size), blocks_);
 }
 
 void Torch::deallocate(const Allocation& allocation, StreamId /*stream*/) {
@@ -159,12 +120,13 @@ void Torch::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     if (block.streams.empty()) [[likely]] {
         free_block(id);
     } else if (allocation.retired) {
-        uses_.erase(id);
+        events_.forget(id);
         free_block(id);
     } else if (open_scopes_ != 0) {
-        deferred_.push_back(id);
+        events_.defer(id);
     } else {
-        insert_events(id);
+        events_.insert(id, blocks_, *device_, stats_);
+        free_done();
     }
 }
 
@@ -173,25 +135,27 @@ void Torch::free_block(BlockId id) {
     usage_.active -= blocks_[id].size;
     blocks_[id].state = Block::State::free;
     blocks_[id].streams = {};
-    insert_free(join_free_neighbours(id));
+    pools_.insert_free(pools_.join_free_neighbours(id, blocks_), blocks_);
 }
 
-BlockId Torch::join_free_neighbours(BlockId id) {
-    SizeIndex& index = pools_.list(blocks_[id].list).free;
-    const BlockId prev = blocks_[id].prev;
-    const BlockId next = blocks_[id].next;
-    const bool join_prev = prev != kNoBlock && blocks_[prev].state == Block::State::free;
-    const bool join_next = next != kNoBlock && blocks_[next].state == Block::State::free;
-    if (join_next) {
-        index.erase(next, blocks_);
-        blocks_.merge_next(id);
-    }
-    if (join_prev) {
-        index.erase(prev, blocks_);
-        blocks_.merge_next(prev);
-        id = prev;
-    }
-    return id;
+void Torch::record_use(const Allocation& allocation, StreamId stream) {
+    Block& block = blocks_[allocation.node];
+    if (pools_.list(block.list).stream == stream)
+        return;
+    block.streams.add(stream);
+    events_.record_use(allocation.node, stream, open_scopes_ != 0);
+}
+
+void Torch::free_done() {
+    for (const BlockId id : events_.done())
+        free_block(id);
+    events_.done().clear();
+}
+
+void Torch::settle_events() {
+    events_.insert_deferred(blocks_, *device_, stats_);
+    events_.poll(blocks_, *device_);
+    free_done();
 }
 
 void Torch::begin_pool(PoolId pool, PoolTraits traits) {

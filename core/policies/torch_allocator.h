@@ -8,21 +8,20 @@
 // released in PyTorch's order and the request is tried again. `verify` holds this against recorded
 // runs, and the tests against a second model.
 //
-// Orders that PyTorch leaves to hash tables (streams in process_events, pools that are released)
-// are ascending. The class is one piece of state; its functions
-// stand where their job is: torch.cpp (requests), torch_release.cpp (giving back),
-// torch_expandable.cpp (reservations), torch_events.cpp (other streams), torch_restore.cpp (a given
-// state).
+// Orders that PyTorch leaves to hash tables (streams with events, pools that are released)
+// are ascending. TorchPools holds the free blocks, TorchEvents those that wait for other streams;
+// the class itself decides: on requests (torch.cpp), on giving back (torch_release.cpp), on
+// reservations (torch_expandable.cpp) and on a given state (torch_restore.cpp).
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
+#include "core/policies/torch_events.h"
 #include "core/policies/torch_pools.h"
 #include "core/policies/torch_settings.h"
 #include "core/regions/blocks.h"
@@ -54,22 +53,10 @@ class Torch final : public Allocator {
   private:
     using Kind = TorchPools::Kind;
 
-    // A block that was let go while other streams used it, and the event that it waits for.
-    struct Pending {
-        EventId event{};
-        BlockId block = kNoBlock;
-    };
-
     // A reservation and the list that its blocks are of.
     struct Expandable {
         Reservation reservation;
         std::uint32_t list = 0;
-    };
-
-    // The other streams that use a block, ascending.
-    struct Uses {
-        std::vector<StreamId> streams;
-        std::vector<StreamId> scoped;  // of `streams`, those that came while a scope was open
     };
 
     Torch(const Torch&) = default;
@@ -77,47 +64,34 @@ class Torch final : public Allocator {
     // Requests (torch.cpp).
     BlockId find_or_create(const Request& request, std::uint32_t list, Bytes size);
     BlockId find_free(std::uint32_t list, Bytes size);
-    BlockId best_candidate(const TorchPools::List& list, Bytes size) const;
     BlockId borrow(Kind kind, StreamId stream, Bytes size);
     BlockId new_block(std::uint32_t list, Bytes size);
     void split_if_worthwhile(BlockId id, Bytes size);
     void free_block(BlockId id);
-    void insert_free(BlockId id);
-    Bytes growth(const Block& block) const;
+    void free_done();
+    void settle_events();
 
     // Giving back (torch_release.cpp).
     void collect_garbage();
     bool release_available(std::uint32_t list, Bytes size);
     void release_cached();
     void release_unwaited();
+    void release_family(PoolId id);
     void release_pool(std::uint32_t pool);
     bool release_block(BlockId id);
     void count_reserved(std::uint32_t list, Bytes size);
-    void count_unreserved(std::uint32_t list, Bytes size);
+    void count_private(std::uint32_t list, Bytes gained);
 
     // Reservations (torch_expandable.cpp).
     BlockId expand(std::uint32_t list, Bytes size);
-    BlockId find_expandable(std::uint32_t list, Bytes size);
     BlockId reserve(std::uint32_t list);
     BlockId map_block(BlockId id, Bytes size);
     void unmap_block(BlockId id);
     void give_back_reservation(BlockId id);
     void settle_reservations();
-    void insert_unmapped(BlockId id);
-    void erase_unmapped(BlockId id);
-    BlockId join_free_neighbours(BlockId id);
-    std::uint32_t keep(Reservation reservation, std::uint32_t list);
     template <class Change>
     DeviceResult<void> change(Expandable& expandable, Change change);
-    Bytes page_size(Kind kind) const;
     Bytes reservation_size(Bytes page) const;
-
-    // Other streams (torch_events.cpp).
-    void insert_events(BlockId id);
-    void process_deferred();
-    void process_events();
-    void await_events(const std::function<bool(BlockId)>& concerns);
-    void event_done(BlockId id);
 
     // A given state (torch_restore.cpp).
     Result<void> restore_segment(const SeedSegment& segment, std::vector<Allocation>& live);
@@ -128,22 +102,16 @@ class Torch final : public Allocator {
 
     bool should_collect() const { return limit_ != 0 && settings_.gc_threshold > 0; }
 
-    bool is_whole_segment(const Block& block) const {
-        return block.whole_segment() && block.reservation == 0;
-    }
-
     Device* device_;
     TorchSettings settings_;
     Bytes limit_;  // on reserved bytes; 0 = none
     Blocks blocks_;
     TorchPools pools_;
     std::vector<Expandable> reservations_;  // by Block::reservation - 1
-    std::vector<std::uint32_t> vacant_reservations_;
+    VacantIds vacant_reservations_;
     std::uint32_t open_scopes_ = 0;
-    std::map<BlockId, Uses> uses_;  // of blocks whose `streams` isn't empty
-    std::map<StreamId, std::deque<Pending>> pending_;
-    std::vector<BlockId> deferred_;  // let go inside a scope while other streams used them
-    OutOfMemory refusal_;            // why the last attempt at a new segment failed
+    TorchEvents events_;
+    OutOfMemory refusal_;  // why the last attempt at a new segment failed
 };
 
 }  // namespace tidemark::policies

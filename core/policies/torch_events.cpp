@@ -1,7 +1,8 @@
-// torch: memory that other streams use too, and the events that tell when they are done.
-#include <algorithm>
+// TorchEvents: recording, asking, waiting.
+#include "core/policies/torch_events.h"
 
-#include "core/policies/torch_allocator.h"
+#include <algorithm>
+#include <utility>
 
 namespace tidemark::policies {
 namespace {
@@ -14,87 +15,77 @@ void insert_sorted(std::vector<StreamId>& streams, StreamId stream) {
 
 }  // namespace
 
-void Torch::record_use(const Allocation& allocation, StreamId stream) {
-    Block& block = blocks_[allocation.node];
-    if (pools_.list(block.list).stream == stream)
-        return;
-    block.streams.add(stream);
-    Uses& uses = uses_[allocation.node];
+void TorchEvents::record_use(BlockId id, StreamId stream, bool in_scope) {
+    Uses& uses = uses_[id];
     insert_sorted(uses.streams, stream);
-    if (open_scopes_ != 0)
+    if (in_scope)
         insert_sorted(uses.scoped, stream);
 }
 
-// An event on each stream that uses the block, which has been let go; free at once if there is
-// none.
-void Torch::insert_events(BlockId id) {
-    Block& block = blocks_[id];
+void TorchEvents::insert(BlockId id, Blocks& blocks, Device& device, AllocatorStats& stats) {
+    Block& block = blocks[id];
     for (const StreamId stream : uses_[id].streams) {
-        if (const DeviceResult<EventId> event = device_->record(stream)) {
+        if (const DeviceResult<EventId> event = device.record(stream)) {
             ++block.waits;
             pending_[stream].push_back({*event, id});
-        } else if (device_->synchronize(stream)) {
-            ++stats_.synchronizations;
+        } else if (device.synchronize(stream)) {
+            ++stats.synchronizations;
         } else {
-            ++block.waits;  // nobody can say when that stream is done: it waits for ever
+            ++block.waits;
         }
     }
     uses_.erase(id);
     block.streams = {};
     if (block.waits == 0)
-        free_block(id);
+        done_.push_back(id);
 }
 
-// What was let go inside scopes, after the last of them has ended. Streams that came to use a block
-// inside a scope are forgotten: their work was captured, not run.
-void Torch::process_deferred() {
-    const std::vector<BlockId> deferred = std::move(deferred_);
-    deferred_.clear();
-    for (const BlockId id : deferred) {
+void TorchEvents::insert_deferred(Blocks& blocks, Device& device, AllocatorStats& stats) {
+    for (const BlockId id : std::exchange(deferred_, {})) {
         Uses& uses = uses_[id];
         std::erase_if(uses.streams, [&uses](StreamId stream) {
             return std::binary_search(uses.scoped.begin(), uses.scoped.end(), stream);
         });
-        insert_events(id);
+        insert(id, blocks, device, stats);
     }
 }
 
-void Torch::process_events() {
+void TorchEvents::poll(Blocks& blocks, Device& device) {
     for (auto queue = pending_.begin(); queue != pending_.end();) {
         std::deque<Pending>& waiting = queue->second;
         while (!waiting.empty()) {
-            const DeviceResult<bool> done = device_->complete(waiting.front().event);
+            const DeviceResult<bool> done = device.complete(waiting.front().event);
             if (!done || !*done)
                 break;
-            event_done(waiting.front().block);
+            passed(waiting.front().block, blocks);
             waiting.pop_front();
         }
         queue = waiting.empty() ? pending_.erase(queue) : std::next(queue);
     }
 }
 
-// Waits for the streams on which blocks that it `concerns` have events, and frees those blocks.
-void Torch::await_events(const std::function<bool(BlockId)>& concerns) {
+void TorchEvents::await(const std::function<bool(BlockId)>& concerns, Blocks& blocks,
+                        Device& device, AllocatorStats& stats) {
     for (auto queue = pending_.begin(); queue != pending_.end();) {
         std::deque<Pending>& waiting = queue->second;
         const auto first = std::stable_partition(
             waiting.begin(), waiting.end(),
             [&concerns](const Pending& pending) { return !concerns(pending.block); });
-        if (first == waiting.end() || !device_->synchronize(queue->first)) {
+        if (first == waiting.end() || !device.synchronize(queue->first)) {
             ++queue;
             continue;
         }
-        ++stats_.synchronizations;
-        for (auto done = first; done != waiting.end(); ++done)
-            event_done(done->block);
+        ++stats.synchronizations;
+        for (auto one = first; one != waiting.end(); ++one)
+            passed(one->block, blocks);
         waiting.erase(first, waiting.end());
         queue = waiting.empty() ? pending_.erase(queue) : std::next(queue);
     }
 }
 
-void Torch::event_done(BlockId id) {
-    if (--blocks_[id].waits == 0)
-        free_block(id);
+void TorchEvents::passed(BlockId id, Blocks& blocks) {
+    if (--blocks[id].waits == 0)
+        done_.push_back(id);
 }
 
 }  // namespace tidemark::policies

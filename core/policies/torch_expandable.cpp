@@ -8,46 +8,11 @@
 #include "core/policies/torch_allocator.h"
 
 namespace tidemark::policies {
-namespace {
-
-bool is_grantable(const Block& block) {
-    return block.state == Block::State::free || block.state == Block::State::unmapped;
-}
-
-}  // namespace
-
-Bytes Torch::page_size(Kind kind) const {
-    return kind == TorchPools::small ? kTorchSmallSegment : settings_.large_segment;
-}
 
 // An eighth more than the device has, so that fragmentation of addresses is never the reason.
 Bytes Torch::reservation_size(Bytes page) const {
     const Bytes total = device_->memory().total;
     return (total + total / 8 + page - 1) / page * page;
-}
-
-void Torch::insert_unmapped(BlockId id) {
-    std::vector<BlockId>& unmapped = pools_.list(blocks_[id].list).unmapped;
-    const auto position = std::lower_bound(
-        unmapped.begin(), unmapped.end(), id,
-        [this](BlockId a, BlockId b) { return blocks_[a].address < blocks_[b].address; });
-    unmapped.insert(position, id);
-}
-
-void Torch::erase_unmapped(BlockId id) {
-    std::vector<BlockId>& unmapped = pools_.list(blocks_[id].list).unmapped;
-    unmapped.erase(std::find(unmapped.begin(), unmapped.end(), id));
-}
-
-std::uint32_t Torch::keep(Reservation reservation, std::uint32_t list) {
-    if (vacant_reservations_.empty()) {
-        reservations_.push_back({std::move(reservation), list});
-        return static_cast<std::uint32_t>(reservations_.size());
-    }
-    const std::uint32_t number = vacant_reservations_.back();
-    vacant_reservations_.pop_back();
-    reservations_[number - 1] = {std::move(reservation), list};
-    return number;
 }
 
 // What change(reservation) does to the memory that it holds is reserved or no longer so.
@@ -57,16 +22,15 @@ DeviceResult<void> Torch::change(Expandable& expandable, Change change) {
     const DeviceResult<void> done = change(expandable.reservation);
     const Bytes gained = expandable.reservation.held() - before;  // may wrap, and so does the sum
     usage_.reserved += gained;
-    TorchPools::Family& family = pools_.family_of(expandable.list);
-    family.reserved += gained;
-    if (family.id != PoolId::default_pool)
-        stats_.count_private(gained);
+    count_private(expandable.list, gained);
     return done;
 }
 
 // A free block of at least `size` bytes, made by mapping what is missing; it is in no list.
 BlockId Torch::expand(std::uint32_t list, Bytes size) {
-    BlockId id = find_expandable(list, size);
+    BlockId id = pools_.find_row(list, size, blocks_);
+    if (id == kNoBlock)
+        id = reserve(list);
     if (id != kNoBlock && blocks_[id].state == Block::State::unmapped)
         id = map_block(id, std::min(blocks_[id].size, size));
     while (id != kNoBlock && blocks_[id].size < size) {
@@ -78,25 +42,8 @@ BlockId Torch::expand(std::uint32_t list, Bytes size) {
     return id;
 }
 
-// The lowest place where free and unmapped blocks in a row have `size` bytes, begun at an unmapped
-// one or the free one before it.
-BlockId Torch::find_expandable(std::uint32_t list, Bytes size) {
-    for (const BlockId unmapped : pools_.list(list).unmapped) {
-        const BlockId prev = blocks_[unmapped].prev;
-        const BlockId begin = prev != kNoBlock && is_grantable(blocks_[prev]) ? prev : unmapped;
-        Bytes room = 0;
-        for (BlockId id = begin; id != kNoBlock && is_grantable(blocks_[id]);
-             id = blocks_[id].next) {
-            room += blocks_[id].size;
-            if (room >= size)
-                return begin;
-        }
-    }
-    return reserve(list);
-}
-
 BlockId Torch::reserve(std::uint32_t list) {
-    const Bytes page = page_size(pools_.kind_of(list));
+    const Bytes page = settings_.page_size(pools_.kind_of(list) == TorchPools::small);
     DeviceResult<Reservation> made = Reservation::make(*device_, reservation_size(page), page);
     if (!made) {
         refusal_ = refused_by(made.error());
@@ -104,9 +51,9 @@ BlockId Torch::reserve(std::uint32_t list) {
     }
     const Range range = made->range();
     const BlockId id = blocks_.create(range.begin, range.size, list);
-    blocks_[id].reservation = keep(*made, list);
-    blocks_[id].state = Block::State::unmapped;
-    insert_unmapped(id);
+    blocks_[id].reservation =
+        1 + vacant_reservations_.put_into(reservations_, Expandable{*made, list});
+    pools_.insert_unmapped(id, blocks_);
     return id;
 }
 
@@ -121,17 +68,16 @@ BlockId Torch::map_block(BlockId id, Bytes size) {
         refusal_ = refused_by(done.error());
         return kNoBlock;
     }
-    erase_unmapped(id);
+    pools_.erase_unmapped(id, blocks_);
     if (pages.size < blocks_[id].size) {
         const BlockId rest = blocks_.split(id, pages.size);
-        blocks_[rest].state = Block::State::unmapped;
-        insert_unmapped(rest);
+        pools_.insert_unmapped(rest, blocks_);
     }
     blocks_[id].state = Block::State::free;
     usage_.mapped += pages.size;
     ++stats_.maps;
-    id = join_free_neighbours(id);
-    insert_free(id);
+    id = pools_.join_free_neighbours(id, blocks_);
+    pools_.insert_free(id, blocks_);
     return id;
 }
 
@@ -147,26 +93,25 @@ void Torch::unmap_block(BlockId id) {
     pools_.list(list).free.erase(id, blocks_);
     if (const Bytes head = pages.begin - blocks_[id].address; head != 0) {
         const BlockId rest = blocks_.split(id, head);
-        insert_free(id);
+        pools_.insert_free(id, blocks_);
         id = rest;
     }
     if (blocks_[id].size > pages.size)
-        insert_free(blocks_.split(id, pages.size));
-    blocks_[id].state = Block::State::unmapped;
+        pools_.insert_free(blocks_.split(id, pages.size), blocks_);
     usage_.mapped -= pages.size;
     ++stats_.unmaps;
     const BlockId next = blocks_[id].next;
     if (next != kNoBlock && blocks_[next].state == Block::State::unmapped) {
-        erase_unmapped(next);
+        pools_.erase_unmapped(next, blocks_);
         blocks_.merge_next(id);
     }
     const BlockId prev = blocks_[id].prev;
     if (prev != kNoBlock && blocks_[prev].state == Block::State::unmapped) {
-        erase_unmapped(prev);
+        pools_.erase_unmapped(prev, blocks_);
         blocks_.merge_next(prev);
         id = prev;
     }
-    insert_unmapped(id);
+    pools_.insert_unmapped(id, blocks_);
     if (blocks_[id].whole_segment())
         give_back_reservation(id);
 }
@@ -178,8 +123,8 @@ void Torch::give_back_reservation(BlockId id) {
     if (!change(reservations_[number - 1], release))
         return;
     reservations_[number - 1] = {};
-    vacant_reservations_.push_back(number);
-    erase_unmapped(id);
+    vacant_reservations_.give_back(number - 1);
+    pools_.erase_unmapped(id, blocks_);
     blocks_.release(id);
 }
 

@@ -8,16 +8,10 @@ namespace tidemark::policies {
 std::uint32_t TorchPools::family(PoolId id) {
     if (const auto found = numbers_.find(id); found != numbers_.end())
         return found->second;
-    auto number = static_cast<std::uint32_t>(families_.size());
-    if (vacant_.empty()) {
-        families_.emplace_back();
-        pools_.resize(pools_.size() + 2);
-    } else {
-        number = vacant_.back();
-        vacant_.pop_back();
-    }
-    families_[number] = Family{};
-    families_[number].id = id;
+    Family family;
+    family.id = id;
+    const std::uint32_t number = vacant_.put_into(families_, family);
+    pools_.resize(2 * families_.size());
     numbers_.emplace(id, number);
     return number;
 }
@@ -36,6 +30,82 @@ std::uint32_t TorchPools::find_list(std::uint32_t pool, StreamId stream) {
     return *position;
 }
 
+BlockId TorchPools::join_free_neighbours(BlockId id, Blocks& blocks) {
+    SizeIndex& index = lists_[blocks[id].list].free;
+    const BlockId prev = blocks[id].prev;
+    const BlockId next = blocks[id].next;
+    const bool join_prev = prev != kNoBlock && blocks[prev].state == Block::State::free;
+    const bool join_next = next != kNoBlock && blocks[next].state == Block::State::free;
+    if (join_next) {
+        index.erase(next, blocks);
+        blocks.merge_next(id);
+    }
+    if (join_prev) {
+        index.erase(prev, blocks);
+        blocks.merge_next(prev);
+        id = prev;
+    }
+    return id;
+}
+
+void TorchPools::insert_unmapped(BlockId id, Blocks& blocks) {
+    blocks[id].state = Block::State::unmapped;
+    std::vector<BlockId>& unmapped = lists_[blocks[id].list].unmapped;
+    const auto position = std::lower_bound(
+        unmapped.begin(), unmapped.end(), id,
+        [&](BlockId a, BlockId b) { return blocks[a].address < blocks[b].address; });
+    unmapped.insert(position, id);
+}
+
+void TorchPools::erase_unmapped(BlockId id, const Blocks& blocks) {
+    std::vector<BlockId>& unmapped = lists_[blocks[id].list].unmapped;
+    unmapped.erase(std::find(unmapped.begin(), unmapped.end(), id));
+}
+
+BlockId TorchPools::best_fit(std::uint32_t list, Bytes size, bool expandable,
+                             const Blocks& blocks) const {
+    const SizeIndex& index = lists_[list].free;
+    BlockId id = index.first_from(size, blocks);
+    if (!expandable) {
+        while (id != kNoBlock && blocks[id].reservation != 0)
+            id = index.next(blocks[id], blocks);
+        return id;
+    }
+    const auto growth = [&](const Block& block) {  // to what size it could grow
+        const bool grows =
+            block.next != kNoBlock && blocks[block.next].state == Block::State::unmapped;
+        return block.size + (grows ? blocks[block.next].size : 0);
+    };
+    while (id != kNoBlock && blocks[id].reservation != 0) {
+        const Bytes most = growth(blocks[id]);
+        if (most == blocks[id].size)
+            break;  // those that follow are at least as large
+        const BlockId next = index.next(blocks[id], blocks);
+        if (next == kNoBlock || growth(blocks[next]) >= most)
+            break;
+        id = next;
+    }
+    return id;
+}
+
+BlockId TorchPools::find_row(std::uint32_t list, Bytes size, const Blocks& blocks) const {
+    const auto is_grantable = [&](BlockId id) {
+        return id != kNoBlock && (blocks[id].state == Block::State::free ||
+                                  blocks[id].state == Block::State::unmapped);
+    };
+    for (const BlockId unmapped : lists_[list].unmapped) {
+        const BlockId prev = blocks[unmapped].prev;
+        const BlockId begin = is_grantable(prev) ? prev : unmapped;
+        Bytes room = 0;
+        for (BlockId id = begin; is_grantable(id); id = blocks[id].next) {
+            room += blocks[id].size;
+            if (room >= size)
+                return begin;
+        }
+    }
+    return kNoBlock;
+}
+
 void TorchPools::forget_if_over(PoolId id) {
     const auto found = numbers_.find(id);
     if (found == numbers_.end() || id == PoolId::default_pool)
@@ -52,7 +122,7 @@ void TorchPools::forget_if_over(PoolId id) {
     for (const std::uint32_t pool : {2 * number, 2 * number + 1})
         pools_[pool].searches = 0;  // its lists stay: they are empty, and any stream may need one
     numbers_.erase(found);
-    vacant_.push_back(number);
+    vacant_.give_back(number);
 }
 
 }  // namespace tidemark::policies

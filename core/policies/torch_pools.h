@@ -3,6 +3,8 @@
 // A pool family is what a program calls a pool: the default one, a graph's, a MemPool. It has two
 // pools, of small and of large blocks; a pool has a list for each stream that it served. Families,
 // pools and lists have small numbers; the pools of family f are 2f (small) and 2f + 1 (large).
+// The blocks themselves are the caller's: a free one is in the index of its list, joined with its
+// neighbours, and an unmapped one in its list's `unmapped`.
 // A value; not thread-safe. O(log n) in families and streams unless said otherwise.
 #pragma once
 
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
 #include "core/regions/blocks.h"
 #include "core/regions/size_index.h"
 
@@ -80,6 +83,28 @@ class TorchPools {
     // The private families by id. Do not make or forget any while walking.
     const std::map<PoolId, std::uint32_t>& families() const { return numbers_; }
 
+    // Puts a block of state `free` among those of its list.
+    void insert_free(BlockId id, Blocks& blocks) {
+        const std::uint32_t list = blocks[id].list;
+        blocks[id].stamp = pool_of(list).searches;
+        lists_[list].free.insert(id, blocks);
+    }
+
+    // Joins a block with its neighbours that are free, which leave their list; its new number.
+    BlockId join_free_neighbours(BlockId id, Blocks& blocks);
+
+    // Puts a block, unmapped from now on, among those of its list, and takes it out. O(unmapped).
+    void insert_unmapped(BlockId id, Blocks& blocks);
+    void erase_unmapped(BlockId id, const Blocks& blocks);
+
+    // The smallest free block of at least `size`, or kNoBlock; with `expandable` that which could
+    // grow least, else none that lies in a reservation.
+    BlockId best_fit(std::uint32_t list, Bytes size, bool expandable, const Blocks& blocks) const;
+
+    // The lowest block, free or unmapped, from which on free and unmapped blocks in a row have
+    // `size` bytes, begun at an unmapped one or the free one before it; or kNoBlock. O(unmapped).
+    BlockId find_row(std::uint32_t list, Bytes size, const Blocks& blocks) const;
+
     // A closed family without memory or addresses is no more; its number is used again.
     void forget_if_over(PoolId id);
 
@@ -89,7 +114,7 @@ class TorchPools {
     std::vector<List> lists_;
     std::vector<Pool> pools_;
     std::vector<Family> families_;
-    std::vector<std::uint32_t> vacant_;                     // numbers of families that are no more
+    VacantIds vacant_;                                      // numbers of families that are no more
     std::map<PoolId, std::uint32_t> numbers_;               // of families
     std::array<std::uint32_t, 2> last_list_{kNone, kNone};  // of the default family, by kind
 };

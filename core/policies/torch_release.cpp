@@ -35,7 +35,7 @@ void Torch::collect_garbage() {
         for (const BlockId id : candidates) {
             const std::uint64_t age = pool.searches - blocks_[id].stamp;
             const Bytes size = blocks_[id].size;
-            if (static_cast<double>(age) >= cut && is_whole_segment(blocks_[id]) &&
+            if (static_cast<double>(age) >= cut && blocks_[id].plain_segment() &&
                 release_block(id)) {
                 progress = true;
                 released += size;
@@ -57,12 +57,12 @@ bool Torch::release_available(std::uint32_t list, Bytes size) {
     const SizeIndex& index = pools_.list(list).free;
     const BlockId enough = index.first_from(key, blocks_);
     if (enough != kNoBlock && blocks_[enough].reservation == 0)
-        return is_whole_segment(blocks_[enough]) && release_block(enough);
+        return blocks_[enough].plain_segment() && release_block(enough);
     Bytes released = 0;
     BlockId id = index.last_below(key, blocks_);
     while (released < key && id != kNoBlock && blocks_[id].size >= settings_.max_split) {
         const Block block = blocks_[id];
-        if (is_whole_segment(block)) {
+        if (block.plain_segment()) {
             if (!release_block(id))
                 break;
             released += block.size;
@@ -74,8 +74,9 @@ bool Torch::release_available(std::uint32_t list, Bytes size) {
 
 void Torch::release_cached() {
     if (open_scopes_ == 0) {
-        process_deferred();
-        await_events([](BlockId) { return true; });
+        events_.insert_deferred(blocks_, *device_, stats_);
+        events_.await([](BlockId) { return true; }, blocks_, *device_, stats_);
+        free_done();
     }
     release_unwaited();
 }
@@ -91,12 +92,15 @@ void Torch::release_unwaited() {
         if (pools_.numbered(family).closed)
             closed.push_back(id);
     }
-    for (const PoolId id : closed) {
-        const std::uint32_t family = pools_.family(id);
-        release_pool(2 * family + TorchPools::small);
-        release_pool(2 * family + TorchPools::large);
-        pools_.forget_if_over(id);
-    }
+    for (const PoolId id : closed)
+        release_family(id);
+}
+
+void Torch::release_family(PoolId id) {
+    const std::uint32_t family = pools_.family(id);
+    release_pool(2 * family + TorchPools::small);
+    release_pool(2 * family + TorchPools::large);
+    pools_.forget_if_over(id);
 }
 
 // First the segments, then the pages; both in the order of the free blocks before any of it.
@@ -122,32 +126,28 @@ void Torch::release_pool(std::uint32_t pool) {
 // device refuses.
 bool Torch::release_block(BlockId id) {
     const Block block = blocks_[id];
-    TM_CHECK_DEBUG(is_whole_segment(block));
+    TM_CHECK_DEBUG(block.plain_segment());
     if (!device_->free(block.address))
         return false;
     pools_.list(block.list).free.erase(id, blocks_);
     blocks_.release(id);
-    count_unreserved(block.list, block.size);
+    count_reserved(block.list, -block.size);
     ++stats_.segments_released;
     return true;
 }
 
-void Torch::count_reserved(std::uint32_t list, Bytes size) {
-    usage_.reserved += size;
-    usage_.mapped += size;
-    TorchPools::Family& family = pools_.family_of(list);
-    family.reserved += size;
-    if (family.id != PoolId::default_pool)
-        stats_.count_private(size);
+// Of what goes back, the negative (it wraps).
+void Torch::count_reserved(std::uint32_t list, Bytes gained) {
+    usage_.reserved += gained;
+    usage_.mapped += gained;
+    count_private(list, gained);
 }
 
-void Torch::count_unreserved(std::uint32_t list, Bytes size) {
-    usage_.reserved -= size;
-    usage_.mapped -= size;
+void Torch::count_private(std::uint32_t list, Bytes gained) {
     TorchPools::Family& family = pools_.family_of(list);
-    family.reserved -= size;
+    family.reserved += gained;
     if (family.id != PoolId::default_pool)
-        stats_.count_private(-size);
+        stats_.count_private(gained);
 }
 
 void Torch::trim(TrimLevel level) {
@@ -162,15 +162,15 @@ void Torch::trim_pool(PoolId pool) {
     const auto found = pools_.families().find(pool);
     if (found == pools_.families().end() || !pools_.numbered(found->second).closed)
         return;
-    const std::uint32_t family = found->second;
     if (open_scopes_ == 0)
-        process_deferred();
-    await_events([&](BlockId id) {
-        return &pools_.family_of(blocks_[id].list) == &pools_.numbered(family);
-    });
-    release_pool(2 * family + TorchPools::small);
-    release_pool(2 * family + TorchPools::large);
-    pools_.forget_if_over(pool);
+        events_.insert_deferred(blocks_, *device_, stats_);
+    const TorchPools::Family& family = pools_.numbered(found->second);
+    const auto is_in_it = [&](BlockId id) {
+        return &pools_.family_of(blocks_[id].list) == &family;
+    };
+    events_.await(is_in_it, blocks_, *device_, stats_);
+    free_done();
+    release_family(pool);
 }
 
 }  // namespace tidemark::policies

@@ -73,14 +73,16 @@ Result<void> Torch::restore_reservation(std::span<const SeedSegment> runs,
     const SeedSegment& first = runs.front();
     const Kind kind = first.small ? TorchPools::small : TorchPools::large;
     const std::uint32_t list = pools_.list_of(first.pool, kind, first.stream);
-    const Bytes page = page_size(kind);
+    const Bytes page = settings_.page_size(first.small);
     const Address base = first.reserved != Address::null ? first.reserved : first.range.begin;
     const Address end = base + reservation_size(page);
     Bytes mapped_bytes = 0;
     for (const SeedSegment& run : runs)
         mapped_bytes += run.range.size;
     const std::uint32_t number =
-        keep(Reservation::adopt({base, end - base}, page, mapped_bytes), list);
+        1 + vacant_reservations_.put_into(
+                reservations_,
+                Expandable{Reservation::adopt({base, end - base}, page, mapped_bytes), list});
     BlockId rest = blocks_.create(base, end - base, list);
     blocks_[rest].reservation = number;
     for (const SeedSegment& run : runs) {
@@ -93,18 +95,15 @@ Result<void> Torch::restore_reservation(std::span<const SeedSegment> runs,
         BlockId mapped = rest;
         if (run.range.begin != from) {
             mapped = blocks_.split(rest, run.range.begin - from);
-            blocks_[rest].state = Block::State::unmapped;
-            insert_unmapped(rest);
+            pools_.insert_unmapped(rest, blocks_);
         }
         rest = run.range.size == blocks_[mapped].size ? kNoBlock
                                                       : blocks_.split(mapped, run.range.size);
         count_reserved(list, run.range.size);
         TM_TRY(cut_at_seeds(mapped, run, live));
     }
-    if (rest != kNoBlock) {
-        blocks_[rest].state = Block::State::unmapped;
-        insert_unmapped(rest);
-    }
+    if (rest != kNoBlock)
+        pools_.insert_unmapped(rest, blocks_);
     return {};
 }
 
@@ -122,7 +121,7 @@ Result<void> Torch::cut_at_seeds(BlockId rest, const SeedSegment& segment,
         BlockId id = rest;
         if (seed.address != free.begin) {
             id = blocks_.split(rest, seed.address - free.begin);
-            insert_free(rest);
+            pools_.insert_free(rest, blocks_);
         }
         rest = seed.size == blocks_[id].size ? kNoBlock : blocks_.split(id, seed.size);
         blocks_[id].state = Block::State::allocated;
@@ -132,7 +131,7 @@ Result<void> Torch::cut_at_seeds(BlockId rest, const SeedSegment& segment,
             retire(live.back());
     }
     if (rest != kNoBlock)
-        insert_free(rest);
+        pools_.insert_free(rest, blocks_);
     return {};
 }
 

@@ -38,6 +38,9 @@ struct TorchSettings {
     // The device allocation that is made for a rounded size that no free block serves. O(1).
     Bytes segment_size(Bytes rounded) const;
 
+    // The page of an expandable segment.
+    Bytes page_size(bool small) const { return small ? kTorchSmallSegment : large_segment; }
+
     // The limit on reserved bytes, on a device with `total` bytes: the smaller of `limit` and what
     // `fraction` gives (a fraction of 1 is no limit from 2.9 on, and all of `total` before); 0 =
     // none. O(1).

@@ -23,10 +23,8 @@ Bytes padding_for(Bytes alignment, Bytes given) {
 }  // namespace
 
 tl::expected<Allocation, OutOfMemory> Vpmm::allocate(const Request& request) {
-    if (request.size >= kLargestRequest) {
-        refusal_ = {OutOfMemory::Cause::too_large};
-        return refuse();
-    }
+    if (request.size >= kLargestRequest)
+        return refuse({OutOfMemory::Cause::too_large});
     const Bytes size = std::max<Bytes>(request.size, 1);
     const Bytes small = size + padding_for(request.alignment, VpmmSmall::kUnit);
     if (settings_.page == 0 || small < settings_.page)
@@ -34,17 +32,12 @@ tl::expected<Allocation, OutOfMemory> Vpmm::allocate(const Request& request) {
     return allocate_pages(request, size + padding_for(request.alignment, device_->granularity()));
 }
 
-tl::unexpected<OutOfMemory> Vpmm::refuse() {
-    ++stats_.out_of_memory;
-    return tl::make_unexpected(refusal_);
-}
-
 tl::expected<Allocation, OutOfMemory> Vpmm::allocate_pages(const Request& request, Bytes size) {
     size = (size + settings_.page - 1) / settings_.page * settings_.page;
     const Owner owner = regions_.owner_of(request.stream);
     const BlockId id = find_or_make(owner, size);
     if (id == kNoBlock) [[unlikely]]
-        return refuse();
+        return refuse(refusal_);
     regions_.take(id, size, owner);
     count_allocated(size);
     const Address begin = regions_[id].address;
@@ -61,10 +54,10 @@ tl::expected<Allocation, OutOfMemory> Vpmm::allocate_small(const Request& reques
         if (const auto granted = grant_piece(request, size)) [[likely]]
             return *granted;
         if (!is_shortage(refusal_))
-            return refuse();
+            return refuse(refusal_);
     }
     if (settings_.page == 0)
-        return !capturing && reclaim() ? retry_piece(request, size) : refuse();
+        return !capturing && reclaim() ? retry_piece(request, size) : refuse(refusal_);
     const std::uint64_t refusals = stats_.out_of_memory;
     const std::uint64_t retries = stats_.retries;
     auto granted = allocate_pages(request, size);
@@ -102,7 +95,7 @@ tl::expected<Allocation, OutOfMemory> Vpmm::retry_piece(const Request& request, 
     ++stats_.retries;
     if (const auto granted = grant_piece(request, size))
         return *granted;
-    return refuse();
+    return refuse(refusal_);
 }
 
 bool Vpmm::exceeds_limit(Bytes growth) const {

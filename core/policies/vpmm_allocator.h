@@ -13,8 +13,9 @@
 // While a graph is captured nothing is asked, awaited, moved or unmapped. Memory that a graph uses
 // must stay allocated while the graph lives.
 //
-// The class is one piece of state; its functions stand where their job is: vpmm.cpp (requests),
-// vpmm_growth.cpp (making room), vpmm_release.cpp (giving back), vpmm_layout.cpp (showing).
+// VpmmRegions holds the addresses and their states, PageTable the pages behind them, VpmmSmall what
+// is smaller than a page. The class itself decides: on requests (vpmm.cpp), on making room
+// (vpmm_growth.cpp) and on giving back (vpmm_release.cpp).
 #pragma once
 
 #include <functional>
@@ -94,7 +95,6 @@ class Vpmm final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate_pages(const Request& request, Bytes size);
     std::optional<Allocation> grant_piece(const Request& request, Bytes size);
     tl::expected<Allocation, OutOfMemory> retry_piece(const Request& request, Bytes size);
-    tl::unexpected<OutOfMemory> refuse();
     bool exceeds_limit(Bytes growth) const;
     BlockId find_or_make(Owner owner, Bytes size);
     BlockId find(Owner owner, Bytes size, bool ask);

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.h"
 #include "core/policies/vpmm_allocator.h"
 
 namespace tidemark {
@@ -33,7 +32,7 @@ VpmmSpan::State state_of(const Block& block) {
 }  // namespace
 
 void Vpmm::for_each_span(const std::function<void(const VpmmSpan&)>& visit) const {
-    regions_.for_each([&](const Block& block, Range) {
+    regions_.blocks().for_each([&](const Block& block, Range) {
         const VpmmSpan::State state = state_of(block);
         const bool is_free = state == VpmmSpan::State::free;
         visit({.range = {block.address, block.size},
@@ -107,21 +106,6 @@ std::string vpmm_layout(const Allocator& allocator, Address newest) {
         text += std::exchange(hole, {}) + piece;
     });
     return text;
-}
-
-std::string vpmm_dump(const Allocator& allocator) {
-    const auto* const vpmm = dynamic_cast<const policies::Vpmm*>(&allocator);
-    if (vpmm == nullptr)
-        return {};
-    const VpmmTotals totals = vpmm_totals(allocator);
-    const Usage& usage = allocator.usage();
-    return fmt::format(
-        "page {}, addresses {}: allocated {}, free {}, waiting {}, zombies {}, holes {}, stuck {}\n"
-        "memory held {}, mapped {}, allocated with small requests {}\n{}\n",
-        format_bytes(vpmm->page()), format_bytes(totals.reserved), format_bytes(totals.allocated),
-        format_bytes(totals.free), format_bytes(totals.waiting), format_bytes(totals.zombies),
-        format_bytes(totals.holes), format_bytes(totals.stuck), format_bytes(usage.reserved),
-        format_bytes(usage.mapped), format_bytes(usage.allocated), vpmm_layout(allocator));
 }
 
 }  // namespace tidemark

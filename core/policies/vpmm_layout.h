@@ -56,7 +56,4 @@ VpmmTotals vpmm_totals(const Allocator& allocator);
 // waiting is "[?2]", stuck "[!2]". The hole at a root's end is left out; roots are parted by " | ".
 std::string vpmm_layout(const Allocator& allocator, Address newest = Address::null);
 
-// Page size, sums, and the layout: a few lines.
-std::string vpmm_dump(const Allocator& allocator);
-
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Regions: cutting, joining, ordering. Points are in vpmm_points.cpp.
+// Regions: cutting, joining, ordering, and which are done.
 #include "core/policies/vpmm_regions.h"
 
 #include <algorithm>
@@ -81,7 +81,6 @@ void VpmmRegions::insert(BlockId id) {
     block.streams = {};
     index_of(block).insert(id, blocks_);
     ++free_count_;
-    free_bytes_ += block.size;
 }
 
 // The block is the caller's from then on.
@@ -90,7 +89,6 @@ void VpmmRegions::erase(BlockId id) {
     index_of(block).erase(id, blocks_);
     block.state = Block::State::allocated;
     --free_count_;
-    free_bytes_ -= block.size;
 }
 
 namespace {
@@ -141,8 +139,7 @@ void VpmmRegions::keep_rest(BlockId rest, BlockId of) {
     blocks_[rest].list = blocks_[of].list;
     blocks_[rest].waits = blocks_[of].waits;
     blocks_[rest].stamp = blocks_[of].stamp;
-    if (Entry* const entry = find_entry(blocks_[rest].stamp))
-        entry->block = rest;
+    ages_.move(blocks_[rest].stamp, rest);
     insert(rest);
 }
 
@@ -175,19 +172,18 @@ bool VpmmRegions::is_free_of(BlockId id, Owner owner) const {
     return id != kNoBlock && blocks_[id].state == Block::State::free && blocks_[id].list == owner;
 }
 
-// Withdraws a neighbour that is about to be joined; what it waited for, the joined region does.
-void VpmmRegions::absorb(BlockId id, bool& done) {
-    done = done && is_done(blocks_[id]);
-    withdraw(id);
-}
-
 BlockId VpmmRegions::free(BlockId id, Owner owner, bool done, Device& device) {
+    // What a neighbour waits for that is joined, the joined region does.
+    const auto absorb = [&](BlockId neighbour) {
+        done = done && is_done(blocks_[neighbour]);
+        withdraw(neighbour);
+    };
     if (const BlockId next = blocks_[id].next; is_free_of(next, owner)) {
-        absorb(next, done);
+        absorb(next);
         blocks_.merge_next(id);
     }
     if (const BlockId prev = blocks_[id].prev; is_free_of(prev, owner)) {
-        absorb(prev, done);
+        absorb(prev);
         blocks_.merge_next(prev);
         id = prev;
     }
@@ -196,14 +192,14 @@ BlockId VpmmRegions::free(BlockId id, Owner owner, bool done, Device& device) {
     block.waits = done ? 0 : 1;
     block.stamp = next_id_++;
     insert(id);
-    log(id);
+    ages_.add(id, blocks_, free_count_);
     if (!done) {
         Stream& stream = owners_[owner];
-        if (stream.points.size() > 2 * (free_count_ + zombie_count_) + 64)
-            forget_unused(stream);
-        stream.points.push_back({.id = block.stamp, .users = 1});
+        if (stream.points.count() > 2 * (free_count_ + zombie_count_) + 64)
+            stream.points.forget_unused();
+        stream.points.add(block.stamp);
         if (!device.capturing())
-            record_last(stream, device);
+            static_cast<void>(stream.points.record_last(stream.stream, device));
     }
     return id;
 }
@@ -213,8 +209,7 @@ void VpmmRegions::make_zombie(BlockId id, Bytes size) {
     if (blocks_[id].size > size) {
         const BlockId rest = blocks_.split(id, size);
         keep_rest(rest, id);
-        if (Point* const point = find_point(blocks_[id]))
-            ++point->users;
+        owners_[blocks_[id].list].points.join(blocks_[id].stamp);
     }
     const bool done = is_done(blocks_[id]);
     set_waiting(id, zombie);
@@ -233,31 +228,80 @@ void VpmmRegions::set_waiting(BlockId id, Wait wait) {
     }
 }
 
-void VpmmRegions::log(BlockId id) {
-    if (log_.size() > 2 * free_count_ + 64)
-        std::erase_if(log_, [this](const Entry& entry) { return !is_current(entry); });
-    log_.push_back({blocks_[id].stamp, id});
+void VpmmRegions::leave_point(const Block& block) {
+    if (!is_done(block))
+        owners_[block.list].points.leave(block.stamp);
 }
 
-VpmmRegions::Entry* VpmmRegions::find_entry(std::uint64_t id) {
-    const auto found = std::lower_bound(
-        log_.begin(), log_.end(), id,
-        [](const Entry& entry, std::uint64_t wanted) { return entry.id < wanted; });
-    return found != log_.end() && found->id == id ? &*found : nullptr;
+// The first `passed` points have passed.
+void VpmmRegions::advance(Owner owner, std::size_t passed) {
+    Stream& stream = owners_[owner];
+    if (passed == stream.points.passed())
+        return;
+    const std::uint64_t last = stream.points.advance(passed, [&](std::uint64_t number) {
+        const BlockId id = ages_.find(number, blocks_);
+        if (id == kNoBlock)
+            return;
+        stream.waiting.erase(id, blocks_);
+        blocks_[id].waits = 0;
+        stream.done.insert(id, blocks_);
+    });
+    std::erase_if(stream.zombies, [&](BlockId id) {
+        const bool over = blocks_[id].stamp <= last;
+        if (over)
+            ripe_.push_back(id);
+        return over;
+    });
 }
 
-bool VpmmRegions::is_current(const Entry& entry) const {
-    const Block& block = blocks_[entry.block];
-    return block.state == Block::State::free && block.stamp == entry.id;
+void VpmmRegions::poll(Owner owner, Device& device) {
+    Stream& stream = owners_[owner];
+    stream.points.forget_passed();
+    if (stream.points.all_passed())
+        return;
+    static_cast<void>(stream.points.record_last(stream.stream, device));
+    advance(owner, stream.points.count_passed(device));
+}
+
+void VpmmRegions::all_passed(Owner owner) {
+    advance(owner, owners_[owner].points.count());
+}
+
+void VpmmRegions::poll_zombies(Device& device) {
+    for (Owner owner = 0; owner < owners_.size(); ++owner) {
+        if (!owners_[owner].zombies.empty())
+            poll(owner, device);
+    }
+}
+
+void VpmmRegions::poll_others(Owner but, Device& device) {
+    for (Owner owner = 0; owner < owners_.size(); ++owner) {
+        if (owner != but && !owners_[owner].waiting.empty())
+            poll(owner, device);
+    }
+}
+
+std::vector<VpmmRegions::Owner> VpmmRegions::awaited() const {
+    std::vector<Owner> awaited;
+    for (Owner owner = 0; owner < owners_.size(); ++owner) {
+        if (!owners_[owner].points.all_passed())
+            awaited.push_back(owner);
+    }
+    return awaited;
+}
+
+DeviceResult<EventId> VpmmRegions::event_of(BlockId id, Device& device) {
+    Stream& stream = owners_[blocks_[id].list];
+    return stream.points.event_of(blocks_[id].stamp, stream.stream, device);
 }
 
 std::vector<BlockId> VpmmRegions::by_age(Owner owner, BlockId except) const {
     std::vector<BlockId> own;
     std::vector<BlockId> others;
-    for (const Entry& entry : log_) {
-        if (entry.block != except && is_current(entry))
-            (blocks_[entry.block].list == owner ? own : others).push_back(entry.block);
-    }
+    ages_.for_each(blocks_, [&](BlockId id) {
+        if (id != except)
+            (blocks_[id].list == owner ? own : others).push_back(id);
+    });
     own.insert(own.end(), others.begin(), others.end());
     return own;
 }

@@ -4,9 +4,9 @@
 //
 // Each root is a chain of blocks that tile it, so no address is ever lost and nothing is joined
 // across roots. Free regions are ordered by (size, address) for each stream, those that are done
-// apart from those that are not; by age in one log. A point is an event on a stream; a later one
-// that has passed says the same of the earlier, so that finding out what has become free costs a
-// few questions to the device, whatever the number of regions.
+// apart from those that are not; by age in one log (VpmmAges). What is not done waits for a point
+// (VpmmPoints); one that has passed says the same of the earlier, so that finding out what has
+// become free costs a few questions to the device, whatever the number of regions.
 //
 // A value that names its device only in calls. Not thread-safe. O(log regions) a call unless said
 // otherwise.
@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/policies/vpmm_ages.h"
+#include "core/policies/vpmm_points.h"
 #include "core/regions/blocks.h"
 #include "core/regions/size_index.h"
 
@@ -119,12 +121,20 @@ class VpmmRegions {
     void poll_zombies(Device& device);
     void poll_others(Owner but, Device& device);
 
-    // Zombies whose point has passed; the caller empties it of those that it buries.
-    std::vector<BlockId>& ripe() { return ripe_; }
+    // Calls end(id), which ends the zombie's mappings, for each whose point has passed. It is a
+    // hole then; if `end` says false, it stays.
+    template <class End>
+    void end_zombies(End end) {
+        std::erase_if(ripe_, [&](BlockId id) {
+            if (!end(id))
+                return false;
+            --zombie_count_;
+            make_hole(id);
+            return true;
+        });
+    }
 
     bool has_zombies() const { return zombie_count_ != 0; }
-
-    void zombie_retired() { --zombie_count_; }
 
     // Owners with points that have not passed.
     std::vector<Owner> awaited() const;
@@ -137,40 +147,18 @@ class VpmmRegions {
     // O(regions).
     std::vector<BlockId> by_age(Owner owner, BlockId except) const;
 
-    Bytes free_bytes() const { return free_bytes_; }
-
     Bytes largest_free() const;  // O(streams log regions)
 
     // A free region that is done belongs to `owner` from now on.
     void hand_over(BlockId id, Owner owner);
 
-    // Calls visit(block, root's range) for each block, root by root, in address order.
-    // O(blocks log blocks).
-    template <class Visit>
-    void for_each(Visit visit) const {
-        blocks_.for_each(visit);
-    }
-
   private:
-    struct Point {
-        std::uint64_t id = 0;  // of the free region that it was recorded for
-        EventId event{};
-        bool recorded = false;
-        std::uint32_t users = 0;  // free regions and zombies that wait for it
-    };
-
     struct Stream {
         StreamId stream = StreamId::default_stream;
         SizeIndex done;
         SizeIndex waiting;
-        std::vector<Point> points;  // by id
-        std::size_t passed = 0;     // of them
+        VpmmPoints points;
         std::vector<BlockId> zombies;
-    };
-
-    struct Entry {
-        std::uint64_t id = 0;
-        BlockId block = kNoBlock;
     };
 
     Owner find_owner(StreamId stream);
@@ -178,17 +166,8 @@ class VpmmRegions {
     SizeIndex& index_of(const Block& block);
     void insert(BlockId id);
     void erase(BlockId id);
-    void absorb(BlockId id, bool& done);
     void keep_rest(BlockId rest, BlockId of);
-    void log(BlockId id);
-    Entry* find_entry(std::uint64_t id);
-    bool is_current(const Entry& entry) const;
-    Point* find_point(const Block& block);
     void leave_point(const Block& block);
-    void forget_passed(Stream& stream);
-    static void forget_unused(Stream& stream);
-    void record_last(Stream& stream, Device& device);
-    std::size_t count_passed(const Stream& stream, Device& device) const;
     void advance(Owner owner, std::size_t passed);
 
     Blocks blocks_;
@@ -197,10 +176,9 @@ class VpmmRegions {
     std::map<StreamId, Owner> numbers_;
     Owner last_owner_ = kNobody;
     std::uint32_t root_count_ = 0;
-    std::vector<Entry> log_;  // by id; entries of regions that are no more go in time
+    VpmmAges ages_;
     std::uint64_t next_id_ = 0;
     std::size_t free_count_ = 0;
-    Bytes free_bytes_ = 0;
     std::vector<BlockId> ripe_;
     std::size_t zombie_count_ = 0;
 };

@@ -8,13 +8,10 @@ namespace tidemark::policies {
 // Ends the mappings of zombies whose work is over. What the device refuses stays a zombie.
 void Vpmm::end_zombies() {
     regions_.poll_zombies(*device_);
-    std::erase_if(regions_.ripe(), [this](BlockId id) {
-        if (!table_.unalias(*device_, pages_of(id, 0, regions_[id].size)))
-            return false;
-        regions_.zombie_retired();
-        regions_.make_hole(id);
-        ++stats_.unmaps;
-        return true;
+    regions_.end_zombies([this](BlockId id) {
+        const auto ended = table_.unalias(*device_, pages_of(id, 0, regions_[id].size));
+        stats_.unmaps += ended ? 1U : 0U;
+        return ended.has_value();
     });
 }
 
@@ -98,7 +95,7 @@ void Vpmm::release_free() {
 // Gives back what can be, without waiting for a program that still uses its memory.
 Vpmm::~Vpmm() {
     trim(TrimLevel::all);
-    regions_.for_each([this](const Block& block, Range root) {
+    regions_.blocks().for_each([this](const Block& block, Range root) {
         if (block.state == Block::State::unmapped && block.size == root.size)
             static_cast<void>(table_.unreserve(*device_, block.reservation));
     });

@@ -28,21 +28,11 @@ DeviceResult<Address> VpmmSmall::take(Device& device, Bytes size, StreamId strea
 
 DeviceResult<std::uint32_t> VpmmSmall::allocate(Device& device, Bytes size, StreamId stream) {
     bool pooled = false;
-    const DeviceResult<Address> begin = take(device, size, stream, pooled);
-    if (!begin)
-        return tl::make_unexpected(begin.error());
+    TM_ASSIGN(const Address begin, take(device, size, stream, pooled));
     (pooled ? pool_used_ : plain_) += size;
     if (pooled)
-        last_pooled_ = *begin;
-    const Piece piece{*begin, size, stream, State::live, pooled, {}};
-    if (vacant_.empty()) {
-        pieces_.push_back(piece);
-        return static_cast<std::uint32_t>(pieces_.size() - 1);
-    }
-    const std::uint32_t number = vacant_.back();
-    vacant_.pop_back();
-    pieces_[number] = piece;
-    return number;
+        last_pooled_ = begin;
+    return vacant_.put_into(pieces_, Piece{begin, size, stream, State::live, pooled, {}});
 }
 
 Bytes VpmmSmall::growth_for(const Device& device, Bytes size) const {
@@ -88,7 +78,7 @@ bool VpmmSmall::deallocate(Device& device, std::uint32_t number, bool users_done
         return false;
     }
     piece = {};
-    vacant_.push_back(number);
+    vacant_.give_back(number);
     return true;
 }
 
@@ -100,7 +90,7 @@ Bytes VpmmSmall::settle(Device& device) {
         if (!give_back(device, piece))
             return false;
         piece = {};
-        vacant_.push_back(number);
+        vacant_.give_back(number);
         gone += size;
         return true;
     });

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
 #include "core/regions/stream_set.h"
 
 namespace tidemark::policies {
@@ -86,7 +87,7 @@ class VpmmSmall {
     bool prepare_pool(Device& device);
 
     std::vector<Piece> pieces_;
-    std::vector<std::uint32_t> vacant_;
+    VacantIds vacant_;
     std::vector<std::uint32_t> waiting_;
     bool pool_ready_ = false;
     Bytes plain_ = 0;                      // bytes in plain pieces

@@ -6,21 +6,13 @@
 namespace tidemark {
 
 BlockId Blocks::create(Address address, Bytes size, std::uint32_t list) {
-    BlockId id = 0;
-    if (vacant_.empty()) {
-        id = static_cast<BlockId>(blocks_.size());
-        TM_CHECK(id != kNoBlock);
-        blocks_.emplace_back();
-    } else {
-        id = vacant_.back();
-        vacant_.pop_back();
-        blocks_[id] = Block{};
-    }
-    Block& block = blocks_[id];
+    Block block;
     block.address = address;
     block.size = size;
     block.list = list;
     block.state = Block::State::free;
+    const BlockId id = vacant_.put_into(blocks_, block);
+    TM_CHECK(id != kNoBlock);
     return id;
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/base/vacant_ids.h"
 #include "core/regions/stream_set.h"
 
 namespace tidemark {
@@ -37,6 +38,9 @@ struct Block {
 
     // The only block of its segment.
     bool whole_segment() const { return prev == kNoBlock && next == kNoBlock; }
+
+    // That, of plain memory.
+    bool plain_segment() const { return whole_segment() && reservation == 0; }
 };
 
 static_assert(sizeof(Block) <= 64, "one block, one cache line");
@@ -60,7 +64,7 @@ class Blocks {
     // Gives the number back. The block must be unlinked.
     void release(BlockId id) {
         blocks_[id].state = Block::State::vacant;
-        vacant_.push_back(id);
+        vacant_.give_back(id);
     }
 
     // Cuts `id` after its first `size` bytes and returns the new block with the rest, of the same
@@ -96,11 +100,11 @@ class Blocks {
         }
     }
 
-    std::size_t count() const { return blocks_.size() - vacant_.size(); }
+    std::size_t count() const { return vacant_.in_use(); }
 
   private:
     std::vector<Block> blocks_;
-    std::vector<BlockId> vacant_;
+    VacantIds vacant_;
 };
 
 }  // namespace tidemark

@@ -12,33 +12,24 @@
 
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/base/vacant_ids.h"
 
 namespace tidemark {
 
 struct Grant {
     Address begin = Address::null;
     Bytes size = 0;           // 0: vacant
-    std::uint32_t owner = 0;  // the policy's; in a vacant entry the number of the next one
+    std::uint32_t owner = 0;  // the policy's
 };
 
 class Grants {
   public:
     // Amortised O(1); references to grants do not survive it. `grant.size` must not be 0.
-    std::uint32_t add(const Grant& grant) {
-        if (vacant_ == kNone) {
-            TM_CHECK(grants_.size() < kNone);
-            grants_.push_back(grant);
-            return static_cast<std::uint32_t>(grants_.size() - 1);
-        }
-        const std::uint32_t number = vacant_;
-        vacant_ = grants_[number].owner;
-        grants_[number] = grant;
-        return number;
-    }
+    std::uint32_t add(const Grant& grant) { return vacant_.put_into(grants_, grant); }
 
     void remove(std::uint32_t number) {
-        grants_[number] = {Address::null, 0, vacant_};
-        vacant_ = number;
+        grants_[number] = {};
+        vacant_.give_back(number);
     }
 
     Grant& operator[](std::uint32_t number) {
@@ -62,10 +53,8 @@ class Grants {
     }
 
   private:
-    static constexpr std::uint32_t kNone = 0xffffffffU;
-
     std::vector<Grant> grants_;
-    std::uint32_t vacant_ = kNone;  // the head of the chain of vacant entries
+    VacantIds vacant_;
 };
 
 }  // namespace tidemark

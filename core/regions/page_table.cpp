@@ -8,10 +8,8 @@
 namespace tidemark {
 
 DeviceResult<std::uint32_t> PageTable::reserve(Device& device, Bytes size) {
-    const DeviceResult<Range> range = device.reserve(size);
-    if (!range)
-        return tl::make_unexpected(range.error());
-    roots_.push_back({*range, {}});
+    TM_ASSIGN(const Range range, device.reserve(size));
+    roots_.push_back({range, {}});
     return root_count() - 1;
 }
 
@@ -34,14 +32,7 @@ std::span<std::uint32_t> PageTable::entries(PageRange target) {
 
 std::uint32_t PageTable::add(PhysicalId handle) {
     ++held_;
-    if (vacant_.empty()) {
-        pages_.push_back({handle, 0});
-        return static_cast<std::uint32_t>(pages_.size() - 1);
-    }
-    const std::uint32_t page = vacant_.back();
-    vacant_.pop_back();
-    pages_[page] = {handle, 0};
-    return page;
+    return vacant_.put_into(pages_, Page{handle, 0});
 }
 
 DeviceResult<void> PageTable::allow(Device& device, Range range) const {
@@ -81,7 +72,7 @@ void PageTable::drop(Device& device, std::span<std::uint32_t> pages) {
     for (std::uint32_t& page : pages) {
         if (page == kNone || pages_[page].mappings != 0 || !device.release(pages_[page].handle))
             continue;
-        vacant_.push_back(page);
+        vacant_.give_back(page);
         page = kNone;
         --held_;
     }
@@ -142,8 +133,7 @@ DeviceResult<void> PageTable::vacate(Device& device, PageRange target) {
     const std::span<std::uint32_t> pages = entries(target);
     const auto is_mapped = [this](std::uint32_t page) { return pages_[page].mappings != 0; };
     if (std::any_of(pages.begin(), pages.end(), is_mapped)) {
-        if (const DeviceResult<void> done = device.unmap(target.range); !done)
-            return done;
+        TM_TRY(device.unmap(target.range));
         for (const std::uint32_t page : pages)
             mapped_once_less(page);
     }

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/vacant_ids.h"
 #include "core/device/device.h"
 
 namespace tidemark {
@@ -101,8 +102,8 @@ class PageTable {
     std::vector<std::uint16_t> peers_;
     std::vector<Root> roots_;
     std::vector<Page> pages_;
-    std::vector<std::uint32_t> vacant_;  // numbers of pages that are no more
-    Bytes held_ = 0;                     // in pages, as is mapped_
+    VacantIds vacant_;  // numbers of pages that are no more
+    Bytes held_ = 0;    // in pages, as is mapped_
     Bytes mapped_ = 0;
 };
 

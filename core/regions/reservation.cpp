@@ -6,10 +6,8 @@
 namespace tidemark {
 
 DeviceResult<Reservation> Reservation::make(Device& device, Bytes size, Bytes page) {
-    const DeviceResult<Range> range = device.reserve(size);
-    if (!range)
-        return tl::make_unexpected(range.error());
-    return Reservation(*range, page);
+    TM_ASSIGN(const Range range, device.reserve(size));
+    return Reservation(range, page);
 }
 
 PhysicalId& Reservation::handle(Address page) {
@@ -71,8 +69,7 @@ DeviceResult<void> Reservation::map(Device& device, Range range) {
 }
 
 DeviceResult<void> Reservation::unmap(Device& device, Range range) {
-    if (const DeviceResult<void> done = device.unmap(range); !done)
-        return done;
+    TM_TRY(device.unmap(range));
     std::vector<PhysicalId> handles;
     for (Bytes offset = 0; offset < range.size; offset += page_)
         handles.push_back(std::exchange(handle(range.begin + offset), {}));

@@ -12,11 +12,8 @@ DeviceResult<void> StreamSet::order_before(StreamId stream, Device& device) cons
         return device.synchronize_device();
     for (std::uint64_t rest = bits_ & ~bit(stream); rest != 0; rest &= rest - 1) {
         const StreamId member{static_cast<std::uint32_t>(std::countr_zero(rest))};
-        const DeviceResult<EventId> event = device.record(member);
-        if (!event)
-            return tl::make_unexpected(event.error());
-        if (const DeviceResult<void> waited = device.wait(stream, *event); !waited)
-            return waited;
+        TM_ASSIGN(const EventId event, device.record(member));
+        TM_TRY(device.wait(stream, event));
     }
     return {};
 }

@@ -19,3 +19,14 @@ TEST_CASE("the number given back last is taken first", "[base]") {
     CHECK(ids.take() == 3);
     CHECK(ids.count() == 4);
 }
+
+TEST_CASE("a table has an entry for each number given so far", "[base]") {
+    VacantIds ids;
+    std::vector<char> table;
+    CHECK(ids.put_into(table, 'a') == 0);
+    CHECK(ids.put_into(table, 'b') == 1);
+    ids.give_back(0);
+    CHECK(ids.in_use() == 1);
+    CHECK(ids.put_into(table, 'c') == 0);
+    CHECK(table == std::vector<char>{'c', 'b'});
+}

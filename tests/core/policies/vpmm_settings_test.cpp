@@ -81,22 +81,5 @@ TEST_CASE("vpmm with a page beyond all requests is the device's pool", "[policy]
     CHECK(pool.calls(DeviceCall::malloc_async) == 1);
 }
 
-TEST_CASE("vpmm's dump names all sums and shows zombies in their place", "[policy][vpmm]") {
-    SimDevice device(small_device(1_GiB));
-    const auto allocator = support::make_policy("vpmm:va_size=1GiB", device);
-    const Allocation ten = support::must_allocate(*allocator, 20_MiB);
-    support::must_allocate(*allocator, 2_MiB);
-    allocator->deallocate(ten, StreamId::default_stream);
-    support::must_allocate(*allocator, 8_MiB);
-    support::must_allocate(*allocator, 22_MiB);
-
-    CHECK(vpmm_dump(*allocator) ==
-          "page 2.00 MiB, addresses 1.00 GiB: allocated 32.0 MiB, free 0 B, waiting 0 B, "
-          "zombies 12.0 MiB, holes 980 MiB, stuck 0 B\n"
-          "memory held 32.0 MiB, mapped 32.0 MiB, allocated with small requests 32.0 MiB\n"
-          "[4][*6][1][11]\n");
-    CHECK(vpmm_dump(*support::make_policy("best-fit", device)).empty());
-}
-
 }  // namespace
 }  // namespace tidemark

@@ -1,5 +1,5 @@
 // One walk over the free blocks.
-#include "core/regions/unused_segments.h"
+#include "core/regions/segments.h"
 
 namespace tidemark {
 
