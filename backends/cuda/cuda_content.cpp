@@ -47,10 +47,7 @@ DeviceResult<cuda::CUfunction> CudaContent::kernel(CudaCall& call) {
         }
     }
     cuda::CUfunction found = nullptr;
-    if (const auto done =
-            call.make(driver.cuModuleGetFunction, &found, module_, cuda::kCountMismatches);
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver.cuModuleGetFunction, &found, module_, cuda::kCountMismatches));
     kernel_ = found;
     return kernel_;
 }
@@ -59,8 +56,7 @@ DeviceResult<void> CudaContent::add_counters(CudaCall& call) {
     const CudaDriver& driver = context_.driver();
     constexpr std::size_t kSize = kCounters * sizeof(std::uint64_t);
     Block block;
-    if (const auto made = call.make(driver.cuMemAlloc_v2, &block.device, kSize); !made)
-        return made;
+    TM_TRY(call.make(driver.cuMemAlloc_v2, &block.device, kSize));
     if (const auto made =
             call.make(driver.cuMemHostAlloc, &block.host, kSize, cuda::kHostAllocPortable);
         !made) {
@@ -77,8 +73,7 @@ DeviceResult<void> CudaContent::add_counters(CudaCall& call) {
 DeviceResult<CudaContent::Counter> CudaContent::take_counter(CudaCall& call) {
     const std::lock_guard lock{mutex_};
     if (idle_.empty()) {
-        if (const auto added = add_counters(call); !added)
-            return tl::make_unexpected(added.error());
+        TM_TRY(add_counters(call));
     }
     const Counter counter = idle_.back();
     idle_.pop_back();
@@ -88,34 +83,30 @@ DeviceResult<CudaContent::Counter> CudaContent::take_counter(CudaCall& call) {
 DeviceResult<Bytes> CudaContent::count_mismatches(CudaCall& call, CUdeviceptr target,
                                                   std::uint32_t pattern, Bytes size,
                                                   cuda::CUstream stream) {
-    const DeviceResult<cuda::CUfunction> function = kernel(call);
-    if (!function)
-        return tl::make_unexpected(function.error());
-    const DeviceResult<Counter> counter = take_counter(call);
-    if (!counter)
-        return tl::make_unexpected(counter.error());
+    TM_ASSIGN(const cuda::CUfunction function, kernel(call));
+    TM_ASSIGN(const Counter counter, take_counter(call));
 
     const CudaDriver& driver = context_.driver();
     const Bytes wanted = (size + kThreads * kBytesPerThread - 1) / (kThreads * kBytesPerThread);
     const auto widest =
         static_cast<Bytes>(std::max(multiprocessors_, 1)) * kBlocksPerMultiprocessor;
     const auto grid = static_cast<unsigned>(std::min(wanted, widest));
-    CUdeviceptr sum = counter->device;
+    CUdeviceptr sum = counter.device;
     void* arguments[] = {&target, &size, &sum, &pattern};
     void** no_options = nullptr;
     DeviceResult<void> done = call.make(driver.cuMemsetD8Async, sum, static_cast<unsigned char>(0),
                                         sizeof(std::uint64_t), stream);
     if (done)
-        done = call.make(driver.cuLaunchKernel, *function, grid, 1U, 1U, kThreads, 1U, 1U, 0U,
+        done = call.make(driver.cuLaunchKernel, function, grid, 1U, 1U, kThreads, 1U, 1U, 0U,
                          stream, static_cast<void**>(arguments), no_options);
     if (done)
-        done = call.make(driver.cuMemcpyAsync, as_device_pointer(counter->host), sum,
+        done = call.make(driver.cuMemcpyAsync, as_device_pointer(counter.host), sum,
                          sizeof(std::uint64_t), stream);
     const DeviceResult<void> waited = call.make_waiting(driver.cuStreamSynchronize, stream);
-    const Bytes mismatches = *counter->host;
+    const Bytes mismatches = *counter.host;
     if (waited) {  // else the device may still write to it
         const std::lock_guard lock{mutex_};
-        idle_.push_back(*counter);
+        idle_.push_back(counter);
     }
     if (!done || !waited)
         return tl::make_unexpected(done ? waited.error() : done.error());

@@ -133,18 +133,14 @@ void CudaDevice::disown(StreamId stream) {
 DeviceResult<std::uintptr_t> CudaDevice::native(StreamId stream) {
     CudaCall call{*context_, DeviceCall::record};
     call.uncounted();
-    const DeviceResult<CudaStream*> found = streams_->find(call, stream);
-    if (!found)
-        return tl::make_unexpected(found.error());
-    streams_->share(**found);
-    return reinterpret_cast<std::uintptr_t>((*found)->native);
+    TM_ASSIGN(CudaStream* const found, streams_->find(call, stream));
+    streams_->share(*found);
+    return reinterpret_cast<std::uintptr_t>(found->native);
 }
 
 DeviceResult<cuda::CUstream> CudaDevice::native_of(CudaCall& call, StreamId stream) {
-    const DeviceResult<CudaStream*> found = streams_->find(call, stream);
-    if (!found)
-        return tl::make_unexpected(found.error());
-    return (*found)->native;
+    TM_ASSIGN(CudaStream* const found, streams_->find(call, stream));
+    return found->native;
 }
 
 std::size_t CudaDevice::native_events() const {
@@ -162,8 +158,7 @@ DeviceResult<bool> CudaDevice::complete(EventId event) {
         return true;
     }
     CudaCall call{*context_, DeviceCall::complete};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return tl::make_unexpected(allowed.error());
+    TM_TRY(refuse_while_capturing(call));
     return streams_->complete(call, event, config_.await_events);
 }
 
@@ -174,15 +169,13 @@ DeviceResult<void> CudaDevice::wait(StreamId stream, EventId event) {
 
 DeviceResult<void> CudaDevice::synchronize(StreamId stream) {
     CudaCall call{*context_, DeviceCall::synchronize};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
+    TM_TRY(refuse_while_capturing(call));
     return streams_->synchronize(call, stream);
 }
 
 DeviceResult<void> CudaDevice::synchronize_device() {
     CudaCall call{*context_, DeviceCall::synchronize_device};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
+    TM_TRY(refuse_while_capturing(call));
     return streams_->synchronize_all(call);
 }
 
@@ -203,14 +196,12 @@ DeviceResult<GraphId> CudaDevice::end_capture(StreamId stream) {
 
 DeviceResult<GraphId> CudaDevice::end_capture(StreamId stream, bool auto_free) {
     CudaCall call{*context_, DeviceCall::end_capture};
-    const DeviceResult<cuda::CUgraph> graph = streams_->end_capture(call, stream);
-    if (!graph)
-        return tl::make_unexpected(graph.error());
+    TM_ASSIGN(const cuda::CUgraph graph, streams_->end_capture(call, stream));
     cuda::CUgraphExec executable = nullptr;
     const unsigned long long flags = auto_free ? cuda::kAutoFreeOnLaunch : 0;
     relax_while_capturing(call);  // another capture may go on
-    const auto made = call.make(driver_->cuGraphInstantiateWithFlags, &executable, *graph, flags);
-    static_cast<void>(call.ask(driver_->cuGraphDestroy, *graph));
+    const auto made = call.make(driver_->cuGraphInstantiateWithFlags, &executable, graph, flags);
+    static_cast<void>(call.ask(driver_->cuGraphDestroy, graph));
     if (!made)
         return tl::make_unexpected(made.error());
     return GraphId{graphs_.insert(executable)};
@@ -221,10 +212,8 @@ DeviceResult<void> CudaDevice::launch(GraphId graph, StreamId stream) {
     const auto executable = graphs_.find(to_integer(graph));
     if (!executable)
         return call.refuse(DeviceStatus::invalid_value, "no such graph");
-    const DeviceResult<cuda::CUstream> native = native_of(call, stream);
-    if (!native)
-        return tl::make_unexpected(native.error());
-    return call.make(driver_->cuGraphLaunch, *executable, *native);
+    TM_ASSIGN(const cuda::CUstream native, native_of(call, stream));
+    return call.make(driver_->cuGraphLaunch, *executable, native);
 }
 
 DeviceResult<void> CudaDevice::destroy_graph(GraphId graph) {

@@ -13,9 +13,7 @@ DeviceResult<CudaEvent*> CudaEvents::take(CudaCall& call) {
         }
     }
     cuda::CUevent native = nullptr;
-    if (const auto made = call.make(driver_.cuEventCreate, &native, cuda::kEventDisableTiming);
-        !made)
-        return tl::make_unexpected(made.error());
+    TM_TRY(call.make(driver_.cuEventCreate, &native, cuda::kEventDisableTiming));
     const std::lock_guard lock{mutex_};
     return &all_.emplace_back(CudaEvent{native, 0, false});
 }

@@ -24,16 +24,14 @@ DeviceResult<Address> CudaDevice::malloc(Bytes size) {
         return call.refuse(DeviceStatus::invalid_value, kNoSize);
     relax_while_capturing(call);
     CUdeviceptr pointer = 0;
-    if (const auto made = call.make(driver_->cuMemAlloc_v2, &pointer, size); !made)
-        return tl::make_unexpected(made.error());
+    TM_TRY(call.make(driver_->cuMemAlloc_v2, &pointer, size));
     call.grew();
     return Address{pointer};
 }
 
 DeviceResult<void> CudaDevice::free(Address address) {
     CudaCall call{*context_, DeviceCall::free};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
+    TM_TRY(refuse_while_capturing(call));
     if (address == Address::null)
         return call.refuse(DeviceStatus::invalid_value, "a null address");
     return call.make(driver_->cuMemFree_v2, CUdeviceptr{to_integer(address)});
@@ -54,8 +52,7 @@ DeviceResult<cuda::CUmemoryPool> CudaDevice::pool(CudaCall& call) {
     const cuda::CUmemPoolProps* wanted = &properties;
     cuda::CUmemoryPool made = nullptr;
     relax_while_capturing(call);
-    if (const auto done = call.make(driver_->cuMemPoolCreate, &made, wanted); !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemPoolCreate, &made, wanted));
     pool_ = made;
     return pool_;
 }
@@ -64,17 +61,10 @@ DeviceResult<Address> CudaDevice::malloc_async(Bytes size, StreamId stream) {
     CudaCall call{*context_, DeviceCall::malloc_async};
     if (size == 0)
         return call.refuse(DeviceStatus::invalid_value, kNoSize);
-    const DeviceResult<cuda::CUmemoryPool> from = pool(call);
-    if (!from)
-        return tl::make_unexpected(from.error());
-    const DeviceResult<cuda::CUstream> native = native_of(call, stream);
-    if (!native)
-        return tl::make_unexpected(native.error());
+    TM_ASSIGN(const cuda::CUmemoryPool from, pool(call));
+    TM_ASSIGN(const cuda::CUstream native, native_of(call, stream));
     CUdeviceptr pointer = 0;
-    if (const auto made =
-            call.make(driver_->cuMemAllocFromPoolAsync, &pointer, size, *from, *native);
-        !made)
-        return tl::make_unexpected(made.error());
+    TM_TRY(call.make(driver_->cuMemAllocFromPoolAsync, &pointer, size, from, native));
     call.grew();
     return Address{pointer};
 }
@@ -85,30 +75,23 @@ DeviceResult<void> CudaDevice::free_async(Address address, StreamId stream) {
         return call.refuse(DeviceStatus::not_supported, "the device has no memory pools");
     if (address == Address::null)
         return call.refuse(DeviceStatus::invalid_value, "a null address");
-    const DeviceResult<cuda::CUstream> native = native_of(call, stream);
-    if (!native)
-        return tl::make_unexpected(native.error());
-    return call.make(driver_->cuMemFreeAsync, CUdeviceptr{to_integer(address)}, *native);
+    TM_ASSIGN(const cuda::CUstream native, native_of(call, stream));
+    return call.make(driver_->cuMemFreeAsync, CUdeviceptr{to_integer(address)}, native);
 }
 
 DeviceResult<void> CudaDevice::set_pool_threshold(Bytes threshold) {
     CudaCall call{*context_, DeviceCall::set_pool_threshold};
-    const DeviceResult<cuda::CUmemoryPool> of = pool(call);
-    if (!of)
-        return tl::make_unexpected(of.error());
+    TM_ASSIGN(const cuda::CUmemoryPool of, pool(call));
     std::uint64_t value = threshold;
-    return call.make(driver_->cuMemPoolSetAttribute, *of,
+    return call.make(driver_->cuMemPoolSetAttribute, of,
                      cuda::CUmemPool_attribute::release_threshold, static_cast<void*>(&value));
 }
 
 DeviceResult<void> CudaDevice::trim_pool(Bytes keep) {
     CudaCall call{*context_, DeviceCall::trim_pool};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
-    const DeviceResult<cuda::CUmemoryPool> of = pool(call);
-    if (!of)
-        return tl::make_unexpected(of.error());
-    return call.make(driver_->cuMemPoolTrimTo, *of, keep);
+    TM_TRY(refuse_while_capturing(call));
+    TM_ASSIGN(const cuda::CUmemoryPool of, pool(call));
+    return call.make(driver_->cuMemPoolTrimTo, of, keep);
 }
 
 Bytes CudaDevice::pool_held() const {
@@ -130,10 +113,7 @@ DeviceResult<Address> CudaDevice::host_malloc(Bytes size) {
         return call.refuse(DeviceStatus::invalid_value, kNoSize);
     relax_while_capturing(call);
     void* pointer = nullptr;
-    if (const auto made =
-            call.make(driver_->cuMemHostAlloc, &pointer, size, cuda::kHostAllocPortable);
-        !made)
-        return tl::make_unexpected(made.error());
+    TM_TRY(call.make(driver_->cuMemHostAlloc, &pointer, size, cuda::kHostAllocPortable));
     const Address address{reinterpret_cast<std::uintptr_t>(pointer)};
     const std::lock_guard lock{mutex_};
     host_ranges_[address] = size;
@@ -142,8 +122,7 @@ DeviceResult<Address> CudaDevice::host_malloc(Bytes size) {
 
 DeviceResult<void> CudaDevice::host_free(Address address) {
     CudaCall call{*context_, DeviceCall::host_free};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
+    TM_TRY(refuse_while_capturing(call));
     return give_back_host(call, address, driver_->cuMemFreeHost);
 }
 
@@ -163,8 +142,7 @@ DeviceResult<void> CudaDevice::host_register(Range range) {
 
 DeviceResult<void> CudaDevice::host_unregister(Address address) {
     CudaCall call{*context_, DeviceCall::host_unregister};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return allowed;
+    TM_TRY(refuse_while_capturing(call));
     return give_back_host(call, address, driver_->cuMemHostUnregister);
 }
 
@@ -205,10 +183,7 @@ DeviceResult<IpcHandle> CudaDevice::ipc_export(Address address) {
         return call.refuse(DeviceStatus::not_supported, "the device has no IPC");
     relax_while_capturing(call);
     cuda::CUipcMemHandle native{};
-    if (const auto done =
-            call.make(driver_->cuIpcGetMemHandle, &native, CUdeviceptr{to_integer(address)});
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuIpcGetMemHandle, &native, CUdeviceptr{to_integer(address)}));
     IpcHandle handle;
     static_assert(sizeof handle.bytes == sizeof native.reserved);
     std::memcpy(handle.bytes.data(), native.reserved, sizeof native.reserved);
@@ -223,10 +198,8 @@ DeviceResult<Address> CudaDevice::ipc_open(const IpcHandle& handle) {
     cuda::CUipcMemHandle native{};
     std::memcpy(native.reserved, handle.bytes.data(), sizeof native.reserved);
     CUdeviceptr pointer = 0;
-    if (const auto done = call.make(driver_->cuIpcOpenMemHandle_v2, &pointer, native,
-                                    cuda::kIpcLazyEnablePeerAccess);
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuIpcOpenMemHandle_v2, &pointer, native,
+                     cuda::kIpcLazyEnablePeerAccess));
     return Address{pointer};
 }
 
@@ -243,10 +216,8 @@ DeviceResult<Range> CudaDevice::address_range(Address address) const {
     relax_while_capturing(call);
     CUdeviceptr begin = 0;
     std::size_t size = 0;
-    if (const auto done = call.make(driver_->cuMemGetAddressRange_v2, &begin, &size,
-                                    CUdeviceptr{to_integer(address)});
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemGetAddressRange_v2, &begin, &size,
+                     CUdeviceptr{to_integer(address)}));
     return Range{Address{begin}, size};
 }
 

@@ -26,13 +26,11 @@ void CudaDevice::count_copy(Address target, Address source, Bytes size) {
 
 DeviceResult<void> CudaDevice::copy(Address target, Address source, Bytes size, StreamId stream) {
     CudaCall call{*context_, DeviceCall::copy};
-    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     if (size == 0)
         return {};
     const auto done = call.make(driver_->cuMemcpyAsync, device_pointer(target),
-                                device_pointer(source), size, *queue);
+                                device_pointer(source), size, queue);
     if (done)
         count_copy(target, source, size);
     return done;
@@ -41,29 +39,25 @@ DeviceResult<void> CudaDevice::copy(Address target, Address source, Bytes size, 
 DeviceResult<void> CudaDevice::fill(Address target, std::uint8_t value, Bytes size,
                                     StreamId stream) {
     CudaCall call{*context_, DeviceCall::fill};
-    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     if (size == 0)
         return {};
-    return call.make(driver_->cuMemsetD8Async, device_pointer(target), value, size, *queue);
+    return call.make(driver_->cuMemsetD8Async, device_pointer(target), value, size, queue);
 }
 
 DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, StreamId stream) {
     CudaCall call{*context_, DeviceCall::copy_batch};
-    const DeviceResult<CudaStream*> queue = streams_->find(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(CudaStream* const queue, streams_->find(call, stream));
     // The driver takes batches on no default stream, and a capture has no node for them.
     const bool batches = info_.batch_copies && stream != StreamId::default_stream &&
-                         copies.size() > 1 && !streams_->captured(**queue);
+                         copies.size() > 1 && !streams_->captured(*queue);
     if (batches)
-        return queue_batch(call, copies, (*queue)->native);
+        return queue_batch(call, copies, queue->native);
     for (const CopyRange& one : copies) {
         if (one.size == 0)
             continue;
         const auto done = call.make(driver_->cuMemcpyAsync, device_pointer(one.target),
-                                    device_pointer(one.source), one.size, (*queue)->native);
+                                    device_pointer(one.source), one.size, queue->native);
         if (!done)
             return done;
         count_copy(one.target, one.source, one.size);
@@ -114,9 +108,7 @@ DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address
     CudaCall call{*context_, DeviceCall::copy_peer};
     if (there.kind != Location::Kind::device || !has(Feature::peer_access))
         return call.refuse(DeviceStatus::not_supported, "no such device can be copied to");
-    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     cuda::CUcontext peer = nullptr;
     const int ordinal = there.index;
     relax_while_capturing(call);
@@ -126,7 +118,7 @@ DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address
     if (size == 0)
         return {};
     const auto done = call.make(driver_->cuMemcpyPeerAsync, device_pointer(target), peer,
-                                device_pointer(source), context_->native(), size, *queue);
+                                device_pointer(source), context_->native(), size, queue);
     if (done)
         context_->count_copied(0, 0, size);
     return done;
@@ -137,17 +129,15 @@ DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t patte
     CudaCall call{*context_, DeviceCall::write_pattern};
     if (to_integer(target) % kCudaMovementWord != 0)
         return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
-    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     const Bytes whole = size / kCudaMovementWord;
     DeviceResult<void> done;
     if (whole > 0)
-        done = call.make(driver_->cuMemsetD32Async, device_pointer(target), pattern, whole, *queue);
+        done = call.make(driver_->cuMemsetD32Async, device_pointer(target), pattern, whole, queue);
     for (Bytes i = whole * kCudaMovementWord; done && i < size; ++i) {
         const auto byte = static_cast<unsigned char>(pattern >> (8 * (i % kCudaMovementWord)));
         done = call.make(driver_->cuMemsetD8Async, device_pointer(target + i), byte, std::size_t{1},
-                         *queue);
+                         queue);
     }
     return done;
 }
@@ -155,16 +145,13 @@ DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t patte
 DeviceResult<Bytes> CudaDevice::check_pattern(Address target, std::uint32_t pattern, Bytes size,
                                               StreamId stream) {
     CudaCall call{*context_, DeviceCall::check_pattern};
-    if (const auto allowed = refuse_while_capturing(call); !allowed)
-        return tl::make_unexpected(allowed.error());
+    TM_TRY(refuse_while_capturing(call));
     if (to_integer(target) % kCudaMovementWord != 0)
         return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
-    const DeviceResult<cuda::CUstream> queue = native_of(call, stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     if (size == 0)
         return Bytes{0};
-    return content_->count_mismatches(call, device_pointer(target), pattern, size, *queue);
+    return content_->count_mismatches(call, device_pointer(target), pattern, size, queue);
 }
 
 }  // namespace tidemark

@@ -11,26 +11,21 @@ constexpr const char* kUnknownEvent = "no such event was recorded here";
 }  // namespace
 
 DeviceResult<EventId> CudaStreams::record(CudaCall& call, StreamId id) {
-    const DeviceResult<CudaStream*> found = find(call, id);
-    if (!found)
-        return tl::make_unexpected(found.error());
-    CudaStream& stream = **found;
+    TM_ASSIGN(CudaStream* const found, find(call, id));
+    CudaStream& stream = *found;
     const bool any_captured = capturing();
     const std::lock_guard lock{stream.mutex};
     const bool is_captured = any_captured && captured(stream);
     if (!is_captured)
         stream.points.drop_captured();
     stream.points.make_room(call, !any_captured);
-    const DeviceResult<CudaEvent*> event = events_.take(call);
-    if (!event)
-        return tl::make_unexpected(event.error());
-    if (const auto done =
-            call.make(context_.driver().cuEventRecord, (*event)->native, stream.native);
+    TM_ASSIGN(CudaEvent* const event, events_.take(call));
+    if (const auto done = call.make(context_.driver().cuEventRecord, event->native, stream.native);
         !done) {
-        events_.give_back(*event);
+        events_.give_back(event);
         return tl::make_unexpected(done.error());
     }
-    return name(stream, stream.points.append(*event, is_captured));
+    return name(stream, stream.points.append(event, is_captured));
 }
 
 bool CudaStreams::known_to_have_passed(EventId event) const {
@@ -80,9 +75,7 @@ DeviceResult<bool> CudaStreams::complete(CudaCall& call, EventId event, bool awa
 }
 
 DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event) {
-    const DeviceResult<CudaStream*> waiting = find(call, id);
-    if (!waiting)
-        return tl::make_unexpected(waiting.error());
+    TM_ASSIGN(CudaStream* const waiting, find(call, id));
     std::uint64_t number = 0;
     CudaStream* awaited = locate(event, &number);
     if (awaited == nullptr)
@@ -96,27 +89,25 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
         if (!any_captured || !captured(*awaited))
             awaited->points.drop_captured();
         const CudaPoint* kept = awaited->points.telling(number);
-        if (awaited == *waiting || awaited->points.passed(number) || kept == nullptr)
+        if (awaited == waiting || awaited->points.passed(number) || kept == nullptr)
             return {};  // it is so already
         point = *kept;
-        if (any_captured && !point.captured && captured(**waiting))
+        if (any_captured && !point.captured && captured(*waiting))
             return call.refuse(DeviceStatus::not_permitted,
                                "a captured stream cannot wait for work outside of the capture");
         events_.hold(point.event);
     }
     const auto done =
-        call.make(context_.driver().cuStreamWaitEvent, (*waiting)->native, point.event->native, 0U);
+        call.make(context_.driver().cuStreamWaitEvent, waiting->native, point.event->native, 0U);
     events_.let_go(point.event);
     if (done && point.captured)
-        share(**waiting);  // now captured too, perhaps by others: to be asked about
+        share(*waiting);  // now captured too, perhaps by others: to be asked about
     return done;
 }
 
 DeviceResult<void> CudaStreams::synchronize(CudaCall& call, StreamId id) {
-    const DeviceResult<CudaStream*> found = find(call, id);
-    if (!found)
-        return tl::make_unexpected(found.error());
-    CudaStream& stream = **found;
+    TM_ASSIGN(CudaStream* const found, find(call, id));
+    CudaStream& stream = *found;
     std::uint64_t reached = 0;
     {
         const std::lock_guard lock{stream.mutex};
@@ -144,8 +135,7 @@ DeviceResult<void> CudaStreams::synchronize_all(CudaCall& call) {
             reached.emplace_back(&stream, stream.points.last());
         }
     }
-    if (const auto waited = call.make_waiting(context_.driver().cuCtxSynchronize); !waited)
-        return waited;
+    TM_TRY(call.make_waiting(context_.driver().cuCtxSynchronize));
     for (const auto& [stream, number] : reached) {
         const std::lock_guard lock{stream->mutex};
         stream->points.drop_captured();

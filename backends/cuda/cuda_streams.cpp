@@ -60,8 +60,7 @@ DeviceResult<CudaStream*> CudaStreams::find(CudaCall& call, StreamId id) {
         if (stream->made)
             return stream;
     }
-    if (const auto made = make_native(call, *stream); !made)
-        return tl::make_unexpected(made.error());
+    TM_TRY(make_native(call, *stream));
     return stream;
 }
 
@@ -140,37 +139,32 @@ bool CudaStreams::captured(const CudaStream& stream) const {
 }
 
 DeviceResult<void> CudaStreams::begin_capture(CudaCall& call, StreamId id) {
-    const DeviceResult<CudaStream*> stream = find(call, id);
-    if (!stream)
-        return tl::make_unexpected(stream.error());
-    const auto begun = call.make(context_.driver().cuStreamBeginCapture_v2, (*stream)->native,
+    TM_ASSIGN(CudaStream* const stream, find(call, id));
+    const auto begun = call.make(context_.driver().cuStreamBeginCapture_v2, stream->native,
                                  cuda::CUstreamCaptureMode::thread_local_mode);
     if (!begun)
         return begun;
-    const std::lock_guard lock{(*stream)->mutex};
-    (*stream)->begun = true;
+    const std::lock_guard lock{stream->mutex};
+    stream->begun = true;
     ++begun_captures_;
     return {};
 }
 
 DeviceResult<cuda::CUgraph> CudaStreams::end_capture(CudaCall& call, StreamId id) {
-    const DeviceResult<CudaStream*> stream = find(call, id);
-    if (!stream)
-        return tl::make_unexpected(stream.error());
+    TM_ASSIGN(CudaStream* const stream, find(call, id));
     const CudaDriver& driver = context_.driver();
     cuda::CUgraph graph = nullptr;
-    const auto ended = call.make(driver.cuStreamEndCapture, (*stream)->native, &graph);
+    const auto ended = call.make(driver.cuStreamEndCapture, stream->native, &graph);
     bool over = ended.has_value();
     if (!over) {  // it goes on, unless the driver says otherwise
         auto status = cuda::CUstreamCaptureStatus::none;
-        over =
-            call.ask(driver.cuStreamIsCapturing, (*stream)->native, &status) == CUresult::success &&
-            status == cuda::CUstreamCaptureStatus::none;
+        over = call.ask(driver.cuStreamIsCapturing, stream->native, &status) == CUresult::success &&
+               status == cuda::CUstreamCaptureStatus::none;
     }
     {
-        const std::lock_guard lock{(*stream)->mutex};
-        if ((*stream)->begun && over) {
-            (*stream)->begun = false;
+        const std::lock_guard lock{stream->mutex};
+        if (stream->begun && over) {
+            stream->begun = false;
             --begun_captures_;
         }
     }

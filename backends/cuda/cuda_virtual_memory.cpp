@@ -21,10 +21,8 @@ DeviceResult<Range> CudaDevice::reserve(Bytes size) {
         return call.refuse(DeviceStatus::not_supported, kNoVirtualMemory);
     relax_while_capturing(call);
     CUdeviceptr begin = 0;
-    if (const auto done = call.make(driver_->cuMemAddressReserve, &begin, size, std::size_t{0},
-                                    CUdeviceptr{0}, 0ULL);
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemAddressReserve, &begin, size, std::size_t{0}, CUdeviceptr{0},
+                     0ULL));
     holdings_.reserved({Address{begin}, size});
     return Range{Address{begin}, size};
 }
@@ -54,8 +52,7 @@ DeviceResult<PhysicalId> CudaDevice::create(Location where, Bytes size) {
     relax_while_capturing(call);
     const cuda::CUmemAllocationProp* wanted = &properties;
     CUmemHandle handle = 0;
-    if (const auto done = call.make(driver_->cuMemCreate, &handle, size, wanted, 0ULL); !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemCreate, &handle, size, wanted, 0ULL));
     call.grew();
     return PhysicalId{physicals_.insert(handle)};
 }
@@ -153,11 +150,8 @@ DeviceResult<int> CudaDevice::export_memory(PhysicalId physical) {
         return call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
     int descriptor = -1;
     relax_while_capturing(call);
-    if (const auto done =
-            call.make(driver_->cuMemExportToShareableHandle, static_cast<void*>(&descriptor),
-                      *handle, cuda::CUmemAllocationHandleType::posix_file_descriptor, 0ULL);
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemExportToShareableHandle, static_cast<void*>(&descriptor),
+                     *handle, cuda::CUmemAllocationHandleType::posix_file_descriptor, 0ULL));
     return descriptor;
 }
 
@@ -170,10 +164,8 @@ DeviceResult<PhysicalId> CudaDevice::import_memory(int descriptor, Bytes size) {
     relax_while_capturing(call);
     CUmemHandle handle = 0;
     void* shared = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
-    if (const auto done = call.make(driver_->cuMemImportFromShareableHandle, &handle, shared,
-                                    cuda::CUmemAllocationHandleType::posix_file_descriptor);
-        !done)
-        return tl::make_unexpected(done.error());
+    TM_TRY(call.make(driver_->cuMemImportFromShareableHandle, &handle, shared,
+                     cuda::CUmemAllocationHandleType::posix_file_descriptor));
     return PhysicalId{physicals_.insert(handle)};
 }
 

@@ -60,28 +60,6 @@ SimDevice::SimDevice(const SimConfig& config)
       driver_(placeable(plain_), profile_->largest_page, config_.late_hole),
       graph_memory_(space(plain_, 3, strip(plain_) / 2, GraphMemory::kUnit)) {}
 
-SimDevice::SimDevice(const SimDevice& other)
-    : Device(),
-      config_(other.config_),
-      name_(other.name_),
-      profile_(other.profile_),
-      free_(other.free_),
-      clock_(other.clock_),
-      counters_(other.counters_),
-      plain_(other.plain_),
-      small_(other.small_),
-      small_pages_(other.small_pages_),
-      pool_(other.pool_),
-      host_(other.host_),
-      host_free_(other.host_free_),
-      virtual_(other.virtual_),
-      driver_(other.driver_),
-      store_(other.store_),
-      recordings_(other.recordings_),
-      graphs_(other.graphs_),
-      graph_count_(other.graph_count_),
-      graph_memory_(other.graph_memory_) {}
-
 std::unique_ptr<SimDevice> SimDevice::clone() const {
     return std::unique_ptr<SimDevice>(new SimDevice(*this));
 }
@@ -190,19 +168,18 @@ DeviceResult<void> SimDevice::trim_pool(Bytes keep) {
 
 DeviceResult<Range> SimDevice::reserve(Bytes size) {
     count(DeviceCall::reserve);
-    const StatusResult<Range> range = virtual_.reserve(size);
-    if (!range)
-        return refuse(DeviceCall::reserve, range.error());
-    charge(DeviceCall::reserve, size);
-    return *range;
+    const DeviceResult<Range> range = virtual_.reserve(size);
+    if (range)
+        charge(DeviceCall::reserve, size);
+    return range;
 }
 
 DeviceResult<void> SimDevice::unreserve(Range range) {
     count(DeviceCall::unreserve);
-    if (const StatusResult<void> done = virtual_.unreserve(range); !done)
-        return refuse(DeviceCall::unreserve, done.error());
-    charge(DeviceCall::unreserve, range.size);
-    return {};
+    const DeviceResult<void> done = virtual_.unreserve(range);
+    if (done)
+        charge(DeviceCall::unreserve, range.size);
+    return done;
 }
 
 DeviceResult<PhysicalId> SimDevice::create(Location where, Bytes size) {
@@ -211,12 +188,12 @@ DeviceResult<PhysicalId> SimDevice::create(Location where, Bytes size) {
         return refuse(DeviceCall::create, DeviceStatus::not_supported);
     if (size > free_)
         return refuse(DeviceCall::create, DeviceStatus::out_of_memory);
-    const StatusResult<PhysicalId> physical = virtual_.create(size);
-    if (!physical)
-        return refuse(DeviceCall::create, physical.error());
-    free_ -= size;
-    charge(DeviceCall::create, size);
-    return *physical;
+    const DeviceResult<PhysicalId> physical = virtual_.create(size);
+    if (physical) {
+        free_ -= size;
+        charge(DeviceCall::create, size);
+    }
+    return physical;
 }
 
 void SimDevice::take_back(Range freed) {
@@ -226,20 +203,18 @@ void SimDevice::take_back(Range freed) {
 
 DeviceResult<void> SimDevice::release(PhysicalId physical) {
     count(DeviceCall::release);
-    const StatusResult<VirtualMemory::Released> released = virtual_.release(physical);
-    if (!released)
-        return refuse(DeviceCall::release, released.error());
-    take_back(released->freed);
-    charge(DeviceCall::release, released->size);
+    TM_ASSIGN(const VirtualMemory::Released released, virtual_.release(physical));
+    take_back(released.freed);
+    charge(DeviceCall::release, released.size);
     return {};
 }
 
 DeviceResult<void> SimDevice::map(Range range, PhysicalId physical) {
     count(DeviceCall::map);
-    if (const StatusResult<void> done = virtual_.map(range, physical); !done)
-        return refuse(DeviceCall::map, done.error());
-    charge(DeviceCall::map, range.size);
-    return {};
+    const DeviceResult<void> done = virtual_.map(range, physical);
+    if (done)
+        charge(DeviceCall::map, range.size);
+    return done;
 }
 
 // Nothing if the range is not made of whole mappings.

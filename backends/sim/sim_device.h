@@ -1,5 +1,5 @@
-// SimDevice: a GPU that isn't there. Deterministic: the same calls give the same answers, addresses
-// and times on every machine.
+// SimDevice: a simulated GPU. Deterministic: the same calls give the same answers, addresses and
+// times on every machine.
 //
 // Memory: capacity is counted exactly: plain memory rounded up to 512 bytes, handles of physical
 // memory, and what the stream-ordered pool holds. Plain memory, the pool, host memory and
@@ -16,8 +16,8 @@
 // of the calls: streams order time, not content (whether the program ordered them right is the
 // checker's question, backends/wrap/checked.h).
 //
-// Graphs: see sim_graphs.cpp. A launch costs what the profile says for the number of steps, in the
-// place of bytes.
+// Graphs: see sim_graphs.cpp. A launch costs what the profile says for its number of steps, taken
+// as bytes.
 //
 // Not thread-safe. O(1) for plain memory in slots and order; logarithmic in live ranges for the
 // rest.
@@ -175,7 +175,7 @@ class SimDevice final : public Device {
     DeviceResult<void> host_free(Address address) override;
 
   private:
-    SimDevice(const SimDevice& other);
+    SimDevice(const SimDevice&) = default;
 
     void count(DeviceCall call) { ++counters_.calls[static_cast<std::size_t>(call)]; }
 

@@ -8,45 +8,46 @@
 namespace tidemark {
 namespace {
 
-tl::unexpected<DeviceStatus> invalid() {
-    return tl::make_unexpected(DeviceStatus::invalid_value);
+tl::unexpected<DeviceError> invalid(DeviceCall call) {
+    return tl::make_unexpected(DeviceError{DeviceStatus::invalid_value, call, 0});
 }
 
 }  // namespace
 
-StatusResult<Range> VirtualMemory::reserve(Bytes size) {
+DeviceResult<Range> VirtualMemory::reserve(Bytes size) {
     if (!aligned(size))
-        return invalid();
+        return invalid(DeviceCall::reserve);
     const std::optional<Range> range = space_.take(size);
     if (!range)
-        return tl::make_unexpected(DeviceStatus::address_space);
+        return tl::make_unexpected(
+            DeviceError{DeviceStatus::address_space, DeviceCall::reserve, 0});
     return *range;
 }
 
-StatusResult<void> VirtualMemory::unreserve(Range range) {
+DeviceResult<void> VirtualMemory::unreserve(Range range) {
     const std::optional<Range> reserved = space_.find(range.begin);
     if (!reserved || *reserved != range)
-        return invalid();
+        return invalid(DeviceCall::unreserve);
     const auto mapping = mappings_.lower_bound(range.begin);
     if (mapping != mappings_.end() && mapping->first < range.begin + range.size)
-        return invalid();
+        return invalid(DeviceCall::unreserve);
     space_.give(range);
     return {};
 }
 
-StatusResult<PhysicalId> VirtualMemory::create(Bytes size) {
+DeviceResult<PhysicalId> VirtualMemory::create(Bytes size) {
     if (!aligned(size))
-        return invalid();
+        return invalid(DeviceCall::create);
     const std::uint64_t id = ++handle_count_;
     handles_.emplace(id, Handle{.size = size, .physical = Address{next_physical_}});
     next_physical_ += size;
     return PhysicalId{id};
 }
 
-StatusResult<VirtualMemory::Released> VirtualMemory::release(PhysicalId physical) {
+DeviceResult<VirtualMemory::Released> VirtualMemory::release(PhysicalId physical) {
     const auto found = handles_.find(to_integer(physical));
     if (found == handles_.end() || found->second.released)
-        return invalid();
+        return invalid(DeviceCall::release);
     Handle& handle = found->second;
     Released released{.size = handle.size, .freed = {handle.physical, 0}};
     handle.released = true;
@@ -57,24 +58,24 @@ StatusResult<VirtualMemory::Released> VirtualMemory::release(PhysicalId physical
     return released;
 }
 
-StatusResult<void> VirtualMemory::map(Range range, PhysicalId physical) {
+DeviceResult<void> VirtualMemory::map(Range range, PhysicalId physical) {
     const auto found = handles_.find(to_integer(physical));
     if (found == handles_.end() || found->second.released)
-        return invalid();
+        return invalid(DeviceCall::map);
     Handle& handle = found->second;
     if (!aligned(range.size) || to_integer(range.begin) % granularity_ != 0 ||
         range.size > handle.size)
-        return invalid();
+        return invalid(DeviceCall::map);
     const std::optional<Range> reserved = space_.find(range.begin);
     if (!reserved || range.size > reserved->begin + reserved->size - range.begin)
-        return invalid();
+        return invalid(DeviceCall::map);
     const auto next = mappings_.lower_bound(range.begin);
     if (next != mappings_.end() && next->first < range.begin + range.size)
-        return invalid();
+        return invalid(DeviceCall::map);
     if (next != mappings_.begin()) {
         const auto before = std::prev(next);
         if (before->first + before->second.size > range.begin)
-            return invalid();
+            return invalid(DeviceCall::map);
     }
     ++handle.mappings;
     mappings_.emplace_hint(

@@ -20,9 +20,6 @@
 
 namespace tidemark {
 
-template <class T>
-using StatusResult = tl::expected<T, DeviceStatus>;
-
 class VirtualMemory {
   public:
     // Physical memory has addresses of its own, [kPhysicalBegin, 2^64): they say which bytes two
@@ -32,10 +29,10 @@ class VirtualMemory {
     VirtualMemory(AddressSpace space, Bytes granularity)
         : space_(std::move(space)), granularity_(granularity) {}
 
-    StatusResult<Range> reserve(Bytes size);
-    StatusResult<void> unreserve(Range range);
+    DeviceResult<Range> reserve(Bytes size);
+    DeviceResult<void> unreserve(Range range);
 
-    StatusResult<PhysicalId> create(Bytes size);
+    DeviceResult<PhysicalId> create(Bytes size);
 
     // What a handle's end means: its size, and the physical range that is free from now on (size 0
     // while a mapping holds it).
@@ -44,9 +41,9 @@ class VirtualMemory {
         Range freed;
     };
 
-    StatusResult<Released> release(PhysicalId physical);
+    DeviceResult<Released> release(PhysicalId physical);
 
-    StatusResult<void> map(Range range, PhysicalId physical);
+    DeviceResult<void> map(Range range, PhysicalId physical);
 
     // `visit(bytes)` sees each mapping of the range; false, after none or some, when the range is
     // not made of whole mappings.

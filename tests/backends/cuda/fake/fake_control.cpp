@@ -158,12 +158,3 @@ TIDEMARK_FAKE_EXPORT int tidemark_fake_peek(std::uint64_t address, void* target,
     std::memcpy(target, reinterpret_cast<const void*>(address), size);
     return 1;
 }
-
-TIDEMARK_FAKE_EXPORT int tidemark_fake_poke(std::uint64_t address, const void* source,
-                                            std::size_t size) {
-    const std::lock_guard lock(state().mutex);
-    if (!state().arena.covers(address) || !tidemark::fake::reachable(address, size, true, -1))
-        return 0;
-    std::memcpy(reinterpret_cast<void*>(address), source, size);
-    return 1;
-}

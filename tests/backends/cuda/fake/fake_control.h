@@ -121,10 +121,6 @@ class Control {
         return call<int>("tidemark_fake_peek", address, target, size) != 0;
     }
 
-    bool poke(std::uint64_t address, const void* source, std::size_t size) {
-        return call<int>("tidemark_fake_poke", address, source, size) != 0;
-    }
-
   private:
     template <class R, class... Arguments>
     R call(const char* name, Arguments... arguments) const {
