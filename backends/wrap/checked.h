@@ -1,5 +1,6 @@
-// CheckedDevice and CheckedAllocator: a Device over a Device and an Allocator over an Allocator
-// that tell one Checker all that happens. They answer exactly what the inner ones answer.
+// CheckedDevice and CheckedAllocator: wrappers of a Device and of the Allocator on it that report
+// every call to one Checker, which finds what must not happen. They answer exactly what the inner
+// ones answer.
 //
 //     Checker checker;
 //     CheckedDevice device(sim, checker);

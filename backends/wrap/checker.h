@@ -1,9 +1,11 @@
 // Checker: the sanitizer behind --check. It keeps a shadow of what the device gave out, what the
 // allocator granted and which work may still touch which bytes, and reports what must not happen.
 //
-// CheckedDevice and CheckedAllocator (checked.h) tell it what was done; whoever replays a trace
-// tells it which event is at hand. It never changes an answer: checked and unchecked runs are the
-// same. Bytes are followed through the page table, so that two mappings of one handle share them.
+// CheckedDevice and CheckedAllocator (checked.h) report what was done; whoever replays a trace sets
+// the event at hand. What it finds is in a HazardLog, what the device gave out in a DeviceShadow;
+// grants, work in flight, captures and launches are its own. It never changes an answer: checked
+// and unchecked runs are the same. Bytes are followed through the page table, so that two mappings
+// of one handle share them.
 //
 // Graphs: a graph uses the addresses that its copies and fills name, and every allocation granted
 // or used on a stream while that was captured. What a program may do with such memory depends on
@@ -20,84 +22,49 @@
 // Not thread-safe. O(log live ranges + streams) a call, and O(mappings) where a range has many.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "backends/wrap/device_call.h"
+#include "backends/wrap/device_shadow.h"
 #include "backends/wrap/graph_uses.h"
+#include "backends/wrap/hazards.h"
 #include "backends/wrap/interval_map.h"
 #include "backends/wrap/stream_order.h"
 #include "core/allocator/allocator.h"
 
 namespace tidemark {
 
-// "[0x7f00, +512)": as what was done wrong is told.
-inline std::string range_text(Range range) {
-    return fmt::format("[{:#x}, +{})", to_integer(range.begin), range.size);
-}
-
-enum class HazardKind : std::uint8_t {
-    overlap,                  // bytes granted that another live allocation has
-    reuse_before_completion,  // bytes granted while work on another stream may still use them
-    unmap_in_flight,          // memory taken away under a live allocation or under such work
-    double_free,              // given back again: an allocation, or memory of the device
-    unknown_free,             // given back, but never had
-    out_of_bounds,            // granted or used outside of what the device gave and made accessible
-    misaligned,               // granted at an address that the request's alignment forbids
-    leak,                     // still held from the device when the allocator was gone
-    illegal_in_capture,       // a call that waits or asks, while a graph was captured
-    graph_memory_reused,      // a launch, of a graph whose memory is now another allocation's
-    graph_memory_freed,       // a launch, of a graph whose memory was given back
-    graph_race,               // a launch while another graph may still use the same memory
-};
-constexpr int kHazardKindCount = static_cast<int>(HazardKind::graph_race) + 1;
-
-std::string_view to_text(HazardKind kind);
-
-// `first_event` is where the trouble began (the grant or deallocation that `second_event` clashes
-// with), in the numbers given to set_event.
-struct Hazard {
-    HazardKind kind = HazardKind::overlap;
-    std::uint64_t first_event = 0;
-    std::uint64_t second_event = 0;
-    std::string what;  // one sentence
-};
-
 class Checker {
   public:
-    static constexpr std::size_t kMostKept = 100;
+    static constexpr std::size_t kMostKept = HazardLog::kMostKept;
 
     // From `most_past` ranges of past work on, those that cannot clash any more are looked for and
     // forgotten, and neighbours with the same work are joined (of their events the later stays).
     explicit Checker(std::size_t most_past = std::size_t{1} << 20)
         : past_limit_(most_past), launched_limit_(most_past) {}
 
+    Checker(const Checker&) = delete;
+    Checker& operator=(const Checker&) = delete;
+
     // The number of the event at hand. A plain store: call it before each event.
-    void set_event(std::uint64_t event) { event_ = event; }
+    void set_event(std::uint64_t event) { log_.set_event(event); }
 
     // The first kMostKept hazards, in the order of their discovery.
-    std::span<const Hazard> hazards() const { return hazards_; }
+    std::span<const Hazard> hazards() const { return log_.hazards(); }
 
     // All of them.
-    std::uint64_t count() const;
+    std::uint64_t count() const { return log_.count(); }
 
-    std::uint64_t count(HazardKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+    std::uint64_t count(HazardKind kind) const { return log_.count(kind); }
 
     // What the program did not give back before the end: no hazard, since a trace may end early.
     std::uint64_t live_at_end() const { return live_at_end_; }
 
-    // At the very end, when the allocator is gone: what the device still has lent is a leak.
+    // At the very end, when the allocator is gone: what the device still has given out is a leak.
     void finish();
 
     // From CheckedDevice: `call` was made (while a graph was captured or not), with that outcome.
@@ -111,9 +78,9 @@ class Checker {
     void tearing_down();
 
   private:
-    // Physical bytes have addresses of their own; memory that is not mapped keeps its address.
-    static constexpr std::uint64_t kPhysicalBegin = std::uint64_t{1} << 62;
-    static constexpr std::size_t kMostFreed = std::size_t{1} << 20;
+    using LoanKind = DeviceShadow::LoanKind;
+    using Access = DeviceShadow::Access;
+    using Backing = DeviceShadow::Backing;
 
     struct Grant {
         std::uint64_t id = 0;
@@ -155,57 +122,6 @@ class Checker {
 
     using SharedPast = std::shared_ptr<const Past>;
 
-    enum class LoanKind : std::uint8_t { plain, pool, host, registered, reservation, graph };
-    enum class Access : std::uint8_t { outside, none, read, write };
-
-    // A range that the device gave out.
-    struct Loan {
-        Bytes size = 0;
-        LoanKind kind = LoanKind::plain;
-        std::uint64_t event = 0;
-    };
-
-    struct Handle {
-        Bytes size = 0;
-        Address physical = Address::null;
-        std::uint64_t event = 0;
-        std::uint32_t mappings = 0;
-        bool released = false;
-    };
-
-    struct Mapping {
-        Bytes size = 0;
-        std::uint64_t handle = 0;
-        Address physical = Address::null;
-        std::uint64_t event = 0;
-        Access access = Access::none;
-    };
-
-    // Where given-back things were, for telling a second time from a first one. Bounded.
-    class FreedLog {
-      public:
-        void add(std::uint64_t key, std::uint64_t event);
-
-        // The event at which `key` was given back, or null.
-        const std::uint64_t* find(std::uint64_t key) const;
-
-        void forget(std::uint64_t key) { events_.erase(key); }
-
-      private:
-        std::unordered_map<std::uint64_t, std::uint64_t> events_;
-        std::deque<std::uint64_t> order_;
-    };
-
-    struct Backing {
-        std::vector<Range> extents;     // physical
-        Access access = Access::write;  // to all of it
-    };
-
-    void report(HazardKind kind, std::uint64_t first_event, std::string what);
-
-    Backing backing_of(Range range) const;
-    const Loan* loan_at(Range range) const;
-
     void check_capture(const CallArguments& call, bool capturing);
     void check_movement(const CallArguments& call);
     void check_backing(const Request& request, const Allocation& allocation,
@@ -219,14 +135,9 @@ class Checker {
     void check_nothing_lives(const CallArguments& call, Range range);
     void check_pool_order(const CallArguments& call, Range range);
 
-    void mapped(const CallArguments& call);
-    void access_set(const CallArguments& call);
     void unmapping(const CallArguments& call, bool ok);
-    void check_unmapped_work(const CallArguments& call, Address begin, const Mapping& mapping);
-    void releasing(const CallArguments& call, bool ok);
-    void unreserving(const CallArguments& call, bool ok);
-    void drop_mapping(const Mapping& mapping);
-    void freed_wrongly(const CallArguments& call, std::uint64_t key, const FreedLog& log);
+    void check_unmapped_work(const CallArguments& call, Address begin,
+                             const DeviceShadow::Mapping& mapping);
 
     Capture* capture_of(StreamId stream);
     void follow_capture(const CallArguments& call, const CallOutcome& outcome);
@@ -245,9 +156,8 @@ class Checker {
     void limit_past();
     void limit_launched();
 
-    std::uint64_t event_ = 0;
-    std::vector<Hazard> hazards_;
-    std::array<std::uint64_t, kHazardKindCount> counts_{};
+    HazardLog log_;
+    DeviceShadow device_{log_};
     std::uint64_t live_at_end_ = 0;
     bool in_capture_ = false;
     std::uint64_t capture_event_ = 0;
@@ -264,13 +174,6 @@ class Checker {
     std::map<std::uint64_t, Graph> graphs_;
     IntervalMap<Launches> launched_;  // physical
     std::size_t launched_limit_;
-
-    std::map<Address, Loan> loans_;
-    std::map<Address, Mapping> mappings_;
-    std::map<std::uint64_t, Handle> handles_;
-    std::uint64_t next_physical_ = kPhysicalBegin;
-    FreedLog freed_loans_;  // by address; mappings too
-    FreedLog freed_handles_;
 };
 
 }  // namespace tidemark

@@ -75,7 +75,7 @@ void Checker::name_movement(Capture& capture, const CallArguments& call) {
 void Checker::name_use(Capture& capture, Range range, bool writes) {
     const Address end = range.begin + range.size;
     for (Address at = range.begin; at < end;) {
-        GraphUse use{.event = event_, .writes = writes};
+        GraphUse use{.event = log_.event(), .writes = writes};
         auto next = grants_.upper_bound(at);
         Address to = next == grants_.end() ? end : std::min(end, next->first);
         if (next != grants_.begin()) {
@@ -102,11 +102,8 @@ void Checker::capture_ended(const CallArguments& call, const CallOutcome& outcom
     Graph graph{.uses = std::move(capture->uses)};
     for (const Range& own : capture->own) {
         graph.uses.erase(own);
-        const auto loan = loans_.find(own.begin);
-        if (loan == loans_.end())
-            continue;
-        graph.left.push_back(own);
-        loans_.erase(loan);  // until a launch makes it memory
+        if (device_.suspend_loan(own.begin))
+            graph.left.push_back(own);
     }
     captures_.erase(capture);
     forget_captured_work(graph);
@@ -119,7 +116,7 @@ void Checker::forget_captured_work(const Graph& graph) {
     graph.uses.for_each([&](Range range, const GraphUse& use) {
         if (!use.own)
             return;
-        for (const Range& extent : backing_of(range).extents)
+        for (const Range& extent : device_.backing_of(range).extents)
             past_.erase(extent);
     });
 }
@@ -141,10 +138,8 @@ void Checker::launching(const CallArguments& call, const CallOutcome& outcome) {
     if (!outcome.ok)
         return;
     launched(call, graph);
-    for (const Range& left : graph.left) {
-        freed_loans_.forget(to_integer(left.begin));
-        loans_.insert_or_assign(left.begin, Loan{left.size, LoanKind::graph, event_});
-    }
+    for (const Range& left : graph.left)
+        device_.resume_loan(left);
 }
 
 // Is everything that the graph uses still there, the program's where it was the program's, and
@@ -153,7 +148,7 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
     bool reused = false;
     bool lost = false;
     graph.uses.for_each([&](Range range, const GraphUse& use) {
-        const Backing backing = backing_of(range);
+        const Backing backing = device_.backing_of(range);
         bool taken = false;
         for (const Range& extent : backing.extents) {
             live_.for_each(extent, [&](Range part, const Live& live) {
@@ -162,7 +157,7 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
                     return;
                 taken = true;
                 if (!std::exchange(reused, true))
-                    report(
+                    log_.report(
                         HazardKind::graph_memory_reused, live.event,
                         fmt::format("launch of graph {}, which uses {}, of which {} bytes belong "
                                     "to an allocation that the capture did not know",
@@ -172,20 +167,22 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
         const bool gone = backing.access == Access::outside;
         const bool freed = use.grant != 0 && !use.own && !is_granted(use);
         if (!taken && (gone || freed) && !std::exchange(lost, true))
-            report(HazardKind::graph_memory_freed, use.event,
-                   fmt::format("launch of graph {}, which uses {}, {}", id, range_text(range),
-                               gone ? "which is no memory of the device any more"
-                                    : "of an allocation that was given back after the capture"));
+            log_.report(
+                HazardKind::graph_memory_freed, use.event,
+                fmt::format("launch of graph {}, which uses {}, {}", id, range_text(range),
+                            gone ? "which is no memory of the device any more"
+                                 : "of an allocation that was given back after the capture"));
     });
 }
 
 // Remembers the launch on all that it uses.
 void Checker::launched(const CallArguments& call, const Graph& graph) {
-    LaunchWork mine{.work = order_.work_of(call.stream), .graph = call.handle, .event = event_};
+    LaunchWork mine{
+        .work = order_.work_of(call.stream), .graph = call.handle, .event = log_.event()};
     bool races = false;
     graph.uses.for_each([&](Range range, const GraphUse& use) {
         std::uint64_t at = to_integer(range.begin);
-        for (const Range& extent : backing_of(range).extents) {
+        for (const Range& extent : device_.backing_of(range).extents) {
             mine.offset = at - to_integer(extent.begin);  // may wrap, and back again
             mine.writes = use.writes;
             add_launch(extent, mine, races);
@@ -207,11 +204,12 @@ void Checker::add_launch(Range extent, const LaunchWork& mine, bool& races) {
                 continue;
             works.push_back(other);
             if ((mine.writes || other.writes) && !std::exchange(races, true))
-                report(HazardKind::graph_race, other.event,
-                       fmt::format("launch of graph {} on stream {} while graph {} on stream {} "
-                                   "may still use {}",
-                                   mine.graph, to_integer(mine.work.stream), other.graph,
-                                   to_integer(other.work.stream), range_text(part)));
+                log_.report(
+                    HazardKind::graph_race, other.event,
+                    fmt::format("launch of graph {} on stream {} while graph {} on stream {} "
+                                "may still use {}",
+                                mine.graph, to_integer(mine.work.stream), other.graph,
+                                to_integer(other.work.stream), range_text(part)));
         }
         if (works.size() > 1)
             shared.emplace_back(part, std::move(works));
@@ -247,10 +245,11 @@ void Checker::check_launched(const CallArguments& call, Range physical, std::uin
             if (found || done)
                 continue;
             found = true;
-            report(HazardKind::unmap_in_flight, launch.event,
-                   fmt::format("{} of {} while graph {} on stream {} may still use it",
-                               to_text(call.call), range_text({part.begin + offset, part.size}),
-                               launch.graph, to_integer(launch.work.stream)));
+            log_.report(
+                HazardKind::unmap_in_flight, launch.event,
+                fmt::format("{} of {} while graph {} on stream {} may still use it",
+                            to_text(call.call), range_text({part.begin + offset, part.size}),
+                            launch.graph, to_integer(launch.work.stream)));
         }
         return true;
     });

@@ -1,5 +1,5 @@
-// ObservedDevice: tells a MemoryObserver of memory and addresses that come from a device and go
-// back to it, by calls that succeeded.
+// ObservedDevice: reports memory and addresses that come from a device and go back to it, by calls
+// that succeeded, to a MemoryObserver.
 #pragma once
 
 #include "backends/wrap/device_call.h"

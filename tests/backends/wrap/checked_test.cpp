@@ -9,6 +9,7 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/faulty.h"
 #include "core/base/random.h"
+#include "tests/backends/wrap/only_hazard.h"
 #include "tests/support/device.h"
 
 using namespace tidemark;
@@ -214,15 +215,8 @@ class Run {
         checker_.finish();
     }
 
-    // The run's only hazard must be this one.
-    void must_find(HazardKind kind, std::uint64_t first, std::uint64_t second) {
-        REQUIRE(checker_.count() == 1);
-        const Hazard& hazard = checker_.hazards().front();
-        CHECK(to_text(hazard.kind) == to_text(kind));
-        CHECK(hazard.first_event == first);
-        CHECK(hazard.second_event == second);
-        CHECK_FALSE(hazard.what.empty());
-        CHECK(checker_.count(kind) == 1);
+    void must_find(HazardKind kind, std::uint64_t first, std::uint64_t second) const {
+        support::check_only_hazard(checker_, kind, first, second);
     }
 
     void next_event() { checker_.set_event(++event_); }
@@ -300,19 +294,84 @@ TEST_CASE("a load on many streams finds an allocator that does not wait") {
     CHECK(run.checker_.hazards().size() == Checker::kMostKept);
 }
 
-TEST_CASE("overlap: a live allocation's bytes are granted again") {
-    SlotsRun run(Fault::overlap);
-    run.allocate();
-    run.allocate();
-    run.must_find(HazardKind::overlap, 1, 2);
-}
+TEST_CASE("each wrong decision is found, with the two events that clash") {
+    struct Case {
+        std::string_view what;
+        Fault fault;
+        HazardKind kind;
+        std::uint64_t first;
+        std::uint64_t second;
+        void (*run)(SlotsRun& run);
+    };
 
-TEST_CASE("reuse before completion: another stream gets bytes whose work isn't awaited") {
-    SlotsRun run(Fault::no_wait);
-    const Allocation a = run.allocate(kA);
-    run.deallocate(a);
-    run.allocate(kB);
-    run.must_find(HazardKind::reuse_before_completion, 2, 3);
+    const auto its_end = [](SlotsRun& run) { run.finish(); };
+    const auto one_grant = [](SlotsRun& run) { run.allocate(); };
+    const auto another_streams_slot = [](SlotsRun& run) {
+        run.deallocate(run.allocate(kA));
+        run.allocate(kB);
+    };
+    const Case cases[] = {
+        {"a live allocation's bytes are granted again", Fault::overlap, HazardKind::overlap, 1, 2,
+         [](SlotsRun& run) {
+             run.allocate();
+             run.allocate();
+         }},
+        {"so are those of one that was retired only", Fault::overlap, HazardKind::overlap, 1, 2,
+         [](SlotsRun& run) {
+             Allocation a = run.allocate(kA);
+             run.allocator_->retire(a);
+             run.allocate(kA);
+         }},
+        {"another stream gets bytes whose work isn't awaited", Fault::no_wait,
+         HazardKind::reuse_before_completion, 2, 3, another_streams_slot},
+        {"the event awaited is older than the deallocation", Fault::waits_too_early,
+         HazardKind::reuse_before_completion, 2, 3, another_streams_slot},
+        {"a stream of record_use is forgotten", Fault::forgets_use,
+         HazardKind::reuse_before_completion, 3, 4,
+         [](SlotsRun& run) {
+             const Allocation a = run.allocate(kA);
+             run.record_use(a, kB);
+             run.deallocate(a);
+             run.allocate(kA);
+         }},
+        {"memory is freed under a live allocation", Fault::free_under_live,
+         HazardKind::unmap_in_flight, 1, 2,
+         [](SlotsRun& run) {
+             run.allocate();
+             run.trim();
+         }},
+        {"the caller gives an allocation back twice", Fault::none, HazardKind::double_free, 2, 3,
+         [](SlotsRun& run) {
+             const Allocation a = run.allocate();
+             run.deallocate(a);
+             run.deallocate(a);
+         }},
+        {"the caller gives back what was never granted", Fault::none, HazardKind::unknown_free, 1,
+         1,
+         [](SlotsRun& run) {
+             run.deallocate({.address = Address{0x1234}, .size = 512, .node = 3});
+         }},
+        {"the device's memory is freed twice", Fault::free_twice, HazardKind::double_free, 1, 1,
+         its_end},
+        {"what the device never gave is freed", Fault::free_unknown, HazardKind::unknown_free, 1, 1,
+         its_end},
+        {"a grant leaves the memory of the device", Fault::beyond_end, HazardKind::out_of_bounds, 1,
+         1, one_grant},
+        {"a grant is smaller than the request", Fault::too_small, HazardKind::out_of_bounds, 1, 1,
+         one_grant},
+        {"what is no longer live is used", Fault::none, HazardKind::out_of_bounds, 2, 3,
+         [](SlotsRun& run) {
+             const Allocation a = run.allocate();
+             run.deallocate(a);
+             run.record_use(a, kB);
+         }},
+    };
+    for (const Case& one : cases) {
+        INFO(one.what);
+        SlotsRun run(one.fault);
+        one.run(run);
+        run.must_find(one.kind, one.first, one.second);
+    }
 }
 
 TEST_CASE("reuse on the same stream needs no waiting") {
@@ -320,22 +379,6 @@ TEST_CASE("reuse on the same stream needs no waiting") {
     run.deallocate(run.allocate(kA), kB);
     run.allocate(kA);
     CHECK(run.checker_.count() == 0);
-}
-
-TEST_CASE("reuse before completion: a stream of record_use is forgotten") {
-    SlotsRun run(Fault::forgets_use);
-    const Allocation a = run.allocate(kA);
-    run.record_use(a, kB);
-    run.deallocate(a);
-    run.allocate(kA);
-    run.must_find(HazardKind::reuse_before_completion, 3, 4);
-}
-
-TEST_CASE("reuse before completion: the event awaited is older than the deallocation") {
-    SlotsRun run(Fault::waits_too_early);
-    run.deallocate(run.allocate(kA));
-    run.allocate(kB);
-    run.must_find(HazardKind::reuse_before_completion, 2, 3);
 }
 
 TEST_CASE("waiting, asking and synchronizing each make reuse safe") {
@@ -382,14 +425,6 @@ TEST_CASE("a retired allocation has been seen to be done with when it is dealloc
     CHECK(run.checker_.count() == 0);
 }
 
-TEST_CASE("a retired allocation is still live until it is deallocated") {
-    SlotsRun run(Fault::overlap);
-    Allocation a = run.allocate(kA);
-    run.allocator_->retire(a);
-    run.allocate(kA);
-    run.must_find(HazardKind::overlap, 1, 2);
-}
-
 TEST_CASE("counters of both sides agree when allocations are retired between calls") {
     SlotsRun run(Fault::none);
     Allocation a = run.allocate();
@@ -428,61 +463,11 @@ TEST_CASE("unmapping after waiting for the device, or after retirement, is fine"
     CHECK(run.checker_.count() == 0);
 }
 
-TEST_CASE("unmap in flight: memory is freed under a live allocation") {
-    SlotsRun run(Fault::free_under_live);
-    run.allocate();
-    run.trim();
-    run.must_find(HazardKind::unmap_in_flight, 1, 2);
-}
-
 TEST_CASE("free waits for the device, so that freeing behind queued work is fine") {
     SlotsRun run(Fault::free_under_live);
     run.deallocate(run.allocate());
     run.trim();
     CHECK(run.checker_.count() == 0);
-}
-
-TEST_CASE("double free: the caller gives an allocation back twice") {
-    SlotsRun run(Fault::none);
-    const Allocation a = run.allocate();
-    run.deallocate(a);
-    run.deallocate(a);
-    run.must_find(HazardKind::double_free, 2, 3);
-}
-
-TEST_CASE("unknown free: the caller gives back what was never granted") {
-    SlotsRun run(Fault::none);
-    run.deallocate({.address = Address{0x1234}, .size = 512, .node = 3});
-    run.must_find(HazardKind::unknown_free, 1, 1);
-}
-
-TEST_CASE("double free and unknown free of the device's memory are told apart") {
-    SlotsRun twice(Fault::free_twice);
-    twice.finish();
-    twice.must_find(HazardKind::double_free, 1, 1);
-    SlotsRun unknown(Fault::free_unknown);
-    unknown.finish();
-    unknown.must_find(HazardKind::unknown_free, 1, 1);
-}
-
-TEST_CASE("out of bounds: a grant that leaves the memory of the device") {
-    SlotsRun run(Fault::beyond_end);
-    run.allocate();
-    run.must_find(HazardKind::out_of_bounds, 1, 1);
-}
-
-TEST_CASE("out of bounds: a grant that is smaller than the request") {
-    SlotsRun run(Fault::too_small);
-    run.allocate();
-    run.must_find(HazardKind::out_of_bounds, 1, 1);
-}
-
-TEST_CASE("out of bounds: a use of what is no longer live") {
-    SlotsRun run(Fault::none);
-    const Allocation a = run.allocate();
-    run.deallocate(a);
-    run.record_use(a, kB);
-    run.must_find(HazardKind::out_of_bounds, 2, 3);
 }
 
 TEST_CASE("misaligned: an address that the request forbids") {

@@ -4,6 +4,7 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
 #include "backends/wrap/faulty.h"
+#include "tests/backends/wrap/only_hazard.h"
 #include "tests/support/device.h"
 
 using namespace tidemark;
@@ -33,24 +34,23 @@ struct DeviceScene {
         checker.deallocating(allocation);
     }
 
+    void map_page(Address at, PhysicalId page) {
+        REQUIRE(device.map({at, 2_MiB}, page));
+        REQUIRE(device.set_access({at, 2_MiB}, true));
+    }
+
     // A reservation with one page of 2 MiB mapped at its begin, accessible.
     Range mapped_page(PhysicalId* handle = nullptr) {
         const Range range = device.reserve(32_MiB).value();
         const PhysicalId page = device.create({}, 2_MiB).value();
-        REQUIRE(device.map({range.begin, 2_MiB}, page));
-        REQUIRE(device.set_access({range.begin, 2_MiB}, true));
+        map_page(range.begin, page);
         if (handle)
             *handle = page;
         return range;
     }
 
     void must_find(HazardKind kind, std::uint64_t first, std::uint64_t second) const {
-        REQUIRE(checker.count() == 1);
-        const Hazard& hazard = checker.hazards().front();
-        INFO(hazard.what);
-        CHECK(to_text(hazard.kind) == to_text(kind));
-        CHECK(hazard.first_event == first);
-        CHECK(hazard.second_event == second);
+        support::check_only_hazard(checker, kind, first, second);
     }
 };
 
@@ -86,8 +86,7 @@ TEST_CASE("two mappings of one handle share their bytes: granting both is an ove
     DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
-    REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
-    REQUIRE(scene.device.set_access({range.begin + 4_MiB, 2_MiB}, true));
+    scene.map_page(range.begin + 4_MiB, page);
     scene.grant(1, {range.begin, 1_MiB});
     scene.grant(2, {range.begin + 5_MiB, 1_MiB});
     CHECK(scene.checker.count() == 0);
@@ -99,8 +98,7 @@ TEST_CASE("reuse through another mapping is still reuse") {
     DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
-    REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
-    REQUIRE(scene.device.set_access({range.begin + 4_MiB, 2_MiB}, true));
+    scene.map_page(range.begin + 4_MiB, page);
     scene.drop(2, scene.grant(1, {range.begin, 1_MiB}, kA));
     scene.grant(3, {range.begin + 4_MiB, 512}, kB);
     scene.must_find(HazardKind::reuse_before_completion, 2, 3);
@@ -110,8 +108,7 @@ TEST_CASE("unmapping one of two mappings concerns only what was used through it"
     DeviceScene scene;
     PhysicalId page{};
     const Range range = scene.mapped_page(&page);
-    REQUIRE(scene.device.map({range.begin + 4_MiB, 2_MiB}, page));
-    REQUIRE(scene.device.set_access({range.begin + 4_MiB, 2_MiB}, true));
+    scene.map_page(range.begin + 4_MiB, page);
     scene.drop(2, scene.grant(1, {range.begin, 1_MiB}, kA));
     scene.checker.set_event(3);
     REQUIRE(scene.device.unmap({range.begin + 4_MiB, 2_MiB}));
@@ -125,8 +122,7 @@ TEST_CASE("unmapping under a live allocation is found, also from its middle") {
     DeviceScene scene;
     const Range range = scene.mapped_page();
     const PhysicalId page = scene.device.create({}, 2_MiB).value();
-    REQUIRE(scene.device.map({range.begin + 2_MiB, 2_MiB}, page));
-    REQUIRE(scene.device.set_access({range.begin + 2_MiB, 2_MiB}, true));
+    scene.map_page(range.begin + 2_MiB, page);
     scene.grant(1, {range.begin + 1_MiB, 2_MiB});
     CHECK(scene.checker.count() == 0);
     scene.checker.set_event(2);

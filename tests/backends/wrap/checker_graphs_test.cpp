@@ -3,6 +3,7 @@
 
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
+#include "tests/backends/wrap/only_hazard.h"
 #include "tests/support/device.h"
 
 using namespace tidemark;
@@ -52,12 +53,7 @@ struct GraphScene {
     }
 
     void must_find(HazardKind kind, std::uint64_t first) const {
-        REQUIRE(checker.count() == 1);
-        const Hazard& hazard = checker.hazards().front();
-        INFO(hazard.what);
-        CHECK(to_text(hazard.kind) == to_text(kind));
-        CHECK(hazard.first_event == first);
-        CHECK(hazard.second_event == event);
+        support::check_only_hazard(checker, kind, first, event);
     }
 
     void must_find_nothing() const {
