@@ -1,8 +1,6 @@
 // A folder a device; where its link leads says what it is.
 #include "backends/topology/block_devices.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -18,9 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> kKinds{"nvme", "sata", "raid", "other"};
-constexpr Bytes kSector = 512;  // what /sys counts in, whatever the drive does
-constexpr int kDeepest = 8;     // volumes on volumes
+constexpr int kDeepest = 8;  // volumes on volumes
 
 BlockKind kind_of(const std::string& name, const std::string& path) {
     if (name.starts_with("md"))
@@ -32,17 +28,13 @@ BlockKind kind_of(const std::string& name, const std::string& path) {
 
 std::optional<BlockDevice> read_device(const std::string& name, const std::string& root) {
     const std::string folder = root + "/sys/block/" + name;
-    const std::int64_t sectors = read_sys_number(folder + "/size").value_or(0);
-    if (sectors <= 0)
+    if (read_sys_number(folder + "/size").value_or(0) <= 0)
         return std::nullopt;
     std::error_code none;
     const std::string path = fs::canonical(folder, none).string();
     return BlockDevice{.name = name,
                        .kind = kind_of(name, path),
-                       .capacity = static_cast<Bytes>(sectors) * kSector,
-                       .rotating = read_sys_number(folder + "/queue/rotational") == 1,
-                       .path = parse_pci_path(path),
-                       .parts = list_sys_folder(folder + "/slaves")};
+                       .rotating = read_sys_number(folder + "/queue/rotational") == 1};
 }
 
 // The device that `name` is, or is a partition of, or is mapped to.
@@ -65,23 +57,6 @@ std::optional<BlockDevice> resolve(std::string name, const std::string& root) {
 }
 
 }  // namespace
-
-std::string_view to_text(BlockKind kind) {
-    return kKinds[static_cast<std::size_t>(kind)];
-}
-
-std::vector<BlockDevice> find_block_devices(const std::string& root) {
-    constexpr std::array<std::string_view, 7> kNoDrives{"loop", "ram", "zram", "dm-",
-                                                        "fd",   "sr",  "nbd"};
-    std::vector<BlockDevice> devices;
-    for (const std::string& name : list_sys_folder(root + "/sys/block")) {
-        const bool drive = std::none_of(kNoDrives.begin(), kNoDrives.end(),
-                                        [&](auto prefix) { return name.starts_with(prefix); });
-        if (std::optional<BlockDevice> device = read_device(name, root); drive && device)
-            devices.push_back(std::move(*device));
-    }
-    return devices;
-}
 
 std::optional<BlockDevice> block_device_of(const std::string& folder, const std::string& root) {
     struct stat facts {};
