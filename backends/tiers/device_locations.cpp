@@ -52,10 +52,7 @@ Result<BlockLocation> DeviceTransfers::allocate(SpaceId space, Bytes size) {
     Record record;
     {
         const std::lock_guard lock(mutex_);
-        if (free_files_.empty())
-            free_files_.push_back(next_file_++);
-        record.file = BufferId{free_files_.back()};
-        free_files_.pop_back();
+        record.file = BufferId{files_.take()};
     }
     return enter(space, size, std::move(record));
 }
@@ -132,7 +129,7 @@ void DeviceTransfers::free(const BlockLocation& location) {
         if (!erased && erased.error().code != ErrorCode::not_found)
             given_up_ += record->size;  // the store counts it, and tries again
         const std::lock_guard lock(mutex_);
-        free_files_.push_back(static_cast<std::uint32_t>(record->file));
+        files_.give_back(static_cast<std::uint32_t>(record->file));
     }
 }
 

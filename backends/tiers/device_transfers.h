@@ -21,6 +21,7 @@
 
 #include "backends/tiers/chunked_copy.h"
 #include "core/allocator/allocator.h"
+#include "core/base/vacant_ids.h"
 #include "core/tiers/engine/transfer.h"
 
 namespace tidemark {
@@ -156,8 +157,7 @@ class DeviceTransfers final : public Transfers {
     mutable std::mutex mutex_;  // of the table of locations
     std::map<std::uint64_t, std::unique_ptr<Record>> records_;
     std::uint64_t next_location_ = 1;
-    std::uint32_t next_file_ = 0;
-    std::vector<std::uint32_t> free_files_;
+    VacantIds files_;  // names of files on disks
 
     std::map<std::uint64_t, Flight> flights_;  // of the polling thread, oldest first
     std::uint64_t next_copy_ = 1;

@@ -14,6 +14,7 @@ TEST_CASE("the number given back last is taken first", "[base]") {
     ids.give_back(0);
     ids.give_back(2);
 
+    CHECK(ids.in_use() == 1);
     CHECK(ids.take() == 2);
     CHECK(ids.take() == 0);
     CHECK(ids.take() == 3);
