@@ -1,5 +1,5 @@
-// tidemark-view: the program: reads its words, opens a window or writes a picture, and turns its
-// end into text and an exit code. Exceptions of libraries end here.
+// tidemark-view: the program: reads its arguments, opens a window or writes a picture, and turns
+// its end into text and an exit code. Exceptions of libraries end here.
 #include <algorithm>
 #include <csignal>
 #include <exception>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kThemes = {"dark", "light"};
 
-// Texts that are read once all words are known.
+// Options as they were given; checked once all of them are known.
 struct RawOptions {
     std::string size = "1600x900";
     std::string theme = "dark";

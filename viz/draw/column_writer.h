@@ -1,4 +1,4 @@
-// ColumnWriter: words and figures one below the other in a narrow column that scrolls: headings,
+// ColumnWriter: text and figures one below the other in a narrow column that scrolls: headings,
 // rows of a label and a value, paragraphs, links. Screen's thread only.
 #pragma once
 

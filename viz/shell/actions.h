@@ -1,4 +1,4 @@
-// Actions: everything that the shell can be asked to do, with its keys and words. The one table
+// Actions: everything that the shell can be asked to do, with its keys and titles. The one table
 // from which key presses, menus and the key sheet come.
 #pragma once
 

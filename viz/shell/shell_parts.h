@@ -1,4 +1,5 @@
-// ShellParts: what the shell is made of and remembers. Private to viz/shell: shell.h is its door.
+// ShellParts: the shell's state, and the functions that draw its parts and carry out its actions.
+// Private to viz/shell: others include shell.h.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // HoverCard: what lies under the mouse, as a small table beside it: a heading, and rows of a
-// colour, a name and a value. The same words go to the clipboard when the user copies.
+// colour, a name and a value. The same text goes to the clipboard when the user copies.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ std::shared_ptr<const History> shown_history(const Frame& frame);
 
 enum class Shown : std::uint8_t { nothing, the_same, another };
 
-// Keeps what a view has of the shown run: its history, and the words for its sites. Says whether
+// Keeps what a view has of the shown run: its history, and the names of its sites. Says whether
 // that is another run's than before; if it has none, both stay as they are.
 Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
                    std::unique_ptr<SiteNames>& names);

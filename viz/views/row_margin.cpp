@@ -16,8 +16,8 @@ constexpr float kLineHigh = 7;    // points that a row must have to be ruled
 constexpr float kRowMarginGap = 6;
 constexpr float kRoom = 62;  // points of width for a label
 
-// Rows that begin a place, from the one at the bottom of what is seen on. Rows that share a place
-// with the one before are passed over.
+// Rows that begin at a pixel of their own, from the one at the bottom of what is seen on. Rows that
+// share a pixel with the one before are passed over.
 template <class Visit>
 void for_each_label(const OffsetScale& scale, const AddressLayout& layout, Visit&& visit) {
     const std::vector<AddressRow>& rows = layout.rows();

@@ -1,4 +1,4 @@
-// Making lanes when they are wanted.
+// Making tracks when they are wanted.
 #include "viz/views/tier_follower.h"
 
 namespace tidemark::viz {

@@ -1,4 +1,4 @@
-// TierFollower: the lanes of a replay over tiers, made in a job when a view first needs them, and
+// TierFollower: the tracks of a replay over tiers, made in a job when a view first needs them, and
 // shared by all views that draw the same run.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tidemark::viz {
 
 class TierFollower {
   public:
-    // The lanes of `run`, once they are there; null before, and for a run without tiers. With
+    // The tracks of `run`, once they are there; null before, and for a run without tiers. With
     // `wait` they are waited for.
     std::shared_ptr<const TierTracks> look(const ViewedRun& run, bool wait);
 

@@ -194,7 +194,7 @@ class TierTrack final : public Track {
         }
     }
 
-    // Down arrows stand in the left half of their cell, up arrows in the right. Gives its place.
+    // Down arrows stand in the left half of their cell, up arrows in the right. Returns its box.
     Box draw_group(Frame& frame, const TimeArea& area, const PassageRow& passage,
                    Direction direction, const MoveGroup& group, const Box& row,
                    std::optional<ImVec2> mouse, HoverCard& card) {
@@ -225,7 +225,7 @@ class TierTrack final : public Track {
         return shape;
     }
 
-    // A shaft whose width grows with the logarithm of the bytes, and a head. Gives its place.
+    // A shaft whose width grows with the logarithm of the bytes, and a head. Returns its box.
     static Box arrow(Canvas& canvas, const TimeArea& area, const MoveGroup& group, bool down,
                      Colour colour, const Box& row) {
         const float cell = canvas.px(kTierTrackCell);

@@ -1,4 +1,4 @@
-// Timeline: a run's memory over time: curves with their gaps shaded, marks above them, lanes of
+// Timeline: a run's memory over time: curves with their gaps shaded, marks above them, tracks of
 // what belongs to the same time below, one axis under all.
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ struct TimelineBoxes {
     Box marks;
     Box plot;
     Box tracks;
-    Box whole;  // marks to lanes: what takes the mouse
+    Box whole;  // marks to tracks: what takes the mouse
 };
 
 class TimelineView final : public View {

@@ -86,7 +86,7 @@ std::vector<MergedRange> apart(const std::vector<MergedRange>& ranges, const Tim
     return result;
 }
 
-// Gives its place.
+// Returns its box.
 Box draw_badge(Canvas& canvas, const MarkLook& look, const MergedRange& range, float x,
                const Box& row) {
     const Theme& theme = canvas.theme();

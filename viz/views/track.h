@@ -1,5 +1,5 @@
 // Track: rows under the curves of the timeline, over the same time: what belongs to a run and is no
-// sum of bytes. A new one is a file here and a line in make_tracks (lanes.cpp).
+// sum of bytes. A new one is a file here and a line in make_tracks (tracks.cpp).
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace tidemark::viz {
 
-// What lanes are drawn of.
+// What tracks are drawn of.
 struct TrackInput {
     const ViewedRun& run;
     std::shared_ptr<const TierTracks> tiers;  // of a run over tiers, once they are there
 };
 
-// A lane's rows, from the top.
+// A track's rows, from the top.
 struct TrackRows {
     std::vector<float> heights;  // pixels
     std::size_t usual = 0;       // so many of them are worth shrinking the curves for

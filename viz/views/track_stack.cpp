@@ -9,8 +9,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kTrackStackGap = 6;         // points between lanes
-constexpr float kTrackStackLeastPlot = 90;  // points of height that lanes leave to the curves
+constexpr float kTrackStackGap = 6;         // points between tracks
+constexpr float kTrackStackLeastPlot = 90;  // points of height that tracks leave to the curves
 constexpr float kTracksShare = 0.62F;       // of the room, at most
 constexpr float kMargin = 70;               // points at the left, for names
 

@@ -1,4 +1,4 @@
-// TrackStack: the lanes under the timeline as one list of rows: as many as there is room for, and
+// TrackStack: the tracks under the timeline as one list of rows: as many as there is room for, and
 // how many more there are, with the way to them.
 #pragma once
 
@@ -29,7 +29,7 @@ class TrackStack {
   private:
     struct Row {
         std::size_t track = 0;
-        std::size_t index = 0;  // in the lane
+        std::size_t index = 0;  // in the track
         float height = 0;
         float gap = 0;  // above it
     };

@@ -1,4 +1,4 @@
-// The lanes under the timeline, and what they have in common.
+// The tracks under the timeline, and what they have in common.
 #include <algorithm>
 #include <cmath>
 

@@ -20,14 +20,14 @@ constexpr std::size_t kStreamRows = 4;     // further streams share a row
 
 enum class Work : std::uint8_t { stall, kernel, link };
 
-// One row: some lanes together, its height the share of them all.
+// One row: some tracks together, its height the share of them all.
 struct WorkRow {
     std::string name;
     std::string title;  // on the card
     Work work = Work::kernel;
     StallCause cause = StallCause::fetch;
     std::vector<const BusyTime*> tracks;
-    std::size_t of = 1;  // lanes that could be at work at once
+    std::size_t of = 1;  // tracks that could be at work at once
 
     Nanoseconds total() const {
         Nanoseconds sum = 0;

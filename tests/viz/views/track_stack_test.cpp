@@ -1,4 +1,4 @@
-// Lanes that don't all fit: which rows are drawn, and how one gets to the others.
+// Tracks that don't all fit: which rows are drawn, and how one gets to the others.
 #include "viz/views/track_stack.h"
 
 #include <memory>
@@ -39,7 +39,7 @@ class PlainTrack final : public Track {
 
 using Names = std::vector<std::string>;
 
-// A stack of two lanes, "a" and "b", over and over again in 400 pixels of width.
+// A stack of two tracks, "a" and "b", over and over again in 400 pixels of width.
 struct Stage {
     Stage(std::size_t a, std::size_t b, std::size_t usual = 99)
         : stack(tracks(a, b, usual)), offscreen({400, 600, 1, FontChoice::built_in}) {
@@ -54,7 +54,7 @@ struct Stage {
         return made;
     }
 
-    // Two frames with `height` pixels for the lanes, at the bottom of 500; gives what they want.
+    // Two frames with `height` pixels for the tracks, at the bottom of 500; gives what they want.
     float draw(float height, float room = 500) {
         float wanted = 0;
         for (int i = 0; i < 2; ++i) {
