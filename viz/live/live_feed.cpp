@@ -81,7 +81,7 @@ Result<void> LiveFeed::begin_anew() {
 }
 
 Result<void> LiveFeed::add(const live::ChainPiece& piece) {
-    // An allocation may end a block that is in its place; a snapshot ends what it doesn't know.
+    // An allocation may end a block at its address; a snapshot ends what it doesn't know.
     const std::size_t held = blocks_.size() + segments_.size() + mappings_.size() +
                              reservations_.size() + ranges_.size();
     const std::size_t most =

@@ -39,7 +39,7 @@ std::optional<Segment> segment_of(const History& history, const Block& block, st
         const bool holds = segment.died > event && segment.device == device &&
                            segment.begin <= block.address &&
                            end_of(segment.begin, segment.size) > to_integer(block.address);
-        // Pages lie within reservations: the smaller piece tells more, the larger has the others.
+        // Pages lie within reservations: the smaller piece says more, the larger has the others.
         if (holds && (!found || segment.size > found->size))
             found = segment;
     }

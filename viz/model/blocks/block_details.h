@@ -1,5 +1,5 @@
 // BlockDetails: everything that a history knows about one block, as text: what it is, how long it
-// lived, who asked for it, who had its bytes before and after, and what stands beside it.
+// lived, who requested it, who had its bytes before and after, and what lies beside it.
 //
 // Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are far.
 #pragma once
@@ -17,7 +17,7 @@ struct BlockDetails {
     BlockIndex block = kNoBlock;
     EventIndex at = 0;  // the moment that its neighbours are of
     std::string title;  // "512 MiB at 0x7f3a80000000"
-    // A label and what stands behind it, in the order of a screen; labels may be empty where a line
+    // A label and its value, in the order of a screen; labels may be empty where a line
     // goes on.
     std::vector<std::pair<std::string, std::string>> facts;
     std::vector<std::string> frames;  // innermost first; empty = not recorded

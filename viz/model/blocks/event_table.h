@@ -65,7 +65,7 @@ EventRow event_row(const History& history, EventIndex event, SiteNames& names);
 // no block, what they are.
 std::string_view event_kind_text(EventKind kind);
 
-// "1.234 567 890 s": all digits, so that neighbours can be told apart. O(1).
+// "1.234 567 890 s": all digits, so that neighbours differ. O(1).
 std::string exact_time(Nanoseconds time);
 
 }  // namespace tidemark::viz

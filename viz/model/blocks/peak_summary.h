@@ -15,7 +15,7 @@
 
 namespace tidemark::viz {
 
-// Who held memory: one place in the program, one tag; without these, blocks of a size.
+// Who held memory: one call site, one tag; without these, blocks of a size.
 struct PeakHolder {
     std::string name;
     Bytes bytes = 0;

@@ -25,13 +25,13 @@ class SiteNames {
     // `history` must outlive the names.
     explicit SiteNames(const History& history);
 
-    // Where a stack stands in the program: "models/resnet.py:155 forward"; "" if not recorded.
+    // Where in the program a stack is from: "models/resnet.py:155 forward"; "" if not recorded.
     const std::string& call_site(std::uint32_t stack);
 
     // The tag, or "".
     std::string tag(const Site& site) const;
 
-    // What the site is called where there is room for one word: its tag and call site, as far as it
+    // What the site is called where there is little room: its tag and call site, as far as it
     // has them, else "no stack recorded".
     std::string name(const Site& site);
 

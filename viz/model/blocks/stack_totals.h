@@ -1,5 +1,5 @@
 // StackTotals: bytes and blocks summed over call stacks, as a tree from the outermost frame
-// inwards and as a list by site; and its picture, an icicle whose cost is bounded by pixels.
+// inwards and as a list by site; and drawn as an icicle whose cost is bounded by pixels.
 //
 // Pure; sums are for jobs, layouts for the screen's thread.
 #pragma once
@@ -34,7 +34,7 @@ struct TotalsQuestion {
 struct TotalsNode {
     tidemark::Frame frame;
     std::uint32_t parent = 0;       // the root is its own
-    std::uint32_t first_child = 0;  // of the children: they stand together, the largest first
+    std::uint32_t first_child = 0;  // of the children: side by side, the largest first
     std::uint32_t children = 0;
     std::uint32_t depth = 0;
     Bytes bytes = 0;  // of all stacks through here

@@ -1,4 +1,4 @@
-// Which pictures are made when, and which are shown.
+// Which heatmaps are made when, and which are shown.
 #include "viz/model/memory/map_tiles.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr Nanoseconds kMapTilesRest = 4;         // times the last picture's cost
-constexpr Nanoseconds kLeastRest = 100'000'000;  // between two pictures of a run that grows
+constexpr Nanoseconds kMapTilesRest = 4;         // times the last heatmap's cost
+constexpr Nanoseconds kLeastRest = 100'000'000;  // between two heatmaps of a run that grows
 constexpr std::size_t kClasses = 16;
 
 // Few blocks deserve fewer cells: they are there sooner.

@@ -1,6 +1,6 @@
-// MapTiles: what the address map shows, made while people look. A picture of the whole run is there
+// MapTiles: what the address map shows, made while people look. A heatmap of the whole run is there
 // first and stays; a sharp one of what is looked at, a bit larger than the screen, follows each
-// movement as soon as it is done; until then the last ones are shown stretched. Pictures that were
+// movement as soon as it is done; until then the last ones are shown stretched. Heatmaps that were
 // seen lately are kept, so that the way back is short. Where few blocks are in sight they are there
 // one by one.
 //
@@ -34,7 +34,7 @@ struct MapLook {
     BlockTrait trait = BlockTrait::tag;
     Filter filter;
 
-    // Of pictures for the one, some can be used for the other.
+    // Of heatmaps for the one, some can be used for the other.
     bool same_kind(const MapLook& other) const {
         return unit == other.unit && trait == other.trait && filter == other.filter;
     }
@@ -55,7 +55,7 @@ struct MapBlock {
     friend bool operator==(const MapBlock&, const MapBlock&) = default;
 };
 
-// What every picture of a run stands on.
+// What all heatmaps of a run share.
 struct MapGround {
     std::shared_ptr<const History> history;
     AddressLayout layout;
@@ -65,7 +65,7 @@ struct MapGround {
     EventIndex events = 0;
 };
 
-// A picture of a part, and its blocks if they are few.
+// A heatmap of a part, and its blocks if they are few.
 struct MapDetail {
     std::shared_ptr<const MapGround> ground;
     MapLook look;  // that it was made for
@@ -78,18 +78,18 @@ class MapTiles {
     // Each frame, with what is to be seen in it. Starts what is missing.
     void look(const std::shared_ptr<const History>& history, const MapLook& look);
 
-    // Waits until what look() wanted is there: for pictures in files.
+    // Waits until what look() wanted is there: for stills.
     void finish();
 
     bool busy() const { return ground_job_.running() || detail_job_.running(); }
 
-    // Null until the first picture is there. Its layout is what AddressWindow is a share of.
+    // Null until the first heatmap is there. Its layout is what AddressWindow is a share of.
     const MapGround* ground() const { return ground_.get(); }
 
-    // Of the picture of all, 0 to 1, while there is none yet.
+    // Of the heatmap of all, 0 to 1, while there is none yet.
     double progress() const { return progress_ == nullptr ? 0 : progress_->load(); }
 
-    // Changes when what cells() tells does.
+    // Changes when the cells do.
     std::uint64_t revision() const { return revision_; }
 
     // Calls `put(column, row, cell)` for each pixel of the look, row 0 at the top. ground() must
@@ -117,7 +117,7 @@ class MapTiles {
     static constexpr std::size_t kKeptBytes = std::size_t{96} << 20U;
 
   private:
-    // Which column of a picture each column of the look shows, or kOutside; the same of rows.
+    // Which column of a heatmap each column of the look shows, or kOutside; the same of rows.
     struct Sampling {
         std::vector<std::uint32_t> columns;
         std::vector<std::uint32_t> rows;
@@ -162,7 +162,7 @@ std::shared_ptr<const MapDetail> make_detail(const std::shared_ptr<const MapGrou
                                              const MapLook& look, const Cancelled& cancelled);
 
 // What maps are coloured by if the session wants `colour_by`: where nothing has a tag or a stack,
-// the next best thing that tells blocks apart. O(sites), at most a few thousand.
+// the next best thing in which blocks differ. O(sites), at most a few thousand.
 BlockTrait shown_trait(const History& history, ColourBy colour_by);
 
 // The classes that all maps of a run have.

@@ -147,7 +147,7 @@ void MemoryNowMaker::add_gap(NowBar& bar, Bytes at, Bytes size) {
     }
 }
 
-// `covered` is the place on the bar up to which everything has been told.
+// `covered` is the offset on the bar up to which all is accounted for.
 void MemoryNowMaker::add_block(NowBar& bar, const Stretch& stretch, Bytes at, Bytes& covered) {
     const Block block = history_.block(stretch.block);
     NowBlock one;

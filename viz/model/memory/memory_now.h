@@ -1,5 +1,5 @@
-// MemoryNow: the memory that a run holds at one instant, segment by segment, with every block in
-// its place: what is taken, what waits, what is free and in which pieces.
+// MemoryNow: the memory that a run holds at one instant, segment by segment, with every block at
+// its position: what is taken, what waits, what is free and in which pieces.
 //
 // Pure, thread-safe; for jobs: O(segments + live log live).
 #pragma once
@@ -72,7 +72,7 @@ struct MemoryNow {
 // After `event`. Empty when cancelled.
 MemoryNow memory_now(const History& history, EventIndex event, const Cancelled& cancelled);
 
-// The block at a place of a bar; kNoBlock if it is free. O(log blocks).
+// The block at an offset of a bar; kNoBlock if it is free. O(log blocks).
 BlockIndex block_at(const MemoryNow& now, const NowBar& bar, Bytes at);
 
 // Bars by size, the largest first; `by_address` leaves them as they are.

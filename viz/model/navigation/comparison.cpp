@@ -32,7 +32,7 @@ void values_after(const History& history, EventIndex begin, std::span<SeriesColu
     history.series(AxisUnit::events, history.position(AxisUnit::events, begin), end, columns);
 }
 
-// What a history alone tells of a run.
+// What a history alone says of a run.
 std::vector<Measurement> history_figures(const History& history) {
     const auto peak = [&history](Series series) {
         const bool any = history.counts().events > 0;

@@ -303,7 +303,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
                            findings_of(*history_, policy_, trace.info(), *advice, cancelled));
     }
 
-    // What can't be read again can't be asked about later.
+    // What can't be read again can't be advised about later.
     std::uint64_t askable(std::uint64_t events) const { return path_ == "-" ? 0 : events; }
 
     AdviseOptions advise_options() const {
@@ -356,7 +356,7 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
 struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
-    std::shared_ptr<FileWork> advised;  // the file that `advise` is asked about
+    std::shared_ptr<FileWork> advised;  // the file that `advise` is about
     TaskPool tasks{"tm-load", std::min(hardware_threads(), 8U), lower_thread_priority};
 };
 

@@ -56,8 +56,8 @@ class Camera {
     // Another unit: the caller says what the same stretch is called there.
     void set_unit(AxisUnit unit, Position extent, Window window);
 
-    // Makes the window `factor` times as long about `about`, which keeps its place on the screen:
-    // < 1 is closer. It stays within the extent and above kShortest.
+    // Makes the window `factor` times as long about `about`, which keeps its position on the
+    // screen: < 1 is closer. It stays within the extent and above kShortest.
     void zoom(double factor, Position about);
 
     // By a share of the window's length; stops at the ends of the extent.

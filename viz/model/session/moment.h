@@ -24,7 +24,7 @@ struct Instant {
     friend bool operator==(const Instant&, const Instant&) = default;
 };
 
-// None where the cursor stands before the first event, or where there is no event.
+// None where the cursor is before the first event, or where there is no event.
 inline std::optional<Instant> instant_of(const History& history, AxisUnit unit,
                                          const std::optional<Position>& cursor) {
     if (history.counts().events == 0)

@@ -63,7 +63,7 @@ struct ViewedRun {
     std::vector<std::string> warnings;
     std::vector<Finding> findings;
     LoadState findings_state;
-    std::uint64_t unadvised_events = 0;  // that `advise` was not asked about, but can be
+    std::uint64_t unadvised_events = 0;  // that `advise` has not looked at, but can
 };
 
 struct Session {
@@ -103,7 +103,7 @@ struct Selection {
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
-    bool wants_advice = false;        // `advise` is to be asked: the shell does and resets it
+    bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
     std::vector<Position> marks;      // the user's own, rising
     bool pointed = false;             // this frame's views have said where the mouse is
 

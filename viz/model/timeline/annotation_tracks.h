@@ -23,12 +23,12 @@ class AnnotationTracks {
 
     std::size_t tracks() const { return tracks_.size(); }
 
-    // What to draw of a track: see merge_ranges. MergedRange::first is a place in the track; an
+    // What to draw of a track: see merge_ranges. MergedRange::first is an index in the track; an
     // open stretch ends where the run does. O(answer * log stretches).
     std::vector<MergedRange> ranges(std::size_t track, AxisUnit unit, const Window& window,
                                     Position shortest) const;
 
-    // The stretch at a place of a track, as History::annotation counts them. O(1).
+    // The stretch at an index of a track, as History::annotation counts them. O(1).
     std::size_t at(std::size_t track, std::size_t i) const { return tracks_[track][i]; }
 
   private:

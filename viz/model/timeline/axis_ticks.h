@@ -1,4 +1,4 @@
-// Ticks: where axes are ruled and what stands there. Times and events in steps of 1, 2 and 5, times
+// Ticks: where axes are ruled, with their labels. Times and events in steps of 1, 2 and 5, times
 // above a minute in those of clocks, sizes in powers of two. Labels of one axis differ from each
 // other, have a unit, and show no digit that the step doesn't need.
 //
@@ -38,7 +38,7 @@ struct ByteTick {
 // At most `most` + 1 ticks of a byte axis over [begin, end].
 std::vector<ByteTick> byte_ticks(Bytes begin, Bytes end, std::size_t most);
 
-// A position in words, as exact as `resolution` (in positions; 1 = exactly): "1.25 s", "2m 05.1s",
+// A position as text, as exact as `resolution` (in positions; 1 = exactly): "1.25 s", "2m 05.1s",
 // "event 12,345".
 std::string position_text(AxisUnit unit, Position position, Position resolution = 1);
 

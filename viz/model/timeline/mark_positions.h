@@ -1,4 +1,4 @@
-// MarkPositions: where a run's marks stand on the axis, by kind; those that would cover each other
+// MarkPositions: where a run's marks are on the axis, by kind; those that would cover each other
 // are joined. Grows with its history, a part at a time. Memory: 4 bytes a mark. The screen's thread
 // only.
 #pragma once
@@ -24,12 +24,12 @@ class MarkPositions {
     // Marks of a kind, so far.
     std::size_t count(MarkKind kind) const { return of(kind).size(); }
 
-    // Those within `window`, joined by cells of `cell`. MergedRange::first is a place in the kind's
-    // own row. O(answer * log marks).
+    // Those within `window`, joined by cells of `cell`. MergedRange::first is an index in the
+    // kind's own row. O(answer * log marks).
     std::vector<MergedRange> ranges(MarkKind kind, AxisUnit unit, const Window& window,
                                     Position cell) const;
 
-    // The mark at a place of its kind's row, as History::mark counts them. O(1).
+    // The mark at an index of its kind's row, as History::mark counts them. O(1).
     std::size_t at(MarkKind kind, std::size_t i) const { return of(kind)[i]; }
 
   private:

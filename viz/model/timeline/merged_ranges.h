@@ -1,5 +1,5 @@
 // Ranges too narrow to be seen one by one are joined until they can: a track of a million ranges is
-// drawn as a few hundred, and each of them knows how many it stands for.
+// drawn as a few hundred, and each of them says how many it is.
 //
 // Cells are cut at multiples of their length, not where the window begins, so that what is joined
 // doesn't change while the camera pans. Pure.

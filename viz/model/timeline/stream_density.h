@@ -1,5 +1,5 @@
 // StreamDensity: how many allocations, frees and waiting frees each stream has between any two
-// events. Counts stand in a table of at most 2^16 buckets of equal numbers of events; where fewer
+// events. Counts are in a table of at most 2^16 buckets of equal numbers of events; where fewer
 // events are looked at than are worth a table, they are counted one by one.
 //
 // Building it walks every event and looks up its block: some 30 ns an event on one core, 3 s for

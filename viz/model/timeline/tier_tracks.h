@@ -33,14 +33,14 @@ constexpr std::size_t kPassages = 4;
 struct MoveGroup {
     Nanoseconds begin = 0;  // of the first
     Nanoseconds end = 0;    // the latest end
-    std::size_t first = 0;  // a place among the moves of that kind
+    std::size_t first = 0;  // an index among the moves of that kind
     std::size_t count = 0;
     Bytes bytes = 0;
 
     friend bool operator==(const MoveGroup&, const MoveGroup&) = default;
 };
 
-// Why a stream stood still.
+// Why a stream waited.
 enum class StallCause : std::uint8_t { fetch, room, reservation };
 constexpr std::size_t kStallCauses = 3;
 

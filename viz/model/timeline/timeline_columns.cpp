@@ -1,4 +1,4 @@
-// What is asked of a history, and the layers of a column.
+// What is requested of a history, and the layers of a column.
 #include "viz/model/timeline/timeline_columns.h"
 
 #include <algorithm>

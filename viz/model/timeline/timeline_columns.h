@@ -1,6 +1,6 @@
-// TimelineColumns: what the timeline draws of a run, one pixel column after the other: asked of the
-// history once for each place of the camera, and kept while that stands still. And how the sums of
-// a column become layers of a picture.
+// TimelineColumns: what the timeline draws of a run, one pixel column after the other: requested
+// of the history once for each position of the camera, and kept while that is the same. And how the
+// sums of a column become layers.
 //
 // Pure but for what is kept; the screen's thread only.
 #pragma once
@@ -61,7 +61,7 @@ class TimelineColumns {
     std::span<const SeriesColumn> look(const std::shared_ptr<const History>& history, AxisUnit unit,
                                        const Window& window, std::size_t columns);
 
-    // How often the history was asked: for tests of the promise above.
+    // How many requests to the history there were: for tests of the promise above.
     std::size_t requests() const { return requests_; }
 
   private:
