@@ -23,11 +23,11 @@ std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
 }
 
 void add_to(std::vector<BusyTime>& tracks, const TierSpan& span) {
-    if (span.lane >= kMostTracks)
+    if (span.track >= kMostTracks)
         return;
-    if (span.lane >= tracks.size())
-        tracks.resize(span.lane + 1);
-    tracks[span.lane].add(span.begin, span.end);
+    if (span.track >= tracks.size())
+        tracks.resize(span.track + 1);
+    tracks[span.track].add(span.begin, span.end);
 }
 
 // The levels of one space, by time.
@@ -115,10 +115,10 @@ void TierTracks::take(const TierRun& run, const TierSpan& span) {
         case SpanKind::drop:
             return;  // without a copy: nothing moves
         case SpanKind::copy:
-            if (span.lane >= run.links.size())
+            if (span.track >= run.links.size())
                 return;
-            links_[span.lane].add(span.begin, span.end);
-            const auto [passage, direction] = way_of(run.links[span.lane]);
+            links_[span.track].add(span.begin, span.end);
+            const auto [passage, direction] = way_of(run.links[span.track]);
             moves_[static_cast<std::size_t>(passage)][static_cast<std::size_t>(direction)]
                 .spans.push_back(span);
             return;

@@ -82,7 +82,7 @@ Nanoseconds busy_by_spans(const TierRun& run, SpanKind kind, std::uint32_t track
                           Nanoseconds end) {
     Nanoseconds busy = 0;
     for (const TierSpan& span : run.timeline)
-        if (span.kind == kind && span.lane == track)
+        if (span.kind == kind && span.track == track)
             busy += std::max<Nanoseconds>(std::min(span.end, end) - std::max(span.begin, begin), 0);
     return busy;
 }
