@@ -109,22 +109,6 @@ enum class CUdevice_attribute : int {
     host_numa_virtual_memory_management_supported = 141,
 };
 
-// CU_DEVICE_P2P_ATTRIBUTE_*
-enum class CUdevice_P2PAttribute : int {
-    performance_rank = 1,
-    access_supported = 2,
-    native_atomic_supported = 3,
-};
-
-// CU_POINTER_ATTRIBUTE_*
-enum class CUpointer_attribute : int {
-    memory_type = 2,     // unsigned: 1 host, 2 device
-    device_ordinal = 9,  // int
-    range_start_addr = 11,
-    range_size = 12,
-    mapped = 13,
-};
-
 enum class CUmemLocationType : int { none = 0, device = 1, host = 2, host_numa = 3 };
 enum class CUmemAllocationType : int { pinned = 1 };
 enum class CUmemAllocationHandleType : int { none = 0, posix_file_descriptor = 1, fabric = 8 };

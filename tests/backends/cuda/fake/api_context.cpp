@@ -139,19 +139,4 @@ CUresult cuCtxSynchronize() {
     });
 }
 
-CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
-    return call("cuCtxEnablePeerAccess", kContext, [&] {
-        const auto found = state().contexts.find(as_id(peer));
-        if (found == state().contexts.end() || flags != 0)
-            return CUresult::invalid_value;
-        Context& here = *current_context();
-        if (found->second.device == here.device)
-            return CUresult::invalid_device;
-        if (state().config.peers == 0)
-            return CUresult::peer_access_unsupported;
-        return here.peers.insert(found->first).second ? CUresult::success
-                                                      : CUresult::peer_access_already_enabled;
-    });
-}
-
 }  // namespace tidemark::cuda

@@ -216,15 +216,4 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
     });
 }
 
-CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute what, CUdevice source,
-                                 CUdevice target) {
-    return call("cuDeviceGetP2PAttribute", kStarted, [&] {
-        if (!state().has_device(source) || !state().has_device(target) || source == target)
-            return CUresult::invalid_device;
-        const bool linked = state().config.peers != 0;
-        *value = linked && what != CUdevice_P2PAttribute::performance_rank ? 1 : 0;
-        return CUresult::success;
-    });
-}
-
 }  // namespace tidemark::cuda

@@ -87,33 +87,6 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* size, CUdevicep
     });
 }
 
-CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr address) {
-    return call("cuPointerGetAttribute", kContext, [&] {
-        const auto* const found = fake::find_span(address);
-        if (found == nullptr)
-            return CUresult::invalid_value;
-        const auto& [begin, span] = *found;
-        switch (what) {
-            case CUpointer_attribute::memory_type:
-                *static_cast<unsigned*>(value) = span.device < 0 ? 1 : 2;
-                return CUresult::success;
-            case CUpointer_attribute::device_ordinal:
-                *static_cast<int*>(value) = std::max(span.device, 0);
-                return CUresult::success;
-            case CUpointer_attribute::range_start_addr:
-                *static_cast<std::uint64_t*>(value) = begin;
-                return CUresult::success;
-            case CUpointer_attribute::range_size:
-                *static_cast<std::size_t*>(value) = span.size;
-                return CUresult::success;
-            case CUpointer_attribute::mapped:
-                *static_cast<bool*>(value) = true;
-                return CUresult::success;
-        }
-        return CUresult::invalid_value;
-    });
-}
-
 CUresult cuMemHostAlloc(void** address, std::size_t size, unsigned /*flags*/) {
     return call("cuMemHostAlloc", kContext | kUncaptured, [&] {
         *address = nullptr;

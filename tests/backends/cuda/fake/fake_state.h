@@ -65,7 +65,6 @@ struct Context {
     std::uint32_t retained = 0;
     Code lost = Code::success;  // what every call says since a kernel faulted
     std::uint64_t default_stream = 0;
-    std::set<std::uint64_t> peers = {};  // contexts whose memory its kernels may touch
 };
 
 // "The stream has done so many pieces of work."
