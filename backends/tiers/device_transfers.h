@@ -36,7 +36,7 @@ struct GpuSpace {
     // Where its memory comes from; null: the device's own malloc, whose free waits for all its
     // work. Used by nobody else, or thread-safe.
     Allocator* allocator = nullptr;
-    // The one stream that the allocator hears of: what it gets back is free on all of them.
+    // The one stream that the allocator knows: what it gets back is free on all of them.
     StreamId locations = StreamId::default_stream;
     StreamId out = kCopyOutStream;
     StreamId in = kCopyInStream;

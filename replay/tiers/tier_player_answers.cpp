@@ -1,4 +1,4 @@
-// What comes of requests: who goes on, what he waited for, and what is told of it.
+// What comes of requests: who goes on, what they waited for, and what is reported of it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void TierPlayer::answered(SpillAnswer& answer) {
         engine_.take_up(*answer.group);
     const auto found = requests_.find(static_cast<std::uint64_t>(answer.request));
     if (found == requests_.end())
-        return;  // a wish that nobody waits for
+        return;  // a request that nobody waits for
     const std::uint32_t stream = found->second;
     requests_.erase(found);
     const StepKind kind = program_.steps[streams_[stream].step].kind;

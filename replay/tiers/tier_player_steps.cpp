@@ -117,7 +117,7 @@ void TierPlayer::end_kernel(std::uint32_t stream) {
     actor.kernel = kNoStep;
 }
 
-// The program's own wish: what it moves down leaves first from then on, what it moves up stays.
+// The program's own hint: what it moves down leaves first from then on, what it moves up stays.
 void TierPlayer::move(const TierStep& step) {
     const Buffer& buffer = buffers_[step.value];
     if (!buffer.alive)

@@ -39,7 +39,7 @@ enum class StepKind : std::uint8_t {
     synchronize,  // all streams' steps before it in the recorded order are done first
     reserve,      // task, size
     release,      // task, size
-    move,         // buffer, tier: the program's own wish
+    move,         // buffer, tier: the program's own hint
     mark,         // name: the same number for names that differ in digits only
 };
 

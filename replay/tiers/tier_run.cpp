@@ -40,7 +40,7 @@ std::shared_ptr<Forecast> make_forecast(const TierProgram& program, Foresight fo
     return nullptr;
 }
 
-// One forecast serves the victim policy and the prefetching; the better-informed wish wins.
+// One forecast serves the victim policy and the prefetching; the better-informed request wins.
 Foresight foresight_of(Prefetch prefetch, Foresight policy) {
     if (prefetch == Prefetch::oracle || policy == Foresight::oracle)
         return Foresight::oracle;

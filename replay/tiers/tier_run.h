@@ -170,7 +170,7 @@ struct TierRun {
     double hit_ratio() const;
 };
 
-// Whom a run tells how far it is: steps done, now and then. May be empty.
+// Who is notified how far a run is: steps done, now and then. May be empty.
 using TierProgress = std::function<void(std::uint64_t steps_done)>;
 
 // Replays `program` on `machine`. Thread-safe. Deterministic: the same inputs give the same run but

@@ -25,7 +25,7 @@
 
 namespace tidemark {
 
-// An errno value; never 0.
+// An errno value; never 0. Small, as a DeviceError: the store makes an Error of it, with the path.
 struct FileError {
     int number = 0;
 
@@ -142,7 +142,7 @@ class BlockFiles {
     virtual FileResult<void> sync_directory(const std::string& path) = 0;
 
     // Takes a file that was synced out of the page cache, so that reads come from the disk. Errors:
-    // EBUSY: some of it stayed; ENOTSUP: it cannot be told, as of whoever does not say otherwise.
+    // EBUSY: some of it stayed; ENOTSUP: it cannot be known, as of whoever does not say otherwise.
     virtual FileResult<void> forget(FileId file);
 
     // Removes a name; open files keep their content until they are closed.

@@ -1,5 +1,10 @@
 // DiskStore: the disk tier. Buffers of bytes by id, in files on one or several directories.
 //
+//     TM_ASSIGN(auto store, DiskStore::open(files, {.directories = {{.path = "/scratch"}}}));
+//     TM_TRY(store->write(id, sources));                   // waits
+//     DiskTicket reading = store->read_async(id, targets);
+//     TM_TRY(reading.wait());
+//
 // Every buffer lies in files of its own, striped over directories in chunks, described and
 // checksummed so that a file which was cut, torn or changed is recognised (disk_format.h,
 // docs/format-spill.md). A buffer is there once its first file's head is written, which is the last
@@ -57,7 +62,7 @@ enum class SyncPolicy : std::uint8_t {
 };
 
 struct DiskStoreOptions {
-    std::vector<DiskDirectory> directories;  // at least one, each of a different location
+    std::vector<DiskDirectory> directories;  // at least one, each a different one
     Bytes quota = kNoQuota;                  // of all together
     Bytes chunk = 4_MiB;   // unit of striping, checksums and transfers; a multiple of 4096
     unsigned depth = 4;    // transfers in flight per operation and directory of it

@@ -305,10 +305,7 @@ void AccessQueue::enter(std::uint32_t id) {
 void AccessQueue::complete(std::uint32_t id) {
     if (trying_ == id)
         trying_ = kNoGroup;
-    SpillAnswer answer;
-    answer.request = groups_[id].request;
-    answer.group = id;
-    state_.work.answers.push_back(std::move(answer));
+    state_.work.answers.push_back({.request = groups_[id].request, .group = id});
 }
 
 // It holds nothing more and waits nowhere.

@@ -87,11 +87,9 @@ void MoveDriver::fill(std::uint32_t id, Bytes stored) {
     copy.encoded = state_.encoded_in(buffer, move.target);
     copies_.add(id, std::move(copy));
     if (move.kind == MoveKind::create) {
-        SpillAnswer answer;
-        answer.request = std::exchange(buffer.creation, RequestId::none);
-        answer.buffer = state_.ref_of(id);
-        answer.location = move.location;
-        state_.work.answers.push_back(std::move(answer));
+        state_.work.answers.push_back({.request = std::exchange(buffer.creation, RequestId::none),
+                                       .buffer = state_.ref_of(id),
+                                       .location = move.location});
     } else if (move.kind == MoveKind::spill) {
         filled_by_spill(id, move);
     } else {
@@ -156,7 +154,8 @@ void MoveDriver::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
         copies_.drop(id, move.source, EvictionReason::evicted, RequestId::none);
 }
 
-// The move comes to nothing: the buffer stays where it is, and whoever wanted the move hears why.
+// The move comes to nothing: the buffer stays where it is, and whoever wanted the move gets the
+// error.
 void MoveDriver::fail(std::uint32_t id, Failure failure, Error error) {
     const BufferMove move = moves_.end(id);
     SpillBuffer& buffer = state_.buffers[id];

@@ -87,10 +87,8 @@ SpaceMask ReservationQueue::attempt(const Waiting& waiting, SpaceMask open) {
         auto made = state_.spaces[space].memory->try_reserve(waiting.spec.size, waiting.spec.owner);
         if (!made)
             continue;
-        SpillAnswer answer;
-        answer.request = waiting.request;
-        answer.reservation = std::move(*made);
-        state_.work.answers.push_back(std::move(answer));
+        state_.work.answers.push_back(
+            {.request = waiting.request, .reservation = std::move(*made)});
         return space_bit(space);
     }
     return 0;

@@ -97,11 +97,9 @@ void RoomMaker::refuse_frees() {
 }
 
 void RoomMaker::answer(FreeRequest& request, std::optional<Error> refusal) {
-    SpillAnswer answer;
-    answer.request = request.request;
-    answer.refusal = std::move(refusal);
-    answer.freed = std::move(request.report);
-    state_.work.answers.push_back(std::move(answer));
+    state_.work.answers.push_back({.request = request.request,
+                                   .refusal = std::move(refusal),
+                                   .freed = std::move(request.report)});
 }
 
 // Whether it has been answered.

@@ -106,10 +106,7 @@ bool SpillState::encoded_in(const SpillBuffer& buffer, std::size_t space) const 
 }
 
 void SpillState::refuse(RequestId request, Error error) {
-    SpillAnswer answer;
-    answer.request = request;
-    answer.refusal = std::move(error);
-    work.answers.push_back(std::move(answer));
+    work.answers.push_back({.request = request, .refusal = std::move(error)});
 }
 
 void SpillState::unbar() {

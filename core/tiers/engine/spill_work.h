@@ -31,12 +31,12 @@ struct SpillOptions {
 // The answer to a request. `refusal` says whether it was granted.
 struct SpillAnswer {
     RequestId request{};
-    std::optional<std::uint32_t> group;  // granted accesses: to be taken up, or turned down
-    std::optional<Error> refusal;
-    BufferRef buffer;               // of create,
-    BlockLocation location;         // and where it is
-    FreeReport freed;               // of free_bytes
-    MemoryReservation reservation;  // of reserve
+    std::optional<std::uint32_t> group = {};  // granted accesses: to be taken up, or turned down
+    std::optional<Error> refusal = {};
+    BufferRef buffer = {};               // of create,
+    BlockLocation location = {};         // and where it is
+    FreeReport freed = {};               // of free_bytes
+    MemoryReservation reservation = {};  // of reserve
 };
 
 // What is to be carried out, outside any lock, by one thread at a time.

@@ -1,4 +1,8 @@
-// What a program says about buffers of a TieredStore, and what it hears back. Plain values.
+// How a program describes the buffers of a TieredStore, its accesses and reservations, and the
+// reports that it gets. Plain values; what is left out has a sensible default:
+//
+//     store.create({.size = 1_GiB, .space = {Tier::gpu, 0}, .patient = true});
+//     store.acquire(buffer, {.space = {Tier::gpu, 0}, .mode = AccessMode::write, .stream = s});
 #pragma once
 
 #include <cstdint>

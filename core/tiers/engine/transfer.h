@@ -133,8 +133,8 @@ class Transfers {
     // Begins a copy. Its end comes with a later poll(), also if it fails at once.
     virtual CopyId start(CopyOrder order) = 0;
 
-    // Wishes a copy to end early; it still ends by poll(), and may be done all the same. Unknown
-    // copies (ended already) are no error.
+    // Requests that a copy ends early; it still ends by poll(), and may be done all the same.
+    // Unknown copies (ended already) are no error.
     virtual void cancel(CopyId copy) = 0;
 
     // Drives the copies on, without waiting, and appends those that ended. O(copies in flight).

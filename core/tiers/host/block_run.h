@@ -16,7 +16,7 @@ namespace tidemark {
 
 class HostBlocks;
 
-// Why blocks were refused: ordinary.
+// Why blocks were refused: ordinary and small, as an allocator's OutOfMemory.
 enum class BlockRefusal : std::uint8_t {
     capacity,  // the capacity is in use
     source,    // the source refused to pin more: HostBlocks::source_error

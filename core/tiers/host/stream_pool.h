@@ -1,4 +1,4 @@
-// StreamPool: streams that are lent to one user at a time, for copies whose order matters only
+// StreamPool: streams that are leased to one user at a time, for copies whose order matters only
 // among themselves.
 //
 // A stream is a number, counted from the pool's first; the device makes it when it is first used.
@@ -47,7 +47,7 @@ class StreamLease {
     StreamId stream_;
 };
 
-// Why there is no stream.
+// Why there is no stream: ordinary and small.
 enum class StreamRefusal : std::uint8_t {
     timed_out,
     shut_down,
@@ -56,7 +56,7 @@ enum class StreamRefusal : std::uint8_t {
 
 class StreamPool {
   public:
-    // What to do while all are lent.
+    // What to do while all are leased.
     enum class WhenBusy : std::uint8_t {
         block,  // wait
         grow,   // add a stream, which stays in the pool
@@ -83,7 +83,7 @@ class StreamPool {
     // Streams that nobody has now.
     std::uint32_t idle() const;
 
-    // All streams: idle and lent.
+    // All streams: idle and leased.
     std::uint32_t size() const;
 
     // Calls of `acquire` that wait now.

@@ -76,7 +76,7 @@ void MemorySpace::set_capacity_listener(CapacityListener* listener) {
     while (notices_.load(std::memory_order_acquire) != 0)
         std::this_thread::yield();
     put(listener);
-    announce_capacity();  // what was freed meanwhile was told nobody
+    announce_capacity();  // nobody was notified of what was freed meanwhile
 }
 
 Bytes MemorySpace::rounded(Bytes size) const {

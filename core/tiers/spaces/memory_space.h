@@ -2,6 +2,10 @@
 // of its reservations. It counts bytes and owns none: whoever has the memory (ReservedAllocator,
 // the host's blocks, the disk store) charges here what it hands out.
 //
+//     MemorySpace space({.id = {Tier::gpu, 0}, .capacity = 8_GiB});
+//     tl::expected<Charge, ChargeRefusal> charge = space.charge(512_MiB);  // before allocating
+//     space.uncharge(*charge);                                             // after freeing
+//
 // Promise: at any moment and under any interleaving
 //
 //     used = allocated + unused reserved bytes <= capacity,
@@ -9,8 +13,8 @@
 //     unused = the sum over reservations of max(0, size - used by it),
 //
 // and everything is 0 again when the last reservation and the last charge are gone. Nothing here
-// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h); others hear of
-// freed capacity through the CapacityListener.
+// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h); others
+// are notified of freed capacity through the CapacityListener.
 //
 // Sizes are rounded up to the space's granularity here and nowhere else; a size may be 0.
 //
@@ -33,7 +37,7 @@
 
 namespace tidemark {
 
-// Hears that capacity was freed: `used` of the space has fallen, or somebody announced it.
+// Is notified that capacity was freed: `used` of the space has fallen, or somebody announced it.
 class CapacityListener {
   public:
     virtual ~CapacityListener() = default;
@@ -127,11 +131,12 @@ class MemorySpace {
     void set_oom_policy(OomHandling policy);
     OomHandling oom_policy() const;
 
-    // Whom to tell of freed capacity; null: nobody. The former one is called no more when this
+    // Who is notified of freed capacity; null: nobody. The former one is called no more when this
     // returns (it waits for calls under way). By one thread at a time.
     void set_capacity_listener(CapacityListener* listener);
 
-    // Tells the listener, for somebody who freed memory that isn't counted here (a trimmed cache).
+    // Notifies the listener, for somebody who freed memory that isn't counted here (a trimmed
+    // cache).
     void announce_capacity();
 
     // "gpu:0: 1.50 GiB of 2.00 GiB used (limit 1.80 GiB): 1.00 GiB allocated, 512 MiB unused in

@@ -1,6 +1,10 @@
 // MemoryReservation: bytes of a space that are set aside for one owner. And Charge: what an
 // allocation remembers of who pays for it.
 //
+//     std::optional<MemoryReservation> task = space.try_reserve(2_GiB);
+//     auto charge = task->charge(512_MiB);  // out of what is set aside: `used` stays
+//     space.uncharge(*charge);              // from any thread, also after the reservation's end
+//
 // A reservation of size S whose living allocations take L bytes accounts for max(S, L) bytes of its
 // space: allocating within it never moves the space's `used`; what goes beyond is excess, charged
 // to the space. Of L bytes no single one is "the excess": whichever allocation is freed, the excess
@@ -9,7 +13,7 @@
 //
 // A charge knows its origin, the reservation that it was made through: it is given back exactly
 // from any thread and stream (specs A4, defect 3), also after the reservation's end and when
-// another one has taken its place in the tables since (it is told by its generation).
+// another one has taken its place in the tables since (its generation differs).
 //
 // Thread-safety: one handle may be used by many threads at once, for everything but moving from it,
 // moving to it, release and destruction; those need the handle alone, but not the reservation:
@@ -52,7 +56,7 @@ struct Charge {
     explicit operator bool() const { return space != nullptr; }
 };
 
-// Why bytes weren't charged.
+// Why bytes weren't charged: ordinary and small, as an allocator's OutOfMemory.
 struct ChargeRefusal {
     enum class Cause : std::uint8_t {
         full,              // beyond the space's capacity

@@ -1,5 +1,5 @@
 // SpillExecutor: carries out what a SpillEngine decides, by a Transfers: makes and frees locations,
-// begins copies, hears of their ends. The same for a real program and for a replay; who decides
+// begins copies, polls their ends. The same for a real program and for a replay; who decides
 // when it turns, and what becomes of answers, is the owner's.
 //
 // The engine is called under `mutex`, everything else without it: transfers may take long.
@@ -31,7 +31,7 @@ class SpillExecutor {
     SpillExecutor(SpillEngine& engine, Transfers& transfers, Mutex& mutex)
         : engine_(engine), transfers_(transfers), mutex_(mutex) {}
 
-    // One turn: hears what has ended, has the engine decide, carries it out. `observe(work)` sees
+    // One turn: polls what has ended, has the engine decide, carries it out. `observe(work)` sees
     // what is about to be done, `deliver(answers)` gets the answers. False: nothing was to be done.
     template <class Observe, class Deliver>
     bool turn(bool stirred, Observe&& observe, Deliver&& deliver) {

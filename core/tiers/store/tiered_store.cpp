@@ -268,7 +268,7 @@ void TieredStore::settle(std::uint32_t group, bool taken) {
 }
 
 // Accesses to what was granted; it stays where it is, so that its locations are those of this
-// moment. `group`: to be taken up, unless the stream can't be told to wait for others' work.
+// moment. `group`: to be taken up, unless the stream can't be made to wait for others' work.
 Result<std::vector<Access>> TieredStore::hand_out(std::span<const BufferUse> uses,
                                                   const AccessSpec& spec,
                                                   std::optional<std::uint32_t> group) {

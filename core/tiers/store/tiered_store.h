@@ -15,7 +15,7 @@
 // queued on the access's stream after it was granted. The program calls from any thread.
 //
 // Nothing is lost: a copy that fails leaves the buffer where it was, readable, with all accounts
-// exact, and whoever wanted it moved hears of it. Every request is answered, also at close().
+// exact, and whoever wanted it moved gets the error. Every request is answered, also at close().
 //
 // Thread-safety: all functions, but the destructor. Lock order: queue > store > space > inside; no
 // lock is held while memory is made or freed, copies are begun or answers are given. Capacity is

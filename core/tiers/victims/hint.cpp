@@ -1,4 +1,4 @@
-// hint: what the program wishes to keep least leaves first (BufferFacts::hint, 0 unless it says
+// hint: what the program wants to keep least leaves first (BufferFacts::hint, 0 unless it says
 // so); among equals, what was used longest ago.
 #include "core/tiers/victims/indexed_heap.h"
 
@@ -15,7 +15,7 @@ class Hint final : public VictimPolicy {
 
     void erase(BufferId id, EvictionReason /*why*/) override { order_.erase(id); }
 
-    // A wish is no use: the buffer keeps its age.
+    // A hint is no use: the buffer keeps its age.
     void revise(BufferId id) override {
         order_.put(id, {residents_.facts(id).hint, order_.key(id).touched});
     }

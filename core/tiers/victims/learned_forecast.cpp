@@ -14,7 +14,7 @@ constexpr std::uint32_t kMostStrikes = 32;  // beyond it the position is lost
 constexpr std::uint32_t kSkipped = 8;       // operations that may be left out at once
 constexpr std::size_t kSureWindow = 2;      // from this window on a position is trusted
 constexpr double kTrustStep = 1.0 / 256;    // the weight of each operation in what is trusted
-constexpr double kTrusted = 0.7;            // below it nothing is told
+constexpr double kTrusted = 0.7;            // below it nothing is expected
 constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further one
 constexpr std::size_t kTableBits = 12;      // of a window's table at first; it grows with the past
 

@@ -1,9 +1,11 @@
-// VictimPolicy: which buffer leaves a space when room is needed. One instance serves one space.
+// VictimPolicy: which buffer leaves a space when room is needed. One instance serves one space: the
+// owner of the buffers (the spill engine, a replay) reports what comes in (insert), is used (touch)
+// and goes (erase), and asks which of those that may leave should leave first (victim).
 //
-// Policies are deterministic and know neither clock nor copies: the owner of the buffers (the
-// spill engine, a replay) tells them what comes in, is used and goes, and asks for a victim. Time
-// is a count of the program's operations. A new policy is a file in victims/ and a line in
-// victims.inc: TIDEMARK_VICTIM(name). Thread-safety: none; the owner has a lock.
+// Policies are deterministic and know neither clock nor copies: time is a count of the program's
+// operations, and what a buffer costs to move is in its BufferFacts. A new policy is a file in
+// victims/ (lru.cpp is the shortest) and a line in victims.inc: TIDEMARK_VICTIM(name).
+// Thread-safety: none; the owner has a lock.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,7 @@ struct BufferFacts {
     std::uint64_t now = 0;                 // operations of the program so far
     std::uint64_t next_use = kUnknownUse;  // the operation that is expected to use it, > now
     std::uint64_t end = kUnknownUse;       // likewise the one that frees it; kNeverUsed: none does
-    std::int32_t hint = 0;  // the program's wish: higher stays longer, negative leaves first
+    std::int32_t hint = 0;  // of the program: higher stays longer, negative leaves first
     bool dirty = true;      // leaving takes a copy; a clean one is dropped for free
     bool empty = false;     // nothing was written to it yet: leaving and coming back are free
 };
