@@ -15,6 +15,7 @@
 
 #include "traces/generators/generators.h"
 #include "traces/generators/kernel_time.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/program.h"
 
 namespace tidemark::generators {
@@ -23,53 +24,20 @@ namespace {
 constexpr std::array<std::string_view, 5> kPatterns{"scan", "flood", "sizes", "gang", "phases"};
 
 constexpr std::array kAdversarialOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "At most so many events; always at least all buffers made and freed."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, other sizes and choices."},
-    OptionInfo{.name = "pattern",
-               .type = OptionType::choice,
-               .default_value = "scan",
-               .choices = kPatterns,
-               .summary =
-                   "scan: a cycle through all; flood: scans through what is used once, beside "
-                   "a hot set; sizes: of every magnitude; gang: kernels that need most of it "
-                   "together; phases: one half, then the other."},
-    OptionInfo{.name = "working_set",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "8GiB",
-               .minimum = "1MiB",
-               .maximum = "1PiB",
-               .summary = "All buffers together."},
-    OptionInfo{.name = "buffer",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "64MiB",
-               .minimum = "1KiB",
-               .maximum = "1TiB",
-               .summary = "Largest buffer, the smallest is half of it; not for `sizes`. At most a "
-                          "16th of the working set is taken."},
-    OptionInfo{.name = "gang",
-               .type = OptionType::count,
-               .unit = "%",
-               .default_value = "50",
-               .minimum = "1",
-               .maximum = "100",
-               .summary = "Share of the working set that a kernel of `gang` uses."},
-    OptionInfo{.name = "rate",
-               .type = OptionType::count,
-               .unit = "GB/s",
-               .default_value = "3000",
-               .minimum = "1",
-               .maximum = "1000000",
-               .summary = "Bytes that kernels move in a time."},
+    events_option("100000", "1",
+                  "At most so many events; always at least all buffers made and freed."),
+    seed_option("Another seed, other sizes and choices."),
+    choice_option("pattern", "scan", kPatterns,
+                  "scan: a cycle through all; flood: scans through what is used once, beside a hot "
+                  "set; sizes: of every magnitude; gang: kernels that need most of it together; "
+                  "phases: one half, then the other."),
+    bytes_option("working_set", "8GiB", {"1MiB", "1PiB"}, "All buffers together."),
+    bytes_option("buffer", "64MiB", {"1KiB", "1TiB"},
+                 "Largest buffer, the smallest is half of it; not for `sizes`. At most a 16th of "
+                 "the working set is taken."),
+    percent_option("gang", "50", {"1", "100"},
+                   "Share of the working set that a kernel of `gang` uses."),
+    count_option("rate", "3000", {"1", "1000000"}, "Bytes that kernels move in a time.", "GB/s"),
 };
 
 class Adversarial {
@@ -241,15 +209,11 @@ class Adversarial {
     std::uint64_t phases_ = 0;
 };
 
-Result<TraceInfo> run_adversarial(const Options& options, TraceSink& sink) {
-    return Adversarial(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo adversarial() {
     return {"adversarial", "access patterns that hurt: pattern=scan, flood, sizes, gang or phases",
-            kAdversarialOptions, run_adversarial};
+            kAdversarialOptions, run<Adversarial>};
 }
 
 }  // namespace tidemark::generators

@@ -12,6 +12,7 @@
 #include "traces/generators/alias_table.h"
 #include "traces/generators/generators.h"
 #include "traces/generators/kernel_time.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/popularity.h"
 #include "traces/generators/program.h"
 
@@ -19,93 +20,29 @@ namespace tidemark::generators {
 namespace {
 
 constexpr std::array kKvCacheOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "No turn begins that would go past so many events; all end whole."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, other conversations."},
-    OptionInfo{.name = "sessions",
-               .type = OptionType::count,
-               .default_value = "200",
-               .minimum = "1",
-               .maximum = "100000",
-               .summary = "Conversations that are open, most of them idle."},
-    OptionInfo{.name = "active",
-               .type = OptionType::count,
-               .default_value = "8",
-               .minimum = "1",
-               .maximum = "1024",
-               .summary = "Conversations that are answered at the same time, at most."},
-    OptionInfo{.name = "blocks",
-               .type = OptionType::count,
-               .default_value = "32",
-               .minimum = "2",
-               .maximum = "10000",
-               .summary = "Blocks in a layer at which a conversation is closed."},
-    OptionInfo{.name = "block",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "2MiB",
-               .minimum = "1",
-               .maximum = "16GiB",
-               .summary = "Size of a block of one layer."},
-    OptionInfo{.name = "block_tokens",
-               .type = OptionType::count,
-               .default_value = "64",
-               .minimum = "1",
-               .maximum = "65536",
-               .summary = "Tokens that a block holds."},
-    OptionInfo{.name = "stride",
-               .type = OptionType::count,
-               .default_value = "16",
-               .minimum = "1",
-               .maximum = "4096",
-               .summary = "Tokens that a step adds to an answer: more make a shorter trace."},
-    OptionInfo{.name = "layers",
-               .type = OptionType::count,
-               .default_value = "2",
-               .minimum = "1",
-               .maximum = "200",
-               .summary = "Layers, each with weights and blocks of its own."},
-    OptionInfo{.name = "weights",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "512MiB",
-               .minimum = "1",
-               .maximum = "64GiB",
-               .summary = "Weights of a layer, read in every step."},
-    OptionInfo{.name = "skew",
-               .type = OptionType::count,
-               .default_value = "1",
-               .minimum = "0",
-               .maximum = "3",
-               .summary = "Who comes back: 0 all alike, else in proportion to 1/rank^skew."},
-    OptionInfo{.name = "think",
-               .type = OptionType::count,
-               .unit = "ms",
-               .default_value = "1000",
-               .minimum = "0",
-               .maximum = "100000000",
-               .summary = "Time from one turn of a conversation to its next, on average."},
-    OptionInfo{.name = "tflops",
-               .type = OptionType::count,
-               .unit = "TFLOP/s",
-               .default_value = "400",
-               .minimum = "1",
-               .maximum = "100000",
-               .summary = "What kernels compute in a time: how long prompts take."},
-    OptionInfo{.name = "rate",
-               .type = OptionType::count,
-               .unit = "GB/s",
-               .default_value = "3000",
-               .minimum = "1",
-               .maximum = "1000000",
-               .summary = "Bytes that kernels move in a time: how long steps take."},
+    events_option("100000", "1",
+                  "No turn begins that would go past so many events; all end whole."),
+    seed_option("Another seed, other conversations."),
+    count_option("sessions", "200", {"1", "100000"},
+                 "Conversations that are open, most of them idle."),
+    count_option("active", "8", {"1", "1024"},
+                 "Conversations that are answered at the same time, at most."),
+    count_option("blocks", "32", {"2", "10000"},
+                 "Blocks in a layer at which a conversation is closed."),
+    bytes_option("block", "2MiB", {"1", "16GiB"}, "Size of a block of one layer."),
+    count_option("block_tokens", "64", {"1", "65536"}, "Tokens that a block holds."),
+    count_option("stride", "16", {"1", "4096"},
+                 "Tokens that a step adds to an answer: more make a shorter trace."),
+    count_option("layers", "2", {"1", "200"}, "Layers, each with weights and blocks of its own."),
+    bytes_option("weights", "512MiB", {"1", "64GiB"}, "Weights of a layer, read in every step."),
+    count_option("skew", "1", {"0", "3"},
+                 "Who comes back: 0 all alike, else in proportion to 1/rank^skew."),
+    count_option("think", "1000", {"0", "100000000"},
+                 "Time from one turn of a conversation to its next, on average.", "ms"),
+    count_option("tflops", "400", {"1", "100000"},
+                 "What kernels compute in a time: how long prompts take.", "TFLOP/s"),
+    count_option("rate", "3000", {"1", "1000000"},
+                 "Bytes that kernels move in a time: how long steps take.", "GB/s"),
 };
 
 struct Session {
@@ -302,15 +239,11 @@ class KvCache {
     bool full_ = false;
 };
 
-Result<TraceInfo> run_kv_cache(const Options& options, TraceSink& sink) {
-    return KvCache(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo kv_cache() {
     return {"kv-cache", "a language model's conversations, most of them idle: caches in blocks",
-            kKvCacheOptions, run_kv_cache};
+            kKvCacheOptions, run<KvCache>};
 }
 
 }  // namespace tidemark::generators

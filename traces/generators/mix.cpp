@@ -16,6 +16,7 @@
 #include "traces/generators/alias_table.h"
 #include "traces/generators/generators.h"
 #include "traces/generators/mix_tables.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/program.h"
 
 namespace tidemark::generators {
@@ -24,43 +25,20 @@ namespace {
 constexpr std::array<std::string_view, 3> kShapes{"training", "churn", "uniform"};
 
 constexpr std::array kMixOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "1000000",
-               .minimum = "2",
-               .maximum = "1000000000000",
-               .summary = "How many events; one or two fewer where they don't come out even."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, another trace."},
-    OptionInfo{.name = "streams",
-               .type = OptionType::count,
-               .default_value = "1",
-               .minimum = "1",
-               .maximum = "1024",
-               .summary = "Streams; half the requests are on the first, and with more than one, an "
-                          "eighth are used on a second."},
-    OptionInfo{.name = "live",
-               .type = OptionType::count,
-               .default_value = "2000",
-               .minimum = "1",
-               .maximum = "10000000",
-               .summary = "Allocations that live at the same time, on average."},
-    OptionInfo{.name = "shape",
-               .type = OptionType::choice,
-               .default_value = "training",
-               .choices = kShapes,
-               .summary =
-                   "Sizes and lifetimes: of training runs, of random churn under a limit, or "
-                   "spread evenly over all powers of two from 512 B to 64 MiB.",
-               .source = "scripts/distil_mix.py"},
-    OptionInfo{.name = "scale",
-               .type = OptionType::count,
-               .default_value = "1",
-               .minimum = "1",
-               .maximum = "1048576",
-               .summary = "Divides every size, so that many live allocations fit a device."},
+    events_option("1000000", "2",
+                  "How many events; one or two fewer where they don't come out even."),
+    seed_option("Another seed, another trace."),
+    count_option("streams", "1", {"1", "1024"},
+                 "Streams; half the requests are on the first, and with more than one, an eighth "
+                 "are used on a second."),
+    count_option("live", "2000", {"1", "10000000"},
+                 "Allocations that live at the same time, on average."),
+    choice_option("shape", "training", kShapes,
+                  "Sizes and lifetimes: of training runs, of random churn under a limit, or spread "
+                  "evenly over all powers of two from 512 B to 64 MiB.",
+                  "scripts/distil_mix.py"),
+    count_option("scale", "1", {"1", "1048576"},
+                 "Divides every size, so that many live allocations fit a device."),
 };
 
 constexpr std::uint64_t kLargestWheel = std::uint64_t{1} << 24U;
@@ -242,14 +220,10 @@ class Mix {
     std::vector<StreamId> stream_of_;  // by slot
 };
 
-Result<TraceInfo> run_mix(const Options& options, TraceSink& sink) {
-    return Mix(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo mix() {
-    return {"mix", "sizes and lifetimes of real programs, in random order", kMixOptions, run_mix};
+    return {"mix", "sizes and lifetimes of real programs, in random order", kMixOptions, run<Mix>};
 }
 
 }  // namespace tidemark::generators

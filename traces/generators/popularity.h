@@ -7,9 +7,6 @@
 
 namespace tidemark::generators {
 
-// The largest exponent that the generators offer.
-constexpr std::uint64_t kMostSkewed = 3;
-
 // Weights of `count` ranks: in proportion to 1 / rank^skew, the least being 1. For an AliasTable.
 inline std::vector<std::uint32_t> rank_weights(std::uint64_t count, std::uint64_t skew) {
     constexpr std::uint64_t kFirst = 1U << 24U;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/options.h"
 #include "core/base/random.h"
 #include "core/base/result.h"
 #include "core/base/vacant_ids.h"
@@ -140,5 +141,11 @@ class Program {
     std::uint64_t live_ = 0;
     std::uint32_t kernel_ = 0;
 };
+
+// GeneratorInfo::generate of a generator that is a class with a Program.
+template <class Generator>
+Result<TraceInfo> run(const Options& options, TraceSink& sink) {
+    return Generator(options, sink).run();
+}
 
 }  // namespace tidemark::generators

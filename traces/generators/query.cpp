@@ -12,6 +12,7 @@
 
 #include "traces/generators/alias_table.h"
 #include "traces/generators/generators.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/popularity.h"
 #include "traces/generators/program.h"
 #include "traces/generators/query_plan.h"
@@ -20,90 +21,29 @@ namespace tidemark::generators {
 namespace {
 
 constexpr std::array kQueryOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "At most so many events, in whole tasks; always at least one task."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, other tasks."},
-    OptionInfo{.name = "tasks",
-               .type = OptionType::count,
-               .default_value = "0",
-               .minimum = "0",
-               .maximum = "4000000000",
-               .summary = "At most so many tasks; 0: as many as fit into the events."},
-    OptionInfo{.name = "streams",
-               .type = OptionType::count,
-               .default_value = "4",
-               .minimum = "1",
-               .maximum = "1024",
-               .summary = "Streams, each with one task at a time."},
-    OptionInfo{.name = "tables",
-               .type = OptionType::count,
-               .default_value = "4",
-               .minimum = "1",
-               .maximum = "1000",
-               .summary = "Tables that stand in memory throughout."},
-    OptionInfo{.name = "chunks",
-               .type = OptionType::count,
-               .default_value = "16",
-               .minimum = "1",
-               .maximum = "10000",
-               .summary = "Chunks of a table; a task probes with all chunks of one."},
-    OptionInfo{.name = "batch",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "32MiB",
-               .minimum = "1KiB",
-               .maximum = "16GiB",
-               .summary = "Size of a chunk, and of the batch that is decoded from it."},
-    OptionInfo{.name = "skew",
-               .type = OptionType::count,
-               .default_value = "1",
-               .minimum = "0",
-               .maximum = "3",
-               .summary = "Which tables are read: 0 all alike, else in proportion to 1/rank^skew."},
-    OptionInfo{.name = "heavy",
-               .type = OptionType::count,
-               .unit = "%",
-               .default_value = "10",
-               .minimum = "0",
-               .maximum = "100",
-               .summary = "Tasks whose hash table is four times as large as others'."},
-    OptionInfo{.name = "accuracy",
-               .type = OptionType::count,
-               .unit = "%",
-               .default_value = "80",
-               .minimum = "1",
-               .maximum = "100",
-               .summary =
-                   "A task reserves from its need up to need / accuracy; one that overshoots "
-                   "only from need * accuracy to just below its need."},
-    OptionInfo{.name = "overshoot",
-               .type = OptionType::count,
-               .unit = "%",
-               .default_value = "15",
-               .minimum = "0",
-               .maximum = "100",
-               .summary = "Tasks that need more than they reserved."},
-    OptionInfo{.name = "think",
-               .type = OptionType::count,
-               .unit = "us",
-               .default_value = "2000",
-               .minimum = "0",
-               .maximum = "1000000000",
-               .summary = "Time between the tasks of a stream, on average."},
-    OptionInfo{.name = "rate",
-               .type = OptionType::count,
-               .unit = "GB/s",
-               .default_value = "400",
-               .minimum = "1",
-               .maximum = "1000000",
-               .summary = "Bytes that an operator moves in a time."},
+    events_option("100000", "1",
+                  "At most so many events, in whole tasks; always at least one task."),
+    seed_option("Another seed, other tasks."),
+    count_option("tasks", "0", {"0", "4000000000"},
+                 "At most so many tasks; 0: as many as fit into the events."),
+    count_option("streams", "4", {"1", "1024"}, "Streams, each with one task at a time."),
+    count_option("tables", "4", {"1", "1000"}, "Tables that stand in memory throughout."),
+    count_option("chunks", "16", {"1", "10000"},
+                 "Chunks of a table; a task probes with all chunks of one."),
+    bytes_option("batch", "32MiB", {"1KiB", "16GiB"},
+                 "Size of a chunk, and of the batch that is decoded from it."),
+    count_option("skew", "1", {"0", "3"},
+                 "Which tables are read: 0 all alike, else in proportion to 1/rank^skew."),
+    percent_option("heavy", "10", {"0", "100"},
+                   "Tasks whose hash table is four times as large as others'."),
+    percent_option("accuracy", "80", {"1", "100"},
+                   "A task reserves from its need up to need / accuracy; one that overshoots only "
+                   "from need * accuracy to just below its need."),
+    percent_option("overshoot", "15", {"0", "100"}, "Tasks that need more than they reserved."),
+    count_option("think", "2000", {"0", "1000000000"},
+                 "Time between the tasks of a stream, on average.", "us"),
+    count_option("rate", "400", {"1", "1000000"}, "Bytes that an operator moves in a time.",
+                 "GB/s"),
 };
 
 // What is drawn for a task.
@@ -357,15 +297,11 @@ class Query {
     bool full_ = false;
 };
 
-Result<TraceInfo> run_query(const Options& options, TraceSink& sink) {
-    return Query(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo query() {
     return {"query", "a query engine's tasks: reservations, joins and sorts on several streams",
-            kQueryOptions, run_query};
+            kQueryOptions, run<Query>};
 }
 
 }  // namespace tidemark::generators

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "traces/generators/generators.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/program.h"
 
 namespace tidemark::generators {
@@ -17,40 +18,14 @@ namespace {
 constexpr std::array<std::string_view, 3> kGrowths{"double", "exact", "block"};
 
 constexpr std::array kServingOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "No step begins that would go past so many events; all end whole."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, other requests."},
-    OptionInfo{.name = "requests",
-               .type = OptionType::count,
-               .default_value = "64",
-               .minimum = "1",
-               .maximum = "100000",
-               .summary = "Most requests at work at the same time."},
-    OptionInfo{.name = "layers",
-               .type = OptionType::count,
-               .default_value = "8",
-               .minimum = "1",
-               .maximum = "1000",
-               .summary = "Layers, each with a cache of its own."},
-    OptionInfo{.name = "token_bytes",
-               .type = OptionType::bytes,
-               .unit = "bytes",
-               .default_value = "4KiB",
-               .minimum = "1",
-               .maximum = "1GiB",
-               .summary = "What one token takes in one layer's cache."},
-    OptionInfo{.name = "growth",
-               .type = OptionType::choice,
-               .default_value = "double",
-               .choices = kGrowths,
-               .summary = "How a cache grows."},
+    events_option("100000", "1",
+                  "No step begins that would go past so many events; all end whole."),
+    seed_option("Another seed, other requests."),
+    count_option("requests", "64", {"1", "100000"}, "Most requests at work at the same time."),
+    count_option("layers", "8", {"1", "1000"}, "Layers, each with a cache of its own."),
+    bytes_option("token_bytes", "4KiB", {"1", "1GiB"},
+                 "What one token takes in one layer's cache."),
+    choice_option("growth", "double", kGrowths, "How a cache grows."),
 };
 
 constexpr std::uint64_t kBlockTokens = 16;
@@ -168,15 +143,11 @@ class Serving {
     std::vector<Answer> answers_;
 };
 
-Result<TraceInfo> run_serving(const Options& options, TraceSink& sink) {
-    return Serving(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo serving() {
     return {"serving", "a language model's server: caches that grow, requests that come and go",
-            kServingOptions, run_serving};
+            kServingOptions, run<Serving>};
 }
 
 }  // namespace tidemark::generators

@@ -7,47 +7,22 @@
 #include <vector>
 
 #include "traces/generators/generators.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/program.h"
 
 namespace tidemark::generators {
 namespace {
 
 constexpr std::array kStepsOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "At most so many events, in whole steps; always at least one step."},
-    OptionInfo{.name = "seed",
-               .type = OptionType::count,
-               .default_value = "1",
-               .summary = "Another seed, other batches."},
-    OptionInfo{.name = "layers",
-               .type = OptionType::count,
-               .default_value = "24",
-               .minimum = "1",
-               .maximum = "10000",
-               .summary = "Layers of the model."},
-    OptionInfo{.name = "width",
-               .type = OptionType::count,
-               .default_value = "1024",
-               .minimum = "1",
-               .maximum = "65536",
-               .summary = "Features of a layer: its parameters are 12 width^2 * 4 bytes."},
-    OptionInfo{.name = "tokens",
-               .type = OptionType::count,
-               .default_value = "8192",
-               .minimum = "1",
-               .maximum = "1048576",
-               .summary = "Tokens of the largest batch."},
-    OptionInfo{.name = "vary",
-               .type = OptionType::count,
-               .unit = "%",
-               .default_value = "50",
-               .minimum = "0",
-               .maximum = "100",
-               .summary = "Batches are smaller than the largest by up to this much."},
+    events_option("100000", "1",
+                  "At most so many events, in whole steps; always at least one step."),
+    seed_option("Another seed, other batches."),
+    count_option("layers", "24", {"1", "10000"}, "Layers of the model."),
+    count_option("width", "1024", {"1", "65536"},
+                 "Features of a layer: its parameters are 12 width^2 * 4 bytes."),
+    count_option("tokens", "8192", {"1", "1048576"}, "Tokens of the largest batch."),
+    percent_option("vary", "50", {"0", "100"},
+                   "Batches are smaller than the largest by up to this much."),
 };
 
 // What a layer of a transformer keeps from forward to backward, as multiples of the width.
@@ -179,14 +154,10 @@ class Steps {
     Slots gradients_;
 };
 
-Result<TraceInfo> run_steps(const Options& options, TraceSink& sink) {
-    return Steps(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo steps() {
-    return {"steps", "a training loop whose batches change in length", kStepsOptions, run_steps};
+    return {"steps", "a training loop whose batches change in length", kStepsOptions, run<Steps>};
 }
 
 }  // namespace tidemark::generators

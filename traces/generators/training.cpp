@@ -13,82 +13,32 @@
 
 #include "traces/generators/generators.h"
 #include "traces/generators/kernel_time.h"
+#include "traces/generators/option_list.h"
 #include "traces/generators/program.h"
 
 namespace tidemark::generators {
 namespace {
 
 constexpr std::array kTrainingOptions{
-    OptionInfo{.name = "events",
-               .type = OptionType::count,
-               .default_value = "100000",
-               .minimum = "1",
-               .maximum = "1000000000000",
-               .summary = "At most so many events, in whole steps; always at least one step."},
-    OptionInfo{
-        .name = "seed",
-        .type = OptionType::count,
-        .default_value = "1",
-        .summary = "Another seed, other kernel times, and with variable=true other lengths."},
-    OptionInfo{.name = "steps",
-               .type = OptionType::count,
-               .default_value = "0",
-               .minimum = "0",
-               .maximum = "1000000000",
-               .summary = "At most so many steps; 0: as many as fit into the events."},
-    OptionInfo{.name = "layers",
-               .type = OptionType::count,
-               .default_value = "12",
-               .minimum = "1",
-               .maximum = "1000",
-               .summary = "Layers of the model."},
-    OptionInfo{.name = "hidden",
-               .type = OptionType::count,
-               .default_value = "1024",
-               .minimum = "1",
-               .maximum = "65536",
-               .summary = "Features of a token; a layer has 12 hidden^2 weights."},
-    OptionInfo{.name = "batch",
-               .type = OptionType::count,
-               .default_value = "8",
-               .minimum = "1",
-               .maximum = "1024",
-               .summary = "Sequences in a step."},
-    OptionInfo{.name = "sequence",
-               .type = OptionType::count,
-               .default_value = "1024",
-               .minimum = "1",
-               .maximum = "131072",
-               .summary = "Tokens in a sequence, at most."},
-    OptionInfo{.name = "variable",
-               .type = OptionType::boolean,
-               .default_value = "false",
-               .summary = "Sequences of each step have another length, from half of it to all."},
-    OptionInfo{
-        .name = "vocabulary",
-        .type = OptionType::count,
-        .default_value = "32000",
-        .minimum = "1",
-        .maximum = "262144",
-        .summary = "Different tokens: what the embedding and the last layer are as wide as."},
-    OptionInfo{.name = "adam",
-               .type = OptionType::boolean,
-               .default_value = "true",
-               .summary = "The optimizer keeps two moments of each weight; else it keeps nothing."},
-    OptionInfo{.name = "tflops",
-               .type = OptionType::count,
-               .unit = "TFLOP/s",
-               .default_value = "400",
-               .minimum = "1",
-               .maximum = "100000",
-               .summary = "What kernels compute in a time."},
-    OptionInfo{.name = "rate",
-               .type = OptionType::count,
-               .unit = "GB/s",
-               .default_value = "3000",
-               .minimum = "1",
-               .maximum = "1000000",
-               .summary = "Bytes that kernels move in a time; the slower of the two counts."},
+    events_option("100000", "1",
+                  "At most so many events, in whole steps; always at least one step."),
+    seed_option("Another seed, other kernel times, and with variable=true other lengths."),
+    count_option("steps", "0", {"0", "1000000000"},
+                 "At most so many steps; 0: as many as fit into the events."),
+    count_option("layers", "12", {"1", "1000"}, "Layers of the model."),
+    count_option("hidden", "1024", {"1", "65536"},
+                 "Features of a token; a layer has 12 hidden^2 weights."),
+    count_option("batch", "8", {"1", "1024"}, "Sequences in a step."),
+    count_option("sequence", "1024", {"1", "131072"}, "Tokens in a sequence, at most."),
+    boolean_option("variable", "false",
+                   "Sequences of each step have another length, from half of it to all."),
+    count_option("vocabulary", "32000", {"1", "262144"},
+                 "Different tokens: what the embedding and the last layer are as wide as."),
+    boolean_option("adam", "true",
+                   "The optimizer keeps two moments of each weight; else it keeps nothing."),
+    count_option("tflops", "400", {"1", "100000"}, "What kernels compute in a time.", "TFLOP/s"),
+    count_option("rate", "3000", {"1", "1000000"},
+                 "Bytes that kernels move in a time; the slower of the two counts.", "GB/s"),
 };
 
 constexpr Bytes kElement = 2;
@@ -372,15 +322,11 @@ class Training {
     std::vector<Use> uses_;     // of one kernel
 };
 
-Result<TraceInfo> run_training(const Options& options, TraceSink& sink) {
-    return Training(options, sink).run();
-}
-
 }  // namespace
 
 GeneratorInfo training() {
     return {"training", "a transformer is trained: what is read forward is read again in reverse",
-            kTrainingOptions, run_training};
+            kTrainingOptions, run<Training>};
 }
 
 }  // namespace tidemark::generators

@@ -67,9 +67,6 @@ class GrowingArray {
     // `count` <= size(). O(1).
     void truncate(std::size_t count) { size_ = count; }
 
-    // Gives the memory back.
-    void reset() { *this = GrowingArray(); }
-
     T& operator[](std::size_t i) { return data_[i]; }
 
     const T& operator[](std::size_t i) const { return data_[i]; }

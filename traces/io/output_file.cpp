@@ -1,7 +1,6 @@
 // Buffered writing by descriptor; the temporary file is renamed at the end.
 #include "traces/io/output_file.h"
 
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,14 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/io/file_descriptor.h"
+
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 18U;
-
-tl::unexpected<Error> io_error(const char* what, int code, const std::string& path) {
-    return fail(ErrorCode::io, what + (": " + std::generic_category().message(code)), path);
-}
 
 constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
@@ -86,10 +83,10 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const std::string& path) 
     if (file->descriptor_ < 0) {
         const int code = errno;
         file->temporary_.clear();
-        return io_error("cannot be written", code, path);
+        return io_error("cannot be written", path, code);
     }
     if (exists && file->replaces_ && ::fchmod(file->descriptor_, status.st_mode & 07777U) != 0)
-        return io_error("cannot be given the old file's permissions", errno, path);
+        return io_error("cannot be given the old file's permissions", path);
     return file;
 }
 
@@ -116,7 +113,7 @@ Result<void> OutputFile::flush() {
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
-            return io_error("cannot be written", errno, path_);
+            return io_error("cannot be written", path_);
         rest.remove_prefix(static_cast<std::size_t>(count));
     }
     buffer_.clear();
@@ -130,16 +127,16 @@ Result<void> OutputFile::commit() {
         return {};
     }
     if (::fsync(descriptor_) != 0)
-        return io_error("cannot be written", errno, path_);
+        return io_error("cannot be written", path_);
     if (temporary_.empty() && give_name(descriptor_, path_, temporary_) < 0) {
         const int code = errno;
         temporary_.clear();
-        return io_error("cannot be given a name", code, path_);
+        return io_error("cannot be given a name", path_, code);
     }
     if (::close(std::exchange(descriptor_, -1)) != 0)
-        return io_error("cannot be written", errno, path_);
+        return io_error("cannot be written", path_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-        return io_error("cannot take its name", errno, path_);
+        return io_error("cannot take its name", path_);
     committed_ = true;
     return {};
 }

@@ -2,13 +2,13 @@
 #include "traces/io/raw_input.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "traces/io/file_descriptor.h"
 
 namespace tidemark {
 namespace {
@@ -27,7 +27,7 @@ class FileInput final : public RawInput {
         struct stat status {};
 
         if (::fstat(descriptor_, &status) != 0)
-            return fail(ErrorCode::io, "cannot be examined: " + reason(errno), name_);
+            return io_error("cannot be examined", name_);
         if (S_ISDIR(status.st_mode))
             return fail(ErrorCode::io, "is a folder, not a file", name_,
                         "give the files in it one by one");
@@ -42,13 +42,11 @@ class FileInput final : public RawInput {
             if (count >= 0)
                 return static_cast<std::size_t>(count);
             if (errno != EINTR)
-                return fail(ErrorCode::io, "cannot be read: " + reason(errno), name_);
+                return io_error("cannot be read", name_);
         }
     }
 
     std::uint64_t size() const override { return size_; }
-
-    static std::string reason(int code) { return std::generic_category().message(code); }
 
   private:
     std::string name_;
@@ -82,8 +80,7 @@ Result<std::unique_ptr<RawInput>> open_raw_file(const std::string& path) {
     const bool is_standard = path == "-";
     const int descriptor = is_standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return fail(ErrorCode::io, "cannot be opened: " + FileInput::reason(errno), path,
-                    errno == ENOENT ? "check the path" : "");
+        return io_error("cannot be opened", path, errno, errno == ENOENT ? "check the path" : "");
     auto input = std::make_unique<FileInput>(descriptor, !is_standard,
                                              is_standard ? "standard input" : path);
     TM_TRY(input->examine());

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/io/file_descriptor.h"
 #include "traces/live/recording_file.h"
 
 namespace tidemark::live {
@@ -24,20 +25,12 @@ class FileLock {
   public:
     explicit FileLock(const std::string& path)
         : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
-          held_(file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) == 0) {}
-
-    FileLock(const FileLock&) = delete;
-    FileLock& operator=(const FileLock&) = delete;
-
-    ~FileLock() {
-        if (file_ >= 0)
-            ::close(file_);
-    }
+          held_(file_.valid() && ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) {}
 
     bool held() const { return held_; }
 
   private:
-    int file_;
+    FileDescriptor file_;
     bool held_;
 };
 
@@ -63,8 +56,7 @@ RecordingState state_of(const KeptRecording& recording, std::span<const LiveProg
 Result<void> remove_file(const std::string& path) {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT)
         return {};
-    return fail(ErrorCode::io, "cannot be removed: " + std::generic_category().message(errno),
-                path);
+    return io_error("cannot be removed", path);
 }
 
 void add_size_and_age(KeptRecording& recording) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
@@ -11,8 +10,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "traces/io/file_descriptor.h"
 #include "traces/live/runtime_folder.h"
 
 namespace tidemark::live {
@@ -104,18 +103,14 @@ Result<LiveProgram> parse_program(const ReadAt& read, const std::string& path) {
 }
 
 Result<LiveProgram> read_program(const std::string& shared_path) {
-    const int file = ::open(shared_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0)
-        return fail(ErrorCode::io, "cannot be opened: " + std::generic_category().message(errno),
-                    shared_path);
+    const FileDescriptor file(::open(shared_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.valid())
+        return io_error("cannot be opened", shared_path);
     // Plain reads: a mapping would let whoever cuts the file short kill the reader.
-    const auto read = [file](std::uint64_t offset, std::span<std::byte> target) {
-        const ssize_t count =
-            ::pread(file, target.data(), target.size(), static_cast<off_t>(offset));
-        return count < 0 ? std::size_t{0} : static_cast<std::size_t>(count);
+    const auto read = [&](std::uint64_t offset, std::span<std::byte> target) {
+        return file.read_at(offset, target, shared_path).value_or(0);
     };
     Result<LiveProgram> program = parse_program(read, shared_path);
-    ::close(file);
     if (program) {
         program->alive = is_alive(program->header);
         program->age = unix_now() - program->header.unix_time;

@@ -35,9 +35,6 @@ class Recorder {
     // Ends the thread, and records what is left: nobody may publish any more. Errors: io.
     Result<void> stop();
 
-    // The thread of a parent process isn't there in a child made by fork().
-    void forget_thread() { thread_.detach(); }
-
     // Empties the rings once; for programs that have no thread to give, and for tests. Returns
     // whether it found anything. Errors: io; what was found is then counted as lost.
     Result<bool> drain();

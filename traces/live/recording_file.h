@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {
@@ -17,10 +18,6 @@ class RecordingFile {
   public:
     // Errors: io; those of parse_header.
     static Result<RecordingFile> open(const std::string& path);
-
-    RecordingFile(RecordingFile&& other) noexcept;
-    RecordingFile& operator=(RecordingFile&& other) noexcept;
-    ~RecordingFile();
 
     const Header& header() const { return header_; }
 
@@ -37,10 +34,9 @@ class RecordingFile {
     RecordingFile() = default;
 
     std::span<std::byte> room_for(std::size_t bytes);
-    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> target) const;
 
     std::string path_;
-    int file_ = -1;
+    FileDescriptor file_;
     Header header_;
     std::uint64_t offset_ = 0;
     std::vector<std::byte> bytes_;  // never made smaller: filling it with zeros takes time

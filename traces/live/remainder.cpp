@@ -2,43 +2,19 @@
 #include "traces/live/remainder.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/io/file_descriptor.h"
 #include "traces/live/merge.h"
 #include "traces/live/recording_file.h"
 
 namespace tidemark::live {
 namespace {
-
-class Descriptor {
-  public:
-    Descriptor(const std::string& path, int flags) : file_(::open(path.c_str(), flags)) {}
-
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    ~Descriptor() {
-        if (file_ >= 0)
-            ::close(file_);
-    }
-
-    int get() const { return file_; }
-
-  private:
-    int file_;
-};
-
-tl::unexpected<Error> not_kept(std::string_view what, const std::string& path) {
-    return fail(ErrorCode::io, std::string(what) + ": " + std::generic_category().message(errno),
-                path);
-}
 
 template <class T>
 T word_at(std::span<const std::byte> bytes, std::uint64_t offset) {
@@ -92,12 +68,14 @@ std::uint64_t count_events(std::span<const Record> records) {
 }
 
 Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
-    const Descriptor file(end.path, O_WRONLY | O_CLOEXEC);
-    if (file.get() < 0 || ::ftruncate(file.get(), static_cast<off_t>(end.offset)) != 0 ||
-        ::lseek(file.get(), 0, SEEK_END) < 0)
-        return not_kept("cannot be written", end.path);
-    const auto put = [&](const void* data, std::size_t size) {
-        return ::write(file.get(), data, size) == static_cast<ssize_t>(size);
+    const FileDescriptor file(::open(end.path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(end.offset)) != 0)
+        return io_error("cannot be written", end.path);
+    std::uint64_t offset = end.offset;
+    const auto put = [&](std::span<const std::byte> bytes) {
+        const int code = file.write_at(offset, bytes);
+        offset += bytes.size();
+        return code;
     };
     std::span<const Record> left = rest.records;
     while (!left.empty()) {
@@ -106,8 +84,10 @@ Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
         Chunk chunk{.first_sequence = piece.front().sequence,
                     .next_sequence = left.empty() ? rest.next_sequence : left.front().sequence};
         seal(chunk, piece);
-        if (!put(&chunk, sizeof chunk) || !put(piece.data(), piece.size_bytes()))
-            return not_kept("cannot be written", end.path);
+        int code = put(std::as_bytes(std::span(&chunk, 1)));
+        code = code == 0 ? put(std::as_bytes(piece)) : code;
+        if (code != 0)
+            return io_error("cannot be written", end.path, code);
     }
     return {};
 }
@@ -184,11 +164,11 @@ Result<Remainder> recover(const LiveProgram& program) {
     if (is_alive(program.header))
         return fail(ErrorCode::unsupported, "the program lives: nothing is to be recovered",
                     program.path);
-    const Descriptor lock(program.path, O_RDONLY | O_CLOEXEC);
+    const FileDescriptor lock(::open(program.path.c_str(), O_RDONLY | O_CLOEXEC));
 
     struct stat status {};
 
-    if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
         ::fstat(lock.get(), &status) != 0 || status.st_nlink == 0)
         return fail(ErrorCode::not_found, "is being recovered by somebody else, or has been",
                     program.path);
@@ -200,28 +180,20 @@ Result<Remainder> recover(const LiveProgram& program) {
         TM_TRY(write_remainder(end, rest));
     }
     if (::unlink(program.path.c_str()) != 0)
-        return not_kept("cannot be removed", program.path);
+        return io_error("cannot be removed", program.path);
     return rest;
 }
 
 Result<std::vector<std::byte>> read_whole_file(const std::string& path) {
-    const Descriptor file(path, O_RDONLY | O_CLOEXEC);
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 
     struct stat status {};
 
-    if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
-        return not_kept("cannot be opened", path);
+    if (!file.valid() || ::fstat(file.get(), &status) != 0)
+        return io_error("cannot be opened", path);
     std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-        const ssize_t count = ::read(file.get(), bytes.data() + done, bytes.size() - done);
-        if (count < 0 && errno != EINTR)
-            return not_kept("cannot be read", path);
-        if (count == 0)
-            break;
-        done += count < 0 ? 0 : static_cast<std::size_t>(count);
-    }
-    bytes.resize(done);
+    TM_ASSIGN(const std::size_t count, file.read_at(0, bytes, path));
+    bytes.resize(count);
     return bytes;
 }
 

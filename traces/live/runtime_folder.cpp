@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/io/file_descriptor.h"
+
 namespace tidemark::live {
 namespace {
 
@@ -50,8 +52,7 @@ Result<void> make_private_folder(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) == 0)
         return {};
     if (errno != EEXIST)
-        return fail(ErrorCode::io, "cannot be made: " + std::generic_category().message(errno),
-                    path);
+        return io_error("cannot be made", path);
 
     struct stat status {};
 

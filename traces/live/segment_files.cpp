@@ -13,39 +13,10 @@
 #include <unistd.h>
 
 namespace tidemark::live {
-namespace {
-
-tl::unexpected<Error> refused(std::string_view what, const std::string& path, int code) {
-    return fail(ErrorCode::io, std::string(what) + ": " + std::generic_category().message(code),
-                path);
-}
-
-// All of `bytes` at `offset`, or the reason.
-int write_all(int file, std::span<const std::byte> bytes, std::uint64_t offset) {
-    while (!bytes.empty()) {
-        const ssize_t count =
-            ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return count < 0 ? errno : ENOSPC;
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-        offset += static_cast<std::uint64_t>(count);
-    }
-    return 0;
-}
-
-}  // namespace
-
 SegmentFiles::SegmentFiles(const Header& header, Bytes limit) : header_(header), limit_(limit) {
     header_.magic = kRecordingMagic;
     header_.rings = 0;
     header_.ring_slots = 0;
-}
-
-SegmentFiles::~SegmentFiles() {
-    if (file_ >= 0)
-        ::close(file_);
 }
 
 Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Record> snapshot) {
@@ -53,30 +24,28 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
     const std::string path = segment_path(header_, number);
     // It gets its name when it has its begin: readers find whole snapshots only.
     const std::string unnamed = path + ".part";
-    const int file = ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0)
-        return refused("cannot be created", path, errno);
+    FileDescriptor file(
+        ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file.valid())
+        return io_error("cannot be created", path);
     // Says that somebody writes it (kept_recordings.h). Where locks can't be had, the process does.
-    static_cast<void>(::flock(file, LOCK_EX | LOCK_NB));
-    const int last_file = std::exchange(file_, file);
+    static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
+    std::swap(file_, file);  // from here on `file` is the last one
     const std::uint64_t last_size = std::exchange(size_, 0);
     header_.segment = number;
     header_.first_sequence = next;
     header_.forgotten = forgotten_;
     Result<void> written = write_chunks(next, snapshot);
     if (written && ::rename(unnamed.c_str(), path.c_str()) != 0)
-        written = refused("cannot be created", path, errno);
+        written = io_error("cannot be created", path);
     if (!written) {
-        ::close(file);
         ::unlink(unnamed.c_str());
-        file_ = last_file;
+        std::swap(file_, file);
         size_ = last_size;
         return written;
     }
-    if (last_file >= 0) {
-        ::close(last_file);
+    if (file.valid())
         past_.push_back({last_size, next - first_sequence_});
-    }
     last_ = number;
     first_sequence_ = next;
     next_sequence_ = next;
@@ -88,8 +57,8 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
 
 Result<void> SegmentFiles::write_chunks(std::uint64_t next, std::span<const Record> snapshot) {
     seal(header_);
-    if (const int code = write_all(file_, std::as_bytes(std::span(&header_, 1)), 0); code != 0)
-        return refused("cannot be written", segment_path(header_, header_.segment), code);
+    if (const int code = file_.write_at(0, std::as_bytes(std::span(&header_, 1))); code != 0)
+        return io_error("cannot be written", segment_path(header_, header_.segment), code);
     size_ = sizeof header_;
     while (!snapshot.empty()) {
         const std::span<const Record> piece = snapshot.first(whole_records(snapshot));
@@ -116,7 +85,7 @@ bool SegmentFiles::may_grow() {
 
     struct statvfs disk {};
 
-    room_ = ::fstatvfs(file_, &disk) != 0 || disk.f_bavail * disk.f_frsize >= kLeaveFree;
+    room_ = ::fstatvfs(file_.get(), &disk) != 0 || disk.f_bavail * disk.f_frsize >= kLeaveFree;
     return room_;
 }
 
@@ -124,11 +93,11 @@ Result<void> SegmentFiles::put(Chunk chunk, std::span<const Record> slots) {
     seal(chunk, slots);
     const auto head = std::as_bytes(std::span(&chunk, 1));
     const auto body = std::as_bytes(slots);
-    int code = may_grow() ? write_all(file_, head, size_) : ENOSPC;
+    int code = may_grow() ? file_.write_at(size_, head) : ENOSPC;
     if (code == 0)
-        code = write_all(file_, body, size_ + head.size());
+        code = file_.write_at(size_ + head.size(), body);
     if (code != 0)
-        return refused("cannot be written", segment_path(header_, header_.segment), code);
+        return io_error("cannot be written", segment_path(header_, header_.segment), code);
     size_ += head.size() + body.size();
     return {};
 }

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {
@@ -22,7 +23,6 @@ class SegmentFiles {
     SegmentFiles(const Header& header, Bytes limit);
     SegmentFiles(const SegmentFiles&) = delete;
     SegmentFiles& operator=(const SegmentFiles&) = delete;
-    ~SegmentFiles();
 
     // Opens the next file, with a header and `snapshot`, and forgets the oldest if the limit says
     // so. `next` is the first sequence of what follows. Errors: io; then the last file stays.
@@ -56,7 +56,7 @@ class SegmentFiles {
 
     Header header_;
     Bytes limit_;
-    int file_ = -1;
+    FileDescriptor file_;
     std::uint32_t last_ = 0;
     std::uint64_t size_ = 0;       // of the last file
     std::uint64_t begun_ = 0;      // of it, what the header and the snapshot took

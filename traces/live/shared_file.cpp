@@ -2,9 +2,7 @@
 #include "traces/live/shared_file.h"
 
 #include <atomic>
-#include <cerrno>
 #include <new>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,13 +11,9 @@
 namespace tidemark::live {
 namespace {
 
-std::string reason(int code) {
-    return std::generic_category().message(code);
-}
-
 tl::unexpected<Error> not_shared(std::string_view what, const std::string& path, int code) {
-    return fail(ErrorCode::io, std::string(what) + ": " + reason(code), path,
-                "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
+    return io_error(what, path, code,
+                    "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
 }
 
 }  // namespace
@@ -27,19 +21,20 @@ tl::unexpected<Error> not_shared(std::string_view what, const std::string& path,
 Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
                                                        const Header& header) {
     std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
-    shared->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (shared->file_ < 0)
+    shared->file_ = FileDescriptor(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!shared->file_.valid())
         return not_shared("cannot be created", path, errno);
     shared->size_ = ring_offset(header, header.rings);
     const auto first = static_cast<off_t>(sizeof(Header) + sizeof(Counters));
-    const bool long_enough = ::ftruncate(shared->file_, static_cast<off_t>(shared->size_)) == 0;
-    if (const int code = long_enough ? ::posix_fallocate(shared->file_, 0, first) : errno;
-        code != 0) {
+    const int file = shared->file_.get();
+    const bool long_enough = ::ftruncate(file, static_cast<off_t>(shared->size_)) == 0;
+    if (const int code = long_enough ? ::posix_fallocate(file, 0, first) : errno; code != 0) {
         ::unlink(path.c_str());
         return not_shared("there is no room for it", path, code);
     }
     void* data =
-        ::mmap(nullptr, shared->size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared->file_, 0);
+        ::mmap(nullptr, shared->size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared->file_.get(), 0);
     if (data == MAP_FAILED) {
         const int code = errno;
         ::unlink(path.c_str());
@@ -55,8 +50,6 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
 SharedFile::~SharedFile() {
     if (data_ != nullptr)
         ::munmap(data_, size_);
-    if (file_ >= 0)
-        ::close(file_);
 }
 
 Counters& SharedFile::counters() const {
@@ -76,7 +69,7 @@ bool SharedFile::prepare(std::uint32_t ring) const {
     const std::uint64_t begin = ring_offset(header_, ring);
     const std::uint64_t size = ring_offset(header_, ring + 1) - begin;
     // Taken first: touching what the system doesn't have would kill the program.
-    if (::posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(size)) != 0)
+    if (::posix_fallocate(file_.get(), static_cast<off_t>(begin), static_cast<off_t>(size)) != 0)
         return false;
     // Atomic: who follows the rings up to the highest in use may look at this one's head already.
     for (std::uint64_t at = 0; at < size; at += 4096) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {
@@ -42,7 +43,7 @@ class SharedFile {
 
     std::string path_;
     Header header_;
-    int file_ = -1;
+    FileDescriptor file_;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };

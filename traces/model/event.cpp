@@ -1,66 +1,49 @@
 // The names of event kinds, as `info`, JSONL and messages show them.
 #include "traces/model/event.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace tidemark {
+namespace {
+
+constexpr std::pair<EventKind, std::string_view> kEventNames[] = {
+    {EventKind::allocate, "allocate"},
+    {EventKind::free, "free"},
+    {EventKind::retire, "retire"},
+    {EventKind::finish, "finish"},
+    {EventKind::use, "use"},
+    {EventKind::record_use, "record_use"},
+    {EventKind::record_event, "record_event"},
+    {EventKind::wait_event, "wait_event"},
+    {EventKind::synchronize, "synchronize"},
+    {EventKind::range_begin, "range_begin"},
+    {EventKind::range_end, "range_end"},
+    {EventKind::mark, "mark"},
+    {EventKind::pool_begin, "pool_begin"},
+    {EventKind::pool_end, "pool_end"},
+    {EventKind::reserve, "reserve"},
+    {EventKind::release, "release"},
+    {EventKind::move, "move"},
+    {EventKind::out_of_memory, "out_of_memory"},
+    {EventKind::trim, "trim"},
+    {EventKind::segment_alloc, "segment_alloc"},
+    {EventKind::segment_free, "segment_free"},
+    {EventKind::segment_map, "segment_map"},
+    {EventKind::segment_unmap, "segment_unmap"},
+    {EventKind::block, "block"},
+    {EventKind::final_segment, "final_segment"},
+    {EventKind::final_block, "final_block"},
+    {EventKind::snapshot, "snapshot"},
+};
+
+}  // namespace
 
 std::string_view to_text(EventKind kind) {
-    switch (kind) {
-        case EventKind::allocate:
-            return "allocate";
-        case EventKind::free:
-            return "free";
-        case EventKind::retire:
-            return "retire";
-        case EventKind::finish:
-            return "finish";
-        case EventKind::use:
-            return "use";
-        case EventKind::record_use:
-            return "record_use";
-        case EventKind::record_event:
-            return "record_event";
-        case EventKind::wait_event:
-            return "wait_event";
-        case EventKind::synchronize:
-            return "synchronize";
-        case EventKind::range_begin:
-            return "range_begin";
-        case EventKind::range_end:
-            return "range_end";
-        case EventKind::mark:
-            return "mark";
-        case EventKind::pool_begin:
-            return "pool_begin";
-        case EventKind::pool_end:
-            return "pool_end";
-        case EventKind::reserve:
-            return "reserve";
-        case EventKind::release:
-            return "release";
-        case EventKind::move:
-            return "move";
-        case EventKind::out_of_memory:
-            return "out_of_memory";
-        case EventKind::trim:
-            return "trim";
-        case EventKind::segment_alloc:
-            return "segment_alloc";
-        case EventKind::segment_free:
-            return "segment_free";
-        case EventKind::segment_map:
-            return "segment_map";
-        case EventKind::segment_unmap:
-            return "segment_unmap";
-        case EventKind::block:
-            return "block";
-        case EventKind::final_segment:
-            return "final_segment";
-        case EventKind::final_block:
-            return "final_block";
-        case EventKind::snapshot:
-            return "snapshot";
-    }
-    return "unknown";
+    const auto* const found =
+        std::ranges::find(kEventNames, kind, &std::pair<EventKind, std::string_view>::first);
+    return found == std::end(kEventNames) ? "unknown" : found->second;
 }
 
 }  // namespace tidemark

@@ -1,7 +1,8 @@
-// The fast way through the dicts that make up nearly all of a snapshot: flat ones, whose keys were
-// stored before and whose values are numbers and strings. Such a dict is read in one go, without
-// the stack; anything else in it, and nothing has happened: the general way reads it.
-#include "traces/readers/pickle.h"
+// Dicts read in one go.
+#include "traces/readers/pickle_flat.h"
+
+#include <string_view>
+
 #include "traces/readers/pickle_bytes.h"
 #include "traces/readers/pickle_opcodes.h"
 
@@ -11,73 +12,78 @@ namespace {
 constexpr std::ptrdiff_t kItemBytesMax = 5 + 12;  // a key (LONG_BINGET), the longest value
 constexpr std::ptrdiff_t kReadAhead = 8;          // bytes are loaded eight at a time
 
+// The memo index of a BINGET or LONG_BINGET at `at`, which is moved behind it.
+std::size_t take_index(const unsigned char*& at) {
+    const bool is_long = *at == opcode::kLongBinget;
+    const std::size_t index = is_long ? load_as<std::uint32_t>(at + 1) : at[1];
+    at += is_long ? 5 : 2;
+    return index;
+}
+
 }  // namespace
 
-// Reads from behind EMPTY_DICT to SETITEMS and pushes the dict. False: the cursor has not moved.
-bool Unpickler::read_flat_dict() {
-    const unsigned char* at = cursor_;
-    if (end_ - at < 2 + static_cast<std::ptrdiff_t>(kFlatItemsMax) * kItemBytesMax + kReadAhead)
-        return false;
-    const bool memoized = *at == opcode::kMemoize;
-    at += memoized ? 1 : 0;
+std::uint32_t ShortStrings::intern(const unsigned char* bytes, std::size_t length,
+                                   std::uint64_t word) {
+    const std::uint64_t key = length == 8 ? word : word & ((std::uint64_t{1} << (8 * length)) - 1);
+    Entry& known = entries_[((key + length) * 0x9e3779b97f4a7c15U) >> 56U];
+    if (known.text != key || known.length != length) [[unlikely]] {
+        const std::string_view text(reinterpret_cast<const char*>(bytes), length);
+        known = {key, static_cast<std::uint32_t>(length), strings_.intern(text)};
+    }
+    return known.index;
+}
+
+const unsigned char* FlatDicts::read(const unsigned char* at, const unsigned char* end) {
+    if (end - at < 2 + static_cast<std::ptrdiff_t>(kItemsMax) * kItemBytesMax + kReadAhead)
+        return nullptr;
+    memoized_ = *at == opcode::kMemoize;
+    at += memoized_ ? 1 : 0;
     if (*at++ != opcode::kMark)
-        return false;
+        return nullptr;
 
     // Dicts come in long rows with the same keys: those of the last one are compared as bytes.
-    row_string_count_ = 0;
+    new_string_count_ = 0;
     std::size_t count = 0;
     bool same_keys = true;
     for (;; ++count) {
-        const FlatKey& known = flat_keys_[count];
+        const Key& known = keys_[count];
         if ((load_as<std::uint64_t>(at) & known.mask) == known.bytes) [[likely]] {
             at += known.length;
         } else if (*at == opcode::kSetitems) {
             break;
         } else {
             same_keys = false;
-            row_count_ = 0;
-            if (count == kFlatItemsMax || !read_flat_key(at, count))
-                return false;
+            count_ = 0;
+            if (count == kItemsMax || !read_key(at, count))
+                return nullptr;
         }
-        if (!read_flat_value(at, row_[2 * count + 1]))
-            return false;
+        if (!read_value(at, row_[2 * count + 1]))
+            return nullptr;
     }
-    if (!same_keys || count != row_count_) {
-        row_count_ = count;
-        ++row_shape_;
+    if (!same_keys || count != count_) {
+        count_ = count;
+        ++shape_;
     }
-    if (count == 0)
-        return false;
-
-    cursor_ = at + 1;
-    const Value dict(Value::Kind::dict, objects_.dict_count++);
-    if (memoized)
-        memo_.push_back(objects_.lists.pack(dict));
-    for (std::size_t i = 0; i < row_string_count_; ++i)
-        memo_.push_back(row_strings_[i]);
-    stack_.push_back(dict);
-    dicts_.set_items(dict.index(), {row_.data(), 2 * count}, row_shape_);
-    return true;
+    return count == 0 ? nullptr : at + 1;
 }
 
 // The key at `at`, which is moved behind it, becomes key number `item` of the row.
-bool Unpickler::read_flat_key(const unsigned char*& at, std::size_t item) {
-    const bool is_long = *at == opcode::kLongBinget;
-    if (!is_long && *at != opcode::kBinget)
+bool FlatDicts::read_key(const unsigned char*& at, std::size_t item) {
+    if (*at != opcode::kLongBinget && *at != opcode::kBinget)
         return false;
-    const std::size_t index = is_long ? load_as<std::uint32_t>(at + 1) : at[1];
-    if (index >= memo_.size() || !Value::from_bits(memo_[index]).is(Value::Kind::string))
+    const unsigned char* const begin = at;
+    Value key;
+    if (!memo_.find(take_index(at), key) || !key.is(Value::Kind::string))
         return false;
-    const std::size_t length = is_long ? 5 : 2;
+    const auto length = static_cast<std::size_t>(at - begin);
     const std::uint64_t mask = (std::uint64_t{1} << (8 * length)) - 1;
-    flat_keys_[item] = {load_as<std::uint64_t>(at) & mask, mask, length};
-    row_[2 * item] = Value::from_bits(memo_[index]);
-    at += length;
+    keys_[item] = {load_as<std::uint64_t>(begin) & mask, mask, length};
+    row_[2 * item] = key;
     return true;
 }
 
 // One value at `at`, which is moved behind it. False: it is none of the usual ones.
-inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
+inline bool FlatDicts::read_value(const unsigned char*& at, Value& value) {
     if (*at == opcode::kLong1) {
         const unsigned length = at[1];
         if (length == 0 || length > 7)
@@ -88,15 +94,8 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
         at += 2 + length;
         return true;
     }
-    if (*at == opcode::kLongBinget || *at == opcode::kBinget) {
-        const bool is_long = *at == opcode::kLongBinget;
-        const std::size_t index = is_long ? load_as<std::uint32_t>(at + 1) : at[1];
-        at += is_long ? 5 : 2;
-        if (index >= memo_.size() || memo_[index] == 0)
-            return false;
-        value = objects_.lists.unpack(memo_[index]);
-        return true;
-    }
+    if (*at == opcode::kLongBinget || *at == opcode::kBinget)
+        return memo_.find(take_index(at), value);
     switch (*at) {
         case opcode::kBinint1:
             value = Value::integer(at[1]);
@@ -115,8 +114,8 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
             if (length > 8 || at[2 + length] != opcode::kMemoize)
                 return false;
             const std::uint64_t word = load_as<std::uint64_t>(at + 2);
-            value = {Value::Kind::string, short_string(at + 2, length, word)};
-            row_strings_[row_string_count_++] = objects_.lists.pack(value);
+            value = {Value::Kind::string, strings_.intern(at + 2, length, word)};
+            new_strings_[new_string_count_++] = value;
             at += 3 + length;
             return true;
         }
@@ -128,6 +127,13 @@ inline bool Unpickler::read_flat_value(const unsigned char*& at, Value& value) {
         default:
             return false;
     }
+}
+
+void FlatDicts::memoize(Value dict) {
+    if (memoized_)
+        memo_.push(dict);
+    for (std::size_t i = 0; i < new_string_count_; ++i)
+        memo_.push(new_strings_[i]);
 }
 
 }  // namespace tidemark

@@ -15,8 +15,6 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kLineMax = std::size_t{1} << 20U;
-
 void append_utf8(std::string& text, std::uint32_t code) {
     const auto put = [&text](std::uint32_t byte) { text.push_back(static_cast<char>(byte)); };
     if (code < 0x80) {
@@ -87,28 +85,15 @@ std::string_view opcode::forbidden_name(unsigned opcode) {
 bool Unpickler::reject(unsigned opcode) {
     const std::string_view name = opcode::forbidden_name(opcode);
     if (name.empty())
-        return fail_here(fmt::format("byte {:#04x} begins no part of plain pickled data", opcode),
-                         "the file is damaged or no memory snapshot: record it again with "
-                         "torch.cuda.memory._dump_snapshot()");
-    return fail_here(fmt::format("opcode {} ({:#04x}) would import or build Python objects, which "
-                                 "no memory snapshot needs; nothing of it was executed",
-                                 name, opcode),
-                     "do not open the file with Python either, unless you trust its origin");
-}
-
-bool Unpickler::take_line(std::string_view& line) {
-    std::size_t length = 0;
-    for (;; ++length) {
-        if (length > kLineMax)
-            return fail_here("a line of text is longer than 1 MiB", "the file is damaged");
-        if (static_cast<std::size_t>(end_ - cursor_) <= length && !refill(length + 1))
-            return false;
-        if (cursor_[length] == '\n')
-            break;
-    }
-    line = {reinterpret_cast<const char*>(cursor_), length};
-    cursor_ += length + 1;
-    return true;
+        return input_.fail_here(
+            fmt::format("byte {:#04x} begins no part of plain pickled data", opcode),
+            "the file is damaged or no memory snapshot: record it again with "
+            "torch.cuda.memory._dump_snapshot()");
+    return input_.fail_here(
+        fmt::format("opcode {} ({:#04x}) would import or build Python objects, which "
+                    "no memory snapshot needs; nothing of it was executed",
+                    name, opcode),
+        "do not open the file with Python either, unless you trust its origin");
 }
 
 bool Unpickler::execute_text(unsigned opcode) {
@@ -116,14 +101,14 @@ bool Unpickler::execute_text(unsigned opcode) {
     switch (opcode) {
         case opcode::kInt:
         case opcode::kLong:
-            return take_line(line) && push_decimal(line);
+            return input_.take_line(line) && push_decimal(line);
         case opcode::kFloat:
-            return take_line(line) && push_real_line(line);
+            return input_.take_line(line) && push_real_line(line);
         case opcode::kUnicode:
-            return take_line(line) && push_unicode_line(line);
+            return input_.take_line(line) && push(objects_.string(from_raw_unicode_escape(line)));
         case opcode::kPut:
         case opcode::kGet:
-            return take_line(line) && get_line(line, opcode == opcode::kPut);
+            return input_.take_line(line) && get_or_put(line, opcode == opcode::kPut);
         default:
             return reject(opcode);
     }
@@ -140,33 +125,31 @@ bool Unpickler::push_decimal(std::string_view line) {
     std::uint64_t magnitude = 0;
     const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), magnitude);
     if (end != line.data() + line.size() || line.empty())
-        return fail_here("a line that should be a whole number isn't one", "the file is damaged");
+        return input_.fail_here("a line that should be a whole number isn't one",
+                                "the file is damaged");
     if (code != std::errc())
         magnitude = ~std::uint64_t{0};
     if (magnitude < std::uint64_t{1} << 59U) {
         const auto number = static_cast<std::int64_t>(magnitude);
-        return push_number(negative ? -number : number);
+        return push(Value::integer(negative ? -number : number));
     }
-    return push_wide({magnitude, negative});
+    return push(objects_.wide({magnitude, negative}));
 }
 
 bool Unpickler::push_real_line(std::string_view line) {
     double number = 0;
     const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
     if (code != std::errc() || end != line.data() + line.size())
-        return fail_here("a line that should be a number isn't one", "the file is damaged");
-    return push_real(number);
+        return input_.fail_here("a line that should be a number isn't one", "the file is damaged");
+    return push(objects_.real(number));
 }
 
-bool Unpickler::push_unicode_line(std::string_view line) {
-    return push({Value::Kind::string, objects_.strings.intern(from_raw_unicode_escape(line))});
-}
-
-bool Unpickler::get_line(std::string_view line, bool is_put) {
+bool Unpickler::get_or_put(std::string_view line, bool is_put) {
     std::uint64_t index = 0;
     const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), index);
     if (code != std::errc() || end != line.data() + line.size())
-        return fail_here("a line that should be a memo index isn't one", "the file is damaged");
+        return input_.fail_here("a line that should be a memo index isn't one",
+                                "the file is damaged");
     return is_put ? put(index) : get(index);
 }
 

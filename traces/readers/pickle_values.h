@@ -140,6 +140,19 @@ struct PickleObjects {
     GrowingArray<double> reals;
     std::uint32_t dict_count = 0;
 
+    // Values of these, stored here.
+    Value string(std::string_view text) { return {Value::Kind::string, strings.intern(text)}; }
+
+    Value wide(WideInteger number) {
+        wides.push_back(number);
+        return {Value::Kind::wide, wides.size() - 1};
+    }
+
+    Value real(double number) {
+        reals.push_back(number);
+        return {Value::Kind::real, reals.size() - 1};
+    }
+
     // The number of an integer or boolean in [0, 2^64). False for anything else.
     bool whole_number(Value value, std::uint64_t& number) const {
         if (value.is(Value::Kind::integer) && value.number() >= 0) [[likely]] {

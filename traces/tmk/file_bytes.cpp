@@ -1,14 +1,13 @@
 // Mapping of files.
 #include "traces/tmk/file_bytes.h"
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "traces/io/file_descriptor.h"
 
 namespace tidemark::tmk {
 
@@ -23,33 +22,23 @@ FileBytes::~FileBytes() {
 }
 
 Result<FileBytes> FileBytes::map(const std::string& path) {
-    const auto error = [&path](int code) {
-        return fail(ErrorCode::io, "cannot be opened: " + std::generic_category().message(code),
-                    path);
-    };
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error(errno);
+    const FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!descriptor.valid())
+        return io_error("cannot be opened", path);
 
     struct stat status {};
 
-    if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        ::close(descriptor);
+    if (::fstat(descriptor.get(), &status) != 0 || !S_ISREG(status.st_mode))
         return fail(ErrorCode::io, "is not a plain file", path);
-    }
     FileBytes file;
     const auto size = static_cast<std::size_t>(status.st_size);
-    if (size != 0) {
-        void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        const int code = errno;
-        ::close(descriptor);
-        if (begin == MAP_FAILED)
-            return error(code);
-        file.bytes_ = {static_cast<const std::byte*>(begin), size};
-        file.mapped_ = true;
+    if (size == 0)
         return file;
-    }
-    ::close(descriptor);
+    void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+    if (begin == MAP_FAILED)
+        return io_error("cannot be opened", path);
+    file.bytes_ = {static_cast<const std::byte*>(begin), size};
+    file.mapped_ = true;
     return file;
 }
 

@@ -1,6 +1,4 @@
 // Reading .tmk: by the index at its end, or by walking its blocks where the end is missing.
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,23 +15,6 @@ namespace tidemark {
 namespace {
 
 using namespace tmk;
-
-// The batch without its first `count` events.
-EventBatch drop_front(EventBatch batch, std::size_t count) {
-    batch.count -= count;
-    batch.kind += count;
-    batch.slot += count;
-    batch.time += count;
-    batch.size += count;
-    batch.address += count;
-    batch.stream += count;
-    batch.stack += count;
-    batch.aux += count;
-    batch.tag += count;
-    batch.device += count;
-    batch.flags += count;
-    return batch;
-}
 
 Limits limits_of(const TraceInfo& info) {
     return {.slots = info.slot_count,
@@ -55,26 +36,9 @@ struct OpenFile {
 
 class TmkCursor final : public TraceCursor {
   public:
-    // Begins in `chunk`, there with the first event at `from_time` or later if one is given.
-    TmkCursor(const OpenFile& file, std::size_t chunk, std::optional<Nanoseconds> from_time)
-        : file_(file), limits_(limits_of(file.info)), chunk_(chunk), from_time_(from_time) {}
+    explicit TmkCursor(const OpenFile& file) : file_(file), limits_(limits_of(file.info)) {}
 
     Result<EventBatch> next() override {
-        for (;;) {
-            TM_ASSIGN(EventBatch batch, next_whole());
-            if (!from_time_ || batch.count == 0)
-                return batch;
-            const Nanoseconds* const end = batch.time + batch.count;
-            const Nanoseconds* const first = std::lower_bound(batch.time, end, *from_time_);
-            if (first == end)
-                continue;
-            from_time_.reset();
-            return drop_front(batch, static_cast<std::size_t>(first - batch.time));
-        }
-    }
-
-  private:
-    Result<EventBatch> next_whole() {
         for (;;) {
             if (in_chunk_) {
                 auto batch = decoder_.next();
@@ -92,6 +56,7 @@ class TmkCursor final : public TraceCursor {
         }
     }
 
+  private:
     Result<void> open_chunk(const IndexEntry& entry) {
         const FoundBlock found = find_block(file_.bytes.bytes(), entry.offset);
         if (!found.whole || !found.intact || found.block.size != entry.size ||
@@ -116,12 +81,11 @@ class TmkCursor final : public TraceCursor {
     const OpenFile& file_;
     Limits limits_;
     ChunkDecoder decoder_;
-    std::size_t chunk_;
-    std::optional<Nanoseconds> from_time_;  // until the first event is found
+    std::size_t chunk_ = 0;
     bool in_chunk_ = false;
 };
 
-class MappedTrace final : public TmkTrace {
+class MappedTrace final : public Trace {
   public:
     explicit MappedTrace(OpenFile file) : file_(std::move(file)) {}
 
@@ -130,14 +94,7 @@ class MappedTrace final : public TmkTrace {
     std::uint64_t hash() const override { return file_.hash; }
 
     std::unique_ptr<TraceCursor> cursor() const override {
-        return std::make_unique<TmkCursor>(file_, 0, std::nullopt);
-    }
-
-    std::unique_ptr<TraceCursor> cursor_at(Nanoseconds time) const override {
-        const auto& chunks = file_.index.chunks;
-        const auto chunk = std::ranges::lower_bound(chunks, time, {}, &IndexEntry::last_time);
-        return std::make_unique<TmkCursor>(file_, static_cast<std::size_t>(chunk - chunks.begin()),
-                                           time);
+        return std::make_unique<TmkCursor>(file_);
     }
 
   private:
@@ -202,7 +159,7 @@ Result<void> check_header(const OpenFile& file) {
     return {};
 }
 
-Result<std::unique_ptr<TmkTrace>> open_file(OpenFile file) {
+Result<std::unique_ptr<Trace>> open_file(OpenFile file) {
     TM_TRY(check_header(file));
     std::uint64_t info_hash = 0;
     if (!read_end(file, info_hash)) {
@@ -224,12 +181,12 @@ bool is_tmk(std::span<const std::byte> head) {
            std::memcmp(head.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-Result<std::unique_ptr<TmkTrace>> open_tmk(const std::string& path) {
+Result<std::unique_ptr<Trace>> open_tmk(const std::string& path) {
     TM_ASSIGN(FileBytes bytes, FileBytes::map(path));
     return open_file({.name = path, .bytes = std::move(bytes), .index = {}, .info = {}});
 }
 
-Result<std::unique_ptr<TmkTrace>> open_tmk(std::vector<std::byte> bytes, std::string name) {
+Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name) {
     return open_file(
         {.name = std::move(name), .bytes = FileBytes(std::move(bytes)), .index = {}, .info = {}});
 }

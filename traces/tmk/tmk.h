@@ -33,20 +33,12 @@ class ByteSink {
 // stacks.
 std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target, unsigned helpers = 0);
 
-// A .tmk file, which can also be entered at any time.
-class TmkTrace : public Trace {
-  public:
-    // A cursor whose first event is the first one at `time` or later. O(log chunks + chunk). In a
-    // trace whose times run backwards somewhere, it may begin too early or too late.
-    virtual std::unique_ptr<TraceCursor> cursor_at(Nanoseconds time) const = 0;
-};
-
 // Opens a file by mapping it. A file that was cut off opens up to its last whole chunk, with
 // info().cut_off and a warning; names and call stacks are at the end of a file, so they are then
 // lost. Errors: io; bad_input (not a .tmk, a newer version, damaged).
-Result<std::unique_ptr<TmkTrace>> open_tmk(const std::string& path);
+Result<std::unique_ptr<Trace>> open_tmk(const std::string& path);
 
 // The same for a whole file in memory, which it takes over. `name` is for messages.
-Result<std::unique_ptr<TmkTrace>> open_tmk(std::vector<std::byte> bytes, std::string name);
+Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// .tmk: everything comes back, the bytes depend on the content alone, and time can be jumped to.
+// .tmk: everything comes back, and the bytes depend on the content alone.
 #include "traces/tmk/tmk.h"
 
 #include <cstdio>
@@ -19,7 +19,7 @@ using support::write_tmk;
 
 namespace {
 
-std::unique_ptr<TmkTrace> must_open(std::vector<std::byte> bytes) {
+std::unique_ptr<Trace> must_open(std::vector<std::byte> bytes) {
     auto trace = open_tmk(std::move(bytes), "test.tmk");
     if (!trace)
         FAIL(to_text(trace.error()));
@@ -115,22 +115,6 @@ TEST_CASE("the hash is of the content and not of where it came from", "[tmk]") {
 
     ++events[500].address;
     CHECK(must_open(write_tmk(events, small_info()))->hash() != hash);
-}
-
-TEST_CASE("a cursor at a time begins with the first event of that time or later", "[tmk]") {
-    Random random(7);
-    const auto events = support::plain_events(random, 2 * tmk::kChunkEvents + 100);
-    const auto trace = must_open(write_tmk(events, small_info()));
-    const Nanoseconds end = events.back().time;
-
-    for (const Nanoseconds time :
-         {Nanoseconds{-1}, Nanoseconds{0}, end / 3, end / 2, end - 1, end}) {
-        const auto first = std::ranges::lower_bound(events, time, {}, &TraceEvent::time);
-        const auto found = support::read_all(*trace->cursor_at(time));
-        REQUIRE(found);
-        CHECK(*found == std::vector<TraceEvent>(first, events.end()));
-    }
-    CHECK(support::read_all(*trace->cursor_at(end + 1))->empty());
 }
 
 TEST_CASE("a trace without events is a trace", "[tmk]") {
