@@ -1,7 +1,6 @@
 // Files in a folder of the system's for temporary ones.
 #include "tests/support/fake_root.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -9,34 +8,22 @@
 
 namespace tidemark::support {
 
-FakeRoot::FakeRoot() {
-    std::string name = std::filesystem::temp_directory_path() / "tidemark-root-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-        std::abort();
-    path_ = name;
-}
-
-FakeRoot::~FakeRoot() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
 void FakeRoot::put(std::string_view path, std::string_view content) {
-    const std::filesystem::path whole = path_ + std::string(path);
+    const std::filesystem::path whole = within(path);
     std::filesystem::create_directories(whole.parent_path());
     std::ofstream(whole) << content << '\n';
 }
 
 void FakeRoot::put_program(std::string_view path, std::string_view content) {
     put(path, content);
-    std::filesystem::permissions(path_ + std::string(path), std::filesystem::perms::owner_all);
+    std::filesystem::permissions(within(path), std::filesystem::perms::owner_all);
 }
 
 void FakeRoot::link(std::string_view path, std::string_view target) {
     namespace fs = std::filesystem;
-    const fs::path from = path_ + std::string(path);
+    const fs::path from = within(path);
     const fs::path folder = from.parent_path();
-    const fs::path whole = path_ + std::string(target);
+    const fs::path whole = within(target);
     fs::create_directories(folder);
     fs::create_directories(whole);
     fs::create_directory_symlink(fs::relative(whole, folder), from);

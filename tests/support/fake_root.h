@@ -5,16 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/test_folder.h"
+
 namespace tidemark::support {
 
 class FakeRoot {
   public:
-    FakeRoot();
-    FakeRoot(const FakeRoot&) = delete;
-    FakeRoot& operator=(const FakeRoot&) = delete;
-    ~FakeRoot();
-
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return folder_.path().native(); }
 
     // Writes "/sys/..." with the folders that it needs, and a new line at its end.
     void put(std::string_view path, std::string_view content);
@@ -31,7 +28,9 @@ class FakeRoot {
                   std::string_view distances);
 
   private:
-    std::string path_;
+    std::string within(std::string_view file) const { return path() + std::string(file); }
+
+    TestFolder folder_;
 };
 
 }  // namespace tidemark::support

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
+#include "core/base/result.h"
 #include "tests/support/event_columns.h"
 #include "traces/model/trace.h"
 
@@ -58,6 +60,25 @@ class VectorTrace final : public Trace {
     std::vector<TraceEvent> events_;
     TraceInfo info_;
 };
+
+// All events of a cursor.
+inline Result<std::vector<TraceEvent>> read_all(TraceCursor& cursor) {
+    std::vector<TraceEvent> events;
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor.next());
+        if (batch.count == 0)
+            return events;
+        for (std::size_t i = 0; i < batch.count; ++i)
+            events.push_back(batch[i]);
+    }
+}
+
+// All events of a trace that can be read.
+inline std::vector<TraceEvent> events_of(const Trace& trace) {
+    Result<std::vector<TraceEvent>> events = read_all(*trace.cursor());
+    TM_CHECK(events.has_value());
+    return std::move(*events);
+}
 
 // The usual events, one after the other in time.
 class TraceBuilder {

@@ -1,52 +1,16 @@
 // open_trace and import_trace: any format by its content, and a plain message for what is none.
 #include "traces/open.h"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
+#include "tests/support/test_folder.h"
 #include "tests/traces/io/compressed.h"
 #include "traces/tmk/tmk.h"
 
 using namespace tidemark;
-namespace fs = std::filesystem;
+using support::TestFolder;
 
 namespace {
-
-// A folder of its own that goes away with the test.
-class Folder {
-  public:
-    Folder() : path_(fs::temp_directory_path() / ("tidemark-open-" + std::to_string(getpid()))) {
-        fs::remove_all(path_);
-        fs::create_directory(path_);
-    }
-
-    ~Folder() { fs::remove_all(path_); }
-
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    std::string file(const char* name) const { return (path_ / name).string(); }
-
-    std::string make(const char* name, const std::vector<std::byte>& bytes) const {
-        std::ofstream(file(name), std::ios::binary)
-            .write(reinterpret_cast<const char*>(bytes.data()),
-                   static_cast<std::streamsize>(bytes.size()));
-        return file(name);
-    }
-
-  private:
-    fs::path path_;
-};
-
-std::vector<std::byte> content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return support::to_bytes(text);
-}
 
 std::string error_of(const std::string& path) {
     const auto trace = open_trace(path);
@@ -58,15 +22,15 @@ const std::string kSample = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistre
 }  // namespace
 
 TEST_CASE("a trace has the same hash from its source, from .tmk and from .tmk.xz", "[open]") {
-    const Folder folder;
+    const TestFolder folder;
     const auto source = open_trace(kSample);
     REQUIRE(source);
 
     const auto info = import_trace(kSample, folder.file("a.tmk"));
     REQUIRE(info);
     const auto tmk = open_trace(folder.file("a.tmk"));
-    const auto packed =
-        open_trace(folder.make("named-anything", support::xz(content(folder.file("a.tmk")))));
+    const auto packed = open_trace(
+        folder.write("named-anything", support::xz(support::to_bytes(folder.read("a.tmk")))));
 
     REQUIRE(tmk);
     REQUIRE(packed);
@@ -78,22 +42,22 @@ TEST_CASE("a trace has the same hash from its source, from .tmk and from .tmk.xz
 }
 
 TEST_CASE("importing twice, or a .tmk again, gives the same bytes", "[open]") {
-    const Folder folder;
+    const TestFolder folder;
     REQUIRE(import_trace(kSample, folder.file("a.tmk")));
     REQUIRE(import_trace(kSample, folder.file("b.tmk")));
     REQUIRE(import_trace(folder.file("a.tmk"), folder.file("c.tmk")));
 
-    CHECK(content(folder.file("a.tmk")) == content(folder.file("b.tmk")));
-    CHECK(content(folder.file("a.tmk")) == content(folder.file("c.tmk")));
+    CHECK(folder.read("a.tmk") == folder.read("b.tmk"));
+    CHECK(folder.read("a.tmk") == folder.read("c.tmk"));
 }
 
 TEST_CASE("a cut-off .tmk can be imported and says what it was", "[open]") {
-    const Folder folder;
+    const TestFolder folder;
     REQUIRE(import_trace(kSample, folder.file("a.tmk")));
-    auto bytes = content(folder.file("a.tmk"));
+    std::string bytes = folder.read("a.tmk");
     bytes.resize(bytes.size() - 5);
 
-    REQUIRE(import_trace(folder.make("cut.tmk", bytes), folder.file("b.tmk")));
+    REQUIRE(import_trace(folder.write("cut.tmk", bytes), folder.file("b.tmk")));
     const auto trace = open_trace(folder.file("b.tmk"));
 
     REQUIRE(trace);
@@ -110,24 +74,23 @@ TEST_CASE("a generated trace opens by its name", "[open]") {
 }
 
 TEST_CASE("what cannot be a trace is told apart", "[open]") {
-    const Folder folder;
+    const TestFolder folder;
 
     CHECK_THAT(error_of(folder.file("missing")), Catch::Contains("No such file"));
     CHECK_THAT(error_of(TIDEMARK_SOURCE_DIR), Catch::Contains("is a folder"));
-    CHECK_THAT(error_of(folder.make("empty", {})), Catch::Contains("is empty"));
-    CHECK_THAT(error_of(folder.make("text", support::to_bytes("Dear diary,"))),
+    CHECK_THAT(error_of(folder.write("empty", "")), Catch::Contains("is empty"));
+    CHECK_THAT(error_of(folder.write("text", "Dear diary,")),
                Catch::Contains("no format that Tidemark reads") && Catch::Contains("tmk") &&
                    Catch::Contains("torch-snapshot"));
-    CHECK_THAT(error_of(folder.make("packed", support::gz(support::to_bytes("Dear diary,")))),
+    CHECK_THAT(error_of(folder.write("packed", support::gz(support::to_bytes("Dear diary,")))),
                Catch::Contains("no format that Tidemark reads"));
 }
 
 TEST_CASE("an import that fails leaves nothing behind", "[open]") {
-    const Folder folder;
-    const std::string text = folder.make("text", support::to_bytes("Dear diary,"));
+    const TestFolder folder;
+    const std::string text = folder.write("text", "Dear diary,");
 
     CHECK_FALSE(import_trace(text, folder.file("out.tmk")));
 
-    CHECK(std::distance(fs::directory_iterator(fs::path(text).parent_path()),
-                        fs::directory_iterator{}) == 1);
+    CHECK(folder.entries() == 1);
 }

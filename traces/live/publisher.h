@@ -22,11 +22,11 @@
 
 #include "core/allocator/memory_observer.h"
 #include "core/base/result.h"
-#include "traces/live/ring_names.h"
-#include "traces/live/wire.h"
+#include "traces/live/live_frame.h"
 
 namespace tidemark::live {
 
+// A device whose memory the program publishes.
 struct LiveDevice {
     std::string name;
     Bytes capacity = 0;  // 0 = unknown
@@ -38,7 +38,7 @@ struct PublishOptions {
     // Bytes of the recording; beyond them the oldest part is forgotten, and the recording is
     // several files NAME-000001.tml. 0 = all is kept.
     Bytes history_limit = 0;
-    std::vector<LiveDevice> devices{{}};  // at most kMostDevices
+    std::vector<LiveDevice> devices{{}};  // 1 to 16
     std::uint32_t rings = 64;             // threads that can publish at the same time
     // Of 48 bytes, a power of two from 2048 on: at 5 M events/s of one thread the recorder may stop
     // for 50 ms (it looks every 1 to 4 ms). Memory is taken for threads that publish, and one more.
@@ -57,35 +57,40 @@ struct PublisherCounts {
 
 class Publisher {
   public:
-    // Begins to publish and to record. Errors: io, also if the system has no thread; bad_option;
-    // unsupported: the process has a publisher already.
+    // Begins to publish and to record. Errors: io: a folder or file cannot be made, or the system
+    // has no thread; bad_option; unsupported: the process has a publisher already. Takes the memory
+    // of one ring. From any thread.
     static Result<std::unique_ptr<Publisher>> start(const PublishOptions& options = {});
 
     Publisher(const Publisher&) = delete;
     Publisher& operator=(const Publisher&) = delete;
     ~Publisher();  // close()
 
-    // Records what is left, ends the recording and takes the program off the list. Errors: io, of
-    // the recording. Once; afterwards nothing is published.
+    // Records what is left, ends the recording and takes the program off the list of those that
+    // publish. Afterwards nothing is published; a second call does nothing. Errors: io: what was
+    // left could not be recorded, or the shared file not be removed. One thread.
     Result<void> close();
 
     // To be given to the allocator and the Device of `device` (its index in
     // PublishOptions::devices). Lives as long as the publisher. O(1).
     MemoryObserver& observer(std::uint16_t device = 0);
 
-    // A point of the program that has a name. From any thread.
+    // A point of the program that has a name; dropped and counted where there is no room. From
+    // any thread, O(length).
     void mark(std::string_view text);
 
+    // So far. From any thread; O(rings).
     PublisherCounts counts() const;
 
-    // Records what is in the rings now, for who started without a recorder's thread. Errors: io.
+    // Records what is in the rings now, for who started without a recorder's thread (`records`
+    // false; a defect else). Errors: io; what could not be written counts as lost. One thread.
     Result<void> empty_rings();
 
-    // Where the recording is: a path, or with a history limit that of its first piece's name
-    // without the number.
+    // The path of the recording; with a history limit its files have a number before the
+    // extension.
     const std::string& recording() const;
 
-    // The file in shared memory.
+    // The path of the file in shared memory, which viewers find the program by.
     const std::string& shared_path() const;
 
     struct State;  // publisher_state.h
@@ -101,8 +106,9 @@ class Publisher {
 namespace tidemark {
 
 // What this thread allocates while the scope lives carries the tag, and the stack if there is one.
-// Scopes nest, the innermost counts; a scope without a stack keeps the outer one's. Does nothing in
-// a program without a publisher. Some 30 ns for a tag that the thread has used before.
+// Scopes nest, the innermost counts; a scope without a stack keeps the outer one's. Ends on the
+// thread where it began. Does nothing in a program without a publisher. Some 30 ns for a tag that
+// the thread has used before.
 class LiveScope {
   public:
     explicit LiveScope(std::string_view tag, std::span<const live::LiveFrame> stack = {});
@@ -116,7 +122,8 @@ class LiveScope {
     std::uint32_t outer_stack_ = 0;
 };
 
-// A stretch of the program that has a name: a step, a layer.
+// A stretch of the program that has a name: a step, a layer. Ends on the thread where it began.
+// Does nothing in a program without a publisher; dropped and counted where the ring is full.
 class LiveRange {
   public:
     explicit LiveRange(std::string_view name);

@@ -12,16 +12,10 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "traces/live/live_frame.h"
 #include "traces/live/ring_writer.h"
 
 namespace tidemark::live {
-
-// A site in the program, as whoever captures stacks knows it.
-struct LiveFrame {
-    std::string_view function;
-    std::string_view file;
-    std::uint32_t line = 0;
-};
 
 class RingNames {
   public:
@@ -30,7 +24,7 @@ class RingNames {
         : writer_(writer), nothing_(ring << kNumberBits) {}
 
     // The id of the argument, defined now if it is new. If there is no room for it in the ring, or
-    // no number is left: nothing().
+    // no number is left: nothing(). O(length), but for new ones O(length log names).
     std::uint32_t string(std::string_view text);
     std::uint32_t stack(std::span<const LiveFrame> frames);
     std::uint32_t site(std::uint32_t tag, std::uint32_t stack, PoolId pool);

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/support/test_folder.h"
 #include "tests/traces/io/compressed.h"
 
 using namespace tidemark;
@@ -182,17 +180,10 @@ TEST_CASE("a folder, a missing file and an empty one are told apart", "[io]") {
 
 TEST_CASE("a file is read like memory", "[io]") {
     const ByteVector plain = sample(100'000);
-    const std::string path =
-        (std::filesystem::temp_directory_path() / "tidemark-byte-source-test.xz").string();
-    {
-        const ByteVector wrapped = support::xz(plain);
-        std::ofstream file(path, std::ios::binary);
-        file.write(reinterpret_cast<const char*>(wrapped.data()),
-                   static_cast<std::streamsize>(wrapped.size()));
-    }
+    const support::TestFolder folder;
+    const std::string path = folder.write("a.xz", support::xz(plain));
 
     const auto source = open_bytes(path);
-    std::remove(path.c_str());
 
     REQUIRE(source);
     CHECK((*source)->name() == path);

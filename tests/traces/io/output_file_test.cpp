@@ -2,51 +2,17 @@
 #include "traces/io/output_file.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <catch2/catch.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "tests/support/test_folder.h"
 
 using namespace tidemark;
 namespace fs = std::filesystem;
-
-namespace {
-
-// A folder of its own that goes away with the test.
-class Folder {
-  public:
-    Folder() : path_(fs::temp_directory_path() / ("tidemark-output-" + std::to_string(getpid()))) {
-        fs::remove_all(path_);
-        fs::create_directory(path_);
-    }
-
-    ~Folder() { fs::remove_all(path_); }
-
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    std::string file(const char* name) const { return (path_ / name).string(); }
-
-    std::size_t entries() const {
-        return static_cast<std::size_t>(
-            std::distance(fs::directory_iterator(path_), fs::directory_iterator{}));
-    }
-
-  private:
-    fs::path path_;
-};
-
-std::string content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-}  // namespace
+using support::TestFolder;
 
 TEST_CASE("an output appears with its content at commit, not before", "[io]") {
-    const Folder folder;
+    const TestFolder folder;
     const std::string path = folder.file("out");
     const std::string text(1'000'000, 'x');
     auto output = OutputFile::create(path);
@@ -57,27 +23,26 @@ TEST_CASE("an output appears with its content at commit, not before", "[io]") {
     REQUIRE((*output)->write(std::as_bytes(std::span("end", 3))));
     REQUIRE((*output)->commit());
 
-    CHECK(content(path) == text + "end");
+    CHECK(folder.read("out") == text + "end");
     CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("an output that is given up leaves the old file and nothing else", "[io]") {
-    const Folder folder;
-    const std::string path = folder.file("out");
-    std::ofstream(path) << "old";
+    const TestFolder folder;
+    const std::string path = folder.write("out", "old");
     {
         auto output = OutputFile::create(path);
         REQUIRE(output);
         REQUIRE((*output)->write(std::string(1'000'000, 'x')));
     }
 
-    CHECK(content(path) == "old");
+    CHECK(folder.read("out") == "old");
     CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("a new content keeps the file's permissions and the link to it", "[io]") {
-    const Folder folder;
-    std::ofstream(folder.file("real")) << "old";
+    const TestFolder folder;
+    folder.write("real", "old");
     fs::permissions(folder.file("real"), fs::perms::owner_read | fs::perms::owner_write);
     fs::create_symlink("real", folder.file("link"));
 
@@ -87,7 +52,7 @@ TEST_CASE("a new content keeps the file's permissions and the link to it", "[io]
     REQUIRE((*output)->commit());
 
     CHECK(fs::is_symlink(folder.file("link")));
-    CHECK(content(folder.file("real")) == "new");
+    CHECK(folder.read("real") == "new");
     CHECK((fs::status(folder.file("real")).permissions() & fs::perms::others_read) ==
           fs::perms::none);
 }
@@ -102,7 +67,7 @@ TEST_CASE("a device is written to and not replaced", "[io]") {
 }
 
 TEST_CASE("places that cannot be written to are named", "[io]") {
-    const Folder folder;
+    const TestFolder folder;
 
     const auto is_folder = OutputFile::create(folder.file("."));
     const auto missing = OutputFile::create(folder.file("no/such/folder"));

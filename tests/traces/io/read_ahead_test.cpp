@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <new>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
 #include "tests/support/system_limits.h"
+#include "tests/support/test_folder.h"
 #include "traces/io/byte_source.h"
 #include "traces/io/growing_block.h"
 
@@ -118,15 +117,12 @@ TEST_CASE("a block that cannot be had is std::bad_alloc, as of every container",
 }
 
 TEST_CASE("a large file gives its bytes whatever the steps", "[io]") {
-    const auto path = std::filesystem::temp_directory_path() / "tidemark_read_ahead_test.bin";
+    const support::TestFolder folder;
     const ByteVector bytes = noise(9'000'001);
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
     // Below and above what fits in front of a block, and both by turns.
     const auto steps = GENERATE(std::pair(100U, 100U), std::pair(100'000U, 100'000U),
                                 std::pair(3'000'000U, 17U), std::pair(5'000U, 1'000U));
-    const auto opened = open_bytes(path.string());
+    const auto opened = open_bytes(folder.write("large", bytes));
     REQUIRE(opened);
     ByteSource& source = **opened;
     std::size_t offset = 0;
@@ -143,7 +139,6 @@ TEST_CASE("a large file gives its bytes whatever the steps", "[io]") {
         source.consume(count);
         offset += count;
     }
-    std::filesystem::remove(path);
 
     CHECK(same);
     CHECK(offset == bytes.size());

@@ -8,11 +8,13 @@
 #include <thread>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "core/base/random.h"
 #include "tests/support/live_child.h"
 #include "tests/support/live_folder.h"
 #include "tests/support/system_limits.h"
+#include "tests/support/vector_trace.h"
 #include "traces/live/programs.h"
 #include "traces/live/publisher.h"
 #include "traces/live/recording_chain.h"
@@ -27,6 +29,7 @@ constexpr std::uint64_t kMostPublished = 20'000'000;
 
 using live::Publisher;
 using live::PublishOptions;
+using support::events_of;
 using support::LiveChild;
 using support::LiveFolder;
 
@@ -42,16 +45,6 @@ std::unique_ptr<Trace> must_open(const std::string& path) {
     if (!trace)
         FAIL(to_text(trace.error()));
     return std::move(*trace);
-}
-
-std::vector<TraceEvent> events_of(const Trace& trace) {
-    std::vector<TraceEvent> events;
-    const auto cursor = trace.cursor();
-    for (auto batch = cursor->next(); batch && batch->count != 0; batch = cursor->next()) {
-        for (std::size_t i = 0; i < batch->count; ++i)
-            events.push_back((*batch)[i]);
-    }
-    return events;
 }
 
 Allocation at(std::uint64_t address, Bytes size) {

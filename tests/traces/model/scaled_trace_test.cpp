@@ -8,25 +8,9 @@
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
+using support::events_of;
 using support::TraceBuilder;
 using support::VectorTrace;
-
-namespace {
-
-std::vector<TraceEvent> events_of(const Trace& trace) {
-    std::vector<TraceEvent> events;
-    const auto cursor = trace.cursor();
-    for (;;) {
-        const Result<EventBatch> batch = cursor->next();
-        REQUIRE(batch);
-        if (batch->count == 0)
-            return events;
-        for (std::size_t i = 0; i < batch->count; ++i)
-            events.push_back((*batch)[i]);
-    }
-}
-
-}  // namespace
 
 TEST_CASE("a scaled size is rounded up, exactly") {
     const Scale half = *Scale::of(0.5);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "tests/support/vector_trace.h"
 #include "traces/model/trace.h"
 #include "traces/tmk/tmk.h"
 
@@ -139,18 +140,6 @@ inline std::vector<std::byte> write_tmk(std::span<const TraceEvent> events, cons
     if (!writer->finish(info))
         return {};
     return std::move(memory.bytes);
-}
-
-// All events of a cursor.
-inline Result<std::vector<TraceEvent>> read_all(TraceCursor& cursor) {
-    std::vector<TraceEvent> events;
-    for (;;) {
-        TM_ASSIGN(const EventBatch batch, cursor.next());
-        if (batch.count == 0)
-            return events;
-        for (std::size_t i = 0; i < batch.count; ++i)
-            events.push_back(batch[i]);
-    }
 }
 
 }  // namespace tidemark::support

@@ -1,15 +1,13 @@
 // .tmk: everything comes back, and the bytes depend on the content alone.
 #include "traces/tmk/tmk.h"
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <catch2/catch.hpp>
 
 #include "tests/support/property.h"
 #include "tests/support/system_limits.h"
+#include "tests/support/test_folder.h"
 #include "tests/traces/tmk/random_trace.h"
 #include "traces/tmk/wire.h"
 
@@ -26,13 +24,6 @@ std::unique_ptr<Trace> must_open(std::vector<std::byte> bytes) {
     return std::move(*trace);
 }
 
-std::vector<TraceEvent> must_read(const Trace& trace) {
-    auto events = support::read_all(*trace.cursor());
-    if (!events)
-        FAIL(to_text(events.error()));
-    return std::move(*events);
-}
-
 }  // namespace
 
 TEST_CASE("events of any kind with any values come back", "[tmk][property]") {
@@ -43,7 +34,7 @@ TEST_CASE("events of any kind with any values come back", "[tmk][property]") {
 
               const auto trace = must_open(write_tmk(events, small_info()));
 
-              RC_ASSERT(must_read(*trace) == events);
+              RC_ASSERT(support::events_of(*trace) == events);
               RC_ASSERT(trace->info().event_count == count);
           }) == "");
 }
@@ -53,8 +44,8 @@ TEST_CASE("a trace of several chunks comes back, twice from one file", "[tmk]") 
     const auto events = support::plain_events(random, 3 * tmk::kChunkEvents + 5);
     const auto trace = must_open(write_tmk(events, small_info()));
 
-    CHECK(must_read(*trace) == events);
-    CHECK(must_read(*trace) == events);
+    CHECK(support::events_of(*trace) == events);
+    CHECK(support::events_of(*trace) == events);
 }
 
 TEST_CASE("the information comes back", "[tmk]") {
@@ -120,7 +111,7 @@ TEST_CASE("the hash is of the content and not of where it came from", "[tmk]") {
 TEST_CASE("a trace without events is a trace", "[tmk]") {
     const auto trace = must_open(write_tmk({}, TraceInfo{}));
 
-    CHECK(must_read(*trace).empty());
+    CHECK(support::events_of(*trace).empty());
     CHECK(trace->info().devices.size() == 1);
     CHECK(trace->info().streams.size() == 1);
     CHECK_FALSE(trace->info().cut_off);
@@ -143,22 +134,18 @@ TEST_CASE("a file on disk is mapped and read like memory", "[tmk]") {
     Random random(8);
     const auto events = support::plain_events(random, 2000);
     const auto bytes = write_tmk(events, small_info());
-    const std::string path =
-        (std::filesystem::temp_directory_path() / "tidemark-test.tmk").string();
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
+    const support::TestFolder folder;
 
+    const std::string path = folder.write("a.tmk", bytes);
     const auto trace = open_tmk(path);
     std::optional<support::NoMappings> none(std::in_place);
     const auto refused = open_tmk(path);
     none.reset();
-    std::remove(path.c_str());
 
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::io);
     REQUIRE(trace);
-    CHECK(must_read(**trace) == events);
+    CHECK(support::events_of(**trace) == events);
     CHECK((*trace)->hash() == must_open(bytes)->hash());
 }
 

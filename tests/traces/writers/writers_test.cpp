@@ -1,15 +1,12 @@
 // Writers: what is written says the same as what was there.
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "tests/support/checking_sink.h"
+#include "tests/support/test_folder.h"
 #include "tests/support/vector_trace.h"
 #include "traces/generators/generators.h"
 #include "traces/readers/format.h"
@@ -27,43 +24,21 @@ using support::CheckingSink;
 using support::TraceBuilder;
 using support::VectorTrace;
 
-// A file that is removed in the end.
-class TemporaryPath {
-  public:
-    TemporaryPath()
-        : path_((std::filesystem::temp_directory_path() /
-                 ("tidemark-writers-" + std::to_string(::getpid())))
-                    .string()) {}
-
-    TemporaryPath(const TemporaryPath&) = delete;
-    TemporaryPath& operator=(const TemporaryPath&) = delete;
-
-    ~TemporaryPath() { std::filesystem::remove(path_); }
-
-    const std::string& text() const { return path_; }
-
-  private:
-    std::string path_;
-};
-
 struct Written {
     std::string text;
     WriteSummary summary;
 };
 
 Written write(const char* writer, const Trace& trace) {
-    const TemporaryPath path;
+    const support::TestFolder folder;
     const auto found = find_writer(writer);
     REQUIRE(found);
-    const auto file = OutputFile::create(path.text());
+    const auto file = OutputFile::create(folder.file("written"));
     REQUIRE(file);
     const auto summary = (*found)->write(trace, **file);
     REQUIRE(summary);
     REQUIRE((*file)->commit());
-    std::ifstream in(path.text(), std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return {text.str(), *summary};
+    return {folder.read("written"), *summary};
 }
 
 struct Read {
@@ -177,20 +152,12 @@ TEST_CASE("everything that the program did survives JSONL", "[writer][jsonl]") {
     CHECK(written.summary.left_out_truth == 0);
     CHECK(written.summary.left_out_events == 0);
     const Read back = read(formats::jsonl(), written.text);
-    const auto cursor = trace.cursor();
-    std::size_t at = 0;
-    for (;;) {
-        const auto batch = cursor->next();
-        REQUIRE(batch);
-        if (batch->count == 0)
-            break;
-        for (std::size_t i = 0; i < batch->count; ++i) {
-            INFO("event " << at);
-            REQUIRE(at < back.events.size());
-            check_same(info, (*batch)[i], back.info, back.events[at++]);
-        }
+    const std::vector<TraceEvent> events = support::events_of(trace);
+    REQUIRE(back.events.size() == events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        INFO("event " << i);
+        check_same(info, events[i], back.info, back.events[i]);
     }
-    CHECK(at == back.events.size());
     CHECK(back.info.source == info.source);
     CHECK(back.info.devices == info.devices);
     CHECK(back.info.streams == info.streams);

@@ -1,0 +1,15 @@
+// LiveFrame: a site in a program, as whoever captures stacks knows it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tidemark::live {
+
+struct LiveFrame {
+    std::string_view function;
+    std::string_view file;
+    std::uint32_t line = 0;
+};
+
+}  // namespace tidemark::live
