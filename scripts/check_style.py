@@ -56,6 +56,7 @@ BANNED_PARTS = {
     "yard": "retired",
 }
 FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bImGui\w*::\w+")
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 IDENTIFIER_PART = re.compile(r"[A-Z]?[a-z]+")
 NO_FUNCTION = re.compile(
     r"^\s*(if|else|for|while|switch|do|catch|try|namespace|class|struct|enum|union|extern|return)\b")
@@ -120,6 +121,7 @@ def private_words(line):
 
 def faults(path, text):
     lines = text.splitlines()
+    without_raw = RAW_STRING.sub(lambda found: "\n" * found.group().count("\n"), text).splitlines()
     if not lines:
         yield 1, "an empty file"
         return
@@ -137,7 +139,7 @@ def faults(path, text):
         for pattern, cure, homes in BANNED:
             if not path.startswith(homes) and re.search(pattern, code_of(line)):
                 yield number, cure
-        for word in private_words(line):
+        for word in private_words(without_raw[number - 1]):
             yield number, f"'{word}' is a word of ours: {BANNED_PARTS[word]} (docs/glossary.md)"
         for pattern, cure in BANNED_ANYWHERE:
             if re.search(pattern, line):

@@ -44,7 +44,7 @@ class Advise final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(paths_, expand_traces(paths_));
-        TM_TRY(check_words());
+        TM_TRY(check_arguments());
         options_.memory = memory_.memory;
         options_.overhead = memory_.held();
         options_.limit = memory_.limit;
@@ -55,7 +55,7 @@ class Advise final : public Command {
 
   private:
     // Wrong words are told before long files are read.
-    Result<void> check_words() const {
+    Result<void> check_arguments() const {
         if (paths_.size() > 2)
             return fail(ErrorCode::bad_option, "takes one trace, or two to compare", "advise",
                         "`tidemark compare` takes as many as you like");

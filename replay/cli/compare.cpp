@@ -85,7 +85,7 @@ class Compare final : public Command {
         if (no_bound_)
             return fail(ErrorCode::bad_option, "is for comparisons over tiers", "--no-bound",
                         "leave it out, or give --gpu-memory");
-        TM_TRY(check_words());
+        TM_TRY(check_arguments());
         TM_TRY(check_plot(plot_));
         const std::vector<std::string> names = trace_names(paths_);
         Traces traces;
@@ -172,7 +172,7 @@ class Compare final : public Command {
     }
 
     // Wrong words are told before long files are read.
-    Result<void> check_words() const {
+    Result<void> check_arguments() const {
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
         TM_TRY(machine_.scenario({}, {}));

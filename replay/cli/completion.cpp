@@ -65,19 +65,19 @@ std::string bash(std::span<const CommandDeclaration> commands) {
     std::string options;
     std::string values;
     for (const CommandDeclaration& command : commands) {
-        std::string words = "--help";
+        std::string arguments = "--help";
         for (const DeclaredArgument& argument : command.arguments->declared()) {
             if (!is_option(argument))
                 continue;
             const std::vector<std::string> names = names_of(argument);
-            words += fmt::format(" {}", fmt::join(names, " "));
+            arguments += fmt::format(" {}", fmt::join(names, " "));
             if (const auto known = values_of(argument); !known.empty())
                 for (const std::string& name : names)
                     values += fmt::format("        {}:{}) words={} ;;\n", command.info->name, name,
                                           shell_quoted(fmt::format("{}", fmt::join(known, " "))));
         }
         options += fmt::format("        {}) words={} ;;\n", pattern_of(*command.info),
-                               shell_quoted(words));
+                               shell_quoted(arguments));
     }
     return fmt::format(R"(# Completion of tidemark for bash: tidemark completion bash
 _tidemark() {{

@@ -23,14 +23,14 @@ struct Unit {
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 
 // "#1000" is an event, "1.5s", "300ms" a time since the trace's first event.
-Result<CutPlace> parse_place(std::string_view text, const char* option) {
+Result<CutPoint> parse_point(std::string_view text, const char* option) {
     const auto at = [option](Error error) {
         error.where = option;
         return error;
     };
     if (text.starts_with('#')) {
         TM_ASSIGN(const std::uint64_t event, parse_count(text.substr(1)).map_error(at));
-        return CutPlace{.event = event};
+        return CutPoint{.event = event};
     }
     for (const Unit& unit : kTimeUnits) {
         if (!text.ends_with(unit.name))
@@ -39,7 +39,7 @@ Result<CutPlace> parse_place(std::string_view text, const char* option) {
                   parse_real(text.substr(0, text.size() - unit.name.size())).map_error(at));
         const double time = count * unit.nanoseconds;
         if (time >= 0 && time < static_cast<double>(std::numeric_limits<Nanoseconds>::max() / 2))
-            return CutPlace{.time = static_cast<Nanoseconds>(time)};
+            return CutPoint{.time = static_cast<Nanoseconds>(time)};
         break;
     }
     return fail(ErrorCode::bad_option, fmt::format("'{}' is no place in a trace", text), option,
@@ -137,10 +137,10 @@ class Cut final : public Command {
         }
         CutWindow window;
         if (!from_.empty()) {
-            TM_ASSIGN(window.from, parse_place(from_, "--from"));
+            TM_ASSIGN(window.from, parse_point(from_, "--from"));
         }
         if (!to_.empty()) {
-            TM_ASSIGN(window.to, parse_place(to_, "--to"));
+            TM_ASSIGN(window.to, parse_point(to_, "--to"));
         }
         return find_events(trace, window);
     }

@@ -57,7 +57,7 @@ class Fit final : public Command {
                       return in_trace(std::move(error), path_);
                   }));
         progress.clear();
-        if (exit_code_ && !report.asked())
+        if (exit_code_ && !report.requested())
             return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",
                         "give --memory or --limit");
         context.print(json_ ? fit_json(name, *trace, report, context.provenance())

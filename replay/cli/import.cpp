@@ -82,10 +82,10 @@ class Import final : public Command {
                             "import it alone, with -o FILE.tmk");
             const std::string target =
                 (std::filesystem::path(output_) / target_name(names[i])).string();
-            const auto [place, fresh] = taken.emplace(target, path);
+            const auto [entry, fresh] = taken.emplace(target, path);
             if (!fresh)
                 return fail(ErrorCode::bad_option,
-                            fmt::format("would become {}, as {} would", target, place->second),
+                            fmt::format("would become {}, as {} would", target, entry->second),
                             path, "import one of them under another name");
             TM_TRY(allow_replacing(target, *force_));
             targets.push_back(target);

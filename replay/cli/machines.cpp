@@ -67,7 +67,7 @@ class Machines final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_TRY(check_words());
+        TM_TRY(check_arguments());
         std::unique_ptr<OutputFile> file;  // one that cannot be written is told before all else
         if (!target_.empty() && target_ != "-") {
             TM_ASSIGN(file, OutputFile::create(target_));
@@ -97,7 +97,7 @@ class Machines final : public Command {
     }
 
   private:
-    Result<void> check_words() const {
+    Result<void> check_arguments() const {
         TM_TRY(allow_report(target_, json_));
         if (discover_ && !name_.empty())
             return fail(ErrorCode::bad_option, "shows this computer, not a machine by name",

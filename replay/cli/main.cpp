@@ -54,11 +54,11 @@ std::string exit_code_table() {
 }
 
 // The command line as a shell would take it again.
-std::string quoted(std::span<char* const> words) {
+std::string quoted(std::span<char* const> arguments) {
     constexpr std::string_view kPlain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
     std::string line = "tidemark";
-    for (const std::string_view word : words.subspan(1)) {
+    for (const std::string_view word : arguments.subspan(1)) {
         if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
             line += fmt::format(" {}", word);
             continue;
@@ -174,8 +174,8 @@ bool is_command(std::string_view word) {
 
 // The words as the parser takes them: "help X" asks for X's help, and a recording in the place of
 // the command is looked at.
-std::vector<std::string> completed(std::span<char* const> words) {
-    std::vector<std::string> line(words.begin(), words.end());
+std::vector<std::string> completed(std::span<char* const> arguments) {
+    std::vector<std::string> line(arguments.begin(), arguments.end());
     if (line.size() < 2 || is_command(line[1]))
         return line;
     const std::string& first = line[1];
@@ -192,7 +192,7 @@ std::vector<std::string> completed(std::span<char* const> words) {
     return line;
 }
 
-ExitCode run_program(std::span<char* const> words) {
+ExitCode run_program(std::span<char* const> arguments) {
     CLI::App app(
         "tidemark replays recorded GPU memory traffic under other allocators and compares "
         "what each would have needed.");
@@ -207,7 +207,7 @@ ExitCode run_program(std::span<char* const> words) {
                "`tidemark info FILE`.");
 
     try {
-        std::vector<std::string> line = completed(words);
+        std::vector<std::string> line = completed(arguments);
         std::reverse(line.begin(), line.end());
         line.pop_back();  // the program's name
         app.parse(std::move(line));
@@ -233,7 +233,7 @@ ExitCode run_program(std::span<char* const> words) {
     std::vector<CommandDeclaration> commands;
     for (const Entry& entry : entries)
         commands.push_back({entry.info, entry.arguments.get()});
-    return run_command(*chosen, {TIDEMARK_VERSION, quoted(words)}, commands);
+    return run_command(*chosen, {TIDEMARK_VERSION, quoted(arguments)}, commands);
 }
 
 }  // namespace

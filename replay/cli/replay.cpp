@@ -23,8 +23,8 @@
 namespace tidemark::commands {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPictures{"auto", "unicode", "ascii", "none"};
-constexpr unsigned kWidestPicture = 120;
+constexpr std::array<std::string_view, 4> kChartKinds{"auto", "unicode", "ascii", "none"};
+constexpr unsigned kWidestChart = 120;
 
 // What belongs to allocator policies.
 constexpr std::array<ForeignOption, 11> kReplayForeign{{
@@ -67,8 +67,8 @@ class Replay final : public Command {
         arguments.file({"--plot", "FILE",
                         "draw reserved, allocated and requested memory over time, as .svg or .png"},
                        plot_);
-        arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kPictures,
-                         picture_);
+        arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kChartKinds,
+                         chart_kind_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
@@ -137,14 +137,15 @@ class Replay final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
-        const auto tell = [&](std::uint64_t done) {
+        const auto report_progress = [&](std::uint64_t done) {
             progress.show_events(done, program.steps.size());
         };
-        TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, tell));
+        TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, report_progress));
         std::optional<TierRun> predicted;
         if (device) {
             predicted = std::move(run);
-            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *predicted, *device, tell));
+            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *predicted, *device,
+                                            report_progress));
         }
         progress.clear();
         run.machine_hash = machine_hash(machine);
@@ -174,12 +175,12 @@ class Replay final : public Command {
         return scenario;
     }
 
-    PictureStyle style(const Terminal& terminal) const {
-        PictureStyle style;
-        style.width = std::min(terminal.width, kWidestPicture);
-        style.unicode = picture_ == "unicode" || (picture_ == "auto" && terminal.unicode);
+    ChartStyle style(const Terminal& terminal) const {
+        ChartStyle style;
+        style.width = std::min(terminal.width, kWidestChart);
+        style.unicode = chart_kind_ == "unicode" || (chart_kind_ == "auto" && terminal.unicode);
         style.colour = terminal.colour;
-        if (picture_ == "none")
+        if (chart_kind_ == "none")
             style.height = 0;
         return style;
     }
@@ -193,7 +194,7 @@ class Replay final : public Command {
     unsigned spread_ = 0;
     bool until_fail_ = false;
     std::string plot_;
-    std::string picture_ = "auto";
+    std::string chart_kind_ = "auto";
     bool json_ = false;
     TraceInput input_;
     TierOptions tiers_;

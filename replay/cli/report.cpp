@@ -48,7 +48,7 @@ class Report final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(paths_, expand_traces(paths_));
-        TM_TRY(check_words());
+        TM_TRY(check_arguments());
         const std::vector<std::string> labels = trace_names(paths_);
         std::vector<std::unique_ptr<Trace>> traces;
         ReportInput report;
@@ -70,7 +70,7 @@ class Report final : public Command {
 
   private:
     // Wrong words are told before long files are read.
-    Result<void> check_words() const {
+    Result<void> check_arguments() const {
         if (std::count(paths_.begin(), paths_.end(), "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         for (const std::string& policy : policies_)

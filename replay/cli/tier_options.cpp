@@ -100,13 +100,13 @@ bool TierOptions::wanted() const {
 }
 
 Result<void> TierOptions::refuse(std::span<const ForeignOption> others) const {
-    const auto* const asked = std::find_if(kNames.begin(), kNames.end(), [this](auto name) {
+    const auto* const given = std::find_if(kNames.begin(), kNames.end(), [this](auto name) {
         return arguments_->given(std::string(name));
     });
     for (const ForeignOption& other : others) {
         if (arguments_->given(std::string(other.name)))
             return fail(ErrorCode::bad_option,
-                        fmt::format("contradicts {}, which means a replay over tiers", *asked),
+                        fmt::format("contradicts {}, which means a replay over tiers", *given),
                         std::string(other.name), std::string(other.hint));
     }
     return {};
@@ -162,10 +162,10 @@ Result<std::vector<GpuMemory>> TierOptions::memories() const {
 
 Result<std::vector<GpuMemory>> TierOptions::given_memories() const {
     std::vector<GpuMemory> memories;
-    for (const std::string& words : memories_) {
-        for (std::size_t begin = 0; begin <= words.size();) {
-            const std::size_t end = std::min(words.find(',', begin), words.size());
-            const std::string_view word = std::string_view(words).substr(begin, end - begin);
+    for (const std::string& arguments : memories_) {
+        for (std::size_t begin = 0; begin <= arguments.size();) {
+            const std::size_t end = std::min(arguments.find(',', begin), arguments.size());
+            const std::string_view word = std::string_view(arguments).substr(begin, end - begin);
             TM_ASSIGN(const GpuMemory memory, parse_gpu_memory(word));
             if (const auto size = parse_typed_size(word); size && !size->note.empty())
                 print_error(fmt::format("note: --gpu-memory: {}", size->note));

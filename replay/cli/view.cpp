@@ -22,11 +22,11 @@ std::filesystem::path own_path() {
 }
 
 // Becomes the viewer; comes back only if it isn't there or can't be run. Returns the reason.
-int become(const std::string& program, const std::vector<std::string>& words) {
+int become(const std::string& program, const std::vector<std::string>& arguments) {
     std::vector<char*> pointers;
     std::string name = kViewer;
     pointers.push_back(name.data());
-    std::vector<std::string> copies = words;
+    std::vector<std::string> copies = arguments;
     for (std::string& word : copies)
         pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -39,13 +39,13 @@ int become(const std::string& program, const std::vector<std::string>& words) {
 
 class View final : public Command {
   public:
-    void declare(Arguments& arguments) override { arguments.rest(words_); }
+    void declare(Arguments& arguments) override { arguments.rest(arguments_); }
 
     Result<ExitCode> run(Context& /*context*/) override {
         const std::filesystem::path beside = own_path().parent_path() / kViewer;
-        int reason = become(beside.string(), words_);
+        int reason = become(beside.string(), arguments_);
         if (reason == ENOENT)
-            reason = become(kViewer, words_);
+            reason = become(kViewer, arguments_);
         if (reason != ENOENT)
             return fail(ErrorCode::unsupported,
                         fmt::format("cannot be started: {}", std::strerror(reason)), kViewer);
@@ -56,7 +56,7 @@ class View final : public Command {
     }
 
   private:
-    std::vector<std::string> words_;
+    std::vector<std::string> arguments_;
 };
 
 }  // namespace

@@ -229,11 +229,11 @@ bool begins_with_rule(std::string_view line) {
 }
 
 std::string fitted_line(std::string_view line, std::size_t width) {
-    const std::string_view words = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-    if (screen_width(line) <= width || words.starts_with("export "))
+    const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    if (screen_width(line) <= width || text.starts_with("export "))
         return std::string(line) + "\n";
-    return words.find("  ") != std::string_view::npos ? folded_row(line, width)
-                                                      : wrapped(line, width, 0);
+    return text.find("  ") != std::string_view::npos ? folded_row(line, width)
+                                                     : wrapped(line, width, 0);
 }
 
 }  // namespace

@@ -24,15 +24,15 @@ bool is_hidden(const fs::path& path) {
 Result<std::vector<std::string>> recordings_in(const std::string& folder) {
     std::vector<std::string> found;
     std::error_code error;
-    fs::recursive_directory_iterator place(folder, error);
-    for (const fs::recursive_directory_iterator end; !error && place != end;
-         place.increment(error)) {
+    fs::recursive_directory_iterator entry(folder, error);
+    for (const fs::recursive_directory_iterator end; !error && entry != end;
+         entry.increment(error)) {
         std::error_code ignored;
-        if (is_hidden(place->path())) {
-            if (place->is_directory(ignored))
-                place.disable_recursion_pending();
-        } else if (place->is_regular_file(ignored) && is_trace_file(place->path().string())) {
-            found.push_back(place->path().string());
+        if (is_hidden(entry->path())) {
+            if (entry->is_directory(ignored))
+                entry.disable_recursion_pending();
+        } else if (entry->is_regular_file(ignored) && is_trace_file(entry->path().string())) {
+            found.push_back(entry->path().string());
         }
     }
     if (error)
@@ -120,11 +120,11 @@ std::vector<std::string> trace_names(std::span<const std::string> paths) {
         for (std::size_t i = 0; i < names.size(); ++i)
             alike[names[i]].push_back(i);
         bool longer = false;
-        for (const auto& [name, places] : alike) {
-            const bool differ = std::any_of(places.begin(), places.end(), [&](std::size_t i) {
-                return whole[i] != whole[places.front()];
-            });
-            for (const std::size_t i : places) {
+        for (const auto& [name, same_named] : alike) {
+            const bool differ =
+                std::any_of(same_named.begin(), same_named.end(),
+                            [&](std::size_t i) { return whole[i] != whole[same_named.front()]; });
+            for (const std::size_t i : same_named) {
                 if (!differ)
                     break;
                 std::string tail = tail_of(whole[i], parts);

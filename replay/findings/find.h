@@ -39,6 +39,6 @@ std::vector<Finding> from_advice(const TraceInfo& info, const Advice& advice);
 
 // Where in the program's ranges a moment is: "in step (3 of 8)", "after optimizer (2 of 8)"; "" if
 // the trace has no ranges before it.
-std::string range_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment);
+std::string range_text(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment& moment);
 
 }  // namespace tidemark::findings

@@ -52,7 +52,7 @@ class AdviceRules {
         finding.event = moment.event;
         if (info_.duration > 0)
             finding.time = moment.time;
-        finding.range = range_text(info_, advice_.picture, moment);
+        finding.range = range_text(info_, advice_.snapshot, moment);
     }
 
     void add_refusals() {
@@ -97,7 +97,7 @@ class AdviceRules {
                 finding.time = found.refusal.what.time;
             for (const Pin& pin : found.pins)
                 if (pin.free > 0)
-                    finding.parts.push_back({"blocker", pin.place, pin.free, pin.blocks});
+                    finding.parts.push_back({"blocker", pin.site, pin.free, pin.blocks});
             for (const Remedy& remedy : found.remedies)
                 finding.parts.push_back({"remedy", std::string(to_text(remedy.kind)), remedy.bytes,
                                          remedy.out_of_memory, remedy.what, remedy.helps});
@@ -127,7 +127,7 @@ class AdviceRules {
                  {"new_device_ns", static_cast<std::uint64_t>(search.best.device_time())},
                  {"trials", search.trials}});
         finding.setting = torch_conf(search.best.policy);
-        put_at(finding, advice_.picture.reserved);
+        put_at(finding, advice_.snapshot.reserved);
     }
 
     void add_lack() {
@@ -142,7 +142,7 @@ class AdviceRules {
                                 {"trials", advice_.search.trials}});
         finding.event = lack.event;
         for (const Holder& holder : lack.holders)
-            if (holder.kind == HolderKind::place || holder.kind == HolderKind::size)
+            if (holder.kind == HolderKind::site || holder.kind == HolderKind::size)
                 finding.parts.push_back(
                     {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
     }
@@ -159,7 +159,7 @@ class AdviceRules {
                                     {"last_bytes", growth.last_bytes},
                                     {"first_event", growth.first_event},
                                     {"blocks", growth.blocks}});
-            finding.site = growth.place;
+            finding.site = growth.site;
             finding.stack = growth.stack;
             finding.message = advice_.growth.steps.name;
             finding.event = growth.last_event;
@@ -176,7 +176,7 @@ class AdviceRules {
             advice_.limit > 0 && (advice_.memory == 0 || advice_.limit < advice_.memory)
                 ? advice_.limit
                 : advice_.memory;
-        const Bytes reserved = advice_.picture.reserved.usage.reserved;
+        const Bytes reserved = advice_.snapshot.reserved.usage.reserved;
         if (memory <= reserved || info_.devices.size() > 1)
             return;
         const std::uint64_t left = (memory - reserved) / slope;
@@ -191,9 +191,9 @@ class AdviceRules {
     }
 
     static std::string whose(const StreamShare& share) {
-        if (share.place.empty())
+        if (share.site.empty())
             return "in whole segments";
-        return "beside blocks of " + share.place;
+        return "beside blocks of " + share.site;
     }
 
     std::vector<Part> by_stream(const std::vector<StreamShare>& shares, bool waiting) const {
@@ -204,7 +204,7 @@ class AdviceRules {
                 {is_pool ? "pool" : "stream",
                  is_pool ? pool_text(info_, share.pool) : stream_text(info_, share.stream),
                  share.bytes, share.blocks,
-                 waiting ? share.place + (share.record_stream ? ", record_stream" : "")
+                 waiting ? share.site + (share.record_stream ? ", record_stream" : "")
                          : whose(share)});
         }
         return parts;
@@ -221,9 +221,9 @@ class AdviceRules {
                 std::min(severity_of_waste(other, advice_.use.reserved), Severity::warning),
                 {{"other_streams_bytes", gaps.other_streams},
                  {"other_pools_bytes", gaps.other_pools},
-                 {"requested_bytes", gaps.asked},
+                 {"requested_bytes", gaps.requested},
                  {"reserved_bytes", advice_.use.reserved}});
-        put_at(finding, advice_.picture.growth);
+        put_at(finding, advice_.snapshot.growth);
         finding.parts = by_stream(advice_.other_streams, false);
         for (Part& part : by_stream(advice_.other_pools, false))
             finding.parts.push_back(std::move(part));
@@ -233,7 +233,7 @@ class AdviceRules {
         if (advice_.pools.empty())
             return;
         Finding& finding = add(Kind::pools, Severity::note, {});
-        put_at(finding, advice_.picture.fullest);
+        put_at(finding, advice_.snapshot.fullest);
         Bytes held = 0;
         for (const PoolShare& pool : advice_.pools) {
             held += pool.pool == PoolId::default_pool ? 0 : pool.reserved;
@@ -250,7 +250,7 @@ class AdviceRules {
                                    Bytes bytes) {
             if (bytes > 0 && bytes >= use.reserved / kFromAdviceWorthTelling)
                 put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", use.reserved}}),
-                       advice_.picture.fullest);
+                       advice_.snapshot.fullest);
         };
         add_waste(Kind::fragmentation, severity_of_waste(use.fragmentation, use.reserved),
                   "fragmentation_bytes", use.fragmentation);
@@ -269,11 +269,11 @@ class AdviceRules {
 
     void add_growth() {
         const Gaps& gaps = advice_.gaps;
-        if (gaps.asked == 0 || gaps.free == 0 || gaps.free < gaps.asked ||
+        if (gaps.requested == 0 || gaps.free == 0 || gaps.free < gaps.requested ||
             gaps.free < advice_.use.reserved / kFromAdviceWorthTelling)
             return;
         put_at(add(Kind::growth_while_free, Severity::warning,
-                   {{"requested_bytes", gaps.asked},
+                   {{"requested_bytes", gaps.requested},
                     {"free_bytes", gaps.free},
                     {"usable_bytes", gaps.reachable},
                     {"gaps", gaps.count},
@@ -281,7 +281,7 @@ class AdviceRules {
                     {"other_streams_bytes", gaps.other_streams},
                     {"other_pools_bytes", gaps.other_pools},
                     {"other_sizes_bytes", gaps.other_sizes}}),
-               advice_.picture.growth);
+               advice_.snapshot.growth);
     }
 
     void add_pins() {
@@ -303,7 +303,7 @@ class AdviceRules {
                     finding.figures.push_back(
                         {"lifetime_ns", static_cast<std::uint64_t>(pin.end_time - pin.born_time)});
             }
-            finding.site = pin.place;
+            finding.site = pin.site;
             finding.stack = pin.stack;
             finding.event = pin.born;
             if (info_.duration > 0)
@@ -322,20 +322,20 @@ class AdviceRules {
                     {"waiting_bytes", use.waiting},
                     {"fragmentation_bytes", use.fragmentation},
                     {"cached_bytes", use.unused}}),
-               advice_.picture.fullest);
+               advice_.snapshot.fullest);
     }
 
     void add_holders() {
         Finding finding;
         finding.kind = Kind::holders;
         for (const Holder& holder : advice_.holders)
-            if ((holder.kind == HolderKind::place || holder.kind == HolderKind::size) &&
+            if ((holder.kind == HolderKind::site || holder.kind == HolderKind::size) &&
                 finding.parts.size() < kShownHolders)
                 finding.parts.push_back(
                     {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
         if (finding.parts.empty())
             return;
-        put_at(finding, advice_.picture.allocated);
+        put_at(finding, advice_.snapshot.allocated);
         found_.push_back(std::move(finding));
     }
 
@@ -350,10 +350,10 @@ std::vector<Finding> from_advice(const TraceInfo& info, const Advice& advice) {
     return AdviceRules(info, advice).all();
 }
 
-std::string range_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+std::string range_text(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment& moment) {
     const auto visit = [&](const RangeVisit& range) {
         return fmt::format("{} ({} of {})", info.strings[range.name], format_count(range.visit),
-                           format_count(picture.range_visits[range.name]));
+                           format_count(snapshot.range_visits[range.name]));
     };
     std::string text;
     for (const RangeVisit& range : moment.inside)

@@ -183,7 +183,7 @@ void HistoryRules::look_at_pins() {
     Finding& finding = add(Kind::pinned, Severity::warning, event, std::move(figures));
     finding.block = worst.stays;
     finding.stack = history_.site(block.site).stack;
-    finding.site = Sites(history_.strings(), history_.stacks()).place(finding.stack);
+    finding.site = Sites(history_.strings(), history_.stacks()).site(finding.stack);
     if (finding.site.empty())
         finding.site = history_.strings()[history_.site(block.site).tag];
 }

@@ -13,9 +13,9 @@ using support::Said;
 
 namespace {
 
-json answer(std::vector<std::string> words) {
-    words.emplace_back("--json");
-    json object = json::parse(support::tidemark_json(words));
+json answer(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    json object = json::parse(support::tidemark_json(arguments));
     object.erase("provenance");
     return object;
 }

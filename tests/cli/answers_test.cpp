@@ -69,21 +69,21 @@ TEST_CASE("replay draws with colours and blocks as wide as the terminal", "[cli]
         {"replay", kSteps, "-p", "torch"},
         {.environment = {{"LC_ALL", "C.UTF-8"}, {"TERM", "xterm"}, {"NO_COLOR", "1"}},
          .terminal_width = 60});
-    const std::string picture = narrow.out.substr(narrow.out.find("Device\n"));
+    const std::string chart = narrow.out.substr(narrow.out.find("Device\n"));
 
     CHECK(wide.code == 0);
     CHECK(contains(wide.out, "\x1b["));
     CHECK(contains(wide.out, "█"));
     CHECK(!contains(narrow.out, "\x1b["));
     CHECK(contains(narrow.out, "█"));
-    CHECK(longest_line(picture) <= 60);
+    CHECK(longest_line(chart) <= 60);
 }
 
 TEST_CASE("replay is the same every time", "[cli]") {
-    const std::vector<std::string> words{"replay", kSteps, "-p", "best-fit"};
+    const std::vector<std::string> arguments{"replay", kSteps, "-p", "best-fit"};
 
-    const json one = json::parse(support::tidemark_json(words));
-    const json two = json::parse(support::tidemark_json(words));
+    const json one = json::parse(support::tidemark_json(arguments));
+    const json two = json::parse(support::tidemark_json(arguments));
 
     CHECK(without_times(one) == without_times(two));
     CHECK(one["elapsed_ns"].get<std::int64_t>() > 0);
@@ -144,27 +144,28 @@ TEST_CASE("compare runs every policy on a recording unless told which", "[cli]")
 }
 
 TEST_CASE("compare marks the best in Markdown and on a terminal, never when piped", "[cli]") {
-    const std::vector<std::string> words{"compare", kSteps, "-p", "cuda-malloc", "-p", "bump"};
-    std::vector<std::string> markdown = words;
+    const std::vector<std::string> arguments{"compare", kSteps, "-p", "cuda-malloc", "-p", "bump"};
+    std::vector<std::string> markdown = arguments;
     markdown.emplace_back("--markdown");
 
-    CHECK(!contains(support::tidemark(words).out, "**"));
+    CHECK(!contains(support::tidemark(arguments).out, "**"));
     CHECK(contains(support::tidemark(markdown).out, "**"));
     CHECK(contains(
-        support::tidemark(words, {.environment = {{"TERM", "xterm"}}, .terminal_width = 200}).out,
+        support::tidemark(arguments, {.environment = {{"TERM", "xterm"}}, .terminal_width = 200})
+            .out,
         "\x1b[1m"));
 }
 
 TEST_CASE("compare gives the same answer on one thread as on many", "[cli]") {
-    std::vector<std::string> words{"compare", kSteps, "generate:serving:events=3000"};
+    std::vector<std::string> arguments{"compare", kSteps, "generate:serving:events=3000"};
     for (const std::string policy : {"torch", "best-fit", "buddy", "bump", "cuda-malloc"})
-        words.insert(words.end(), {"-p", policy});
-    std::vector<std::string> alone = words;
+        arguments.insert(arguments.end(), {"-p", policy});
+    std::vector<std::string> alone = arguments;
     alone.insert(alone.end(), {"-j", "1"});
-    words.insert(words.end(), {"-j", "8"});
+    arguments.insert(arguments.end(), {"-j", "8"});
 
     const json one = json::parse(support::tidemark_json(alone));
-    const json many = json::parse(support::tidemark_json(words));
+    const json many = json::parse(support::tidemark_json(arguments));
 
     CHECK(without_times(one) == without_times(many));
     CHECK(one["runs"].size() == 10);
@@ -183,9 +184,10 @@ TEST_CASE("verify finds no difference in recordings of the real allocator", "[cl
 }
 
 TEST_CASE("verify under wrong settings shows the first difference and ends with 1", "[cli]") {
-    const std::vector<std::string> words{"verify", kSample, "-p", "torch:large_segment_size_mb=64"};
-    const Said said = support::tidemark(words);
-    const json answer = json::parse(support::tidemark_json(words, 1));
+    const std::vector<std::string> arguments{"verify", kSample, "-p",
+                                             "torch:large_segment_size_mb=64"};
+    const Said said = support::tidemark(arguments);
+    const json answer = json::parse(support::tidemark_json(arguments, 1));
 
     CHECK(said.code == 1);
     CHECK(contains(said.out, "First difference: event "));

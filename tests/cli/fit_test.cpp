@@ -62,10 +62,11 @@ TEST_CASE("with candidates fit asks whether one of them survives", "[cli][fit]")
     const std::string worse = sizes[0] < sizes[1] ? "best-fit" : "torch";
     const std::string enough_for_one = std::to_string(std::min(sizes[0], sizes[1]));
     const auto code = [&](const std::vector<std::string>& policies) {
-        std::vector<std::string> words{"fit", kSteps, "--memory", enough_for_one, "--exit-code"};
+        std::vector<std::string> arguments{"fit", kSteps, "--memory", enough_for_one,
+                                           "--exit-code"};
         for (const std::string& policy : policies)
-            words.insert(words.end(), {"-p", policy});
-        return support::tidemark(words).code;
+            arguments.insert(arguments.end(), {"-p", policy});
+        return support::tidemark(arguments).code;
     };
 
     CHECK(code({better}) == 0);
@@ -94,11 +95,11 @@ TEST_CASE("fit's overhead counts", "[cli][fit]") {
 }
 
 TEST_CASE("fit prints the same on any number of threads", "[cli][fit]") {
-    std::vector<std::string> words{"fit", kSteps, "--memory", "3GiB", "--jobs", "1"};
-    const Said alone = support::tidemark(words);
-    words.back() = "4";
+    std::vector<std::string> arguments{"fit", kSteps, "--memory", "3GiB", "--jobs", "1"};
+    const Said alone = support::tidemark(arguments);
+    arguments.back() = "4";
 
-    CHECK(alone.out == support::tidemark(words).out);
+    CHECK(alone.out == support::tidemark(arguments).out);
     CHECK(alone.code == 0);
 }
 

@@ -25,9 +25,9 @@ Surroundings no_driver() {
     return {.environment = {{"TIDEMARK_CUDA_DRIVER", "/nowhere/libcuda.so.1"}}};
 }
 
-json json_of(std::vector<std::string> words, const Surroundings& surroundings, int code = 0) {
-    words.emplace_back("--json");
-    const Said said = support::tidemark(words, surroundings);
+json json_of(std::vector<std::string> arguments, const Surroundings& surroundings, int code = 0) {
+    arguments.emplace_back("--json");
+    const Said said = support::tidemark(arguments, surroundings);
     INFO(said.err);
     CHECK(said.err.empty());
     REQUIRE(said.code == code);
@@ -38,11 +38,11 @@ json json_of(std::vector<std::string> words, const Surroundings& surroundings, i
 
 TEST_CASE("without a driver --device cuda:0 says why, and where to look", "[cli][cuda]") {
     const Folder folder;
-    for (const std::vector<std::string>& words :
+    for (const std::vector<std::string>& arguments :
          {std::vector<std::string>{"replay", kSample, "--device", "cuda:0"},
           {"compare", kSample, "--device", "cuda", "-p", "torch"},
           {"calibrate", "-o", folder / "card.json"}}) {
-        const Said said = support::tidemark(words, no_driver());
+        const Said said = support::tidemark(arguments, no_driver());
         INFO(said.err);
         CHECK(said.code == 5);
         CHECK(said.out.empty());
@@ -81,9 +81,9 @@ TEST_CASE("what a real device cannot be told is wrong usage", "[cli][cuda]") {
         {{"--scale", "0"}, "--scale"},
         {{"--scale", "many"}, "--scale"}};
     for (const auto& [options, named] : cases) {
-        std::vector<std::string> words{"replay", kSample, "--device", "cuda:0"};
-        words.insert(words.end(), options.begin(), options.end());
-        const Said said = support::tidemark(words, fake());
+        std::vector<std::string> arguments{"replay", kSample, "--device", "cuda:0"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const Said said = support::tidemark(arguments, fake());
         INFO(said.err);
         CHECK(said.code == 2);
         CHECK(contains(said.err, named));
@@ -113,11 +113,11 @@ TEST_CASE("the simulator and a device decide the same, line by line", "[cli][cud
     for (const std::string policy :
          {"cuda-malloc", "bump", "torch:expandable_segments=true", "vpmm"}) {
         INFO(policy);
-        const std::vector<std::string> words{"replay", kSample, "-p", policy, "--scale", "0.3"};
-        std::vector<std::string> on_device = words;
+        const std::vector<std::string> arguments{"replay", kSample, "-p", policy, "--scale", "0.3"};
+        std::vector<std::string> on_device = arguments;
         on_device.insert(on_device.end(),
                          {"--device", "cuda:0", "--decisions", folder / "device.txt"});
-        std::vector<std::string> simulated = words;
+        std::vector<std::string> simulated = arguments;
         simulated.insert(simulated.end(),
                          {"--memory", "150109880320", "--decisions", folder / "sim.txt"});
         const json real = json_of(on_device, fake());
@@ -141,10 +141,10 @@ TEST_CASE("the simulator and a device decide the same, line by line", "[cli][cud
 
 TEST_CASE("the time of each kind of call adds up to the driver's", "[cli][cuda]") {
     for (const Surroundings& surroundings : {Surroundings{}, fake()}) {
-        std::vector<std::string> words{"replay", kSample, "-p", "vpmm", "--scale", "0.1"};
+        std::vector<std::string> arguments{"replay", kSample, "-p", "vpmm", "--scale", "0.1"};
         if (!surroundings.environment.empty())
-            words.insert(words.end(), {"--device", "cuda:0"});
-        const json run = json_of(words, surroundings);
+            arguments.insert(arguments.end(), {"--device", "cuda:0"});
+        const json run = json_of(arguments, surroundings);
         std::uint64_t sum = 0;
         std::uint64_t calls = 0;
         for (const auto& [key, value] : run.items()) {
@@ -195,13 +195,13 @@ TEST_CASE("device i of a trace is cuda:N+i", "[cli][cuda]") {
 {"t":2,"op":"free","id":1,"device":0}
 {"t":3,"op":"free","id":2,"device":1}
 )");
-    const std::vector<std::string> words{"replay",      folder / "two.jsonl", "-p",
-                                         "cuda-malloc", "--device",           "cuda:0"};
-    const Said one = support::tidemark(words, fake("devices=1"));
+    const std::vector<std::string> arguments{"replay",      folder / "two.jsonl", "-p",
+                                             "cuda-malloc", "--device",           "cuda:0"};
+    const Said one = support::tidemark(arguments, fake("devices=1"));
     INFO(one.err);
     CHECK(one.code == 5);
     CHECK(contains(one.err, "the trace has 2 devices, and there is no cuda:1"));
-    const json two = json_of(words, fake("devices=2"));
+    const json two = json_of(arguments, fake("devices=2"));
     CHECK(two["calls_malloc"] == 2);
     CHECK(two["device_peak_bytes"] >= 7'000'000);
 }

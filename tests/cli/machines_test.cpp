@@ -24,10 +24,10 @@ std::string memory_folder() {
 }
 
 std::vector<std::string> measuring(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{"machines", "--discover", "--measure",
-                                   "--quick",  "--disk",     memory_folder()};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    std::vector<std::string> arguments{"machines", "--discover", "--measure",
+                                       "--quick",  "--disk",     memory_folder()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
 }
 
 // A GPU so small that copies of all it has take milliseconds.
@@ -119,8 +119,8 @@ TEST_CASE("machines describes this computer, and reads what it wrote", "[cli][ma
 }
 
 TEST_CASE("machines refuses words that contradict each other", "[cli][machine]") {
-    const auto refusal = [](const std::vector<std::string>& words) {
-        const Said said = support::tidemark(words, kBare);
+    const auto refusal = [](const std::vector<std::string>& arguments) {
+        const Said said = support::tidemark(arguments, kBare);
         CHECK(said.code != 0);
         CHECK(said.out.empty());
         return said.err;

@@ -80,7 +80,7 @@ TEST_CASE("no command at all is wrong usage and shows what there is", "[cli]") {
 
 TEST_CASE("unknown words are wrong usage and meet the nearest known one", "[cli]") {
     struct Case {
-        std::vector<std::string> words;
+        std::vector<std::string> arguments;
         std::string answer;
     };
 
@@ -102,8 +102,8 @@ TEST_CASE("unknown words are wrong usage and meet the nearest known one", "[cli]
         {{"info", "x.tmk", "--strict", "--lenient"}, "--lenient"},
     };
     for (const Case& each : cases) {
-        const Said said = support::tidemark(each.words);
-        INFO(each.words.front() << " ... " << each.words.back() << ": " << said.err);
+        const Said said = support::tidemark(each.arguments);
+        INFO(each.arguments.front() << " ... " << each.arguments.back() << ": " << said.err);
         CHECK(said.code == 2);
         CHECK(said.out.empty());
         CHECK(said.err.starts_with("tidemark: "));

@@ -47,11 +47,11 @@ TEST_CASE("view hands its words on, whatever they are", "[cli][view]") {
     const support::Folder bin;
     support::write_file(bin / "tidemark-view", "#!/bin/sh\necho \"$#:\" \"$@\"\nexit 4\n");
     std::filesystem::permissions(bin / "tidemark-view", std::filesystem::perms::owner_all);
-    for (const std::string words : {"a.tmk b.tmk --policy torch:x=1 -p buddy", "--help",
-                                    "--goto 't=1s..2s;run=0' x y", "-", "--version"}) {
-        const std::string said = run(bin.path() + ":/bin", program + " view " + words, folder);
-        INFO(words);
-        std::string plain = words;
+    for (const std::string arguments : {"a.tmk b.tmk --policy torch:x=1 -p buddy", "--help",
+                                        "--goto 't=1s..2s;run=0' x y", "-", "--version"}) {
+        const std::string said = run(bin.path() + ":/bin", program + " view " + arguments, folder);
+        INFO(arguments);
+        std::string plain = arguments;
         std::erase(plain, '\'');
         CHECK(contains(said, ": " + plain + "\n"));
         CHECK(contains(said, "code 4"));

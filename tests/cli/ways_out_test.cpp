@@ -54,13 +54,13 @@ std::uint64_t sum(const json& list, const char* key) {
 }  // namespace
 
 TEST_CASE("--csv prints the values of --json as rows", "[cli][csv]") {
-    const std::vector<std::string> words{"compare", kSample, "-p", "torch", "-p", "best-fit"};
-    std::vector<std::string> csv_words = words;
-    csv_words.emplace_back("--csv");
-    const Said said = support::tidemark(csv_words);
+    const std::vector<std::string> arguments{"compare", kSample, "-p", "torch", "-p", "best-fit"};
+    std::vector<std::string> csv_arguments = arguments;
+    csv_arguments.emplace_back("--csv");
+    const Said said = support::tidemark(csv_arguments);
     REQUIRE(said.code == 0);
     const auto rows = rows_of(said.out);
-    const json runs = json::parse(support::tidemark_json(words)).at("runs");
+    const json runs = json::parse(support::tidemark_json(arguments)).at("runs");
 
     REQUIRE(rows.size() == runs.size() + 1);
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -92,17 +92,17 @@ TEST_CASE("--table names one of several tables", "[cli][csv]") {
 }
 
 TEST_CASE("every command that prints JSON prints CSV", "[cli][csv]") {
-    for (const std::vector<std::string>& words :
+    for (const std::vector<std::string>& arguments :
          std::vector<std::vector<std::string>>{{"policies"},
                                                {"victims"},
                                                {"machines"},
                                                {"doctor"},
                                                {"generate"},
                                                {"verify", kSample}}) {
-        std::vector<std::string> with = words;
+        std::vector<std::string> with = arguments;
         with.emplace_back("--csv");
         const Said said = support::tidemark(with);
-        INFO(words.front());
+        INFO(arguments.front());
         CHECK(said.code == 0);
         CHECK(contains(said.out, ","));
         CHECK_FALSE(said.out.starts_with("{"));
@@ -129,9 +129,9 @@ TEST_CASE("--dump-state writes what is reserved, as JSON and as a snapshot", "[c
     const std::string file = folder / "held.json";
     for (const std::vector<std::string>& settings :
          {std::vector<std::string>{}, {"-p", "torch:expandable_segments:True"}, {"-p", "buddy"}}) {
-        std::vector<std::string> words{"replay", kSample, "--dump-state", file};
-        words.insert(words.end(), settings.begin(), settings.end());
-        const json run = json::parse(support::tidemark_json(words));
+        std::vector<std::string> arguments{"replay", kSample, "--dump-state", file};
+        arguments.insert(arguments.end(), settings.begin(), settings.end());
+        const json run = json::parse(support::tidemark_json(arguments));
         const json state = json::parse(support::read_file(file));
         CHECK(sum(state.at("segments"), "total_size") == run.at("end_reserved_bytes"));
         for (const json& segment : state.at("segments"))
@@ -164,23 +164,23 @@ TEST_CASE("a dumped snapshot opens as one, here and in Python", "[cli][dump]") {
 TEST_CASE("a file that isn't Tidemark's is written over with --force only", "[cli][force]") {
     const Folder folder;
     const std::string mine = folder / "thesis.txt";
-    for (const std::vector<std::string>& words :
+    for (const std::vector<std::string>& arguments :
          std::vector<std::vector<std::string>>{{"export", kSample, "-f", "jsonl", "-o", mine},
                                                {"import", kSample, "-o", mine},
                                                {"generate", "mix:events=100", "-o", mine},
                                                {"replay", kSample, "--decisions", mine},
                                                {"machines", "h200-node", "-o", mine}}) {
-        INFO(words.front());
+        INFO(arguments.front());
         support::write_file(mine, "all that I know\n");
-        const Said kept = support::tidemark(words);
+        const Said kept = support::tidemark(arguments);
         CHECK(kept.code == 2);
         CHECK(contains(kept.err, "--force"));
         CHECK(support::read_file(mine) == "all that I know\n");
 
-        std::vector<std::string> forced = words;
+        std::vector<std::string> forced = arguments;
         forced.emplace_back("--force");
         CHECK(support::tidemark(forced).code == 0);
-        CHECK(support::tidemark(words).code == 0);  // ours now
+        CHECK(support::tidemark(arguments).code == 0);  // ours now
     }
 }
 
@@ -296,9 +296,9 @@ TEST_CASE("cuts by steps and by the name of a range", "[cli][cut]") {
     for (const std::vector<std::string>& window :
          std::vector<std::vector<std::string>>{{"--step", "2..3"}, {"--range", "step 3"}}) {
         const std::string part = folder / "part.tmk";
-        std::vector<std::string> words{"cut", folder / "all.jsonl", "-o", part};
-        words.insert(words.end(), window.begin(), window.end());
-        REQUIRE(support::tidemark(words).code == 0);
+        std::vector<std::string> arguments{"cut", folder / "all.jsonl", "-o", part};
+        arguments.insert(arguments.end(), window.begin(), window.end());
+        REQUIRE(support::tidemark(arguments).code == 0);
         const json info = json::parse(support::tidemark_json({"info", part}));
         CHECK(info.at("kinds").at("range_begin") == (window[0] == "--step" ? 2 : 1));
         CHECK(info.at("allocations") == 3);  // with those that lived before

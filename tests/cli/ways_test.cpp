@@ -170,15 +170,15 @@ TEST_CASE("completions and the manual know every command and option", "[cli]") {
 }
 
 TEST_CASE("a report fits its terminal and is whole in a pipe", "[cli]") {
-    const std::vector<std::string> words{"compare", kSample, "-p", "torch", "-p", "bump"};
+    const std::vector<std::string> arguments{"compare", kSample, "-p", "torch", "-p", "bump"};
 
     for (const unsigned width : {60U, 80U, 120U}) {
-        const Said said = support::tidemark(words, {.terminal_width = width});
+        const Said said = support::tidemark(arguments, {.terminal_width = width});
         INFO(said.out);
         CHECK(widest(said.out) <= width);
         CHECK(contains(said.out, "peak reserved"));
     }
-    CHECK(widest(support::tidemark(words).out) > 120);
+    CHECK(widest(support::tidemark(arguments).out) > 120);
     CHECK(widest(support::tidemark({"info", kSample}, {.terminal_width = 60}).out) <= 60);
 }
 

@@ -176,14 +176,14 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
 void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
     Sites sites(info);
     const bool paged = advice.paged;
-    advice.use = memory_use(advice.picture, paged);
-    advice.gaps = gaps(advice.picture, paged);
-    advice.pins = pins(advice.picture, paged, sites, top);
-    advice.holders = holders(advice.picture, info, sites, top);
-    advice.waiting = waiting_blocks(advice.picture, info, sites, top);
-    advice.other_streams = kept_free(advice.picture, false, paged, sites, top);
-    advice.other_pools = kept_free(advice.picture, true, paged, sites, top);
-    advice.pools = pool_shares(advice.picture);
+    advice.use = memory_use(advice.snapshot, paged);
+    advice.gaps = gaps(advice.snapshot, paged);
+    advice.pins = pins(advice.snapshot, paged, sites, top);
+    advice.holders = holders(advice.snapshot, info, sites, top);
+    advice.waiting = waiting_blocks(advice.snapshot, info, sites, top);
+    advice.other_streams = kept_free(advice.snapshot, false, paged, sites, top);
+    advice.other_pools = kept_free(advice.snapshot, true, paged, sites, top);
+    advice.pools = pool_shares(advice.snapshot);
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
 }
 
 // Without one: as recorded. A card that somebody names has none but its end.
-std::optional<Bytes> limit_asked(const AdviseOptions& options) {
+std::optional<Bytes> requested_limit(const AdviseOptions& options) {
     if (options.limit || options.memory == 0)
         return options.limit;
     return Bytes{0};
@@ -266,10 +266,10 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     const Bytes most = std::max(advice.peak_requested, lack.needed);
     const Bytes least = advice.peak_requested > lack.available ? advice.peak_requested : most;
     lack.excess = least - std::min(least, lack.available);
-    TM_ASSIGN(const PeakPicture picture, find_peak(trace, unlimited));
-    lack.event = picture.allocated.event;
+    TM_ASSIGN(const PeakSnapshot snapshot, find_peak(trace, unlimited));
+    lack.event = snapshot.allocated.event;
     Sites sites(trace.info());
-    lack.holders = holders(picture, trace.info(), sites, top);
+    lack.holders = holders(snapshot, trace.info(), sites, top);
     advice.no_fit = std::move(lack);
     return {};
 }
@@ -307,14 +307,14 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
                           .memory = simulated_memory(advice.memory, profile, summary),
                           .memory_assumed = advice.memory == 0,
                           .overhead = advice.overhead,
-                          .limit = limit_asked(options)};
+                          .limit = requested_limit(options)};
     TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary));
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;
     TM_ASSIGN(ProgramSteps steps, find_steps(trace));
     StepWatcher watcher(info, std::move(steps));
-    TM_ASSIGN(advice.picture, find_peak(trace, base, &watcher));
+    TM_ASSIGN(advice.snapshot, find_peak(trace, base, &watcher));
     advice.growth = watcher.report(options.top);
     TM_ASSIGN(const policies::TorchSettings settings,
               policies::TorchSettings::from(policy.options));

@@ -70,7 +70,7 @@ struct Advice {
     std::uint64_t recorded_refusals = 0;  // out_of_memory events
     SearchResult search;
     std::string spread_verdict;  // what differs from run to run, "" where nothing does
-    PeakPicture picture;         // under the settings compared with
+    PeakSnapshot snapshot;       // under the settings compared with
     MemoryUse use;
     Gaps gaps;
     std::vector<Pin> pins;

@@ -48,16 +48,16 @@ const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
 
 }  // namespace
 
-Gaps gaps(const PeakPicture& picture, bool paged) {
+Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
     Gaps found;
-    const TraceEvent& what = picture.growth.what;
-    if (picture.growth.event == kNotInTrace ||
+    const TraceEvent& what = snapshot.growth.what;
+    if (snapshot.growth.event == kNotInTrace ||
         (what.kind != EventKind::allocate && what.kind != EventKind::out_of_memory) ||
-        what.device >= picture.at_growth.size())
+        what.device >= snapshot.at_growth.size())
         return found;
-    found.asked = what.size;
+    found.requested = what.size;
     const bool small = what.size <= policies::kTorchSmallMax;
-    for_each_segment(picture.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+    for_each_segment(snapshot.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
         for (const Region& region : segment.regions) {
             if (!is_free(region))
                 continue;
@@ -80,29 +80,29 @@ Gaps gaps(const PeakPicture& picture, bool paged) {
     return found;
 }
 
-std::vector<Pin> pins(const PeakPicture& picture, bool paged, Sites& sites, std::size_t top) {
-    std::map<std::string, Pin> by_place;
-    for (std::size_t device = 0; device < picture.at_growth.size(); ++device) {
-        const LiveByAddress live(picture.growth.live, device);
-        for_each_segment(picture.at_growth[device], paged, [&](const SegmentRegions& segment) {
+std::vector<Pin> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites, std::size_t top) {
+    std::map<std::string, Pin> by_site;
+    for (std::size_t device = 0; device < snapshot.at_growth.size(); ++device) {
+        const LiveByAddress live(snapshot.growth.live, device);
+        for_each_segment(snapshot.at_growth[device], paged, [&](const SegmentRegions& segment) {
             for (const ReleaseUnit& unit : units_of(segment)) {
                 const LiveBlock* keeper = keeper_of(unit, live);
                 if (keeper == nullptr)
                     continue;
-                const std::string& place = sites.place(keeper->stack);
-                add_to_pin(by_place[place.empty() ? size_class(keeper->requested) : place], unit,
+                const std::string& site = sites.site(keeper->stack);
+                add_to_pin(by_site[site.empty() ? size_class(keeper->requested) : site], unit,
                            *keeper);
             }
         });
     }
     std::vector<Pin> list;
-    for (auto& [place, pin] : by_place) {
-        pin.place = place;
+    for (auto& [site, pin] : by_site) {
+        pin.site = site;
         list.push_back(std::move(pin));
     }
     keep_first(list, top, [](const Pin& a, const Pin& b) {
-        return std::tuple(b.free, a.born, std::string_view(a.place)) <
-               std::tuple(a.free, b.born, std::string_view(b.place));
+        return std::tuple(b.free, a.born, std::string_view(a.site)) <
+               std::tuple(a.free, b.born, std::string_view(b.site));
     });
     return list;
 }

@@ -1,7 +1,7 @@
 // Why memory is fragmented: the gaps that were of no use when the allocator had to grow, and the
 // blocks that keep them from being joined or given back.
 //
-// Pure functions of a PeakPicture's `growth`; ties are broken by place in the trace.
+// Pure functions of a PeakSnapshot's `growth`; ties are broken by place in the trace.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tidemark {
 
 // Why the allocator had to grow.
 struct Gaps {
-    Bytes asked = 0;          // by the request that made it grow
+    Bytes requested = 0;      // by the request that made it grow
     Bytes free = 0;           // what lay free just before
     Bytes reachable = 0;      // of that, for requests of this stream, pool and kind of size
     Bytes whole = 0;          // of the reachable, in segments that lie free as a whole
@@ -30,7 +30,7 @@ struct Gaps {
 // Segments (or pages) that could not be used or given back, by the place that allocated what will
 // stay longest in each of them.
 struct Pin {
-    std::string place;  // Sites::place, or a size class in a trace without stacks
+    std::string site;  // Sites::place, or a size class in a trace without stacks
     std::uint64_t segments = 0;
     Bytes free = 0;  // in them: what is pinned
     Bytes largest_gap = 0;
@@ -47,9 +47,9 @@ struct Pin {
 
 // `paged`: segments come and go in pages (expandable segments). asked == 0: it never grew.
 // O(regions).
-Gaps gaps(const PeakPicture& picture, bool paged);
+Gaps gaps(const PeakSnapshot& snapshot, bool paged);
 
 // The most pinned bytes first, at most `top`. O(regions + live log live).
-std::vector<Pin> pins(const PeakPicture& picture, bool paged, Sites& sites, std::size_t top);
+std::vector<Pin> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites, std::size_t top);
 
 }  // namespace tidemark

@@ -70,7 +70,7 @@ class HolderTable {
 
 std::string_view to_text(HolderKind kind) {
     switch (kind) {
-        case HolderKind::place:
+        case HolderKind::site:
             return "place";
         case HolderKind::operation:
             return "operator";
@@ -82,12 +82,12 @@ std::string_view to_text(HolderKind kind) {
     return "unknown";
 }
 
-MemoryUse memory_use(const PeakPicture& picture, bool paged) {
+MemoryUse memory_use(const PeakSnapshot& snapshot, bool paged) {
     MemoryUse use;
-    use.reserved = picture.fullest.usage.reserved;
-    for (std::size_t device = 0; device < picture.at_peak.size(); ++device) {
-        const std::vector<Region>& regions = picture.at_peak[device];
-        const LiveByAddress live(picture.fullest.live, device);
+    use.reserved = snapshot.fullest.usage.reserved;
+    for (std::size_t device = 0; device < snapshot.at_peak.size(); ++device) {
+        const std::vector<Region>& regions = snapshot.at_peak[device];
+        const LiveByAddress live(snapshot.fullest.live, device);
         for (const Region& region : regions)
             if (!is_free(region))
                 add_used(use, region, live.find(region.range.begin));
@@ -99,9 +99,9 @@ MemoryUse memory_use(const PeakPicture& picture, bool paged) {
     return use;
 }
 
-std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, Sites& sites,
+std::vector<Holder> holders(const PeakSnapshot& snapshot, const TraceInfo& info, Sites& sites,
                             std::size_t top) {
-    HolderTable places(HolderKind::place);
+    HolderTable sites_of_blocks(HolderKind::site);
     HolderTable operations(HolderKind::operation);
     HolderTable annotations(HolderKind::annotation);
     HolderTable sizes(HolderKind::size);
@@ -109,7 +109,7 @@ std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, S
         for (const LiveBlock& block : moment.live) {
             if (block.retired)
                 continue;
-            places.add(sites.place(block.stack), block, allocated_peak);
+            sites_of_blocks.add(sites.site(block.stack), block, allocated_peak);
             operations.add(sites.operation(block.stack), block, allocated_peak);
             const std::string note = block.annotation < info.strings.size()
                                          ? range_family(info.strings[block.annotation])
@@ -118,13 +118,13 @@ std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, S
             sizes.add(size_class(block.requested), block, allocated_peak);
         }
     };
-    add(picture.fullest, false);
-    add(picture.allocated, true);
+    add(snapshot.fullest, false);
+    add(snapshot.allocated, true);
     std::vector<Holder> list;
-    places.give(list, top);
+    sites_of_blocks.give(list, top);
     operations.give(list, top);
     annotations.give(list, top);
-    if (!places.named())
+    if (!sites_of_blocks.named())
         sizes.give(list, top);
     return list;
 }
@@ -134,11 +134,11 @@ namespace {
 // Gathers shares by stream, pool and place.
 class ShareTable {
   public:
-    StreamShare& at(StreamId stream, PoolId pool, const std::string& place) {
-        StreamShare& share = shares_[{to_integer(stream), to_integer(pool), place}];
+    StreamShare& at(StreamId stream, PoolId pool, const std::string& site) {
+        StreamShare& share = shares_[{to_integer(stream), to_integer(pool), site}];
         share.stream = stream;
         share.pool = pool;
-        share.place = place;
+        share.site = site;
         return share;
     }
 
@@ -157,9 +157,9 @@ class ShareTable {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StreamShare> shares_;
 };
 
-std::string place_or_size(const LiveBlock& block, Sites& sites) {
-    const std::string& place = sites.place(block.stack);
-    return place.empty() ? size_class(block.requested) : place;
+std::string site_or_size(const LiveBlock& block, Sites& sites) {
+    const std::string& site = sites.site(block.stack);
+    return site.empty() ? size_class(block.requested) : site;
 }
 
 }  // namespace
@@ -182,15 +182,15 @@ std::string stream_text(const TraceInfo& info, StreamId stream) {
     return fmt::format("stream {} ({:#x})", number, info.streams[number]);
 }
 
-std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceInfo& info,
+std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const TraceInfo& info,
                                         Sites& sites, std::size_t top) {
     // PyTorch's allocator waits for nothing but the streams that record_stream named.
     const bool from_torch = info.format == "torch-snapshot";
     ShareTable table;
-    for (const LiveBlock& block : picture.fullest.live) {
+    for (const LiveBlock& block : snapshot.fullest.live) {
         if (!block.retired)
             continue;
-        StreamShare& share = table.at(block.stream, block.pool, place_or_size(block, sites));
+        StreamShare& share = table.at(block.stream, block.pool, site_or_size(block, sites));
         share.bytes += block.requested;
         ++share.blocks;
         share.record_stream = share.record_stream || from_torch || block.recorded;
@@ -198,15 +198,15 @@ std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceI
     return table.give(top);
 }
 
-std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools, bool paged,
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, bool paged,
                                    Sites& sites, std::size_t top) {
-    const TraceEvent& what = picture.growth.what;
-    if (picture.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
-        what.device >= picture.at_growth.size())
+    const TraceEvent& what = snapshot.growth.what;
+    if (snapshot.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
+        what.device >= snapshot.at_growth.size())
         return {};
-    const LiveByAddress live(picture.growth.live, what.device);
+    const LiveByAddress live(snapshot.growth.live, what.device);
     ShareTable table;
-    for_each_segment(picture.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+    for_each_segment(snapshot.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
         const LiveBlock* largest = nullptr;
         for (const Region& region : segment.regions)
             if (const LiveBlock* block = is_free(region) ? nullptr : live.find(region.range.begin);
@@ -219,7 +219,7 @@ std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools,
                 continue;
             StreamShare& share =
                 table.at(region.stream, region.pool,
-                         largest == nullptr ? std::string() : place_or_size(*largest, sites));
+                         largest == nullptr ? std::string() : site_or_size(*largest, sites));
             share.bytes += region.range.size;
             ++share.blocks;
         }
@@ -227,9 +227,9 @@ std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools,
     return table.give(top);
 }
 
-std::vector<PoolShare> pool_shares(const PeakPicture& picture) {
+std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot) {
     std::map<std::uint32_t, PoolShare> pools;
-    for (const std::vector<Region>& regions : picture.at_peak) {
+    for (const std::vector<Region>& regions : snapshot.at_peak) {
         for (const Region& region : regions) {
             PoolShare& pool = pools[to_integer(region.pool)];
             pool.pool = region.pool;

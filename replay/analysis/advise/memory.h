@@ -1,8 +1,8 @@
 // Where the memory went: the peak in figures that add up, and the places in the program that hold
 // what lives there.
 //
-// Pure functions of a PeakPicture; ties are broken by name, so that the same picture gives the same
-// lists.
+// Pure functions of a PeakSnapshot; ties are broken by name, so that the same picture gives the
+// same lists.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ struct MemoryUse {
     Bytes unused = 0;         // free, in whole segments (or pages): cached
 };
 
-enum class HolderKind : std::uint8_t { place, operation, annotation, size };
+enum class HolderKind : std::uint8_t { site, operation, annotation, size };
 
 std::string_view to_text(HolderKind kind);
 
 // What lives at the two peaks, put down to one place, operator, annotation or size class.
 struct Holder {
-    HolderKind kind = HolderKind::place;
+    HolderKind kind = HolderKind::site;
     std::string name;  // "" = not recorded
     Bytes at_reserved_peak =
         0;  // requested bytes that live at the peak of reserved memory (fullest)
@@ -46,7 +46,7 @@ struct Holder {
 struct StreamShare {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
-    std::string place;  // a size class without stacks; "" = nothing is in use beside it
+    std::string site;  // a size class without stacks; "" = nothing is in use beside it
     Bytes bytes = 0;
     std::uint64_t blocks = 0;    // or holes
     bool record_stream = false;  // it waits because another stream was told of it
@@ -66,28 +66,28 @@ std::string pool_text(const TraceInfo& info, PoolId pool);
 // "stream 3 (0x7f31a0)": the trace's number and the program's handle.
 std::string stream_text(const TraceInfo& info, StreamId stream);
 
-// Freed blocks whose device isn't done, where most of the peak is in use (PeakPicture::fullest), by
-// the place that allocated them; most bytes first, at most `top`. O(live log live).
-std::vector<StreamShare> waiting_blocks(const PeakPicture& picture, const TraceInfo& info,
+// Freed blocks whose device isn't done, where most of the peak is in use (PeakSnapshot::fullest),
+// by the place that allocated them; most bytes first, at most `top`. O(live log live).
+std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const TraceInfo& info,
                                         Sites& sites, std::size_t top);
 
-// What lay free at PeakPicture::growth for other streams of the request's pool (`other_pools`
+// What lay free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
 // false) or for other pools, by the place of the largest block in the same segment. O(regions +
 // live log live).
-std::vector<StreamShare> kept_free(const PeakPicture& picture, bool other_pools, bool paged,
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, bool paged,
                                    Sites& sites, std::size_t top);
 
-// All pools at PeakPicture::fullest, most bytes first; empty if there is but the default one.
+// All pools at PeakSnapshot::fullest, most bytes first; empty if there is but the default one.
 // O(regions).
-std::vector<PoolShare> pool_shares(const PeakPicture& picture);
+std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot);
 
-// At the peak of reserved memory, where most of it is in use (PeakPicture::fullest). `paged`:
+// At the peak of reserved memory, where most of it is in use (PeakSnapshot::fullest). `paged`:
 // segments come and go in pages (expandable segments). O(regions + live log live).
-MemoryUse memory_use(const PeakPicture& picture, bool paged);
+MemoryUse memory_use(const PeakSnapshot& snapshot, bool paged);
 
 // Places, operators and annotations as far as the trace has them, size classes where it has no
 // places; of each kind the largest `top`. O(live log live).
-std::vector<Holder> holders(const PeakPicture& picture, const TraceInfo& info, Sites& sites,
+std::vector<Holder> holders(const PeakSnapshot& snapshot, const TraceInfo& info, Sites& sites,
                             std::size_t top);
 
 }  // namespace tidemark

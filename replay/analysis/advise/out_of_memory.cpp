@@ -95,7 +95,7 @@ class Remedies {
         else if (setup.memory > 0)
             setup.overhead += pin.block_bytes;
         return attempt(
-            {.kind = RemedyKind::move_blocks, .what = pin.place, .bytes = pin.block_bytes}, setup);
+            {.kind = RemedyKind::move_blocks, .what = pin.site, .bytes = pin.block_bytes}, setup);
     }
 
     Result<void> try_more_memory() {
@@ -123,15 +123,15 @@ Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const
         events.push_back(refusal.event);
     if (events.empty())
         return cases;
-    TM_ASSIGN(EventPlaces places, find_places(trace, events));
+    TM_ASSIGN(EventPositions positions, find_event_positions(trace, events));
     Sites sites(trace.info());
     for (std::size_t i = 0; i < events.size(); ++i) {
         OutOfMemoryCase& found = cases.emplace_back();
         found.refusal = refusals[i];
-        found.place = std::move(places.places[i]);
-        TM_ASSIGN(const PeakPicture picture, find_moment(trace, question.base, events[i]));
-        found.gaps = gaps(picture, question.paged);
-        found.pins = pins(picture, question.paged, sites, question.top);
+        found.position = std::move(positions.positions[i]);
+        TM_ASSIGN(const PeakSnapshot snapshot, find_moment(trace, question.base, events[i]));
+        found.gaps = gaps(snapshot, question.paged);
+        found.pins = pins(snapshot, question.paged, sites, question.top);
     }
     return cases;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "replay/analysis/advise/gaps.h"
-#include "replay/analysis/trace/event_place.h"
+#include "replay/analysis/trace/event_position.h"
 #include "replay/scenario/scenario.h"
 #include "replay/scenario/trial.h"
 #include "traces/model/trace.h"
@@ -39,7 +39,7 @@ struct Remedy {
 
 struct OutOfMemoryCase {
     Refusal refusal;
-    EventPlace place;
+    EventPosition position;
     Gaps gaps;              // what lay free just before
     std::vector<Pin> pins;  // most pinned bytes first
     std::vector<Remedy> remedies;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kDeepest = 256;  // open ranges that are kept in mind
 
 // The events at which the moments are.
-struct Places {
+struct Positions {
     std::uint64_t reserved = kNotInTrace;
     std::uint64_t fullest = kNotInTrace;
     std::uint64_t allocated = kNotInTrace;
@@ -28,35 +28,36 @@ class PeakFinder final : public Observer {
             const Usage& usage = outcomes.usage[i];
             if (usage.allocated > allocated_) [[unlikely]] {
                 allocated_ = usage.allocated;
-                places_.allocated = outcomes.first_event + i;
+                positions_.allocated = outcomes.first_event + i;
             }
             if (usage.reserved > reserved_) [[unlikely]]
                 grow(usage.reserved, events[i], outcomes.first_event + i);
             if (usage.reserved == reserved_ && usage.active > fullest_) {
                 fullest_ = usage.active;
-                places_.fullest = outcomes.first_event + i;
+                positions_.fullest = outcomes.first_event + i;
             }
             last_ = usage;
         }
     }
 
-    const Places& places() const { return places_; }
+    const Positions& positions() const { return positions_; }
 
   private:
     void grow(Bytes reserved, const TraceEvent& what, std::uint64_t event) {
         reserved_ = reserved;
         fullest_ = 0;
-        places_.reserved = places_.fullest = event;
+        positions_.reserved = positions_.fullest = event;
         const bool large = what.size > policies::kTorchSmallMax;
         const Bytes unused = last_.reserved - std::min(last_.reserved, last_.active);
-        if (places_.growth != kNotInTrace && std::pair(large, unused) < std::pair(large_, unused_))
+        if (positions_.growth != kNotInTrace &&
+            std::pair(large, unused) < std::pair(large_, unused_))
             return;
         large_ = large;
         unused_ = unused;
-        places_.growth = event;
+        positions_.growth = event;
     }
 
-    Places places_;
+    Positions positions_;
     Usage last_;
     Bytes reserved_ = 0;
     Bytes fullest_ = 0;  // active bytes there
@@ -68,40 +69,40 @@ class PeakFinder final : public Observer {
 // Follows what lives and which ranges are open; keeps the moments that it comes by.
 class Watcher final : public Observer {
   public:
-    Watcher(const TraceInfo& info, const Places& places)
-        : places_(places), live_(info.slot_count), at_growth_(info.slot_count, kNoSlot) {
-        picture_.range_visits.resize(info.strings.size());
+    Watcher(const TraceInfo& info, const Positions& positions)
+        : positions_(positions), live_(info.slot_count), at_growth_(info.slot_count, kNoSlot) {
+        snapshot_.range_visits.resize(info.strings.size());
     }
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         for (std::size_t i = 0; i < events.count; ++i) {
             const std::uint64_t event = outcomes.first_event + i;
-            if (event == places_.growth)
-                keep(picture_.growth, at_growth_);
+            if (event == positions_.growth)
+                keep(snapshot_.growth, at_growth_);
             see(events, outcomes, i);
             usage_ = outcomes.usage[i];
             requested_ = outcomes.requested[i];
-            if (event == places_.fullest)
-                keep(picture_.fullest, no_one_);
-            if (event == places_.reserved)
-                note(picture_.reserved);
-            if (event == places_.allocated)
-                keep(picture_.allocated, no_one_);
+            if (event == positions_.fullest)
+                keep(snapshot_.fullest, no_one_);
+            if (event == positions_.reserved)
+                note(snapshot_.reserved);
+            if (event == positions_.allocated)
+                keep(snapshot_.allocated, no_one_);
             for (Moment* moment :
-                 {&picture_.reserved, &picture_.fullest, &picture_.allocated, &picture_.growth})
-                if (event == place_of(*moment))
+                 {&snapshot_.reserved, &snapshot_.fullest, &snapshot_.allocated, &snapshot_.growth})
+                if (event == position_of(*moment))
                     name(*moment, event, events[i]);
         }
     }
 
-    PeakPicture take() { return std::move(picture_); }
+    PeakSnapshot take() { return std::move(snapshot_); }
 
   private:
-    std::uint64_t place_of(const Moment& moment) const {
-        return &moment == &picture_.reserved    ? places_.reserved
-               : &moment == &picture_.fullest   ? places_.fullest
-               : &moment == &picture_.allocated ? places_.allocated
-                                                : places_.growth;
+    std::uint64_t position_of(const Moment& moment) const {
+        return &moment == &snapshot_.reserved    ? positions_.reserved
+               : &moment == &snapshot_.fullest   ? positions_.fullest
+               : &moment == &snapshot_.allocated ? positions_.allocated
+                                                 : positions_.growth;
     }
 
     void see(const EventBatch& events, const OutcomeBatch& outcomes, std::size_t i) {
@@ -137,7 +138,7 @@ class Watcher final : public Observer {
             return;
         LiveBlock& block = live_[what.slot];
         if (block.slot != kNoSlot)
-            tell_end(what.slot, event, what.time);
+            set_end(what.slot, event, what.time);
         block = {};
         if (granted == Address::null)
             return;
@@ -158,7 +159,7 @@ class Watcher final : public Observer {
         if (slot >= live_.size() || live_[slot].slot == kNoSlot)
             return;
         if (!live_[slot].retired)
-            tell_end(slot, event, events.time[i]);
+            set_end(slot, event, events.time[i]);
         if (events.kind[i] == EventKind::retire)
             live_[slot].retired = true;
         else
@@ -166,19 +167,19 @@ class Watcher final : public Observer {
     }
 
     // Tells the moment of growth when the block in `slot` ends, if it holds it.
-    void tell_end(std::uint32_t slot, std::uint64_t event, Nanoseconds time) {
+    void set_end(std::uint32_t slot, std::uint64_t event, Nanoseconds time) {
         if (at_growth_[slot] == kNoSlot)
             return;
-        LiveBlock& block = picture_.growth.live[at_growth_[slot]];
+        LiveBlock& block = snapshot_.growth.live[at_growth_[slot]];
         block.ends = event;
         block.end_time = time;
         at_growth_[slot] = kNoSlot;
     }
 
     void open(std::uint32_t name) {
-        if (name >= picture_.range_visits.size())
+        if (name >= snapshot_.range_visits.size())
             return;
-        const std::uint64_t visit = ++picture_.range_visits[name];
+        const std::uint64_t visit = ++snapshot_.range_visits[name];
         if (open_.size() < kDeepest)
             open_.push_back({name, visit});
     }
@@ -219,10 +220,10 @@ class Watcher final : public Observer {
         moment.mark = mark_;
     }
 
-    Places places_;
-    PeakPicture picture_;
+    Positions positions_;
+    PeakSnapshot snapshot_;
     std::vector<LiveBlock> live_;           // by slot; slot == kNoSlot: vacant
-    std::vector<std::uint32_t> at_growth_;  // the same of picture_.growth.live
+    std::vector<std::uint32_t> at_growth_;  // the same of snapshot_.growth.live
     std::vector<std::uint32_t> no_one_;     // of a moment that needs no ends
     std::vector<RangeVisit> open_;
     RangeVisit after_;
@@ -232,43 +233,43 @@ class Watcher final : public Observer {
 };
 
 // Stops by at the moments.
-Result<PeakPicture> look(const Trace& trace, const TrialSetup& setup, const Places& places) {
+Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Positions& positions) {
     const TraceInfo& info = trace.info();
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
-    Watcher watcher(info, places);
+    Watcher watcher(info, positions);
     std::vector<std::vector<Region>> at_peak;
     std::vector<std::vector<Region>> at_growth;
     ReplayLimits limits;
     limits.before_event = [&](std::uint64_t event) {
-        if (event == places.growth)
+        if (event == positions.growth)
             at_growth = machine.regions();
-        if (places.fullest != kNotInTrace && event == places.fullest + 1)
+        if (positions.fullest != kNotInTrace && event == positions.fullest + 1)
             at_peak = machine.regions();
     };
     Observer* const observers[] = {&watcher};
     TM_ASSIGN(const ReplaySummary summary,
               machine.run(info, *trace.cursor(), observers, std::move(limits)));
-    if (places.fullest != kNotInTrace && places.fullest + 1 == summary.events)
+    if (positions.fullest != kNotInTrace && positions.fullest + 1 == summary.events)
         at_peak = machine.regions();  // the peak is the trace's last event
-    PeakPicture picture = watcher.take();
-    picture.at_peak = std::move(at_peak);
-    picture.at_growth = std::move(at_growth);
-    return picture;
+    PeakSnapshot snapshot = watcher.take();
+    snapshot.at_peak = std::move(at_peak);
+    snapshot.at_growth = std::move(at_growth);
+    return snapshot;
 }
 
 }  // namespace
 
-Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
+Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
     PeakFinder finder;
     std::vector<Observer*> observers{&finder};
     if (also != nullptr)
         observers.push_back(also);
     TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
-    return look(trace, setup, finder.places());
+    return look(trace, setup, finder.positions());
 }
 
-Result<PeakPicture> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event) {
+Result<PeakSnapshot> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event) {
     return look(trace, setup, {.growth = event});
 }
 

@@ -1,4 +1,4 @@
-// PeakPicture: what lay in memory at the moments that matter, and what the program was at then.
+// PeakSnapshot: what lay in memory at the moments that matter, and what the program was at then.
 //
 // Two replays under one policy: the first finds the moments, the second stops by at each, looks
 // into the allocator and keeps what lived. The same trace, policy and machine give the same
@@ -53,7 +53,7 @@ struct Moment {
     std::vector<LiveBlock> live = {};  // by slot
 };
 
-struct PeakPicture {
+struct PeakSnapshot {
     Moment reserved;  // where reserved memory peaked first
     // Where, of all events with reserved memory at its peak, most of it was in use: what is free
     // here was never needed.
@@ -70,11 +70,11 @@ struct PeakPicture {
 
 // Replays `trace` twice under `setup` (its policy, profile, memory and limit); `also`, if there is
 // one, sees the first replay. Errors: as run_trial. O(events).
-Result<PeakPicture> find_peak(const Trace& trace, const TrialSetup& setup,
-                              Observer* also = nullptr);
+Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup,
+                               Observer* also = nullptr);
 
-// Of the same, only what lay in memory just before `event`: PeakPicture's `growth` and `at_growth`.
-// One replay.
-Result<PeakPicture> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
+// Of the same, only what lay in memory just before `event`: PeakSnapshot's `growth` and
+// `at_growth`. One replay.
+Result<PeakSnapshot> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
 
 }  // namespace tidemark

@@ -40,7 +40,7 @@ class Trials {
     Result<void> begin() {
         TM_ASSIGN(Tried before, start());
         TM_ASSIGN(before.result, run_trial(trace_, setup_.base));
-        tell(1);
+        report_progress(1);
         index_.emplace(before.choice.text(), 0);
         tried_.push_back(std::move(before));
         return {};
@@ -54,12 +54,12 @@ class Trials {
         for (const TorchChoice& choice : choices) {
             if (exhausted())
                 break;
-            const auto [place, fresh] = index_.try_emplace(choice.text(), tried_.size());
+            const auto [entry, fresh] = index_.try_emplace(choice.text(), tried_.size());
             if (!fresh)
                 continue;
             const Result<PolicySpec> spec = with_choice(setup_.base.policy, choice);
             if (!spec || !is_allowed(*spec)) {
-                place->second = kRefused;
+                entry->second = kRefused;
                 continue;
             }
             setups.push_back(setup_.base);
@@ -67,7 +67,7 @@ class Trials {
             tried_.push_back({choice, *spec, {}});
         }
         TrialOptions options{.threads = setup_.threads, .progress = {}, .stop = setup_.stop};
-        options.progress = [&](std::size_t done, std::size_t) { tell(first + done); };
+        options.progress = [&](std::size_t done, std::size_t) { report_progress(first + done); };
         TM_ASSIGN(std::vector<TrialResult> results, run_trials(trace_, setups, options));
         for (std::size_t i = 0; i < results.size(); ++i)
             tried_[first + i].result = std::move(results[i]);
@@ -129,7 +129,7 @@ class Trials {
         interrupted_ = true;
     }
 
-    void tell(std::size_t done) const {
+    void report_progress(std::size_t done) const {
         if (setup_.progress)
             setup_.progress(done, setup_.budget);
     }
@@ -195,9 +195,9 @@ class Search {
     std::vector<const Tried*> best_of_families() const {
         std::map<unsigned, const Tried*> best;
         for (const Tried& tried : trials_.all()) {
-            const Tried*& place = best[tried.choice.family()];
-            if (place == nullptr || trials_.better(tried, *place))
-                place = &tried;
+            const Tried*& entry = best[tried.choice.family()];
+            if (entry == nullptr || trials_.better(tried, *entry))
+                entry = &tried;
         }
         std::vector<const Tried*> list;
         for (const auto& [family, tried] : best)

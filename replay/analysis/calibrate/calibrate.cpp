@@ -46,9 +46,9 @@ DeviceResult<void> settle(Probe& probe, Random& random, Bytes memory) {
     TM_ASSIGN(const Range room, probe.hold_room(kMapped * page));
     for (Bytes i = 0; i < kMapped; ++i) {
         TM_ASSIGN(const PhysicalId handle, probe.create(page));
-        const Range place{room.begin + i * page, page};
-        TM_TRY(probe.map(place, handle, "fresh"));
-        TM_TRY(probe.set_access(place, "fresh"));
+        const Range range{room.begin + i * page, page};
+        TM_TRY(probe.map(range, handle, "fresh"));
+        TM_TRY(probe.set_access(range, "fresh"));
     }
     return {};
 }

@@ -76,17 +76,17 @@ DeviceResult<void> mappings(Probe& probe, Random& random, Bytes size) {
     // Room for both, so that no address is mapped twice in a run.
     TM_ASSIGN(const Range room, probe.hold_room(2 * count * size));
     std::vector<PhysicalId> handles;
-    std::vector<Range> places;
+    std::vector<Range> ranges;
     for (std::uint64_t i = 0; i < count; ++i) {
         TM_ASSIGN(const PhysicalId handle, probe.create(size));
         handles.push_back(handle);
-        places.push_back({room.begin + i * size, size});
-        TM_TRY(probe.map(places.back(), handle, "fresh"));
-        TM_TRY(probe.set_access(places.back(), "fresh"));
+        ranges.push_back({room.begin + i * size, size});
+        TM_TRY(probe.map(ranges.back(), handle, "fresh"));
+        TM_TRY(probe.set_access(ranges.back(), "fresh"));
     }
-    shuffle(places, random);
-    for (const Range& place : places)
-        TM_TRY(probe.unmap(place, {"unmap", "", size}));
+    shuffle(ranges, random);
+    for (const Range& range : ranges)
+        TM_TRY(probe.unmap(range, {"unmap", "", size}));
     shuffle(handles, random);
     const Range all{room.begin + count * size, count * size};
     for (std::uint64_t i = 0; i < count; ++i)

@@ -37,17 +37,18 @@ std::string joined(std::span<const std::string> parts) {
 
 // What the bus and the kernel say to a driver that is not there.
 Error without_driver(const Topology& topology, const Error& error) {
-    Error told = error;
+    Error explained = error;
     if (topology.cards.empty()) {
-        told.hint = "without an NVIDIA card everything runs on the simulator; " + error.hint;
-        return told;
+        explained.hint = "without an NVIDIA card everything runs on the simulator; " + error.hint;
+        return explained;
     }
-    told.what += fmt::format("; an NVIDIA card is plugged in at {}", topology.cards[0].address);
+    explained.what +=
+        fmt::format("; an NVIDIA card is plugged in at {}", topology.cards[0].address);
     if (!topology.kernel_driver.empty())
-        told.hint = fmt::format(
+        explained.hint = fmt::format(
             "the kernel has driver {}: a container must be started with access to the GPU",
             topology.kernel_driver);
-    return told;
+    return explained;
 }
 
 Result<std::string> look_for_simulator(const Topology&) {

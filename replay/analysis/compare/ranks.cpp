@@ -72,7 +72,7 @@ Result<std::optional<RankDivergence>> divergence(const Trace& first, const Trace
                               .event = more_b ? b.event() : a.event(),
                               .bytes = more_b ? b.size() : 0,
                               .first_bytes = more_a ? a.size() : 0,
-                              .place = {}};
+                              .position = {}};
     }
     return std::nullopt;
 }
@@ -134,8 +134,8 @@ Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector
         RankDivergence& where = *report.divergence;
         const std::size_t owner = where.bytes > 0 ? where.rank : 0;
         const std::array events{where.event};
-        TM_ASSIGN(EventPlaces places, find_places(*traces[owner].trace, events));
-        where.place = std::move(places.places.front());
+        TM_ASSIGN(EventPositions positions, find_event_positions(*traces[owner].trace, events));
+        where.position = std::move(positions.positions.front());
     }
     return report;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "replay/analysis/trace/event_place.h"
+#include "replay/analysis/trace/event_position.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -40,7 +40,7 @@ struct RankDivergence {
     std::uint64_t event = 0;  // in the trace of `rank`, or of row 0 where that of `rank` had ended
     Bytes bytes = 0;          // requested by `rank`; 0 = it had ended
     Bytes first_bytes = 0;    // requested by row 0; 0 = it had ended
-    EventPlace place;         // of that event
+    EventPosition position;   // of that event
 };
 
 struct RankReport {

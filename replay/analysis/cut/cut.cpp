@@ -114,7 +114,7 @@ class Cutter {
     std::vector<TraceEvent> opened_;  // ranges and pools that are open
     std::vector<std::uint32_t> slot_of_;
     VacantIds slots_;
-    Bytes told_block_ = 0;  // of the preamble's next allocation
+    Bytes preamble_block_ = 0;  // of the preamble's next allocation
     Nanoseconds start_ = 0;
     Nanoseconds last_ = 0;
     std::uint64_t written_ = 0;
@@ -158,7 +158,7 @@ void Cutter::remember_about_slot(const TraceEvent& event) {
             end_block(live.request);
             live = {event, {}, 0, false};
             if (event.device < ends_.size()) {
-                live.block = (event.flags & kPreamble) != 0 ? told_block_ : granted(event);
+                live.block = (event.flags & kPreamble) != 0 ? preamble_block_ : granted(event);
                 if (live.block > 0)
                     ends_[event.device][event.address] = event.address + live.block;
             }
@@ -205,7 +205,7 @@ void Cutter::remember(const TraceEvent& event) {
                 drop_run(runs_[event.device], event);
             break;
         case EventKind::block:
-            told_block_ = event.size;
+            preamble_block_ = event.size;
             break;
         case EventKind::range_begin:
         case EventKind::pool_begin:

@@ -13,14 +13,14 @@
 namespace tidemark {
 
 // Where a window begins or ends; nothing given: where the trace does.
-struct CutPlace {
+struct CutPoint {
     std::optional<std::uint64_t> event = {};  // index; as an end it is the first one left out
     std::optional<Nanoseconds> time = {};     // of the trace; as an end likewise
 };
 
 struct CutWindow {
-    CutPlace from;
-    CutPlace to;
+    CutPoint from;
+    CutPoint to;
 };
 
 // The events that a window holds: [begin, end).

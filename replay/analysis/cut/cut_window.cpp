@@ -63,8 +63,8 @@ tl::unexpected<Error> empty_window(const Trace& trace) {
 
 Result<CutEvents> find_events(const Trace& trace, const CutWindow& window) {
     CutEvents found{trace.info().event_count, trace.info().event_count};
-    const auto reached = [](const CutPlace& place, const TraceEvent& event, std::uint64_t index) {
-        return (place.event && index >= *place.event) || (place.time && event.time >= *place.time);
+    const auto reached = [](const CutPoint& point, const TraceEvent& event, std::uint64_t index) {
+        return (point.event && index >= *point.event) || (point.time && event.time >= *point.time);
     };
     bool begun = false;
     const bool from_start = !window.from.event && !window.from.time;

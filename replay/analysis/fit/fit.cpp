@@ -38,17 +38,17 @@ class Counter {
     void replayed(std::size_t row) {
         const std::lock_guard lock(mutex_);
         done_[row] = std::min(done_[row] + 1, kReplaysExpected - 1);
-        tell();
+        report_progress();
     }
 
     void finished(std::size_t row) {
         const std::lock_guard lock(mutex_);
         done_[row] = kReplaysExpected;
-        tell();
+        report_progress();
     }
 
   private:
-    void tell() const {
+    void report_progress() const {
         if (!listener_)
             return;
         std::uint64_t sum = 0;
@@ -136,16 +136,16 @@ Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& questi
 }
 
 // Says where in the program each death is, and what else one pass over the trace shows.
-Result<void> place_deaths(const Trace& trace, FitReport& report) {
+Result<void> set_death_positions(const Trace& trace, FitReport& report) {
     std::vector<std::uint64_t> events;
     for (const FitRow& row : report.rows)
         if (row.died_at)
             events.push_back(row.died_at->refusal.event);
-    TM_ASSIGN(EventPlaces found, find_places(trace, events));
-    auto place = found.places.begin();
+    TM_ASSIGN(EventPositions found, find_event_positions(trace, events));
+    auto position = found.positions.begin();
     for (FitRow& row : report.rows)
         if (row.died_at)
-            row.died_at->place = std::move(*place++);
+            row.died_at->position = std::move(*position++);
     report.recorded_refusals = found.recorded_refusals;
     if (found.has_retired)
         report.notes.emplace_back(
@@ -154,7 +154,7 @@ Result<void> place_deaths(const Trace& trace, FitReport& report) {
     return {};
 }
 
-std::string device_words(std::span<const Bytes> peaks) {
+std::string device_text(std::span<const Bytes> peaks) {
     std::string text;
     for (std::size_t i = 0; i < peaks.size(); ++i)
         text += fmt::format("{} {} on device {}", i == 0 ? "" : ",", format_bytes(peaks[i]), i);
@@ -178,7 +178,7 @@ void add_notes(const TraceInfo& info, FitReport& report) {
         report.notes.push_back(fmt::format(
             "sizes are those of each of {} devices; peaks are their sums, of {} by itself{}",
             info.devices.size(), report.rows[report.answer].policy,
-            device_words(report.rows[report.answer].unlimited.device_peaks)));
+            device_text(report.rows[report.answer].unlimited.device_peaks)));
 }
 
 // How far the rows' peaks differ from run to run, and whether the answer's might not fit then.
@@ -190,7 +190,7 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
         TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
         setups.push_back({.policy = std::move(policy), .profile = &profile, .limit = Bytes{0}});
     }
-    for (std::size_t i = 0; report.asked() && i < rows; ++i) {
+    for (std::size_t i = 0; report.requested() && i < rows; ++i) {
         TrialSetup& setup = setups.emplace_back(TrialSetup(setups[i]));
         setup.memory = question.memory;
         setup.overhead = question.memory > 0 ? question.overhead : 0;
@@ -200,7 +200,7 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
               sample_runs(trace, setups, {.runs = question.spread, .threads = question.threads}));
     for (std::size_t i = 0; i < std::min(rows, runs.size()); ++i) {
         report.rows[i].peak_spread = spread_of(peaks_of(runs[i]));
-        if (report.asked())
+        if (report.requested())
             report.rows[i].granted_runs = static_cast<unsigned>(
                 std::ranges::count(runs[rows + i], std::uint64_t{0}, &SampledRun::out_of_memory));
     }
@@ -249,9 +249,9 @@ std::size_t answering_row(const FitReport& report) {
 
 }  // namespace
 
-Result<FitReport> fit(const Trace& trace, const FitQuestion& asked) {
+Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     FitReport report;
-    FitQuestion question = asked;
+    FitQuestion question = requested;
     const ExplainedRecord* const record = trace.explained_record();
     if (!question.limit && question.memory == 0 && record != nullptr) {
         question.limit = record->limit();
@@ -266,7 +266,7 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& asked) {
     report.profile_hash = profile.hash();
     TM_ASSIGN(report.rows, search(trace, question, profile, chosen));
     report.interrupted = report.rows.size() < chosen.size();
-    TM_TRY(place_deaths(trace, report));
+    TM_TRY(set_death_positions(trace, report));
     add_notes(trace.info(), report);
     report.answer = answering_row(report);
     TM_TRY(spread_rows(trace, profile, report));

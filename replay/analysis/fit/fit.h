@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "replay/analysis/trace/event_place.h"
+#include "replay/analysis/trace/event_position.h"
 #include "replay/scenario/peak_spread.h"
 #include "replay/scenario/scenario.h"
 #include "replay/scenario/trial.h"
@@ -48,7 +48,7 @@ struct FitQuestion {
 // Where a run would have ended.
 struct Death {
     Refusal refusal;  // the event, the request, and the device's figures at that moment
-    EventPlace place;
+    EventPosition position;
     std::uint64_t refused_in_all = 0;  // if the program had gone on without what it was refused
 };
 
@@ -74,7 +74,7 @@ struct FitRow {
     std::optional<Death> died_at;
     FitCosts costs;  // in what was asked, to the end of the trace
 
-    TrialResult asked;                           // under what was asked
+    TrialResult requested;                       // under what was asked
     TrialResult unlimited;                       // with all the memory that it wants
     std::optional<PeakSpread> peak_spread = {};  // of the latter, where it differs from run to run
     // Of as many replays under what was asked those in which nothing is out of memory.
@@ -104,7 +104,7 @@ struct FitReport {
     std::uint64_t profile_hash = 0;
     bool interrupted = false;  // FitQuestion::stop: rows are missing
 
-    bool asked() const { return question.memory > 0 || question.limit.value_or(0) > 0; }
+    bool requested() const { return question.memory > 0 || question.limit.value_or(0) > 0; }
 };
 
 // Answers `question` for `trace`. Candidates equal to the recorded settings or to each other make

@@ -79,22 +79,22 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
 
 // What was asked: yes, or where it dies.
 Result<void> FitSearch::answer(FitRow& row) {
-    TrialResult asked = row.unlimited;
+    TrialResult requested = row.unlimited;
     const Bytes limit = question_.limit.value_or(0);
     if (question_.memory > 0 || limit > 0) {
-        TM_ASSIGN(asked, replay(question_.memory, limit, std::nullopt));
+        TM_ASSIGN(requested, replay(question_.memory, limit, std::nullopt));
     }
-    row.asked = asked;
-    row.survives = asked.granted_all();
-    row.no_worse = asked.no_worse_than_recorded();
-    row.out_of_memory = asked.refusals();
-    row.costs = costs_of(asked);
+    row.requested = requested;
+    row.survives = requested.granted_all();
+    row.no_worse = requested.no_worse_than_recorded();
+    row.out_of_memory = requested.refusals();
+    row.costs = costs_of(requested);
     if (row.survives)
         return {};
-    std::optional<Refusal> first = asked.first_probe;
-    if (asked.first_refusal && (!first || asked.first_refusal->event < first->event))
-        first = asked.first_refusal;
-    row.died_at = Death{*first, {}, asked.refusals()};
+    std::optional<Refusal> first = requested.first_probe;
+    if (requested.first_refusal && (!first || requested.first_refusal->event < first->event))
+        first = requested.first_refusal;
+    row.died_at = Death{*first, {}, requested.refusals()};
     return {};
 }
 

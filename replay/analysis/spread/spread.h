@@ -35,7 +35,7 @@ struct SavingSpread {
     double p95 = 0;
 
     // Does it save or cost in at least 19 of 20 runs?
-    bool tells() const { return p5 > 0 || p95 < 0; }
+    bool is_significant() const { return p5 > 0 || p95 < 0; }
 };
 
 SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after);

@@ -26,8 +26,8 @@ using ByName = std::map<std::string, std::array<Pair, 2>>;  // before, after
 // Goes through a trace and counts what lives at an event and at the end.
 class Census {
   public:
-    Census(const TraceInfo& info, bool by_place)
-        : sites_(info), by_place_(by_place), live_(info.slot_count) {}
+    Census(const TraceInfo& info, bool by_site)
+        : sites_(info), by_site_(by_site), live_(info.slot_count) {}
 
     Result<void> count(const Trace& trace, std::uint64_t peak_event, std::size_t side,
                        ByName& names) {
@@ -71,14 +71,14 @@ class Census {
             if (!live.lives)
                 continue;
             Held& held =
-                which(names[by_place_ ? sites_.place(live.stack) : size_class(live.size)][side]);
+                which(names[by_site_ ? sites_.site(live.stack) : size_class(live.size)][side]);
             held.bytes += live.size;
             ++held.blocks;
         }
     }
 
     Sites sites_;
-    bool by_place_;
+    bool by_site_;
     std::vector<Live> live_;
 };
 
@@ -152,12 +152,12 @@ std::string_view to_text(Change change) {
 
 Result<Growth> find_growth(const Trace& before, const Trace& after, std::size_t top) {
     Growth growth;
-    growth.by_place = before.info().stacks.size() > 1 && after.info().stacks.size() > 1;
+    growth.by_site = before.info().stacks.size() > 1 && after.info().stacks.size() > 1;
     ByName names;
     std::size_t side = 0;
     for (const Trace* trace : {&before, &after}) {
         TM_ASSIGN(const TraceSummary summary, summarize(*trace));
-        Census census(trace->info(), growth.by_place);
+        Census census(trace->info(), growth.by_site);
         TM_TRY(census.count(*trace, summary.requested.event, side++, names));
     }
     sum_up(names, growth);

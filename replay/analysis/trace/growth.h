@@ -44,7 +44,7 @@ struct GrowthSide {
 };
 
 struct Growth {
-    bool by_place = false;  // false: by size class, since a trace has no stacks
+    bool by_site = false;  // false: by size class, since a trace has no stacks
     GrowthSide before;
     GrowthSide after;
     std::vector<GrowthEntry> entries;  // the largest difference at end or peak first

@@ -79,15 +79,15 @@ class StepFinder {
     void end_range(std::uint32_t name) {
         if (name >= info_.strings.size())
             return;
-        auto [place, fresh] = family_of_.try_emplace(name, nullptr);
+        auto [entry, fresh] = family_of_.try_emplace(name, nullptr);
         if (fresh) {
             const std::string_view text = info_.strings[name];
             const std::string family = range_family(text);
-            place->second = &families_[family];
-            place->second->numbered = place->second->numbered || family != text;
+            entry->second = &families_[family];
+            entry->second->numbered = entry->second->numbered || family != text;
         }
-        if (place->second->ends.size() < kMostSteps)
-            place->second->ends.push_back(event_);
+        if (entry->second->ends.size() < kMostSteps)
+            entry->second->ends.push_back(event_);
     }
 
     void allocate(const TraceEvent& event) {

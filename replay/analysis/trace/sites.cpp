@@ -95,7 +95,7 @@ std::string Sites::operation_of(std::uint32_t stack) const {
     return found;
 }
 
-std::string Sites::place_of(std::uint32_t stack, std::string_view operation) const {
+std::string Sites::site_of(std::uint32_t stack, std::string_view operation) const {
     const Frame* inside = nullptr;   // the innermost of PyTorch's Python
     const Frame* outside = nullptr;  // the innermost of C++ beyond the allocator
     const std::span<const Frame> frames = stacks_[stack];
@@ -121,12 +121,12 @@ std::string Sites::place_of(std::uint32_t stack, std::string_view operation) con
 
 const Sites::Names& Sites::names(std::uint32_t stack) {
     const std::uint32_t known = stack < stacks_.size() ? stack : 0;
-    const auto [place, fresh] = names_.try_emplace(known);
+    const auto [entry, fresh] = names_.try_emplace(known);
     if (fresh) {
-        place->second.operation = operation_of(known);
-        place->second.place = place_of(known, place->second.operation);
+        entry->second.operation = operation_of(known);
+        entry->second.site = site_of(known, entry->second.operation);
     }
-    return place->second;
+    return entry->second;
 }
 
 std::vector<std::string> Sites::frames(std::uint32_t stack) const {

@@ -27,7 +27,7 @@ class Sites {
     // "torchvision/models/resnet.py:155 forward": the innermost frame of the program or one of its
     // libraries; if there is none, of PyTorch's Python; else the operator, or any frame that is not
     // the allocator's. "" for a stack without frames. O(frames) the first time, then O(1).
-    const std::string& place(std::uint32_t stack) { return names(stack).place; }
+    const std::string& site(std::uint32_t stack) { return names(stack).site; }
 
     // "aten::convolution", "ConvolutionBackward0", "batch_norm": the outermost operator below the
     // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
@@ -41,12 +41,12 @@ class Sites {
 
   private:
     struct Names {
-        std::string place;
+        std::string site;
         std::string operation;
     };
 
     const Names& names(std::uint32_t stack);
-    std::string place_of(std::uint32_t stack, std::string_view operation) const;
+    std::string site_of(std::uint32_t stack, std::string_view operation) const;
     std::string operation_of(std::uint32_t stack) const;
 
     const StringTable& strings_;

@@ -129,7 +129,7 @@ class StepWatcher::Books {
         if (info_.duration > 0)
             report_.step_time = (times_.back() - times_.front()) /
                                 static_cast<Nanoseconds>((times_.size() - 1) * every_);
-        judge_places(top);
+        judge_sites(top);
         judge_whole();
         return std::move(report_);
     }
@@ -155,7 +155,7 @@ class StepWatcher::Books {
         const auto [known, fresh] = by_key_.try_emplace(key, 0U);
         if (!fresh)
             return known->second;
-        std::string name = by_stack_ ? sites_.place(event.stack) : size_class(event.size);
+        std::string name = by_stack_ ? sites_.site(event.stack) : size_class(event.size);
         const auto [named, first] =
             by_name_.try_emplace(name, static_cast<std::uint32_t>(groups_.size()));
         if (first) {
@@ -205,7 +205,7 @@ class StepWatcher::Books {
         return found;
     }
 
-    void judge_places(std::size_t top) {
+    void judge_sites(std::size_t top) {
         std::vector<StepGrowth> leaks;
         std::vector<StepGrowth> caches;
         for (const Group& group : groups_) {
@@ -217,14 +217,14 @@ class StepWatcher::Books {
             auto& list = figures.grows ? leaks : caches;
             list.push_back(growth(figures.grows ? StepGrowthKind::leak : StepGrowthKind::cache, x,
                                   figures.slope));
-            list.back().place = group.name;
+            list.back().site = group.name;
             list.back().stack = group.stack;
             list.back().blocks = group.blocks;
         }
         const auto keep = [&](std::vector<StepGrowth>& list) {
             std::ranges::sort(list, [](const StepGrowth& a, const StepGrowth& b) {
-                return std::tuple(b.last_bytes - b.first_bytes, std::string_view(a.place)) <
-                       std::tuple(a.last_bytes - a.first_bytes, std::string_view(b.place));
+                return std::tuple(b.last_bytes - b.first_bytes, std::string_view(a.site)) <
+                       std::tuple(a.last_bytes - a.first_bytes, std::string_view(b.site));
             });
             list.resize(std::min(list.size(), top));
             report_.growths.insert(report_.growths.end(), list.begin(), list.end());

@@ -27,7 +27,7 @@ enum class StepGrowthKind : std::uint8_t { leak, drift, cache };
 
 struct StepGrowth {
     StepGrowthKind kind = StepGrowthKind::leak;
-    std::string place;  // Sites::place, a size class without stacks; "" = the program as a whole
+    std::string site;  // Sites::place, a size class without stacks; "" = the program as a whole
     std::uint32_t stack = 0;  // an example
     double bytes_per_step = 0;
     Bytes first_bytes = 0;          // at the end of the first step that was looked at

@@ -76,7 +76,7 @@ Json pins_of(const TraceInfo& info, const Advice& advice) {
     const Sites sites(info);
     Json list = Json::array();
     for (const Pin& pin : advice.pins) {
-        list.push_back({{"name", pin.place},
+        list.push_back({{"name", pin.site},
                         {"segments", pin.segments},
                         {"free_bytes", pin.free},
                         {"largest_gap_bytes", pin.largest_gap},
@@ -94,10 +94,10 @@ Json pins_of(const TraceInfo& info, const Advice& advice) {
 
 Json gaps_of(const Advice& advice) {
     const Gaps& gaps = advice.gaps;
-    return {{"event", event_or_null(advice.picture.growth.event)},
-            {"time_ns", advice.picture.growth.time},
-            {"requested_bytes", gaps.asked},
-            {"asked_bytes", gaps.asked},
+    return {{"event", event_or_null(advice.snapshot.growth.event)},
+            {"time_ns", advice.snapshot.growth.time},
+            {"requested_bytes", gaps.requested},
+            {"asked_bytes", gaps.requested},
             {"free_bytes", gaps.free},
             {"reachable_bytes", gaps.reachable},
             {"whole_segments_bytes", gaps.whole},
@@ -108,24 +108,24 @@ Json gaps_of(const Advice& advice) {
             {"other_sizes_bytes", gaps.other_sizes}};
 }
 
-Json range_of(const TraceInfo& info, const PeakPicture& picture, const RangeVisit& range) {
+Json range_of(const TraceInfo& info, const PeakSnapshot& snapshot, const RangeVisit& range) {
     return {{"name", info.strings[range.name]},
             {"visit", range.visit},
-            {"of", picture.range_visits[range.name]}};
+            {"of", snapshot.range_visits[range.name]}};
 }
 
-Json moment_of(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+Json moment_of(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment& moment) {
     Json inside = Json::array();
     for (const RangeVisit& range : moment.inside)
-        inside.push_back(range_of(info, picture, range));
+        inside.push_back(range_of(info, snapshot, range));
     Json object{{"event", event_or_null(moment.event)},
                 {"time_ns", moment.time},
                 {"reserved_bytes", moment.usage.reserved},
                 {"allocated_bytes", moment.usage.allocated},
                 {"requested_bytes", moment.requested},
-                {"text", printable(findings::range_text(info, picture, moment))}};
+                {"text", printable(findings::range_text(info, snapshot, moment))}};
     object["inside"] = std::move(inside);
-    object["after"] = moment.after.name == 0 ? Json() : range_of(info, picture, moment.after);
+    object["after"] = moment.after.name == 0 ? Json() : range_of(info, snapshot, moment.after);
     object["mark"] = moment.mark < info.strings.size() ? info.strings[moment.mark] : "";
     return object;
 }
@@ -189,9 +189,9 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"holders", holders_of(info, advice)},
                 {"gaps", gaps_of(advice)},
                 {"pins", pins_of(info, advice)}};
-    object["steps"] = {{"reserved", moment_of(info, advice.picture, advice.picture.reserved)},
-                       {"fullest", moment_of(info, advice.picture, advice.picture.fullest)},
-                       {"allocated", moment_of(info, advice.picture, advice.picture.allocated)}};
+    object["steps"] = {{"reserved", moment_of(info, advice.snapshot, advice.snapshot.reserved)},
+                       {"fullest", moment_of(info, advice.snapshot, advice.snapshot.fullest)},
+                       {"allocated", moment_of(info, advice.snapshot, advice.snapshot.allocated)}};
     object["other_policies"] = others_of(advice);
     object["warnings"] = advice.warnings;
     object["notes"] = advice.notes;
@@ -216,7 +216,7 @@ std::string growth_json(const std::string& before, const std::string& after, con
     const Json object{
         {"before", side_of(before, growth.before)},
         {"after", side_of(after, growth.after)},
-        {"by", growth.by_place ? "place" : "size"},
+        {"by", growth.by_site ? "place" : "size"},
         {"entries", std::move(entries)},
         {"more", growth.more},
         {"warnings", growth.warnings},

@@ -33,11 +33,11 @@ std::string difference(Bytes before, Bytes after) {
     return after > before ? "+" + format_bytes(after - before) : "-" + format_bytes(before - after);
 }
 
-std::string moment_text(const TraceInfo& info, const PeakPicture& picture, const Moment& moment) {
+std::string moment_text(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment& moment) {
     std::string text = fmt::format("event {}", format_count(moment.event));
     if (info.duration > 0)
         text += fmt::format(", {}", format_duration(moment.time));
-    if (const std::string range = findings::range_text(info, picture, moment); !range.empty())
+    if (const std::string range = findings::range_text(info, snapshot, moment); !range.empty())
         text += fmt::format(", {}", one_line(range));
     return text;
 }
@@ -58,7 +58,7 @@ std::string head(const std::string& name, const TraceInfo& info, const Advice& a
 }
 
 // What the sections below hold is told there; here only what is urgent.
-std::string stands_out(const TraceInfo& info, const Advice& advice) {
+std::string exceeds(const TraceInfo& info, const Advice& advice) {
     std::vector<findings::Finding> found =
         findings::find({.info = &info, .advice = &advice, .runs = {}});
     const bool begins_with_them = advice.out_of_memory.count > 0;
@@ -72,14 +72,14 @@ std::string stands_out(const TraceInfo& info, const Advice& advice) {
 
 std::string memory_text(const TraceInfo& info, const Advice& advice) {
     const MemoryUse& use = advice.use;
-    const PeakPicture& picture = advice.picture;
+    const PeakSnapshot& snapshot = advice.snapshot;
     if (use.reserved == 0)
         return "\nNothing was allocated.\n";
     std::string text =
         fmt::format("\nWhere it went: {} reserved at the peak\n  first at {}\n",
-                    format_bytes(use.reserved), moment_text(info, picture, picture.reserved));
-    if (picture.fullest.event != picture.reserved.event)
-        text += fmt::format("  fullest at {}:\n", moment_text(info, picture, picture.fullest));
+                    format_bytes(use.reserved), moment_text(info, snapshot, snapshot.reserved));
+    if (snapshot.fullest.event != snapshot.reserved.event)
+        text += fmt::format("  fullest at {}:\n", moment_text(info, snapshot, snapshot.fullest));
     Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
     const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
         table.add({{std::string(label)},
@@ -93,16 +93,16 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
     add("fragmentation", use.fragmentation, "free, in segments of which a part is in use");
     add("cached", use.unused, "free, in whole segments");
     text += table.bare("  ");
-    if (picture.allocated.event != picture.fullest.event)
+    if (snapshot.allocated.event != snapshot.fullest.event)
         text += fmt::format("  allocated memory peaked at {} ({})\n",
-                            format_bytes(picture.allocated.usage.allocated),
-                            moment_text(info, picture, picture.allocated));
+                            format_bytes(snapshot.allocated.usage.allocated),
+                            moment_text(info, snapshot, snapshot.allocated));
     return text;
 }
 
 std::string_view title_of(HolderKind kind) {
     switch (kind) {
-        case HolderKind::place:
+        case HolderKind::site:
             return "by place";
         case HolderKind::operation:
             return "by operator";
@@ -150,8 +150,8 @@ std::string holders_text(const Advice& advice) {
 std::string gaps_text(const TraceInfo& info, const Advice& advice) {
     const Gaps& gaps = advice.gaps;
     std::string text = fmt::format(
-        "  {} were requested ({}) when {} lay free", format_bytes(gaps.asked),
-        moment_text(info, advice.picture, advice.picture.growth), format_bytes(gaps.free));
+        "  {} were requested ({}) when {} lay free", format_bytes(gaps.requested),
+        moment_text(info, advice.snapshot, advice.snapshot.growth), format_bytes(gaps.free));
     if (gaps.count == 0)
         text += ", none of it for such a request";
     else
@@ -182,7 +182,7 @@ std::string lifetime(const TraceInfo& info, const Pin& pin) {
 }
 
 std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
-    if (advice.gaps.asked == 0 || advice.gaps.free == 0)
+    if (advice.gaps.requested == 0 || advice.gaps.free == 0)
         return {};
     std::string text = "\nWhy it is fragmented\n" + gaps_text(info, advice);
     if (advice.pins.empty())
@@ -195,7 +195,7 @@ std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
     for (const Pin& pin : advice.pins)
         table.add({{format_bytes(pin.free)},
                    {format_count(pin.segments)},
-                   {one_line(pin.place, 50)},
+                   {one_line(pin.site, 50)},
                    {lifetime(info, pin)}});
     return text + table.bare("  ");
 }
@@ -318,7 +318,7 @@ std::string remarks(const std::vector<std::string>& warnings,
 std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice) {
     return head(name, info, advice) +
            report::out_of_memory_text(advice.out_of_memory, advice.limit_text) +
-           stands_out(info, advice) + memory_text(info, advice) + holders_text(advice) +
+           exceeds(info, advice) + memory_text(info, advice) + holders_text(advice) +
            fragmentation_text(info, advice) + settings_text(advice) + bounds_text(advice) +
            remarks(advice.warnings, advice.notes) + trace_notes(info);
 }
@@ -340,7 +340,7 @@ std::string growth_text(const std::string& before, const std::string& after, con
     if (growth.entries.empty())
         return text + "\nNothing differs.\n" + remarks(growth.warnings, {});
 
-    text += fmt::format("\nWhat grew, {}\n", growth.by_place ? "by place" : "by size");
+    text += fmt::format("\nWhat grew, {}\n", growth.by_site ? "by place" : "by size");
     Table table({{"", Align::right},
                  {"", Align::right},
                  {"", Align::right},
@@ -358,7 +358,7 @@ std::string growth_text(const std::string& before, const std::string& after, con
     text += table.bare("  ");
     if (growth.more > 0)
         text += fmt::format("  and {} more\n", format_count(growth.more));
-    if (!growth.by_place)
+    if (!growth.by_site)
         text += "\nnote: without call stacks in both traces, sizes stand in for places\n";
     return text + remarks(growth.warnings, {});
 }

@@ -59,7 +59,7 @@ std::string survival(const FitRow& row) {
 Table table_of(const FitReport& report) {
     std::vector<TableColumn> columns{{"policy", Align::left}};
     const bool has_probes = report.recorded_refusals > 0;
-    if (report.asked())
+    if (report.requested())
         for (const char* title : {"survives", "out of memory"})
             columns.push_back({title});
     columns.push_back({"smallest card"});
@@ -74,9 +74,9 @@ Table table_of(const FitReport& report) {
     Table table(std::move(columns));
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const FitRow& row = report.rows[i];
-        const FitCosts& costs = report.asked() ? row.costs : row.at_smallest;
+        const FitCosts& costs = report.requested() ? row.costs : row.at_smallest;
         std::vector<TableCell> cells{{label_of(row), i == report.answer}};
-        if (report.asked()) {
+        if (report.requested()) {
             cells.push_back({survival(row)});
             cells.push_back({format_count(row.out_of_memory)});
         }
@@ -103,7 +103,7 @@ std::string death_text(const Death& death) {
     std::string text = fmt::format(
         "at event {}{}: a request of {} was out of memory ({}) with {} reserved, {} of them "
         "allocated",
-        format_count(refusal.event), place_text(death.place), format_bytes(refusal.what.size),
+        format_count(refusal.event), position_text(death.position), format_bytes(refusal.what.size),
         to_text(refusal.why.cause), format_bytes(usage.reserved), format_bytes(usage.allocated));
     if (usage.reserved > usage.active)
         text += fmt::format("; {} were free, the largest piece {}",
@@ -113,9 +113,9 @@ std::string death_text(const Death& death) {
     if (death.refused_in_all > 1)
         text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",
                             format_counted(death.refused_in_all, "request"));
-    const std::size_t frames = std::min(death.place.stack.size(), kFitReportFramesShown);
+    const std::size_t frames = std::min(death.position.stack.size(), kFitReportFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
-        text += fmt::format("    {}\n", one_line(death.place.stack[i]));
+        text += fmt::format("    {}\n", one_line(death.position.stack[i]));
     return text;
 }
 
@@ -130,7 +130,7 @@ std::string sizes_text(Bytes memory, Bytes limit) {
 std::string answer_text(const FitReport& report) {
     const FitRow& row = report.rows[report.answer];
     std::string text;
-    if (report.asked())
+    if (report.requested())
         text = fmt::format("{}: {} {}.\n", row.survives ? "Yes" : "No", label_of(row),
                            row.survives   ? "survives"
                            : row.no_worse ? fmt::format("runs out of memory {}, but no worse than "
@@ -160,7 +160,7 @@ Json death_of(const std::optional<Death>& death) {
     if (!death)
         return {};
     const Refusal& refusal = death->refusal;
-    const Json place = place_json(death->place);
+    const Json position = position_json(death->position);
     const auto reserved = static_cast<double>(refusal.usage.reserved);
     const auto unused = static_cast<double>(refusal.usage.reserved - refusal.usage.active);
     return {{"event", refusal.event},
@@ -171,10 +171,10 @@ Json death_of(const std::optional<Death>& death) {
             {"usage", usage_of(refusal.usage)},
             {"largest_free_bytes", refusal.largest_free},
             {"unused_ratio", reserved > 0 ? unused / reserved : 0.0},
-            {"inside", place["inside"]},
-            {"after", place["after"]},
-            {"stack", place["stack"]},
-            {"tag", place["tag"]},
+            {"inside", position["inside"]},
+            {"after", position["after"]},
+            {"stack", position["stack"]},
+            {"tag", position["tag"]},
             {"out_of_memory_in_all", death->refused_in_all},
             {"refused_in_all", death->refused_in_all}};
 }
@@ -201,8 +201,8 @@ Json row_of(const FitRow& row) {
             {"smallest_limit_bytes", bytes_or_null(row.smallest_limit)},
             {"smallest_bytes_no_worse", bytes_or_null(row.smallest_memory_no_worse)},
             {"smallest_limit_bytes_no_worse", bytes_or_null(row.smallest_limit_no_worse)},
-            {"peak_reserved_bytes", row.asked.peak.reserved},
-            {"peak_allocated_bytes", row.asked.peak.allocated},
+            {"peak_reserved_bytes", row.requested.peak.reserved},
+            {"peak_allocated_bytes", row.requested.peak.allocated},
             {"peak", usage_of(row.unlimited.peak)},
             {"peak_reserved_spread", spread_of(row.peak_spread)},
             {"granted_runs", row.granted_runs ? Json(*row.granted_runs) : Json()},
@@ -225,7 +225,7 @@ std::string fit_text(const std::string& name, const TraceInfo& info, const FitRe
     text += fmt::format(
         "Peaks are without a limit; retries (cached memory released, the device tried again) are "
         "counted {}.\n",
-        report.asked() ? "under what was asked" : "on the smallest card");
+        report.requested() ? "under what was asked" : "on the smallest card");
     if (report.question.memory == 0)
         text += fmt::format("Cards include {} for the CUDA context and libraries (--overhead).\n",
                             format_bytes(report.question.overhead));
@@ -252,12 +252,12 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
                 {"resolution_bytes", kFitResolution},
                 {"profile", report.question.profile},
                 {"policy", answer.policy},
-                {"survives", report.asked() ? Json(answer.survives) : Json()},
+                {"survives", report.requested() ? Json(answer.survives) : Json()},
                 {"smallest_bytes", bytes_or_null(answer.smallest_memory)},
                 {"smallest_limit_bytes", bytes_or_null(answer.smallest_limit)},
                 {"smallest_bytes_no_worse", bytes_or_null(answer.smallest_memory_no_worse)},
                 {"smallest_limit_bytes_no_worse", bytes_or_null(answer.smallest_limit_no_worse)},
-                {"no_worse_than_recorded", report.asked() ? Json(answer.no_worse) : Json()},
+                {"no_worse_than_recorded", report.requested() ? Json(answer.no_worse) : Json()},
                 {"died_at", death_of(answer.died_at)},
                 {"candidates", std::move(candidates)},
                 {"recorded_out_of_memory", report.recorded_refusals},

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kNarrowest = 40;
 constexpr unsigned kAxisWidth = 10;    // "1,023 MiB " and the line
-constexpr unsigned kPictureSteps = 8;  // an eighth of a line is the smallest block character
+constexpr unsigned kStepsPerLine = 8;  // an eighth of a line is the smallest block character
 
 constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::string_view kReservedColour = "34";          // blue
@@ -66,7 +66,7 @@ struct Cell {
 
 class Canvas {
   public:
-    Canvas(const std::vector<Column>& columns, const PictureStyle& style, Bytes top)
+    Canvas(const std::vector<Column>& columns, const ChartStyle& style, Bytes top)
         : columns_(columns), style_(style), top_(top) {}
 
     // Line `line` from the bottom.
@@ -96,20 +96,20 @@ class Canvas {
 
     unsigned eighths(Bytes value, unsigned line) const {
         const double total = static_cast<double>(value) / static_cast<double>(top_) *
-                             static_cast<double>(style_.height * kPictureSteps);
-        double part = std::round(total) - static_cast<double>(line * kPictureSteps);
+                             static_cast<double>(style_.height * kStepsPerLine);
+        double part = std::round(total) - static_cast<double>(line * kStepsPerLine);
         if (value > 0 && line == 0)
             part = std::max(part, 1.0);  // a little is not nothing
-        return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kPictureSteps)));
+        return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kStepsPerLine)));
     }
 
     // Both edges to an eighth: the allocated block before a reserved background.
     static Shown fine(Cell cell) {
         if (cell.reserved == 0)
             return {" ", ""};
-        if (cell.allocated == kPictureSteps)
-            return {kBlocks[kPictureSteps], kAllocatedColour};
-        if (cell.reserved == kPictureSteps && cell.allocated > 0)
+        if (cell.allocated == kStepsPerLine)
+            return {kBlocks[kStepsPerLine], kAllocatedColour};
+        if (cell.reserved == kStepsPerLine && cell.allocated > 0)
             return {kBlocks[cell.allocated], kAllocatedOnReserved};
         if (cell.allocated > 0 && cell.allocated * 2 >= cell.reserved)
             return {kBlocks[cell.allocated], kAllocatedColour};
@@ -117,8 +117,8 @@ class Canvas {
     }
 
     static Shown blocks(Cell cell) {
-        if (cell.allocated * 2 >= kPictureSteps ||
-            (cell.allocated > 0 && cell.reserved < kPictureSteps))
+        if (cell.allocated * 2 >= kStepsPerLine ||
+            (cell.allocated > 0 && cell.reserved < kStepsPerLine))
             return {kBlocks[cell.allocated], kAllocatedColour};
         if (cell.reserved == 0)
             return {" ", ""};
@@ -126,15 +126,15 @@ class Canvas {
     }
 
     static Shown ascii(Cell cell) {
-        if (cell.allocated * 2 >= kPictureSteps)
+        if (cell.allocated * 2 >= kStepsPerLine)
             return {"#", kAllocatedColour};
-        if (cell.reserved * 2 >= kPictureSteps)
+        if (cell.reserved * 2 >= kStepsPerLine)
             return {".", kReservedColour};
         return {cell.allocated > 0 ? "_" : " ", cell.allocated > 0 ? kAllocatedColour : ""};
     }
 
     const std::vector<Column>& columns_;
-    const PictureStyle& style_;
+    const ChartStyle& style_;
     Bytes top_;
 };
 
@@ -158,7 +158,7 @@ std::string horizontal_labels(const Timeline& timeline, std::size_t width) {
     return line;
 }
 
-std::string legend(const PictureStyle& style) {
+std::string legend(const ChartStyle& style) {
     const auto coloured = [&style](std::string_view text, std::string_view colour) {
         return style.colour ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : std::string(text);
     };
@@ -170,7 +170,7 @@ std::string legend(const PictureStyle& style) {
 
 }  // namespace
 
-std::string draw(const Timeline& timeline, const PictureStyle& style) {
+std::string draw(const Timeline& timeline, const ChartStyle& style) {
     Bytes peak = 0;
     for (const TimelineBucket& bucket : timeline.buckets)
         peak = std::max({peak, bucket.reserved_max, bucket.allocated_max});

@@ -1,4 +1,4 @@
-// Picture: a timeline as text. Two areas over time, reserved memory behind allocated memory, with
+// Chart: a timeline as text. Two areas over time, reserved memory behind allocated memory, with
 // sizes on the left and times below. Made of block characters, or of ASCII where those can't be
 // shown. Pure: the same timeline and style give the same text.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-struct PictureStyle {
+struct ChartStyle {
     unsigned width = 80;   // columns in all, axis included; at least 40 are used
     unsigned height = 12;  // lines of the areas
     bool unicode = false;
@@ -18,6 +18,6 @@ struct PictureStyle {
 
 // Lines of at most `style.width` characters; "" for a timeline without memory. Where the trace has
 // times the horizontal axis is time, else it is events. O(buckets).
-std::string draw(const Timeline& timeline, const PictureStyle& style);
+std::string draw(const Timeline& timeline, const ChartStyle& style);
 
 }  // namespace tidemark

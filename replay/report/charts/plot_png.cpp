@@ -115,13 +115,13 @@ class Page {
         choose(text.colour);
         cairo_.set_font_size(context_.get(), text.size);
         Extents extents{};
-        const std::string words = printable(text.text);  // Cairo takes nothing that is no UTF-8
-        cairo_.text_extents(context_.get(), words.c_str(), &extents);
+        const std::string printed = printable(text.text);  // Cairo takes nothing that is no UTF-8
+        cairo_.text_extents(context_.get(), printed.c_str(), &extents);
         const double back = text.anchor == PlotText::Anchor::begin    ? 0
                             : text.anchor == PlotText::Anchor::middle ? extents.x_advance / 2
                                                                       : extents.x_advance;
         cairo_.move_to(context_.get(), text.x - back, text.y);
-        cairo_.show_text(context_.get(), words.c_str());
+        cairo_.show_text(context_.get(), printed.c_str());
     }
 
     Result<std::string> png() const {

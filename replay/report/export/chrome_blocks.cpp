@@ -73,7 +73,7 @@ void Blocks::begin_block(const TraceEvent& event) {
     end_block(event.slot, event.time);
     Slice& slice = slices_[event.slot];
     const std::string stream = stream_name(event.stream);
-    const std::string& site = sites_.place(event.stack);
+    const std::string& site = sites_.site(event.stack);
     const std::string_view tag = info_.strings[event.tag];
     slice.device = device(event);
     slice.rest =

@@ -88,7 +88,7 @@ class Counters final : public Observer {
             if (now != sums_)
                 change(device_of(events, i), now, events.time[i]);
         }
-        tell_retries(events, outcomes);
+        write_retries(events, outcomes);
     }
 
     void on_refusal(const Refusal& refusal) override {
@@ -131,7 +131,7 @@ class Counters final : public Observer {
                                  names_[counter], value));
     }
 
-    void tell_retries(const EventBatch& events, const OutcomeBatch& outcomes) {
+    void write_retries(const EventBatch& events, const OutcomeBatch& outcomes) {
         const std::uint64_t until = outcomes.first_event + events.count;
         for (std::size_t device = 0; device < retries_.size(); ++device)
             for (std::uint64_t event = 0; retries_[device].take(until, event);)

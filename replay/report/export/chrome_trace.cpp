@@ -12,11 +12,11 @@ Result<std::uint64_t> write_chrome_trace(
     entries.begin(provenance, trace);
     const std::uint64_t events = trace.info().event_count;
     for (std::size_t i = 0; i < scenarios.size(); ++i) {
-        const auto tell = [&](std::uint64_t done) {
+        const auto report_progress = [&](std::uint64_t done) {
             if (progress)
                 progress(i * events + done);
         };
-        TM_TRY(report::write_counters(trace, scenarios[i], entries, tell));
+        TM_TRY(report::write_counters(trace, scenarios[i], entries, report_progress));
     }
     TM_TRY(report::write_blocks(trace, entries));
     TM_TRY(entries.end());

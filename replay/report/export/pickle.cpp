@@ -77,14 +77,14 @@ void Pickler::put_list(const Json& value, bool as_tuple) {
 }
 
 void Pickler::put_text(const std::string& text) {
-    const auto [place, fresh] = texts_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
+    const auto [entry, fresh] = texts_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
     if (fresh) {
         out_ += 'X';  // BINUNICODE
         little_endian(text.size(), 4);
         out_ += text;
     }
     out_ += fresh ? 'r' : 'j';  // LONG_BINPUT, LONG_BINGET
-    little_endian(place->second, 4);
+    little_endian(entry->second, 4);
 }
 
 void Pickler::put_whole(std::uint64_t magnitude, bool negative) {

@@ -86,13 +86,13 @@ class Dump {
     }
 
     const Json& frames(std::uint32_t stack) {
-        const auto [place, fresh] = stacks_.try_emplace(stack, Json::array());
+        const auto [entry, fresh] = stacks_.try_emplace(stack, Json::array());
         if (fresh && stack < info_.stacks.size())
             for (const Frame& frame : info_.stacks[stack])
-                place->second.push_back({{"name", clean(info_.strings[frame.name])},
+                entry->second.push_back({{"name", clean(info_.strings[frame.name])},
                                          {"filename", clean(info_.strings[frame.file])},
                                          {"line", frame.line}});
-        return place->second;
+        return entry->second;
     }
 
     // With what is no UTF-8 replaced.

@@ -88,7 +88,7 @@ FindingText out_of_memory(const findings::Finding& finding) {
     if (in_pieces)
         text.title += ", though more was free";
     text.detail = fmt::format(
-        "At {}: {} reserved, {} of it free{}, the largest hole {}.", finding_place(finding),
+        "At {}: {} reserved, {} of it free{}, the largest hole {}.", finding_position(finding),
         bytes(finding, "reserved_bytes"), format_bytes(free),
         has(finding, "gaps") ? fmt::format(" in {}", format_counted(finding.figure("gaps"), "hole"))
                              : std::string(),
@@ -142,7 +142,7 @@ FindingText growth_while_free(const findings::Finding& finding) {
     FindingText text{fmt::format("Reserved memory grew to its peak while {} lay free",
                                  bytes(finding, "free_bytes"))};
     text.detail = fmt::format("{} were requested at {}.", bytes(finding, "requested_bytes"),
-                              finding_place(finding));
+                              finding_position(finding));
     if (finding.figure("gaps") > 0)
         text.detail += fmt::format(
             " {} of it lay in {} for such a request, the largest {}.",
@@ -190,7 +190,7 @@ std::string over_steps(const findings::Finding& finding) {
                                                : one_line(finding.message, 60));
 }
 
-std::string place_or(const findings::Finding& finding, std::string_view otherwise) {
+std::string site_or(const findings::Finding& finding, std::string_view otherwise) {
     return finding.site.empty() ? std::string(otherwise) : one_line(finding.site, 100);
 }
 
@@ -210,7 +210,7 @@ std::string end_of_memory(const findings::Finding& finding) {
 FindingText step_growth(const findings::Finding& finding) {
     const std::string slope = bytes(finding, "bytes_per_step");
     if (finding.kind == Kind::cache_growth)
-        return {fmt::format("{} grew at first, then stayed at {}", place_or(finding, "What lives"),
+        return {fmt::format("{} grew at first, then stayed at {}", site_or(finding, "What lives"),
                             bytes(finding, "last_bytes")),
                 fmt::format("Over {}, from {}: a cache, no leak.", over_steps(finding),
                             bytes(finding, "first_bytes"))};
@@ -223,8 +223,8 @@ FindingText step_growth(const findings::Finding& finding) {
         text.title = fmt::format("Leak: {} more are live after each step, in blocks of {}", slope,
                                  finding.site);
     else
-        text.title = fmt::format("Leak: {} keeps {} more each step",
-                                 place_or(finding, "the program"), slope);
+        text.title =
+            fmt::format("Leak: {} keeps {} more each step", site_or(finding, "the program"), slope);
     text.detail = fmt::format("{} at the ends of {}: {} after event {}, {} after event {}",
                               drifts ? "Reserved" : "Live", over_steps(finding),
                               bytes(finding, "first_bytes"), count(finding, "first_event"),
@@ -270,7 +270,7 @@ FindingText other_streams(const findings::Finding& finding) {
     text.detail = fmt::format(
         "Free when reserved memory had to grow for {} at {}: a block never "
         "serves another stream or pool than that it was taken for.",
-        bytes(finding, "requested_bytes"), finding_place(finding));
+        bytes(finding, "requested_bytes"), finding_position(finding));
     text.detail += parts_text(finding);
     return text;
 }
@@ -280,14 +280,14 @@ FindingText idle(const findings::Finding& finding) {
                         bytes(finding, "free_bytes"), share(finding, "parts", "parts_in_all")),
             fmt::format("From {} on. It is cached for later requests of this program; others "
                         "cannot have it.",
-                        finding_place(finding))};
+                        finding_position(finding))};
 }
 
 FindingText in_use(const findings::Finding& finding) {
     FindingText text{fmt::format("{} reserved at the peak, {} of it in use",
                                  bytes(finding, "reserved_bytes"),
                                  share(finding, "requested_bytes", "reserved_bytes"))};
-    text.detail = fmt::format("At {}:", finding_place(finding));
+    text.detail = fmt::format("At {}:", finding_position(finding));
     for (const auto& [name, what] :
          {std::pair("requested_bytes", "in use"), std::pair("rounding_bytes", "rounding"),
           std::pair("waiting_bytes", "waiting for other streams"),
@@ -306,8 +306,8 @@ FindingText waste(const findings::Finding& finding, std::string_view figure, std
         has(finding, "reserved_bytes") ? "reserved_bytes" : "active_bytes";
     return {fmt::format("{} {} at the peak", bytes(finding, figure), what),
             fmt::format("{} of what is {} at {}: {}{}", share(finding, figure, whole),
-                        whole == "reserved_bytes" ? "reserved" : "active", finding_place(finding),
-                        why, parts_text(finding))};
+                        whole == "reserved_bytes" ? "reserved" : "active",
+                        finding_position(finding), why, parts_text(finding))};
 }
 
 FindingText of_memory(const findings::Finding& finding) {
@@ -315,12 +315,12 @@ FindingText of_memory(const findings::Finding& finding) {
         return {"More is allocated than the devices have",
                 fmt::format("{} at {}, of {} that there is. The recording misses frees, or the "
                             "memory is wrong: take no figure of this run for granted.",
-                            bytes(finding, "allocated_bytes"), finding_place(finding),
+                            bytes(finding, "allocated_bytes"), finding_position(finding),
                             bytes(finding, "memory_bytes"))};
     return {share(finding, "reserved_bytes", "memory_bytes") + " of the device memory is reserved",
             fmt::format("{} of {} at {}: a slightly larger run is out of memory.",
                         bytes(finding, "reserved_bytes"), bytes(finding, "memory_bytes"),
-                        finding_place(finding))};
+                        finding_position(finding))};
 }
 
 FindingText wording(const findings::Finding& finding) {
@@ -384,7 +384,7 @@ FindingText wording(const findings::Finding& finding) {
 
 }  // namespace
 
-std::string finding_place(const findings::Finding& finding) {
+std::string finding_position(const findings::Finding& finding) {
     if (finding.event == kNotInTrace)
         return {};
     std::string text = fmt::format("event {}", format_count(finding.event));

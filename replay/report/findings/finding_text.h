@@ -18,7 +18,7 @@ struct FindingText {
 FindingText finding_text(const findings::Finding& finding);
 
 // "event 5, 1.20 s, in step (3 of 8)"; "" if it is about no event.
-std::string finding_place(const findings::Finding& finding);
+std::string finding_position(const findings::Finding& finding);
 
 // A list for the terminal: severity and title, then detail and command below, indented. If
 // `brief`, problems as a whole, of warnings the titles, and no notes.

@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::size_t kOutOfMemoryReportFramesShown = 4;
 
-std::string ranges_text(const std::vector<PlaceRange>& all) {
+std::string ranges_text(const std::vector<NamedRange>& all) {
     constexpr std::size_t kShownMost = 8;
     const std::span ranges = std::span(all).last(std::min(all.size(), kShownMost));
     std::string text = ranges.size() < all.size() ? "..." : "";
-    for (const PlaceRange& range : ranges)
+    for (const NamedRange& range : ranges)
         text += fmt::format("{}{} #{}", text.empty() ? "" : " > ", one_line(range.name, 60),
                             format_count(range.number));
     return text;
 }
 
-Json ranges_of(const std::vector<PlaceRange>& ranges) {
+Json ranges_of(const std::vector<NamedRange>& ranges) {
     Json list = Json::array();
-    for (const PlaceRange& range : ranges)
+    for (const NamedRange& range : ranges)
         list.push_back({{"name", range.name}, {"number", range.number}});
     return list;
 }
@@ -34,12 +34,12 @@ std::string request_text(const OutOfMemoryCase& found) {
     const Refusal& refusal = found.refusal;
     std::string text = fmt::format(
         "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated: {}\n",
-        format_count(refusal.event), place_text(found.place), format_bytes(refusal.what.size),
+        format_count(refusal.event), position_text(found.position), format_bytes(refusal.what.size),
         to_integer(refusal.what.stream), format_bytes(refusal.usage.reserved),
         format_bytes(refusal.usage.allocated), to_text(refusal.why.cause));
-    const std::size_t frames = std::min(found.place.stack.size(), kOutOfMemoryReportFramesShown);
+    const std::size_t frames = std::min(found.position.stack.size(), kOutOfMemoryReportFramesShown);
     for (std::size_t i = 0; i < frames; ++i)
-        text += fmt::format("      {}\n", one_line(found.place.stack[i]));
+        text += fmt::format("      {}\n", one_line(found.position.stack[i]));
     return text;
 }
 
@@ -54,7 +54,7 @@ std::string free_text(const OutOfMemoryCase& found) {
             continue;
         text += fmt::format("    pinned: {} in {}, by {} of {} ({})\n", format_bytes(pin.free),
                             format_counted(pin.segments, "segment"),
-                            format_counted(pin.blocks, "block"), one_line(pin.place),
+                            format_counted(pin.blocks, "block"), one_line(pin.site),
                             format_bytes(pin.block_bytes));
     }
     return text;
@@ -96,17 +96,17 @@ std::string remedy_text(const Remedy& remedy) {
                                   : "out of memory " + format_times(remedy.out_of_memory));
 }
 
-std::string place_text(const EventPlace& place) {
-    if (!place.inside.empty())
-        return fmt::format(", in {}", ranges_text(place.inside));
-    return place.after.empty() ? "" : fmt::format(", after {}", ranges_text(place.after));
+std::string position_text(const EventPosition& position) {
+    if (!position.inside.empty())
+        return fmt::format(", in {}", ranges_text(position.inside));
+    return position.after.empty() ? "" : fmt::format(", after {}", ranges_text(position.after));
 }
 
-Json place_json(const EventPlace& place) {
-    return {{"inside", ranges_of(place.inside)},
-            {"after", ranges_of(place.after)},
-            {"stack", place.stack},
-            {"tag", place.tag}};
+Json position_json(const EventPosition& position) {
+    return {{"inside", ranges_of(position.inside)},
+            {"after", ranges_of(position.after)},
+            {"stack", position.stack},
+            {"tag", position.tag}};
 }
 
 std::string out_of_memory_text(const OutOfMemoryReport& report, const std::string& limit) {
@@ -126,7 +126,7 @@ Json out_of_memory_json(const OutOfMemoryReport& report) {
     for (const OutOfMemoryCase& found : report.cases) {
         Json pins = Json::array();
         for (const Pin& pin : found.pins)
-            pins.push_back({{"place", pin.place},
+            pins.push_back({{"place", pin.site},
                             {"segments", pin.segments},
                             {"free_bytes", pin.free},
                             {"blocks", pin.blocks},
@@ -147,7 +147,7 @@ Json out_of_memory_json(const OutOfMemoryReport& report) {
                         {"free_bytes", found.gaps.free},
                         {"reachable_free_bytes", found.gaps.reachable},
                         {"largest_hole_bytes", found.gaps.largest},
-                        {"place", place_json(found.place)},
+                        {"place", position_json(found.position)},
                         {"pins", std::move(pins)},
                         {"remedies", std::move(remedies)}});
     }

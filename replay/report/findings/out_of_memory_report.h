@@ -5,15 +5,15 @@
 #include <string>
 
 #include "replay/analysis/advise/out_of_memory.h"
-#include "replay/analysis/trace/event_place.h"
+#include "replay/analysis/trace/event_position.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark::report {
 
 // ", in step #7 > forward #3"; ", after step #6"; "" where the trace has no ranges.
-std::string place_text(const EventPlace& place);
+std::string position_text(const EventPosition& position);
 
-Json place_json(const EventPlace& place);
+Json position_json(const EventPosition& position);
 
 // "torch:expandable_segments=true: granted (no out of memory in all)".
 std::string remedy_text(const Remedy& remedy);

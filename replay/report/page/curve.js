@@ -2,8 +2,8 @@
 
 const kFanOut = 16;
 
-// The last place whose value is at most `value`; -1 if there is none.
-function placeOf(values, count, value) {
+// The last index whose value is at most `value`; -1 if there is none.
+function lastIndexAtMost(values, count, value) {
   let low = 0;
   let high = count;
   while (low < high) {
@@ -58,15 +58,15 @@ class Curve {
   // {min, max, last} of what held within [begin, end) of the axis `unit`: the value on entry, and
   // all buckets that begin within. A bucket of one event holds one value from there on.
   within(unit, begin, end) {
-    const places = this.buckets[unit];
+    const edges = this.buckets[unit];
     const count = this.buckets.count;
-    const entry = placeOf(places, count, begin);
-    const after = Math.max(placeOf(places, count, end - Math.abs(end) * 1e-15 - 1e-9), entry) + 1;
+    const entry = lastIndexAtMost(edges, count, begin);
+    const after = Math.max(lastIndexAtMost(edges, count, end - Math.abs(end) * 1e-15 - 1e-9), entry) + 1;
     if (after <= 0) return {min: 0, max: 0, last: 0};
     const range = {min: Infinity, max: -Infinity, last: this.last[after - 1]};
     if (entry >= 0) {
       const single = this.buckets.events[entry + 1] - this.buckets.events[entry] <= 1;
-      if (single && places[entry] < begin) range.min = range.max = this.last[entry];
+      if (single && edges[entry] < begin) range.min = range.max = this.last[entry];
       else this.widen(range, entry, entry + 1);
     } else {
       range.min = range.max = 0;
@@ -77,8 +77,8 @@ class Curve {
 
   // The value at a position.
   at(unit, position) {
-    const place = placeOf(this.buckets[unit], this.buckets.count, position);
-    return place < 0 ? 0 : this.last[place];
+    const index = lastIndexAtMost(this.buckets[unit], this.buckets.count, position);
+    return index < 0 ? 0 : this.last[index];
   }
 
   most() {

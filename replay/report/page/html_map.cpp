@@ -25,11 +25,11 @@ char step_of(std::uint8_t share) {
     return static_cast<char>((share + 7) / 8);
 }
 
-std::string planes(const OccupancyHeatmap& picture) {
+std::string planes(const OccupancyHeatmap& heatmap) {
     std::string taken;
     std::string memory;
     std::string kinds;
-    for (const OccupancyCell& cell : picture.cells) {
+    for (const OccupancyCell& cell : heatmap.cells) {
         const bool holds = cell.taken > 0;
         taken += step_of(cell.taken);
         memory += step_of(cell.memory);

@@ -46,7 +46,7 @@ std::string data_text(const ReportInput& input, std::size_t room) {
     return text;
 }
 
-std::string words_of(const ReportInput& input) {
+std::string text_of(const ReportInput& input) {
     std::string out;
     for (const ReportedRun& run : input.runs)
         out += fmt::format("<p><b class=\"untrusted\">{}</b>: {}</p>\n", escaped(run.label),
@@ -80,7 +80,7 @@ std::string html_report(const ReportInput& input) {
         {"refusals", refusals_markup(input)},
         {"peaks", peaks_of(input)},
         {"provenance", provenance_markup(input)},
-        {"words", words_of(input)},
+        {"words", text_of(input)},
         {"still", still_markup(input.runs.front())},
     };
     std::size_t taken = page_markup().size();

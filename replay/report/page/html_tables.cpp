@@ -58,14 +58,14 @@ std::string group_markup(std::string_view caption, const std::vector<PeakGroup>&
 }
 
 bool has_name(const PeakBlock& each) {
-    return !each.tag.empty() || !each.place.empty();
+    return !each.tag.empty() || !each.site.empty();
 }
 
 std::string name_of(const PeakBlock& each) {
     if (!has_name(each))
         return "(no stack recorded)";
-    const bool both = !each.tag.empty() && !each.place.empty();
-    return each.tag + (both ? ", " : "") + each.place;
+    const bool both = !each.tag.empty() && !each.site.empty();
+    return each.tag + (both ? ", " : "") + each.site;
 }
 
 std::vector<MarkupCell> block_row(const History& history, const PeakBlock& each, bool names) {
@@ -140,7 +140,7 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content) {
         content.time > 0 ? ", " + format_duration(content.time) : "",
         format_bytes(content.values[Series::reserved]), format_bytes(allocated),
         format_counted(content.live, "block"), format_bytes(content.values[Series::requested]));
-    out += group_markup("Allocated by, largest first", content.places, "(no stack recorded)",
+    out += group_markup("Allocated by, largest first", content.sites, "(no stack recorded)",
                         allocated);
     out += group_markup("By tag, largest first", content.tags, "(no tag)", allocated);
     out += "</div>\n";

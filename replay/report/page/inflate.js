@@ -16,11 +16,11 @@ function makeCode(lengths) {
   const counts = new Uint16Array(kLongestCode + 1);
   for (const length of lengths) ++counts[length];
   counts[0] = 0;
-  const places = new Uint16Array(kLongestCode + 2);
-  for (let i = 1; i <= kLongestCode; ++i) places[i + 1] = places[i] + counts[i];
+  const starts = new Uint16Array(kLongestCode + 2);
+  for (let i = 1; i <= kLongestCode; ++i) starts[i + 1] = starts[i] + counts[i];
   const symbols = new Uint16Array(lengths.length);
   lengths.forEach((length, symbol) => {
-    if (length) symbols[places[length]++] = symbol;
+    if (length) symbols[starts[length]++] = symbol;
   });
   return {counts, symbols};
 }
@@ -46,13 +46,13 @@ class BitReader {
 
   symbol(code) {
     let value = 0;
+    let offset = 0;
     let first = 0;
-    let place = 0;
     for (let length = 1; length <= kLongestCode; ++length) {
       value |= this.bits(1);
       const count = code.counts[length];
-      if (value - count < first) return code.symbols[place + (value - first)];
-      place += count;
+      if (value - count < first) return code.symbols[offset + (value - first)];
+      offset += count;
       first = (first + count) << 1;
       value <<= 1;
     }

@@ -16,7 +16,7 @@ class Input {
     canvas.addEventListener('keydown', (event) => this.key(event));
   }
 
-  place(event) {
+  pointerPosition(event) {
     const box = this.surface.canvas.getBoundingClientRect();
     return {x: event.clientX - box.left, y: event.clientY - box.top};
   }
@@ -32,15 +32,15 @@ class Input {
       camera.pan(event.deltaX * step / this.surface.plotWidth * camera.length);
     } else {
       const factor = Math.pow(1.0022, Math.max(-300, Math.min(300, event.deltaY * step)));
-      camera.zoom(factor, this.surface.toPosition(this.place(event).x));
+      camera.zoom(factor, this.surface.toPosition(this.pointerPosition(event).x));
     }
   }
 
   down(event) {
     if (event.button > 1) return;
-    const place = this.place(event);
-    const position = this.surface.toPosition(place.x);
-    this.pointers.set(event.pointerId, place);
+    const point = this.pointerPosition(event);
+    const position = this.surface.toPosition(point.x);
+    this.pointers.set(event.pointerId, point);
     try {
       this.surface.canvas.setPointerCapture(event.pointerId);
     } catch (notThere) {
@@ -50,20 +50,20 @@ class Input {
   }
 
   move(event) {
-    const place = this.place(event);
+    const point = this.pointerPosition(event);
     const before = this.pointers.get(event.pointerId);
-    if (before && this.pointers.size === 2) this.pinch(event.pointerId, place);
-    else if (before && this.page.picked) this.page.picked.to = this.surface.toPosition(place.x);
+    if (before && this.pointers.size === 2) this.pinch(event.pointerId, point);
+    else if (before && this.page.picked) this.page.picked.to = this.surface.toPosition(point.x);
     else if (before)
-      this.page.camera.pan((before.x - place.x) / this.surface.plotWidth *
+      this.page.camera.pan((before.x - point.x) / this.surface.plotWidth *
           this.page.camera.length);
-    if (before) this.pointers.set(event.pointerId, place);
-    this.page.pointAt(this.surface, place, event);
+    if (before) this.pointers.set(event.pointerId, point);
+    this.page.pointAt(this.surface, point, event);
   }
 
   // Two fingers: what is between them follows them.
-  pinch(id, place) {
-    const [one, other] = [...this.pointers].map(([each, at]) => (each === id ? place : at));
+  pinch(id, point) {
+    const [one, other] = [...this.pointers].map(([each, at]) => (each === id ? point : at));
     const [first, second] = [...this.pointers.values()];
     const before = Math.max(Math.abs(first.x - second.x), 8);
     const now = Math.max(Math.abs(one.x - other.x), 8);

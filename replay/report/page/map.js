@@ -1,4 +1,4 @@
-// The address map: occupied memory by address and time, from a picture of bytes.
+// The address map: occupied memory by address and time, from a bitmap of bytes.
 
 const kSteps = 32;  // of shares: see html_map.cpp
 const kWaiting = 0x80;
@@ -15,7 +15,7 @@ class MapChart {
   constructor(canvas, page) {
     this.page = page;
     this.surface = new Surface(canvas, page.camera, {top: 4, bottom: 24});
-    this.pictures = new Map();  // by run, unit and theme
+    this.bitmaps = new Map();  // by run, unit and theme
   }
 
   draw() {
@@ -25,19 +25,19 @@ class MapChart {
     if (!map || !map.planes[page.camera.unit]) return;
     this.drawOffsets(map);
     surface.drawAxis(true);
-    const picture = this.pictureOf(page.run);
+    const bitmap = this.bitmapOf(page.run);
     const share = (position) => position / this.extent() * map.columns;
     surface.clipToPlot();
     surface.context.imageSmoothingEnabled = false;
     const from = share(page.camera.begin);
-    surface.context.drawImage(picture, from, 0, Math.max(share(page.camera.end) - from, 1e-3),
+    surface.context.drawImage(bitmap, from, 0, Math.max(share(page.camera.end) - from, 1e-3),
       map.rows, kLeft, surface.top, surface.plotWidth, surface.plotHeight);
     surface.drawPicked(page.picked);
     surface.drawPointer(page.hover);
     surface.context.restore();
   }
 
-  // The picture ends with its own run, the axis with the longest.
+  // The bitmap ends with its own run, the axis with the longest.
   extent() {
     const {buckets} = this.page.run;
     return buckets[this.page.camera.unit][buckets.count];
@@ -53,9 +53,9 @@ class MapChart {
   }
 
   // One pixel a cell, low addresses below.
-  pictureOf(run) {
+  bitmapOf(run) {
     const key = run.index + this.page.camera.unit + this.page.colours.plot;
-    if (this.pictures.has(key)) return this.pictures.get(key);
+    if (this.bitmaps.has(key)) return this.bitmaps.get(key);
     const map = run.map;
     const canvas = document.createElement('canvas');
     canvas.width = map.columns;
@@ -64,7 +64,7 @@ class MapChart {
     const image = context.createImageData(map.columns, map.rows);
     this.paint(map, map.planes[this.page.camera.unit], image.data);
     context.putImageData(image, 0, 0);
-    this.pictures.set(key, canvas);
+    this.bitmaps.set(key, canvas);
     return canvas;
   }
 
@@ -102,7 +102,7 @@ class MapChart {
     return category(this.page.colours, hue % 8 === 7 ? hue + 1 : hue);
   }
 
-  // What is at a place of the canvas, in words.
+  // The text for a point of the canvas.
   textAt(position, y) {
     const {page, surface} = this;
     const map = page.run.map;

@@ -107,7 +107,7 @@ class Page {
     const extent = Math.max(...this.runs.map((run) => run.buckets[unit][run.buckets.count]), 1);
     const before = this.camera.unit;
     const there = (position) =>
-      buckets[unit][Math.max(placeOf(buckets[before], buckets.count + 1, position), 0)];
+      buckets[unit][Math.max(lastIndexAtMost(buckets[before], buckets.count + 1, position), 0)];
     const whole = this.camera.fits();
     const begin = whole ? 0 : there(this.camera.begin);
     const end = whole ? extent : there(this.camera.end);
@@ -123,24 +123,24 @@ class Page {
     const half = Math.min(camera.length / 2, camera.extent / 40);
     camera.show(peak - half, peak + half);
     this.hover = peak;
-    this.tell();
+    this.announce();
   }
 
   // The pointer is over a chart.
-  pointAt(surface, place, event) {
-    const position = surface.toPosition(place.x);
+  pointAt(surface, point, event) {
+    const position = surface.toPosition(point.x);
     const inside = position >= this.camera.begin && position <= this.camera.end;
     this.hover = inside ? position : null;
-    const words = inside ? this.wordsAt(position, surface, place.y) : '';
-    this.showTip(words, event);
-    this.tell();
+    const text = inside ? this.textAt(position, surface, point.y) : '';
+    this.showTip(text, event);
+    this.announce();
     this.redraw();
   }
 
   leave() {
     this.hover = null;
     this.showTip('');
-    this.tell();
+    this.announce();
     this.redraw();
   }
 
@@ -148,7 +148,7 @@ class Page {
     return this.camera.length / Math.max(this.charts[1].surface.plotWidth, 1);
   }
 
-  wordsAt(position, surface, y) {
+  textAt(position, surface, y) {
     const {unit} = this.camera;
     const lines = [positionText(unit, position, this.step())];
     if (surface === this.map.surface) {
@@ -186,11 +186,11 @@ class Page {
     return names.slice(0, 4).concat(marks.slice(0, 3));
   }
 
-  showTip(words, event) {
+  showTip(text, event) {
     const tip = element('tip');
-    tip.hidden = !words;
-    if (!words) return;
-    tip.textContent = words;
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
     const box = tip.getBoundingClientRect();
     const room = document.documentElement.clientWidth;
     const right = event.clientX + 16 + box.width < room;
@@ -200,10 +200,10 @@ class Page {
   }
 
   // What the tip says of the curves, where it can be read aloud and stays.
-  tell() {
+  announce() {
     const position = this.hover;
     element('readout').textContent = position === null ? ''
-      : this.wordsAt(position, this.charts[1].surface, 0).replace(/\n/g, ' \u00b7 ');
+      : this.textAt(position, this.charts[1].surface, 0).replace(/\n/g, ' \u00b7 ');
   }
 
   redraw() {

@@ -54,16 +54,16 @@ const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
 
 std::string answer_of(const ReportInput& input, const ReportedRun& run) {
     const Bytes peak = peak_reserved(run);
-    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    const Bytes requested = bytes_of(run, "peak_requested_bytes");
     std::string text =
         fmt::format("{} under {} ", input.traces[run.trace].name, run.recorded.run.policy_name);
     if (peak == 0)
         return text + "took no memory.";
     text += fmt::format("peaked at {}", format_bytes(peak));
-    if (peak > asked)
-        text +=
-            fmt::format(", {} more than the program ever requested at once ({} of the peak)",
-                        format_bytes(peak - asked), format_percent(share_of(peak - asked, peak)));
+    if (peak > requested)
+        text += fmt::format(", {} more than the program ever requested at once ({} of the peak)",
+                            format_bytes(peak - requested),
+                            format_percent(share_of(peak - requested, peak)));
     text += ".";
     if (refused(run) > 0)
         text += fmt::format(" It ran out of memory {}.", format_times(refused(run)));
@@ -140,7 +140,7 @@ std::string answer(const ReportInput& input) {
 std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
     const TraceInfo& info = input.traces[run.trace].trace->info();
     const Bytes peak = peak_reserved(run);
-    const Bytes asked = bytes_of(run, "peak_requested_bytes");
+    const Bytes requested = bytes_of(run, "peak_requested_bytes");
     std::vector<Fact> list;
     list.push_back(
         {"Peak reserved", format_bytes(peak),
@@ -157,9 +157,10 @@ std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
                         fmt::format("peak reserved, in nine of ten of {}, each as another run "
                                     "might go",
                                     format_counted(spread->runs, "replay"))});
-    list.push_back({"Requested", format_bytes(asked), "by the program, at its own peak"});
-    list.push_back({"Not requested", format_bytes(peak - std::min(peak, asked)),
-                    format_percent(share_of(peak - std::min(peak, asked), peak)) + " of the peak"});
+    list.push_back({"Requested", format_bytes(requested), "by the program, at its own peak"});
+    list.push_back(
+        {"Not requested", format_bytes(peak - std::min(peak, requested)),
+         format_percent(share_of(peak - std::min(peak, requested), peak)) + " of the peak"});
     list.push_back({"Free at that peak",
                     figure_text(run.recorded.run.measurement("external_fragmentation_at_peak")),
                     fmt::format("of the reserved bytes, where most is in use: event {}",

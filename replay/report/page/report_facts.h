@@ -21,7 +21,7 @@ struct Fact {
 struct PeakBlock {
     Block block;
     std::string tag;
-    std::string place;   // innermost frame that means something; "" = not recorded
+    std::string site;    // innermost frame that means something; "" = not recorded
     std::string stream;  // the program's own handle
 };
 
@@ -37,7 +37,7 @@ struct PeakContent {
     Nanoseconds time = 0;
     SeriesValues values;
     std::vector<PeakBlock> blocks;  // the largest
-    std::vector<PeakGroup> places;  // the largest, by where they were allocated
+    std::vector<PeakGroup> sites;   // the largest, by where they were allocated
     std::vector<PeakGroup> tags;
     std::size_t live = 0;
 };

@@ -49,18 +49,18 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
     names.strings = history.strings();
     names.stacks = history.stacks();
     Sites sites(names);
-    Groups places;
+    Groups by_site;
     Groups tags;
     std::vector<BlockIndex> live;
     history.for_each_live(content.event, [&](BlockIndex index) {
         const Block block = history.block(index);
         const Site& site = history.site(block.site);
-        add_to(places, one_line(sites.place(site.stack)), block.size);
+        add_to(by_site, one_line(sites.site(site.stack)), block.size);
         add_to(tags, one_line(range_family(history.strings()[site.tag])), block.size);
         live.push_back(index);
     });
     content.live = live.size();
-    content.places = largest(places, most);
+    content.sites = largest(by_site, most);
     content.tags = largest(tags, most);
     const std::size_t shown = std::min(live.size(), most);
     std::ranges::partial_sort(live, live.begin() + static_cast<std::ptrdiff_t>(shown),
@@ -74,7 +74,7 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
         const Site& site = history.site(block.site);
         const std::size_t stream = to_integer(site.stream);
         content.blocks.push_back(
-            {block, one_line(history.strings()[site.tag]), one_line(sites.place(site.stack)),
+            {block, one_line(history.strings()[site.tag]), one_line(sites.site(site.stack)),
              stream < history.streams().size() ? fmt::format("{:#x}", history.streams()[stream])
                                                : fmt::format("{}", stream)});
     }

@@ -117,7 +117,7 @@ async function start() {
 
 start().catch((reason) => {
   document.documentElement.dataset.failed = String(reason && reason.stack || reason);
-  const words = document.createElement('p');
-  words.textContent = 'The charts could not be drawn (' + reason + '). The rest of the page is whole.';
-  element('words').prepend(words);
+  const note = document.createElement('p');
+  note.textContent = 'The charts could not be drawn (' + reason + '). The rest of the page is whole.';
+  element('words').prepend(note);
 });

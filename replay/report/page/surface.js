@@ -44,7 +44,7 @@ class Surface {
     this.width = this.height = this.ratio = 1;
   }
 
-  // Fits the canvas to its place and clears it.
+  // Fits the canvas to its element and clears it.
   begin(colours) {
     const box = this.canvas.getBoundingClientRect();
     this.ratio = Math.min(window.devicePixelRatio || 1, 3);

@@ -39,7 +39,7 @@ std::string run_section(const ReportInput& input, const ReportedRun& run) {
     const PeakContent content = peak_content(run, kTextReportPeakEntries);
     return fmt::format("\n{}\n", printable(run.label)) + facts_text(input, run) + "  " +
            curve_text(run) + "\n" +
-           groups_text("when most was allocated, by place", content.places, "(no stack recorded)") +
+           groups_text("when most was allocated, by place", content.sites, "(no stack recorded)") +
            groups_text("when most was allocated, by tag", content.tags, "(no tag)");
 }
 

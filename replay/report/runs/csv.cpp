@@ -59,12 +59,12 @@ void flatten(const Json& object, const std::string& before, Row& row) {
 }
 
 // All tables below `object`, of rows that begin with `place`. Depth: that of our own reports.
-void collect(const Json& object, const std::string& path, const Row& place,
+void collect(const Json& object, const std::string& path, const Row& prefix,
              std::vector<Rows>& tables) {
     for (const auto& [name, value] : object.items()) {
         const std::string here = path.empty() ? name : path + "." + name;
         if (value.is_object())
-            collect(value, here, place, tables);
+            collect(value, here, prefix, tables);
         if (!is_table(value))
             continue;
         auto table = std::find_if(tables.begin(), tables.end(),
@@ -73,10 +73,10 @@ void collect(const Json& object, const std::string& path, const Row& place,
             table = tables.insert(tables.end(), {here, {}});
         const auto at = static_cast<std::size_t>(table - tables.begin());
         for (const Json& part : value) {
-            Row row = place;
+            Row row = prefix;
             flatten(part, {}, row);
             tables[at].rows.push_back(std::move(row));
-            Row inner = place;
+            Row inner = prefix;
             const auto known = std::find_if(part.begin(), part.end(), is_plain);
             if (known != part.end())
                 inner.emplace_back(fmt::format("{}.{}", name, known.key()), cell_of(*known));

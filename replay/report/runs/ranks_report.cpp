@@ -17,7 +17,7 @@ std::string known_bytes(Bytes bytes) {
     return bytes == 0 ? "not known" : format_bytes(bytes);
 }
 
-std::string request_words(const std::string& name, Bytes bytes) {
+std::string request_text(const std::string& name, Bytes bytes) {
     return bytes == 0 ? fmt::format("{} has ended", printable(name))
                       : fmt::format("{} requests {}", printable(name), format_bytes(bytes));
 }
@@ -37,9 +37,9 @@ std::string ranks_sentence(const RankReport& report) {
     const RankDivergence& where = *report.divergence;
     return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {}, {}",
                               format_count(where.index + 1), format_count(where.event),
-                              report::place_text(where.place),
-                              request_words(report.rows[where.rank].name, where.bytes),
-                              request_words(report.rows.front().name, where.first_bytes));
+                              report::position_text(where.position),
+                              request_text(report.rows[where.rank].name, where.bytes),
+                              request_text(report.rows.front().name, where.first_bytes));
 }
 
 Table ranks_table(const RankReport& report) {
@@ -72,15 +72,15 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
              {"peak_reserved_bytes", row.peak_reserved == 0 ? Json() : Json(row.peak_reserved)}});
     Json diverge;
     if (const auto& where = ranks->divergence) {
-        const Json place = place_json(where->place);
+        const Json position = position_json(where->position);
         diverge = {{"trace", ranks->rows[where->rank].name},
                    {"from", ranks->rows.front().name},
                    {"allocation", where->index},
                    {"event", where->event},
                    {"bytes", where->bytes},
                    {"from_bytes", where->first_bytes},
-                   {"inside", place["inside"]},
-                   {"after", place["after"]}};
+                   {"inside", position["inside"]},
+                   {"after", position["after"]}};
     }
     return {{"rows", std::move(rows)},
             {"sets_limit", ranks->rows[ranks->largest()].name},

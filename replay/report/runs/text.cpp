@@ -293,7 +293,7 @@ std::string touch_text(const Run& run) {
 }  // namespace
 
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
-                     const std::string& picture, const OutOfMemoryReport& failure) {
+                     const std::string& chart, const OutOfMemoryReport& failure) {
     const double seconds = static_cast<double>(run.summary.elapsed) / 1e9;
     std::string text = fmt::format("{} under {}: {} replayed in {}", printable(name),
                                    run.scenario.policy, format_counted(run.summary.events, "event"),
@@ -321,8 +321,8 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
             "as another run might go).\n",
             range_text(*run.peak_spread), format_bytes(run.peak_spread->p50),
             format_count(run.peak_spread->runs));
-    if (!picture.empty())
-        text += fmt::format("\n{}", picture);
+    if (!chart.empty())
+        text += fmt::format("\n{}", chart);
     text += failure.cases.empty() ? refusals_text(run)
                                   : report::out_of_memory_text(failure, run.limit_text);
     text += hazards_text(run);

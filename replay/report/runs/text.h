@@ -24,7 +24,7 @@ std::string trace_text(const std::string& name, const TraceInfo& info, const Tra
 
 // `replay`: all measurements in groups, then `picture`, refusals, hazards and warnings.
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
-                     const std::string& picture, const OutOfMemoryReport& failure = {});
+                     const std::string& chart, const OutOfMemoryReport& failure = {});
 
 // `compare`: a table for each trace, the totals over several, and what it means.
 std::string comparison_text(const Comparison& comparison, Emphasis emphasis);

@@ -20,7 +20,7 @@ SiteNames::SiteNames(const History& history)
 const std::string& SiteNames::call_site(std::uint32_t stack) {
     const auto [found, fresh] = call_sites_.try_emplace(stack);
     if (fresh)
-        found->second = one_line(sites_.place(stack));
+        found->second = one_line(sites_.site(stack));
     return found->second;
 }
 

@@ -97,11 +97,11 @@ TEST_CASE("events keep their numbers where refused requests are asked again", "[
     const Advice advice = tidemark::advise(trace, {.limit = 100_MiB, .budget = 5}).value();
 
     CHECK(advice.search.before.result.refusals() == 3);
-    CHECK(advice.picture.reserved.event == 4);
-    REQUIRE(advice.picture.fullest.live.size() == 2);
-    CHECK(advice.picture.fullest.live[1].born == 4);
-    REQUIRE(advice.picture.growth.live.size() == 1);
-    CHECK(advice.picture.growth.live[0].ends == 5);
+    CHECK(advice.snapshot.reserved.event == 4);
+    REQUIRE(advice.snapshot.fullest.live.size() == 2);
+    CHECK(advice.snapshot.fullest.live[1].born == 4);
+    REQUIRE(advice.snapshot.growth.live.size() == 1);
+    CHECK(advice.snapshot.growth.live[0].ends == 5);
 }
 
 TEST_CASE("a limit that was inferred is kept to, unless another is given", "[advise]") {
@@ -160,7 +160,7 @@ TEST_CASE("stacks of a real run name lines of the model", "[advise]") {
 
     CHECK(advice.has_stacks);
     REQUIRE(!advice.holders.empty());
-    CHECK(advice.holders[0].kind == HolderKind::place);
+    CHECK(advice.holders[0].kind == HolderKind::site);
     CHECK(advice.holders[0].name.find("torchvision/models/resnet.py:") == 0);
     CHECK(std::any_of(advice.holders.begin(), advice.holders.end(), [](const Holder& holder) {
         return holder.kind == HolderKind::operation && holder.name == "batch_norm";

@@ -20,10 +20,10 @@ TrialSetup torch(const char* policy = "torch") {
     return setup;
 }
 
-PeakPicture picture_of(const Trace& trace, const char* policy = "torch") {
-    Result<PeakPicture> picture = find_peak(trace, torch(policy));
-    REQUIRE(picture);
-    return std::move(*picture);
+PeakSnapshot snapshot_of(const Trace& trace, const char* policy = "torch") {
+    Result<PeakSnapshot> snapshot = find_peak(trace, torch(policy));
+    REQUIRE(snapshot);
+    return std::move(*snapshot);
 }
 
 // Two segments of 20 MiB in each of which a block of 4 MiB stays, then a request that fits into
@@ -44,19 +44,19 @@ TraceBuilder pinned() {
 
 TEST_CASE("the peak is found with what lives there", "[advise]") {
     const VectorTrace trace = pinned().build();
-    const PeakPicture picture = picture_of(trace);
+    const PeakSnapshot snapshot = snapshot_of(trace);
 
-    CHECK(picture.reserved.event == 18);
-    CHECK(picture.fullest.event == 18);
-    CHECK(picture.allocated.event == 18);
-    CHECK(picture.reserved.usage.reserved == 140_MiB);
-    CHECK(picture.fullest.requested == 108_MiB);
-    REQUIRE(picture.fullest.live.size() == 3);
-    CHECK(picture.fullest.live[2].requested == 100_MiB);
-    CHECK(picture.growth.event == 18);
-    REQUIRE(picture.growth.live.size() == 2);  // without the request itself
-    CHECK(picture.growth.live[0].ends == 19);
-    CHECK(picture.growth.live[1].ends == kNotInTrace);
+    CHECK(snapshot.reserved.event == 18);
+    CHECK(snapshot.fullest.event == 18);
+    CHECK(snapshot.allocated.event == 18);
+    CHECK(snapshot.reserved.usage.reserved == 140_MiB);
+    CHECK(snapshot.fullest.requested == 108_MiB);
+    REQUIRE(snapshot.fullest.live.size() == 3);
+    CHECK(snapshot.fullest.live[2].requested == 100_MiB);
+    CHECK(snapshot.growth.event == 18);
+    REQUIRE(snapshot.growth.live.size() == 2);  // without the request itself
+    CHECK(snapshot.growth.live[0].ends == 19);
+    CHECK(snapshot.growth.live[1].ends == kNotInTrace);
 }
 
 TEST_CASE("of all events at the peak the one with most in use is looked at", "[advise]") {
@@ -64,18 +64,18 @@ TEST_CASE("of all events at the peak the one with most in use is looked at", "[a
     builder.allocate(0, 100_MiB).free(0).allocate(1, 4_MiB);  // reserved: 120 MiB
     builder.free(1).allocate(0, 96_MiB).allocate(1, 4_MiB).free(0);
     const VectorTrace trace = builder.build();
-    const PeakPicture picture = picture_of(trace);
+    const PeakSnapshot snapshot = snapshot_of(trace);
 
-    CHECK(picture.reserved.event == 0);
-    CHECK(picture.fullest.usage.reserved == picture.reserved.usage.reserved);
-    CHECK(picture.fullest.usage.active >= picture.reserved.usage.active);
+    CHECK(snapshot.reserved.event == 0);
+    CHECK(snapshot.fullest.usage.reserved == snapshot.reserved.usage.reserved);
+    CHECK(snapshot.fullest.usage.active >= snapshot.reserved.usage.active);
 }
 
 TEST_CASE("a peak at the very last event is seen too", "[advise]") {
     TraceBuilder builder;
     builder.allocate(0, 4_MiB).allocate(1, 40_MiB);
     const VectorTrace trace = builder.build();
-    const MemoryUse use = memory_use(picture_of(trace), false);
+    const MemoryUse use = memory_use(snapshot_of(trace), false);
 
     CHECK(use.reserved == 60_MiB);
     CHECK(use.requested == 44_MiB);
@@ -84,14 +84,14 @@ TEST_CASE("a peak at the very last event is seen too", "[advise]") {
 
 TEST_CASE("an empty trace has no peak", "[advise]") {
     const VectorTrace trace = TraceBuilder().build();
-    const PeakPicture picture = picture_of(trace);
+    const PeakSnapshot snapshot = snapshot_of(trace);
     Sites sites(trace.info());
 
-    CHECK(picture.reserved.event == kNotInTrace);
-    CHECK(memory_use(picture, false).reserved == 0);
-    CHECK(gaps(picture, false).asked == 0);
-    CHECK(pins(picture, false, sites, 5).empty());
-    CHECK(holders(picture, trace.info(), sites, 5).empty());
+    CHECK(snapshot.reserved.event == kNotInTrace);
+    CHECK(memory_use(snapshot, false).reserved == 0);
+    CHECK(gaps(snapshot, false).requested == 0);
+    CHECK(pins(snapshot, false, sites, 5).empty());
+    CHECK(holders(snapshot, trace.info(), sites, 5).empty());
 }
 
 TEST_CASE("reserved memory falls into its parts", "[advise]") {
@@ -100,10 +100,10 @@ TEST_CASE("reserved memory falls into its parts", "[advise]") {
     builder.allocate(2, 30_MiB).free(2);                 // a whole segment, cached
     builder.end(EventKind::retire, 1).allocate(3, 100);  // block 1 waits; a small segment
     const VectorTrace trace = builder.build();
-    const PeakPicture picture = picture_of(trace);
-    const MemoryUse use = memory_use(picture, false);
+    const PeakSnapshot snapshot = snapshot_of(trace);
+    const MemoryUse use = memory_use(snapshot, false);
 
-    CHECK(picture.fullest.event == 5);
+    CHECK(snapshot.fullest.event == 5);
     CHECK(use.reserved == 52_MiB);
     CHECK(use.requested == 4_MiB - 1000 + 100);
     CHECK(use.rounding == 1000 % 512 + 412);
@@ -119,9 +119,9 @@ TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[adv
         REQUIRE(trace);
         for (const bool paged : {false, true}) {
             INFO(name << " paged " << paged);
-            const PeakPicture picture =
-                picture_of(**trace, paged ? "torch:expandable_segments=true" : "torch");
-            const MemoryUse use = memory_use(picture, paged);
+            const PeakSnapshot snapshot =
+                snapshot_of(**trace, paged ? "torch:expandable_segments=true" : "torch");
+            const MemoryUse use = memory_use(snapshot, paged);
             CHECK(use.reserved > 0);
             CHECK(use.requested > 0);
             CHECK(use.requested + use.rounding + use.waiting + use.fragmentation + use.unused ==
@@ -132,9 +132,9 @@ TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[adv
 
 TEST_CASE("the gaps say why a request made the allocator grow", "[advise]") {
     const VectorTrace trace = pinned().build();
-    const Gaps found = gaps(picture_of(trace), false);
+    const Gaps found = gaps(snapshot_of(trace), false);
 
-    CHECK(found.asked == 100_MiB);
+    CHECK(found.requested == 100_MiB);
     CHECK(found.free == 32_MiB);
     CHECK(found.reachable == 32_MiB);
     CHECK(found.count == 2);
@@ -146,9 +146,9 @@ TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
     TraceBuilder builder;
     builder.allocate(0, 4_MiB, 0, 1).allocate(1, 512);
     builder.allocate(2, 30_MiB).free(2).allocate(3, 40_MiB);
-    const Gaps found = gaps(picture_of(builder.build()), false);
+    const Gaps found = gaps(snapshot_of(builder.build()), false);
 
-    CHECK(found.asked == 40_MiB);
+    CHECK(found.requested == 40_MiB);
     CHECK(found.other_streams == 16_MiB);
     CHECK(found.other_sizes == 2_MiB - 512);
     CHECK(found.reachable == 30_MiB);
@@ -159,10 +159,10 @@ TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
 TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
     const VectorTrace trace = pinned().build();
     Sites sites(trace.info());
-    const std::vector<Pin> found = pins(picture_of(trace), false, sites, 5);
+    const std::vector<Pin> found = pins(snapshot_of(trace), false, sites, 5);
 
     REQUIRE(found.size() == 1);
-    CHECK(found[0].place == "4.00 MiB to 8.00 MiB");
+    CHECK(found[0].site == "4.00 MiB to 8.00 MiB");
     CHECK(found[0].segments == 2);
     CHECK(found[0].blocks == 2);
     CHECK(found[0].free == 32_MiB);
@@ -175,8 +175,8 @@ TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
 TEST_CASE("pages that are free as a whole pin nothing", "[advise]") {
     TraceBuilder builder;
     builder.allocate(0, 50_MiB).allocate(1, 8_MiB).free(0).allocate(2, 100_MiB);
-    const PeakPicture picture = picture_of(builder.build(), "torch:expandable_segments=true");
-    const MemoryUse use = memory_use(picture, true);
+    const PeakSnapshot snapshot = snapshot_of(builder.build(), "torch:expandable_segments=true");
+    const MemoryUse use = memory_use(snapshot, true);
 
     CHECK(use.requested == 108_MiB);
     CHECK(use.unused == 40_MiB);  // two pages below the block
@@ -201,17 +201,17 @@ TEST_CASE("moments know the ranges around them", "[advise]") {
     range(EventKind::range_end, forward);
     range(EventKind::range_end, step);
     const VectorTrace trace = builder.build(info);
-    const PeakPicture picture = picture_of(trace);
+    const PeakSnapshot snapshot = snapshot_of(trace);
 
-    REQUIRE(picture.reserved.inside.size() == 2);
-    CHECK(picture.reserved.inside[0].name == step);
-    CHECK(picture.reserved.inside[0].visit == 2);
-    CHECK(picture.reserved.inside[1].name == forward);
-    CHECK(picture.reserved.after.name == step);
-    CHECK(picture.reserved.after.visit == 1);
-    CHECK(picture.reserved.mark == note);
-    CHECK(picture.range_visits[step] == 2);
-    CHECK(picture.fullest.live[0].annotation == forward);
+    REQUIRE(snapshot.reserved.inside.size() == 2);
+    CHECK(snapshot.reserved.inside[0].name == step);
+    CHECK(snapshot.reserved.inside[0].visit == 2);
+    CHECK(snapshot.reserved.inside[1].name == forward);
+    CHECK(snapshot.reserved.after.name == step);
+    CHECK(snapshot.reserved.after.visit == 1);
+    CHECK(snapshot.reserved.mark == note);
+    CHECK(snapshot.range_visits[step] == 2);
+    CHECK(snapshot.fullest.live[0].annotation == forward);
 }
 
 TEST_CASE("holders are grouped by place, operator and annotation", "[advise]") {
@@ -229,10 +229,10 @@ TEST_CASE("holders are grouped by place, operator and annotation", "[advise]") {
     builder.add({.size = 2_MiB, .slot = 2, .stack = run});
     const VectorTrace trace = builder.build(info);
     Sites sites(trace.info());
-    const std::vector<Holder> found = holders(picture_of(trace), trace.info(), sites, 5);
+    const std::vector<Holder> found = holders(snapshot_of(trace), trace.info(), sites, 5);
 
     REQUIRE(found.size() == 6);
-    CHECK(found[0].kind == HolderKind::place);
+    CHECK(found[0].kind == HolderKind::site);
     CHECK(found[0].name == "me/train.py:9 run");
     CHECK(found[0].at_reserved_peak == 10_MiB);
     CHECK(found[0].blocks == 2);

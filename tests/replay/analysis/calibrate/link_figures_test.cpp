@@ -35,14 +35,16 @@ TEST_CASE("The shipped node with an H200 has the links that the measurements giv
           "[tiers][analysis]") {
     const MachineSpec machine = open_machine("h200-node").value();
     const CostProfile profile = load_profile("h200").value();
-    const auto told = [&](Transfer transfer) {
+    const auto recorded = [&](Transfer transfer) {
         return link_of(profile.transfers[static_cast<std::size_t>(transfer)]).value();
     };
     const LinkSpec* out = machine.link({Tier::gpu, 0}, {Tier::host, 0});
     const LinkSpec* in = machine.link({Tier::host, 0}, {Tier::gpu, 0});
 
-    CHECK(out->bytes_per_second == Approx(told(Transfer::to_host).bytes_per_second).epsilon(1e-4));
-    CHECK(out->overhead + out->latency == told(Transfer::to_host).latency);
-    CHECK(in->bytes_per_second == Approx(told(Transfer::to_device).bytes_per_second).epsilon(1e-4));
-    CHECK(in->overhead + in->latency == told(Transfer::to_device).latency);
+    CHECK(out->bytes_per_second ==
+          Approx(recorded(Transfer::to_host).bytes_per_second).epsilon(1e-4));
+    CHECK(out->overhead + out->latency == recorded(Transfer::to_host).latency);
+    CHECK(in->bytes_per_second ==
+          Approx(recorded(Transfer::to_device).bytes_per_second).epsilon(1e-4));
+    CHECK(in->overhead + in->latency == recorded(Transfer::to_device).latency);
 }

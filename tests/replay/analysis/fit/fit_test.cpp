@@ -63,7 +63,7 @@ TEST_CASE("the smallest card holds what lives at once, and the overhead", "[anal
     CHECK(report.rows[0].smallest_memory == 142_MiB);  // 41 MiB in steps of 2, and 100
     CHECK(report.rows[0].smallest_limit == 42_MiB);
     CHECK(report.rows[0].survives);
-    CHECK_FALSE(report.asked());
+    CHECK_FALSE(report.requested());
 }
 
 TEST_CASE("caches are emptied before a death", "[analysis][fit]") {
@@ -144,8 +144,8 @@ TEST_CASE("a death says where, what, and how fragmented", "[analysis][fit]") {
     CHECK(row.died_at->refusal.usage.allocated == 10_MiB);
     CHECK(row.died_at->refusal.largest_free == 5_MiB);
     CHECK(row.died_at->refused_in_all == 2);
-    REQUIRE(row.died_at->place.inside.size() == 1);
-    CHECK(row.died_at->place.inside[0].name == "step");
+    REQUIRE(row.died_at->position.inside.size() == 1);
+    CHECK(row.died_at->position.inside[0].name == "step");
     CHECK(row.costs.retries == 2);         // to the end of the trace
     CHECK(row.smallest_memory == 46_MiB);  // two segments of 20 MiB, and the overhead
 }

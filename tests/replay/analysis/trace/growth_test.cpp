@@ -47,7 +47,7 @@ TEST_CASE("what grew is told by place, the largest first", "[advise]") {
     const VectorTrace after = program({{1, 4_MiB}, {2, 8_MiB}, {2, 8_MiB}, {4, 3_MiB}, {0, 2_MiB}});
     const Growth growth = find_growth(before, after, 10).value();
 
-    CHECK(growth.by_place);
+    CHECK(growth.by_site);
     CHECK(growth.before.end.bytes == 13_MiB);
     CHECK(growth.before.peak.bytes == 15_MiB);
     CHECK(growth.after.end.bytes == 23_MiB);
@@ -81,7 +81,7 @@ TEST_CASE("without stacks in one of the traces sizes are compared", "[advise]") 
     const VectorTrace after = TraceBuilder().allocate(0, 5_MiB).allocate(1, 40_MiB).build();
     const Growth growth = find_growth(before, after, 10).value();
 
-    CHECK(!growth.by_place);
+    CHECK(!growth.by_site);
     CHECK(entry(growth, "32.0 MiB to 64.0 MiB").change == Change::added);
     CHECK(entry(growth, "4.00 MiB to 8.00 MiB").end_after.bytes == 5_MiB);
 }

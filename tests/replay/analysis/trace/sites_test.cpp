@@ -39,7 +39,7 @@ TEST_CASE("the place is the innermost line that is not PyTorch's or Python's own
                                        {"main", kProgram, 12}});
     Sites sites(info);
 
-    CHECK(sites.place(1) == "torchvision/models/resnet.py:155 forward");
+    CHECK(sites.site(1) == "torchvision/models/resnet.py:155 forward");
     CHECK(sites.operation(1) == "batch_norm");
     CHECK(sites.frames(1).size() == 4);
     CHECK(sites.frames(1).back() == "main /home/me/project/train.py:12");
@@ -56,7 +56,7 @@ TEST_CASE("the operator is the outermost one below the Python code", "[advise]")
     Sites sites(info);
 
     CHECK(sites.operation(1) == "aten::convolution");
-    CHECK(sites.place(1) == "project/train.py:12 main");
+    CHECK(sites.site(1) == "project/train.py:12 main");
 }
 
 TEST_CASE("a stack without Python is named after its backward function", "[advise]") {
@@ -68,7 +68,7 @@ TEST_CASE("a stack without Python is named after its backward function", "[advis
     Sites sites(info);
 
     CHECK(sites.operation(1) == "AddmmBackward0");
-    CHECK(sites.place(1) == "AddmmBackward0");
+    CHECK(sites.site(1) == "AddmmBackward0");
 }
 
 TEST_CASE("where nothing better is known, a frame beyond the allocator is shown", "[advise]") {
@@ -78,8 +78,8 @@ TEST_CASE("where nothing better is known, a frame beyond the allocator is shown"
     Sites torch(only_torch);
     Sites native(only_native);
 
-    CHECK(torch.place(1) == "torch/nn/functional.py:7 step");
-    CHECK(native.place(1) == "my::(anonymous namespace)::run");
+    CHECK(torch.site(1) == "torch/nn/functional.py:7 step");
+    CHECK(native.site(1) == "my::(anonymous namespace)::run");
     CHECK(native.operation(1).empty());
 }
 
@@ -87,8 +87,8 @@ TEST_CASE("no stack has no place, nor has one that the trace does not hold", "[a
     const TraceInfo info = with_stack({{"main", kProgram, 12}});
     Sites sites(info);
 
-    CHECK(sites.place(0).empty());
-    CHECK(sites.place(77).empty());
+    CHECK(sites.site(0).empty());
+    CHECK(sites.site(77).empty());
     CHECK(sites.frames(77).empty());
 }
 

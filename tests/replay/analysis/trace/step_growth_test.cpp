@@ -113,7 +113,7 @@ TEST_CASE("a leak has its place, its slope and its steps", "[advise][steps]") {
     CHECK(report.steps.name == "step N");
     CHECK(report.steps.ends.size() == 30);
     CHECK(leak.kind == StepGrowthKind::leak);
-    CHECK(leak.place.find("train.py:99") != std::string::npos);
+    CHECK(leak.site.find("train.py:99") != std::string::npos);
     CHECK(leak.bytes_per_step == Approx(static_cast<double>(3_MiB)));
     CHECK(leak.blocks == 30);
     CHECK(report.step_time == Approx(100e6).epsilon(0.01));
@@ -128,7 +128,7 @@ TEST_CASE("a leak is found without ranges and without stacks", "[advise][steps]"
     CHECK(advice.growth.steps.name.empty());
     CHECK(advice.growth.steps.ends.size() >= 29);
     CHECK(leak.kind == StepGrowthKind::leak);
-    CHECK(leak.place == "2.00 MiB to 4.00 MiB");
+    CHECK(leak.site == "2.00 MiB to 4.00 MiB");
     CHECK(leak.bytes_per_step == Approx(static_cast<double>(3_MiB)).epsilon(0.05));
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("a cache that warms up is no leak", "[advise][steps]") {
     const StepReport report = growths(training);
     REQUIRE(report.growths.size() == 1);
     CHECK(report.growths[0].kind == StepGrowthKind::cache);
-    CHECK(report.growths[0].place.find("cache.py:5") != std::string::npos);
+    CHECK(report.growths[0].site.find("cache.py:5") != std::string::npos);
     CHECK(report.worst() == nullptr);
 }
 

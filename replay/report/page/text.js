@@ -1,4 +1,4 @@
-// Figures in words, as the program writes them: three significant digits and a unit.
+// Figures as text, as the program writes them: three significant digits and a unit.
 
 const kByteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 

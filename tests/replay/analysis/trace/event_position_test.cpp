@@ -1,5 +1,5 @@
-// find_places: which ranges are open at an event, and its stack in words.
-#include "replay/analysis/trace/event_place.h"
+// find_event_positions: which ranges are open at an event, and its stack in words.
+#include "replay/analysis/trace/event_position.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,10 +27,10 @@ struct Names {
     TraceEvent end(std::uint32_t name) const { return range(EventKind::range_end, name); }
 };
 
-EventPlaces places(const Trace& trace, std::vector<std::uint64_t> events) {
-    Result<EventPlaces> found = find_places(trace, events);
+EventPositions positions(const Trace& trace, std::vector<std::uint64_t> events) {
+    Result<EventPositions> found = find_event_positions(trace, events);
     REQUIRE(found);
-    REQUIRE(found->places.size() == events.size());
+    REQUIRE(found->positions.size() == events.size());
     return std::move(*found);
 }
 
@@ -48,18 +48,18 @@ TEST_CASE("an event lies in the ranges that are open on its device", "[analysis]
                                   .allocate(2, 1_MiB)          // 7
                                   .build(names.info);
 
-    const EventPlaces found = places(trace, {7, 4, 5, 4});
+    const EventPositions found = positions(trace, {7, 4, 5, 4});
 
-    REQUIRE(found.places[1].inside.size() == 2);
-    CHECK(found.places[1].inside[0].name == "step");
-    CHECK(found.places[1].inside[0].number == 2);
-    CHECK(found.places[1].inside[1].name == "forward");
-    CHECK(found.places[1].inside[1].number == 1);
-    CHECK(found.places[3].inside.size() == 2);
-    CHECK(found.places[2].inside.empty());  // another device
-    CHECK(found.places[2].after.empty());
-    REQUIRE(found.places[0].inside.size() == 1);
-    CHECK(found.places[0].inside[0].name == "forward");
+    REQUIRE(found.positions[1].inside.size() == 2);
+    CHECK(found.positions[1].inside[0].name == "step");
+    CHECK(found.positions[1].inside[0].number == 2);
+    CHECK(found.positions[1].inside[1].name == "forward");
+    CHECK(found.positions[1].inside[1].number == 1);
+    CHECK(found.positions[3].inside.size() == 2);
+    CHECK(found.positions[2].inside.empty());  // another device
+    CHECK(found.positions[2].after.empty());
+    REQUIRE(found.positions[0].inside.size() == 1);
+    CHECK(found.positions[0].inside[0].name == "forward");
 }
 
 TEST_CASE("an event outside of all ranges comes after the last of them", "[analysis]") {
@@ -70,12 +70,12 @@ TEST_CASE("an event outside of all ranges comes after the last of them", "[analy
                                   .allocate(0, 1_MiB)
                                   .build(names.info);
 
-    const EventPlaces found = places(trace, {2});
+    const EventPositions found = positions(trace, {2});
 
-    CHECK(found.places[0].inside.empty());
-    REQUIRE(found.places[0].after.size() == 1);
-    CHECK(found.places[0].after[0].name == "step");
-    CHECK(found.places[0].after[0].number == 1);
+    CHECK(found.positions[0].inside.empty());
+    REQUIRE(found.positions[0].after.size() == 1);
+    CHECK(found.positions[0].after[0].name == "step");
+    CHECK(found.positions[0].after[0].number == 1);
 }
 
 TEST_CASE("an event's stack is given in words, innermost first", "[analysis]") {
@@ -91,19 +91,19 @@ TEST_CASE("an event's stack is given in words, innermost first", "[analysis]") {
                                   .end(EventKind::retire, 0)
                                   .build(info);
 
-    const EventPlaces found = places(trace, {0});
+    const EventPositions found = positions(trace, {0});
 
-    CHECK(found.places[0].stack ==
+    CHECK(found.positions[0].stack ==
           std::vector<std::string>{"forward (model.py:12)", "main (model.py:90)"});
-    CHECK(found.places[0].tag == "attention");
+    CHECK(found.positions[0].tag == "attention");
     CHECK(found.recorded_refusals == 1);
     CHECK(found.has_retired);
 }
 
 TEST_CASE("events beyond the trace have no place", "[analysis]") {
-    const EventPlaces found = places(TraceBuilder().allocate(0, 1).build(), {5});
+    const EventPositions found = positions(TraceBuilder().allocate(0, 1).build(), {5});
 
-    CHECK(found.places[0].stack.empty());
+    CHECK(found.positions[0].stack.empty());
     CHECK_FALSE(found.has_retired);
 }
 

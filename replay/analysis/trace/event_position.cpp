@@ -1,5 +1,5 @@
 // One pass that keeps the open ranges of every device.
-#include "replay/analysis/trace/event_place.h"
+#include "replay/analysis/trace/event_position.h"
 
 #include <algorithm>
 #include <map>
@@ -41,36 +41,36 @@ class Ranges {
     std::map<std::uint32_t, std::uint64_t> begun_;
 };
 
-std::vector<PlaceRange> in_words(const std::vector<OpenRange>& ranges, const TraceInfo& info) {
-    std::vector<PlaceRange> words;
+std::vector<NamedRange> named_ranges(const std::vector<OpenRange>& ranges, const TraceInfo& info) {
+    std::vector<NamedRange> named;
     for (const OpenRange& range : ranges)
-        words.push_back({std::string(info.strings[range.name]), range.number});
-    return words;
+        named.push_back({std::string(info.strings[range.name]), range.number});
+    return named;
 }
 
-EventPlace describe(const TraceEvent& event, const Ranges& ranges, const TraceInfo& info) {
-    EventPlace place;
-    place.inside = in_words(ranges.open(), info);
-    if (place.inside.empty())
-        place.after = in_words(ranges.last(), info);
+EventPosition describe(const TraceEvent& event, const Ranges& ranges, const TraceInfo& info) {
+    EventPosition position;
+    position.inside = named_ranges(ranges.open(), info);
+    if (position.inside.empty())
+        position.after = named_ranges(ranges.last(), info);
     if (event.stack < info.stacks.size()) {
         for (const Frame& frame : info.stacks[event.stack])
-            place.stack.push_back(fmt::format("{} ({}:{})", info.strings[frame.name],
-                                              info.strings[frame.file], frame.line));
+            position.stack.push_back(fmt::format("{} ({}:{})", info.strings[frame.name],
+                                                 info.strings[frame.file], frame.line));
     }
     if (event.tag < info.strings.size())
-        place.tag = info.strings[event.tag];
-    return place;
+        position.tag = info.strings[event.tag];
+    return position;
 }
 
-class PlaceSearch {
+class EventSearch {
   public:
-    PlaceSearch(const TraceInfo& info, std::span<const std::uint64_t> events)
+    EventSearch(const TraceInfo& info, std::span<const std::uint64_t> events)
         : info_(info), events_(events), order_(events.size()), devices_(1) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         std::stable_sort(order_.begin(), order_.end(),
                          [events](std::size_t a, std::size_t b) { return events[a] < events[b]; });
-        found_.places.resize(events.size());
+        found_.positions.resize(events.size());
     }
 
     void look(const TraceEvent& event, std::uint64_t index) {
@@ -80,7 +80,7 @@ class PlaceSearch {
         if (event.kind == EventKind::range_begin && event.aux < info_.strings.size())
             ranges.begin(event.aux);
         for (; next_ < order_.size() && events_[order_[next_]] == index; ++next_)
-            found_.places[order_[next_]] = describe(event, ranges, info_);
+            found_.positions[order_[next_]] = describe(event, ranges, info_);
         if (event.kind == EventKind::range_end)
             ranges.end(event.aux);
         found_.recorded_refusals += event.kind == EventKind::out_of_memory ? 1 : 0;
@@ -93,7 +93,7 @@ class PlaceSearch {
                (next_ >= order_.size() || events_[order_[next_]] != index);
     }
 
-    EventPlaces take() { return std::move(found_); }
+    EventPositions take() { return std::move(found_); }
 
   private:
     const TraceInfo& info_;
@@ -101,13 +101,14 @@ class PlaceSearch {
     std::vector<std::size_t> order_;  // of events_, ascending
     std::size_t next_ = 0;
     std::vector<Ranges> devices_;
-    EventPlaces found_;
+    EventPositions found_;
 };
 
 }  // namespace
 
-Result<EventPlaces> find_places(const Trace& trace, std::span<const std::uint64_t> events) {
-    PlaceSearch search(trace.info(), events);
+Result<EventPositions> find_event_positions(const Trace& trace,
+                                            std::span<const std::uint64_t> events) {
+    EventSearch search(trace.info(), events);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     std::uint64_t index = 0;
     for (;;) {

@@ -1,0 +1,39 @@
+// EventPosition: where in the program an event of a trace is: its step or other ranges, and its
+// call stack, in words.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// A named range of the program (a step, a module, an annotation), and which one of that name.
+struct NamedRange {
+    std::string name;
+    std::uint64_t number = 0;  // 1 = the first of that name on this device
+};
+
+struct EventPosition {
+    std::vector<NamedRange> inside;  // ranges that are open on the event's device, outermost first
+    std::vector<NamedRange> after;   // if none is open: the one that ended last; else empty
+    std::vector<std::string> stack;  // "name (file:line)", innermost first; empty if not recorded
+    std::string tag;                 // the program's own word for the event
+};
+
+struct EventPositions {
+    std::vector<EventPosition> positions;  // in the order of the events asked for
+    std::uint64_t recorded_refusals = 0;   // refusals that the recorded program saw, in all
+    bool has_retired = false;              // some frees had to wait for the device
+};
+
+// Looks up `events` (indexes, in any order) in one pass over the whole trace. O(trace + text).
+// Errors: those of the trace's cursor.
+Result<EventPositions> find_event_positions(const Trace& trace,
+                                            std::span<const std::uint64_t> events);
+
+}  // namespace tidemark
