@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/text.h"
+
 namespace tidemark {
 namespace {
 
@@ -29,9 +31,9 @@ bool begins_with(std::string_view text, std::string_view prefix) {
 }
 
 tl::unexpected<Error> refuse(std::string what, std::size_t resolved) {
-    return fail(ErrorCode::bad_option, std::move(what), "visible devices",
-                fmt::format("CUDA would ignore it and all behind it, and show {} GPU{}", resolved,
-                            resolved == 1 ? "" : "s"));
+    return fail(
+        ErrorCode::bad_option, std::move(what), "visible devices",
+        "CUDA would ignore it and all behind it, and show " + format_counted(resolved, "GPU"));
 }
 
 Result<std::size_t> resolve_number(std::string_view entry, std::size_t count,

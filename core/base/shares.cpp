@@ -18,4 +18,8 @@ std::string format_brief_share(std::uint64_t part, std::uint64_t whole) {
     return fmt::format("{:.{}f} %", percent, part > 0 && percent < 10 ? 1 : 0);
 }
 
+std::string format_change(double change) {
+    return fmt::format("{:+.1f} %", 100 * change);
+}
+
 }  // namespace tidemark

@@ -54,7 +54,7 @@ class Advise final : public Command {
     }
 
   private:
-    // Wrong words are told before long files are read.
+    // Wrong arguments are errors before long files are read.
     Result<void> check_arguments() const {
         if (paths_.size() > 2)
             return fail(ErrorCode::bad_option, "takes one trace, or two to compare", "advise",

@@ -3,7 +3,6 @@
 #include "replay/analysis/calibrate/calibrate.h"
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "backends/sim/sim_device.h"
@@ -51,7 +50,6 @@ class Calibrate final : public Command {
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(target_, json_));
         TM_ASSIGN(const auto measured, open(device_));
-        TM_TRY(allow_target());
         Progress progress(context.terminal(), "calibrating " + device_);
         CalibrateOptions options;
         options.name = target_ == "-" ? "calibrated" : std::filesystem::path(target_).stem();
@@ -64,28 +62,13 @@ class Calibrate final : public Command {
             context.print(text);
             return ExitCode::yes;
         }
-        std::ofstream file(target_, std::ios::binary);
-        if (!(file << text).flush())
-            return fail(ErrorCode::io, "cannot be written", target_);
+        TM_TRY(write_whole(target_, text));
         context.print(json_ ? calibration_json(calibration, target_, context.provenance())
                             : calibration_text(calibration, target_));
         return ExitCode::yes;
     }
 
   private:
-    // A target that cannot be written is told before a minute of measuring. Leaves it as it was.
-    Result<void> allow_target() const {
-        if (target_ == "-")
-            return {};
-        const bool existed = std::filesystem::exists(target_);
-        if (!std::ofstream(target_, std::ios::binary | std::ios::app))
-            return fail(ErrorCode::io, "cannot be written", target_);
-        std::error_code ignored;
-        if (!existed)
-            std::filesystem::remove(target_, ignored);
-        return {};
-    }
-
     std::string target_;
     std::string device_ = "cuda:0";
     bool quick_ = false;

@@ -1,8 +1,8 @@
-// Command: one word that `tidemark` understands. A new one is a file here, with a function
-// `CommandInfo NAME_command()`, and one line in commands.inc: TIDEMARK_COMMAND(NAME).
+// Command: a subcommand of `tidemark`, such as `replay`. A new one is a file in this folder with a
+// function `CommandInfo NAME_command()`, and one line in commands.inc: TIDEMARK_COMMAND(NAME).
 //
-// A command reads its inputs, asks the library, and prints one report; it decides nothing about
-// memory. It returns an Error or an exit code and never ends the process itself.
+// A command declares its arguments, opens its traces, calls one analysis of the library and prints
+// its report as text or JSON. It returns an Error or an exit code and never ends the process.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace tidemark {
 
 struct CommandInfo;
 
-// A command, and what it said it takes.
+// A command and the arguments that it declared.
 struct CommandDeclaration {
     const CommandInfo* info = nullptr;
     const Arguments* arguments = nullptr;

@@ -171,7 +171,7 @@ class Compare final : public Command {
         return advice.search.improves ? advice.search.best.policy.text() : std::string();
     }
 
-    // Wrong words are told before long files are read.
+    // Wrong arguments are errors before long files are read.
     Result<void> check_arguments() const {
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));

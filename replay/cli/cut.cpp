@@ -106,14 +106,13 @@ class Cut final : public Command {
             TM_ASSIGN(summary, writer->write(*whole, *output));
         }
         TM_TRY(output->commit());
-        const WrittenFile file{.source = path_,
-                               .target = output_,
-                               .format = writer == nullptr ? "tmk" : std::string(writer->name),
-                               .info = std::move(info),
-                               .events = summary.written,
-                               .left_out_truth = summary.left_out_truth,
-                               .left_out_events = summary.left_out_events,
-                               .bytes = written_bytes(output_)};
+        WrittenFile file{.source = path_,
+                         .target = output_,
+                         .format = writer == nullptr ? "tmk" : std::string(writer->name),
+                         .info = std::move(info),
+                         .events = summary.written,
+                         .left_out_truth = summary.left_out_truth,
+                         .left_out_events = summary.left_out_events};
         report_written(context, {&file, 1}, json_);
         return ExitCode::yes;
     }

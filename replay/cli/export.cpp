@@ -80,14 +80,13 @@ class Export final : public Command {
 
     void report(Context& context, const std::string& format, const TraceInfo& info,
                 const WriteSummary& summary) const {
-        const WrittenFile file{.source = path_,
-                               .target = output_,
-                               .format = format,
-                               .info = info,
-                               .events = summary.written,
-                               .left_out_truth = summary.left_out_truth,
-                               .left_out_events = summary.left_out_events,
-                               .bytes = written_bytes(output_)};
+        WrittenFile file{.source = path_,
+                         .target = output_,
+                         .format = format,
+                         .info = info,
+                         .events = summary.written,
+                         .left_out_truth = summary.left_out_truth,
+                         .left_out_events = summary.left_out_events};
         report_written(context, {&file, 1}, json_);
     }
 

@@ -38,7 +38,7 @@ class Fit final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         for (const std::string& policy : question_.policies)
-            TM_TRY(parse_policy(policy));  // wrong words are told before long files are read
+            TM_TRY(parse_policy(policy));  // an error before long files are read
         question_.memory = memory_.memory;
         question_.overhead = memory_.overhead;
         question_.limit = memory_.limit;

@@ -49,12 +49,11 @@ class Generate final : public Command {
         TM_TRY(writer->finish(info));
         TM_TRY(output->commit());
         const std::uint64_t events = info.event_count;
-        const WrittenFile file{.source = "generate:" + spec_,
-                               .target = output_,
-                               .format = "tmk",
-                               .info = std::move(info),
-                               .events = events,
-                               .bytes = written_bytes(output_)};
+        WrittenFile file{.source = "generate:" + spec_,
+                         .target = output_,
+                         .format = "tmk",
+                         .info = std::move(info),
+                         .events = events};
         report_written(context, {&file, 1}, json_);
         return ExitCode::yes;
     }

@@ -13,12 +13,14 @@
 namespace tidemark::commands {
 namespace {
 
+namespace fs = std::filesystem;
+
 // "rank0/run.pickle.xz" -> "rank0/run.tmk".
 std::string target_name(const std::string& path) {
     constexpr std::array<std::string_view, 9> kEndings{".xz",  ".zst", ".gz",    ".pickle", ".pkl",
                                                        ".csv", ".log", ".jsonl", ".json"};
-    std::filesystem::path name;
-    for (const std::filesystem::path& part : std::filesystem::path(path).relative_path())
+    fs::path name;
+    for (const fs::path& part : fs::path(path).relative_path())
         if (part != "..")
             name /= part;
     while (std::find(kEndings.begin(), kEndings.end(), name.extension().string()) != kEndings.end())
@@ -28,14 +30,41 @@ std::string target_name(const std::string& path) {
     return name.string();
 }
 
+// The folders on the way to a file, made where they are missing; those that nothing came to lie in
+// are removed again.
+class NewFolders {
+  public:
+    explicit NewFolders(fs::path folder) : innermost_(std::move(folder)) {
+        std::error_code ignored;  // whatever is wrong here, writing the file meets it too
+        for (fs::path each = innermost_; !each.empty() && !fs::exists(each, ignored);
+             each = each.parent_path())
+            ++count_;
+        if (count_ > 0)
+            fs::create_directories(innermost_, ignored);
+    }
+
+    NewFolders(const NewFolders&) = delete;
+    NewFolders& operator=(const NewFolders&) = delete;
+
+    ~NewFolders() {
+        std::error_code ignored;
+        for (; count_ > 0 && fs::remove(innermost_, ignored); --count_)
+            innermost_ = innermost_.parent_path();
+    }
+
+  private:
+    fs::path innermost_;
+    std::size_t count_ = 0;  // of the folders that were missing
+};
+
 class Import final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.list({"IN", "", "traces of any format, or - for standard input", true}, paths_);
-        arguments.file({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
+        arguments.text({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
                        output_);
+        force_ = &arguments.declare_force();
         arguments.report(json_, "print one JSON object about what was written");
-        force_ = &arguments.force();
         input_.declare(arguments);
     }
 
@@ -45,18 +74,14 @@ class Import final : public Command {
         TM_ASSIGN(const std::vector<std::string> targets, choose_targets());
         std::vector<WrittenFile> files;
         for (std::size_t i = 0; i < paths_.size(); ++i) {
-            std::error_code ignored;  // whatever is wrong there, the file tells
-            if (std::filesystem::is_directory(output_, ignored))
-                std::filesystem::create_directories(std::filesystem::path(targets[i]).parent_path(),
-                                                    ignored);
+            const NewFolders folders(fs::path(targets[i]).parent_path());
             TM_ASSIGN(TraceInfo info, input_.import(context, paths_[i], targets[i]));
             const std::uint64_t events = info.event_count;
             files.push_back({.source = paths_[i],
                              .target = targets[i],
                              .format = "tmk",
                              .info = std::move(info),
-                             .events = events,
-                             .bytes = written_bytes(targets[i])});
+                             .events = events});
         }
         report_written(context, files, json_);
         return ExitCode::yes;
@@ -66,9 +91,11 @@ class Import final : public Command {
     // One for each input. A folder takes files named after their inputs.
     Result<std::vector<std::string>> choose_targets() const {
         std::error_code ignored;
-        const bool folder = std::filesystem::is_directory(output_, ignored);
-        if (paths_.size() == 1 && !folder && !output_.ends_with('/'))
+        const bool folder = fs::is_directory(output_, ignored);
+        if (paths_.size() == 1 && !folder && !output_.ends_with('/')) {
+            TM_TRY(check_target(output_, *force_));
             return std::vector{output_};
+        }
         if (!folder)
             return fail(ErrorCode::bad_option, "is not a folder", output_,
                         fmt::format("several inputs need one: mkdir -p '{}'", output_));
@@ -80,14 +107,17 @@ class Import final : public Command {
             if (path == "-")
                 return fail(ErrorCode::bad_option, "standard input has no name to go by", output_,
                             "import it alone, with -o FILE.tmk");
-            const std::string target =
-                (std::filesystem::path(output_) / target_name(names[i])).string();
+            const std::string target = (fs::path(output_) / target_name(names[i])).string();
             const auto [entry, fresh] = taken.emplace(target, path);
             if (!fresh)
                 return fail(ErrorCode::bad_option,
                             fmt::format("would become {}, as {} would", target, entry->second),
                             path, "import one of them under another name");
-            TM_TRY(allow_replacing(target, *force_));
+            // Folders within the folder come with the files: until then it stands for them.
+            const fs::path file(target);
+            const bool has_folder = fs::is_directory(file.parent_path(), ignored);
+            TM_TRY(check_target(
+                has_folder ? target : (fs::path(output_) / file.filename()).string(), *force_));
             targets.push_back(target);
         }
         return targets;

@@ -1,4 +1,4 @@
-// MachineOptions: the machine that replay and compare run on, in the words of the command line.
+// MachineOptions: the options that say which machine replay and compare run on.
 #pragma once
 
 #include <optional>
@@ -48,7 +48,7 @@ class MachineOptions {
     }
 
     // The device that a run over tiers is made on; nothing: a simulated machine. Errors
-    // (bad_option): a word that names no device, or a simulated one.
+    // (bad_option): a name of no device, or a simulated one.
     Result<std::optional<int>> tier_device() const {
         if (device_.empty())
             return std::nullopt;

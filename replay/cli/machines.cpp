@@ -15,7 +15,6 @@
 #include "replay/cli_support/interrupt.h"
 #include "replay/report/machines/machines_report.h"
 #include "replay/scenario/open_device.h"
-#include "traces/io/output_file.h"
 
 namespace tidemark::commands {
 namespace {
@@ -68,10 +67,6 @@ class Machines final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(check_arguments());
-        std::unique_ptr<OutputFile> file;  // one that cannot be written is told before all else
-        if (!target_.empty() && target_ != "-") {
-            TM_ASSIGN(file, OutputFile::create(target_));
-        }
         std::vector<DescribedMachine> machines;
         if (discover_) {
             TM_ASSIGN(DescribedMachine machine, discovered(context));
@@ -85,14 +80,13 @@ class Machines final : public Command {
                 machines.push_back(std::move(machine));
             }
         }
-        if (file) {
-            TM_TRY(file->write(machine_text(machines.front())));
-            TM_TRY(file->commit());
-        }
-        if (target_ == "-")
+        if (target_ == "-") {
             context.print_file(machine_text(machines.front()));
-        else
-            print(context, machines);
+            return ExitCode::yes;
+        }
+        if (!target_.empty())
+            TM_TRY(write_whole(target_, machine_text(machines.front())));
+        print(context, machines);
         return ExitCode::yes;
     }
 

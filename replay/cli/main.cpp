@@ -154,7 +154,7 @@ ExitCode run_command(Entry& entry, const Provenance& provenance,
     Context context(find_terminal(), provenance, commands);
     const Result<ExitCode> code = entry.command->run(context);
     if (!code) {
-        // Whoever reads our output had enough of it: nobody is left to tell.
+        // Whoever reads our output had enough of it: nobody is left to report it to.
         if (code.error().code == ErrorCode::io && output_is_closed())
             return ExitCode::yes;
         return fail_with(code.error());
@@ -172,7 +172,7 @@ bool is_command(std::string_view word) {
     });
 }
 
-// The words as the parser takes them: "help X" asks for X's help, and a recording in the place of
+// The arguments as the parser takes them: "help X" asks for X's help, and a recording instead of
 // the command is looked at.
 std::vector<std::string> completed(std::span<char* const> arguments) {
     std::vector<std::string> line(arguments.begin(), arguments.end());

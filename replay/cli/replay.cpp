@@ -1,7 +1,6 @@
 // tidemark replay: one trace under one policy, all measurements and a picture; or over the tiers of
 // a machine under a victim policy.
 #include <array>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -19,6 +18,7 @@
 #include "replay/report/runs/text.h"
 #include "replay/report/tiers/tier_report.h"
 #include "replay/report/tiers/tier_timeline_lines.h"
+#include "traces/io/output_file.h"
 
 namespace tidemark::commands {
 namespace {
@@ -87,19 +87,24 @@ class Replay final : public Command {
         scenario.stop_at_refusal = until_fail_;
         scenario.touch = touch_;
         if (!policy_.empty())
-            TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+            TM_TRY(parse_policy(policy_));  // an error before a long file is read
         TM_TRY(check_ending(dump_, "--dump-state", ".json", ".pickle"));
         TM_TRY(check_plot(plot_));
+        TM_TRY(allow_report(decisions_, json_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         RunListeners listeners;
         listeners.progress = [&](std::uint64_t done) {
             progress.show_events(done, trace->info().event_count);
         };
-        std::ofstream decisions;
+        std::unique_ptr<OutputFile> decisions;
+        Result<void> written;
         if (!decisions_.empty()) {
-            decisions.open(decisions_, std::ios::binary);
-            listeners.decisions = [&](std::string_view lines) { decisions << lines; };
+            TM_ASSIGN(decisions, OutputFile::create(decisions_));
+            listeners.decisions = [&](std::string_view lines) {
+                if (written)
+                    written = decisions->write(lines);
+            };
         }
         HeldStateObserver held(trace->info());
         if (!dump_.empty())
@@ -112,8 +117,9 @@ class Replay final : public Command {
             TM_TRY(write_whole(dump_, state_dump(held.take(), run, trace->info(),
                                                  context.provenance(), !dump_.ends_with(".json"))));
         TM_TRY(write_plot(plot_, [&] { return run_plot(trace_name(path_), run); }));
-        if (!decisions_.empty() && !decisions.flush())
-            return fail(ErrorCode::io, "cannot be written", decisions_);
+        TM_TRY(written);
+        if (decisions)
+            TM_TRY(decisions->commit());
         OutOfMemoryReport failure;
         if (until_fail_ && !machine_.is_real()) {
             TM_ASSIGN(failure, explain_first(*trace, run));

@@ -14,7 +14,6 @@
 #include "replay/record/recorded_policy.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/page/html_report.h"
-#include "traces/io/output_file.h"
 
 namespace tidemark::commands {
 namespace {
@@ -69,7 +68,7 @@ class Report final : public Command {
     }
 
   private:
-    // Wrong words are told before long files are read.
+    // Wrong arguments are errors before long files are read.
     Result<void> check_arguments() const {
         if (std::count(paths_.begin(), paths_.end(), "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
@@ -171,9 +170,7 @@ class Report final : public Command {
             return ExitCode::yes;
         }
         const std::string page = html_report(report);
-        TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(output_));
-        TM_TRY(file->write(page));
-        TM_TRY(file->commit());
+        TM_TRY(write_whole(output_, page));
         if (json_)
             context.print(summary_json(context, report, page.size()));
         else if (output_ != "-")
@@ -185,14 +182,15 @@ class Report final : public Command {
 
     std::string summary_json(const Context& context, const ReportInput& report,
                              std::size_t size) const {
-        report::Json runs = report::Json::array();
-        for (const ReportedRun& run : report.runs)
-            runs.push_back(
-                {{"trace", report.traces[run.trace].name},
-                 {"policy", run.recorded.run.scenario.policy},
-                 {"events", run.recorded.run.summary.events},
-                 {"peak_reserved_bytes", run.recorded.run.measurement("peak_reserved_bytes").whole},
-                 {"out_of_memory", run.recorded.run.measurement("out_of_memory").whole}});
+        report::Json runs =
+            report::list_of(report.runs, [&](const ReportedRun& each) -> report::Json {
+                const Run& run = each.recorded.run;
+                return {{"trace", report.traces[each.trace].name},
+                        {"policy", run.scenario.policy},
+                        {"events", run.summary.events},
+                        {"peak_reserved_bytes", run.measurement("peak_reserved_bytes").whole},
+                        {"out_of_memory", run.measurement("out_of_memory").whole}};
+            });
         return report::text_of({{"target", output_},
                                 {"bytes", size},
                                 {"title", report.title},

@@ -1,4 +1,4 @@
-// Reading the words of tiers.
+// Reading the options of tiers.
 #include "replay/cli/tier_options.h"
 
 #include <algorithm>

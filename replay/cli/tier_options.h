@@ -1,5 +1,5 @@
-// TierOptions: the words of the command line for replays over GPU, host and disk. Any of them makes
-// `replay` and `compare` go over tiers instead of allocator policies.
+// TierOptions: the options of replays over GPU, host and disk memory. Any of them makes `replay`
+// and `compare` go over tiers instead of allocator policies.
 #pragma once
 
 #include <memory>

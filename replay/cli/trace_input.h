@@ -40,7 +40,7 @@ class TraceInput {
     bool as_recorded_ = false;
 };
 
-// An error that a later step met in the trace, with the trace's name in front of its place.
+// An error that a later step met in the trace, with the trace's name in front of its position.
 Error in_trace(Error error, const std::string& path);
 
 }  // namespace tidemark

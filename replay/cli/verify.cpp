@@ -25,7 +25,7 @@ class Verify final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         if (!policy_.empty())
-            TM_TRY(parse_policy(policy_));  // a wrong name is told before a long file is read
+            TM_TRY(parse_policy(policy_));  // an error before a long file is read
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         std::vector<std::string> warnings;

@@ -1,4 +1,4 @@
-// Writing, and telling of it.
+// Writing, and reporting it.
 #include "replay/cli/written_files.h"
 
 #include <algorithm>
@@ -11,12 +11,6 @@
 #include "traces/io/output_file.h"
 
 namespace tidemark {
-
-std::uint64_t written_bytes(const std::string& target) {
-    std::error_code failed;
-    const auto size = target == "-" ? 0 : std::filesystem::file_size(target, failed);
-    return failed ? 0 : size;
-}
 
 Result<void> write_whole(const std::string& target, std::string_view content) {
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
@@ -50,9 +44,13 @@ Result<void> allow_report(const std::string& target, bool json) {
     return {};
 }
 
-void report_written(Context& context, std::span<const WrittenFile> files, bool json) {
-    const bool to_output = std::any_of(files.begin(), files.end(),
-                                       [](const WrittenFile& file) { return file.target == "-"; });
+void report_written(Context& context, std::span<WrittenFile> files, bool json) {
+    for (WrittenFile& file : files) {
+        std::error_code failed;
+        const auto size = file.target == "-" ? 0 : std::filesystem::file_size(file.target, failed);
+        file.bytes = failed ? 0 : size;
+    }
+    const bool to_output = std::ranges::find(files, "-", &WrittenFile::target) != files.end();
     if (json)
         context.print(written_json(files, context.provenance()));
     else if (!to_output)

@@ -1,4 +1,4 @@
-// Writing files, and telling what was written, for the commands that do.
+// Writing files, and reporting what was written, for the commands that do.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,9 @@
 
 namespace tidemark {
 
-// Size of a file just written; 0 for standard output. O(1).
-std::uint64_t written_bytes(const std::string& target);
-
-// Tells what was written, as JSON or as a line for each file. Nothing is printed in text form when
-// a file went to standard output: the bytes are there already.
-void report_written(Context& context, std::span<const WrittenFile> files, bool json);
+// Fills in the sizes of the files and prints what was written, as JSON or as a line for each file.
+// Nothing is printed in text form when a file went to standard output: the bytes are there already.
+void report_written(Context& context, std::span<WrittenFile> files, bool json);
 
 // Writes a file whole or not at all. Errors: io.
 Result<void> write_whole(const std::string& target, std::string_view content);

@@ -74,8 +74,13 @@ void Arguments::policies(const Argument& argument, std::vector<std::string>& tar
 void Arguments::file(const Argument& argument, std::string& target) {
     text(argument, target);
     if (written_.empty())
-        flag({"--force", "", "write over a file that Tidemark didn't make"}, force_);
+        declare_force();
     written_.push_back(&target);
+}
+
+const bool& Arguments::declare_force() {
+    flag({"--force", "", "write over a file that Tidemark didn't make"}, force_);
+    return force_;
 }
 
 void Arguments::report(bool& json, std::string_view summary) {
@@ -192,7 +197,7 @@ Result<void> Arguments::finish() const {
         }
     }
     for (const std::string* target : written_)
-        TM_TRY(allow_replacing(*target, force_));
+        TM_TRY(check_target(*target, force_));
     for (const std::string* text : policy_)
         TM_TRY(load_if_file(*text));
     for (const std::vector<std::string>* texts : policies_) {

@@ -1,9 +1,8 @@
-// Arguments: how a command says what it takes on the command line. The only words that commands
-// have for it; beside arguments.cpp, only who reads a program's whole line knows the library that
-// parses.
+// Arguments: declares what a command takes on the command line, and reads it into the command's
+// fields. Hides the library that parses (CLI11) from the commands.
 //
-// Targets must live until the command has run. Sizes are read as core/base/text.h reads typed ones;
-// what a bare letter was taken for is told on standard error.
+// Targets must live until the command has run. Sizes are read by parse_typed_size
+// (core/base/text.h); how an ambiguous one was understood is noted on standard error.
 #pragma once
 
 #include <functional>
@@ -23,8 +22,8 @@ class App;
 
 namespace tidemark {
 
-// "TRACE" is given by its place, "--policy" or "-p,--policy" by its name. `value` is what --help
-// calls the value of a named one.
+// One argument. `name`: "TRACE" is positional, "--policy" or "-p,--policy" an option. `value` is
+// what --help calls the value of an option.
 struct Argument {
     std::string_view name;
     std::string_view value;
@@ -32,7 +31,7 @@ struct Argument {
     bool required = false;
 };
 
-// What was declared, for whoever describes a program: completions, the manual.
+// What was declared, for shell completions and the manual.
 struct DeclaredArgument {
     std::string name;  // "TRACE", "-p,--policy"
     std::string value;
@@ -69,19 +68,21 @@ class Arguments {
     // A file that the command writes. With the first one comes --force: see finish().
     void file(const Argument& argument, std::string& target);
 
+    // --force, for a command that chooses the names of its files itself and checks them with
+    // check_target (replay/cli_support/own_file.h). Valid after parsing.
+    const bool& declare_force();
+
     // --json; and with it --csv and --table: tables of the same object as rows, with its names as
     // titles (replay/report/runs/csv.h). `--csv` sets `json` too: the command prints its object,
     // and who runs it takes the table out of that.
     void report(bool& json, std::string_view summary = "print one JSON object");
 
-    // Everything, from the first word on, untouched: for a command that hands its words to another
-    // program. --help is among them.
+    // All arguments, unread: for a command that passes them on to another program, --help too.
     void rest(std::vector<std::string>& target);
 
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
-    // Errors (bad_option, where = the option's name): what is not one; a file to be written that
-    // exists, isn't Tidemark's own (replay/cli_support/own_file.h) and is not given up with
-    // --force; those of load_policy_file.
+    // Errors: bad_option (where = the option's name) for what is not one; those of check_target
+    // (replay/cli_support/own_file.h) for each file to be written; those of load_policy_file.
     Result<void> finish() const;
 
     // Whether the user gave what is declared under that name ("--policy"). After parsing.
@@ -90,10 +91,7 @@ class Arguments {
     // Everything declared so far, in that order.
     std::span<const DeclaredArgument> declared() const { return declared_; }
 
-    // --force. True or false after parsing; for commands that choose names of files themselves.
-    const bool& force() const { return force_; }
-
-    // --csv, and the table asked for: "" = the command's main one. After parsing.
+    // --csv, and the requested table: "" = the command's main one. After parsing.
     bool csv() const { return csv_; }
 
     const std::string& table() const { return table_; }

@@ -1,5 +1,5 @@
-// MemoryOptions: how much memory a replay has, in the words of the command line; the same for every
-// command that takes them.
+// MemoryOptions: the options that say how much memory a replay has, the same for every command
+// that takes them.
 //
 // --memory is a card: what the driver calls its total, of which --overhead is not the allocator's.
 // --limit is a bound on what the allocator may reserve. Without either, the recorded card and the

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <span>
 
+#include "traces/io/output_file.h"
 #include "traces/tmk/tmk.h"
 
 namespace tidemark {
@@ -55,10 +56,12 @@ bool is_own_content(std::string_view head) {
     });
 }
 
-Result<void> allow_replacing(const std::string& target, bool force) {
+Result<void> check_target(const std::string& target, bool force) {
+    if (target.empty())
+        return {};
+    TM_TRY(OutputFile::check(target));
     std::error_code error;
-    if (force || target.empty() || target == "-" ||
-        !std::filesystem::is_regular_file(target, error))
+    if (force || target == "-" || !std::filesystem::is_regular_file(target, error))
         return {};
     std::ifstream file(target, std::ios::binary);
     std::string head(kHead, '\0');

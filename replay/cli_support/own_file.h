@@ -1,6 +1,6 @@
-// own_file: may a file be written over? What Tidemark wrote itself may: a trace, a report, a
-// profile, a picture. What a person or another program made is kept, unless it is given up with
-// --force.
+// own_file: may a file be written? What Tidemark wrote itself may be written over: a trace, a
+// report, a profile, a chart. What a person or another program made is kept, unless --force is
+// given.
 #pragma once
 
 #include <string>
@@ -15,9 +15,10 @@ namespace tidemark {
 // CSV) have none and are nobody's. O(size).
 bool is_own_content(std::string_view head);
 
-// Nothing there, an empty file, what is no file (a pipe, /dev/null), "-" and "" may be written;
-// and folders, which are others' business. Errors (bad_option): a file that isn't ours without
-// `force`.
-Result<void> allow_replacing(const std::string& target, bool force);
+// Whether a command may and can write `target`, to be checked before its work, which may be long.
+// Nothing there, an empty file, what is no file (a pipe, /dev/null), "-" and "" may be written.
+// Changes nothing. Errors: bad_option (a file that isn't ours without `force`); those of
+// OutputFile::check.
+Result<void> check_target(const std::string& target, bool force);
 
 }  // namespace tidemark

@@ -1,4 +1,6 @@
 // info, import, export and generate: traces in, traces out, whole or not at all.
+#include <filesystem>
+
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
 
@@ -90,32 +92,61 @@ TEST_CASE("inputs that would fall on one name are refused before anything is wri
     CHECK(target.names().empty());
 }
 
-TEST_CASE("a failed import leaves the old file and nothing else", "[cli]") {
+TEST_CASE("a target that cannot be written is named before anything is read", "[cli]") {
     const Folder folder;
-    support::write_file(folder / "old.tmk", "precious");
-    support::write_file(folder / "bad.csv", "Thread,Time,Action\nnonsense");
-
-    const Said said =
-        support::tidemark({"import", folder / "bad.csv", "-o", folder / "old.tmk", "--force"});
-
-    CHECK(said.code == 3);
-    CHECK(contains(said.err, "bad.csv"));
-    CHECK(support::read_file(folder / "old.tmk") == "precious");
-    CHECK(folder.names() == Names{"bad.csv", "old.tmk"});
+    const std::string bad = folder / "bad.csv";  // an error that each would meet next
+    support::write_file(bad, "Thread,Time,Action\nnonsense");
+    const std::string nowhere = folder / "no/such/folder/file.";
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"calibrate", "--device", "sim:none", "-o", nowhere + "json"},
+             {"compare", bad, "-p", "torch", "-p", "buddy", "--plot", nowhere + "svg"},
+             {"cut", bad, "--step", "1", "-o", nowhere + "tmk"},
+             {"export", bad, "-o", nowhere + "jsonl"},
+             {"generate", "none", "-o", nowhere + "tmk"},
+             {"generate", "none", "-o", folder.path()},
+             {"import", bad, "-o", nowhere + "tmk"},
+             {"machines", "none", "-o", nowhere + "json"},
+             {"machines", "--discover", "--measure", "--disk", "/", "-o", nowhere + "json"},
+             {"replay", bad, "--decisions", nowhere + "txt"},
+             {"replay", bad, "--dump-state", nowhere + "json"},
+             {"replay", bad, "--plot", nowhere + "png"},
+             {"replay", bad, "--gpu-memory", "50%", "--timeline", nowhere + "jsonl"},
+             {"report", bad, "-o", nowhere + "html"}}) {
+        const Said said = support::tidemark(arguments);
+        INFO(arguments.front() << " ... " << arguments.back() << ": " << said.err);
+        CHECK(said.code == 3);
+        CHECK(contains(said.err, arguments.back()));
+    }
+    CHECK(folder.names() == Names{"bad.csv"});
 }
 
-TEST_CASE("a target that cannot be written is named", "[cli]") {
+TEST_CASE("work that fails leaves the old file and nothing else", "[cli]") {
     const Folder folder;
-
-    const Said nowhere =
-        support::tidemark({"generate", "steps:events=100", "-o", folder / "no/such/folder/a.tmk"});
-    const Said directory = support::tidemark({"generate", "steps:events=100", "-o", folder.path()});
-
-    CHECK(nowhere.code == 3);
-    CHECK(contains(nowhere.err, "no/such/folder"));
-    CHECK(directory.code == 3);
-    CHECK(contains(directory.err, folder.path()));
-    CHECK(folder.names().empty());
+    const std::string bad = folder / "bad.csv";
+    const std::string old = folder / "old.json";
+    support::write_file(bad, "Thread,Time,Action\nnonsense");
+    support::write_file(old, "precious");
+    std::filesystem::create_directories(folder / "out");
+    std::filesystem::create_directories(folder / "rank1");
+    std::filesystem::copy(bad, folder / "rank1/bad.csv");
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"cut", bad, "--step", "1", "-o", folder / "old.tmk"},
+             {"export", bad, "-f", "jsonl", "-o", old},
+             {"import", bad, "-o", old},
+             {"import", bad, folder / "rank1/bad.csv", "-o", folder / "out"},
+             {"replay", bad, "--decisions", old},
+             {"replay", bad, "--dump-state", old},
+             {"report", bad, "-o", old}}) {
+        std::vector<std::string> forced = arguments;
+        forced.emplace_back("--force");
+        const Said said = support::tidemark(forced);
+        INFO(arguments.front() << " ... " << arguments.back() << ": " << said.err);
+        CHECK(said.code == 3);
+        CHECK(contains(said.err, "bad.csv"));
+    }
+    CHECK(support::read_file(old) == "precious");
+    CHECK(folder.names() == Names{"bad.csv", "old.json", "out", "rank1"});
+    CHECK(std::filesystem::is_empty(folder / "out"));
 }
 
 TEST_CASE("an unknown output format is answered with those there are", "[cli]") {

@@ -130,7 +130,6 @@ TEST_CASE("machines refuses words that contradict each other", "[cli][machine]")
     CHECK(contains(refusal({"machines", "two-gpu", "--disk", "/"}), "add --discover"));
     CHECK(contains(refusal({"machines", "-o", "x.json"}), "which machine?"));
     CHECK(contains(refusal({"machines", "two-gpu", "-o", "-", "--json"}), "-"));
-    CHECK(contains(refusal({"machines", "two-gpu", "-o", "/no/such/x.json"}), "cannot be written"));
     CHECK(contains(refusal({"machines", "--discover", "--disk", "/no/such"}), "no such directory"));
     CHECK(contains(refusal({"machines", "--discover", "--gpus", "0"}), "/no/such/libcuda.so"));
     CHECK(contains(refusal({"machines", "--discover", "--profile", "h200"}), "not here"));
@@ -138,9 +137,6 @@ TEST_CASE("machines refuses words that contradict each other", "[cli][machine]")
     CHECK(contains(refusal({"machines", "--discover", "--quick"}), "add --measure"));
     CHECK(contains(refusal({"machines", "--discover", "--measure", "--profile", "h200"}),
                    "contradicts --measure"));
-    CHECK(contains(
-        refusal({"machines", "--discover", "--measure", "--disk", "/", "-o", "/no/such/x.json"}),
-        "cannot be written"));
 }
 
 TEST_CASE("machines measures this computer, and says what it could not", "[cli][machine][cuda]") {

@@ -90,6 +90,18 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const std::string& path) 
     return file;
 }
 
+Result<void> OutputFile::check(const std::string& path) {
+    struct stat status {};
+
+    const bool exists = path != "-" && ::stat(path.c_str(), &status) == 0;
+    if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+        if (::access(path.c_str(), W_OK) != 0)
+            return io_error("cannot be written", errno, path);
+        return {};
+    }
+    return create(path).map([](const auto&) {});
+}
+
 OutputFile::~OutputFile() {
     if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO)
         ::close(descriptor_);

@@ -23,6 +23,10 @@ class OutputFile {
     // Errors: io (the folder is missing, not writable, ...), with the path.
     static Result<std::unique_ptr<OutputFile>> create(const std::string& path);
 
+    // Errors: those that `create` would return now, found before the work whose result goes there.
+    // Leaves nothing behind, and opens no pipe: its reader would see it end.
+    static Result<void> check(const std::string& path);
+
     // Buffered. Errors: io (no space, ...).
     Result<void> write(std::span<const std::byte> bytes);
     Result<void> write(std::string_view text);

@@ -62,7 +62,7 @@ std::string measure_text(const Frame& frame, const Window& stretch) {
     if (unit == AxisUnit::time) {
         const EventIndex events =
             history.event_from(unit, stretch.end) - history.event_from(unit, stretch.begin);
-        text += fmt::format(", {} {}", format_count(events), events == 1 ? "event" : "events");
+        text += ", " + format_counted(events, "event");
     }
     const auto allocated = [&](Position at) {
         const auto event = event_at(history, unit, at);

@@ -71,9 +71,8 @@ class LeaksView final : public View {
                                      : "alive at the end of the run (Shift-drag to measure less)";
         if (leaks_.answer() == nullptr)
             return when;
-        return fmt::format("{} in {} block{}, {}", format_bytes(leaks_.answer()->bytes),
-                           format_count(leaks_.answer()->blocks),
-                           leaks_.answer()->blocks == 1 ? "" : "s", when);
+        return fmt::format("{} in {}, {}", format_bytes(leaks_.answer()->bytes),
+                           format_counted(leaks_.answer()->blocks, "block"), when);
     }
 
     // Where events are missing, a list of what was not freed is a guess: that stands above it.

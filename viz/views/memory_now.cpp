@@ -167,8 +167,8 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
                         now_->bars.size(), now_->bars.size() == 1 ? "piece" : "pieces",
                         format_bytes(now_->taken), format_bytes(now_->free()));
         if (now_->gaps > 0)
-            text += fmt::format(" in {} {}, the largest {}", format_count(now_->gaps),
-                                now_->gaps == 1 ? "gap" : "gaps", format_bytes(now_->gap));
+            text += fmt::format(" in {}, the largest {}", format_counted(now_->gaps, "gap"),
+                                format_bytes(now_->gap));
         if (now_->waiting > 0)
             text += fmt::format("; {} waits for the device", format_bytes(now_->waiting));
         canvas.text_within({x, y, box.right, y + canvas.line_height()}, text, theme.text);

@@ -296,12 +296,11 @@ class OverviewView final : public View {
                     mix(theme.ground, theme.allocated, 0.55));
         canvas.text_within({bar.left + canvas.px(8), bar.top, bar.right - canvas.px(8), bar.bottom},
                            holder.name, theme.text);
-        canvas.text_within(
-            {right + canvas.px(12), row.top, row.right, row.bottom},
-            fmt::format("{}, {}, {} {}", format_bytes(holder.bytes),
-                        format_brief_share(holder.bytes, all), format_count(holder.blocks),
-                        holder.blocks == 1 ? "block" : "blocks"),
-            theme.text);
+        canvas.text_within({right + canvas.px(12), row.top, row.right, row.bottom},
+                           fmt::format("{}, {}, {}", format_bytes(holder.bytes),
+                                       format_brief_share(holder.bytes, all),
+                                       format_counted(holder.blocks, "block")),
+                           theme.text);
     }
 
     // --- the right column ---------------------------------------------------------------------

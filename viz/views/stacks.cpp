@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
@@ -30,12 +31,6 @@ constexpr std::array<VirtualColumn, 4> kStacksColumns{{
     {"blocks", Align::right, false, false, true},
     {"allocated at", Align::left, false, true},
 }};
-
-std::string share_text(Bytes part, Bytes whole) {
-    if (whole == 0)
-        return {};
-    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
 
 class StacksView final : public View {
   public:
@@ -287,7 +282,7 @@ class StacksView final : public View {
                                                         format_count(bar.merged))
                                           : full_name(totals, bar.node);
         text += fmt::format("\n{}, {} of all", format_bytes(bar.bytes),
-                            share_text(bar.bytes, totals.bytes()));
+                            format_share(bar.bytes, totals.bytes()));
         if (bar.merged == 0) {
             text += fmt::format(" in {}", format_counted(node.blocks, "block"));
             if (node.own > 0 && node.own < node.bytes)
@@ -312,7 +307,7 @@ class StacksView final : public View {
                 case 0:
                     return format_bytes(site.bytes);
                 case 1:
-                    return share_text(site.bytes, totals.bytes());
+                    return format_share(site.bytes, totals.bytes());
                 case 2:
                     return format_count(site.blocks);
                 default:

@@ -1,6 +1,6 @@
 // advise: where a program's GPU memory went, why, and which PYTORCH_ALLOC_CONF would have needed
-// less. The parts are in advise_memory (where), advise_gaps (why) and advise_search (what to do);
-// here they are put together with what the trace lets one say.
+// less. Puts together memory.h (who holds memory at the peak), gaps.h (why free memory was of no
+// use), search.h (which settings need less), out_of_memory.h and trace/step_growth.h.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 namespace tidemark {
 
 struct AdviseOptions {
-    std::string policy =
-        {};  // compare with this one, of torch; "" = as recorded, else the defaults
+    // Settings of torch to compare with; "" = as recorded, else PyTorch's defaults.
+    std::string policy = {};
     std::string profile = "h200";
     Bytes memory = 0;    // of each device; 0 = as recorded, else unlimited
     Bytes overhead = 0;  // of `memory`, what others hold
@@ -35,7 +35,7 @@ struct AdviseOptions {
     std::optional<unsigned> spread = {};
     // Called now and then, never by two threads at once; may be empty. The total is an upper bound.
     std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress = {};
-    // Asked between replays, by any thread; once true the best so far is the answer
+    // Called between replays, by any thread; once true the best so far is the answer
     // (SearchResult::interrupted). May be empty.
     std::function<bool()> stop = {};
 };

@@ -1,7 +1,7 @@
 // Why memory is fragmented: the gaps that were of no use when the allocator had to grow, and the
 // blocks that keep them from being joined or given back.
 //
-// Pure functions of a PeakSnapshot's `growth`; ties are broken by place in the trace.
+// Pure functions of a PeakSnapshot's `growth`; ties are broken by position in the trace.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ struct Gaps {
     Bytes other_sizes = 0;    // or for small requests where this one is large, and the reverse
 };
 
-// Segments (or pages) that could not be used or given back, by the place that allocated what will
+// Segments (or pages) that could not be used or given back, by the site that allocated what will
 // stay longest in each of them.
 struct Pin {
-    std::string site;  // Sites::place, or a size class in a trace without stacks
+    std::string site;  // Sites::site, or a size class in a trace without stacks
     std::uint64_t segments = 0;
     Bytes free = 0;  // in them: what is pinned
     Bytes largest_gap = 0;
@@ -45,7 +45,7 @@ struct Pin {
     std::vector<std::uint64_t> events = {};  // that allocated them, in no order
 };
 
-// `paged`: segments come and go in pages (expandable segments). asked == 0: it never grew.
+// `paged`: segments come and go in pages (expandable segments). requested == 0: it never grew.
 // O(regions).
 Gaps gaps(const PeakSnapshot& snapshot, bool paged);
 

@@ -1,7 +1,7 @@
-// Where the memory went: the peak in figures that add up, and the places in the program that hold
+// Where the memory went: the peak in figures that add up, and the sites in the program that hold
 // what lives there.
 //
-// Pure functions of a PeakSnapshot; ties are broken by name, so that the same picture gives the
+// Pure functions of a PeakSnapshot; ties are broken by name, so that the same snapshot gives the
 // same lists.
 #pragma once
 
@@ -30,26 +30,27 @@ enum class HolderKind : std::uint8_t { site, operation, annotation, size };
 
 std::string_view to_text(HolderKind kind);
 
-// What lives at the two peaks, put down to one place, operator, annotation or size class.
+// What lives at the two peaks, put down to one site, operator, annotation or size class.
 struct Holder {
     HolderKind kind = HolderKind::site;
     std::string name;  // "" = not recorded
-    Bytes at_reserved_peak =
-        0;  // requested bytes that live at the peak of reserved memory (fullest)
-    Bytes at_allocated_peak = 0;  // and at the peak of allocated memory
-    std::uint64_t blocks = 0;     // at the latter
-    std::uint32_t stack = 0;      // of the largest block: an example
-    Bytes largest = 0;            // that block
+    // Requested bytes that live at the peak of reserved memory (PeakSnapshot::fullest), and at the
+    // peak of allocated memory.
+    Bytes at_reserved_peak = 0;
+    Bytes at_allocated_peak = 0;
+    std::uint64_t blocks = 0;  // at the latter
+    std::uint32_t stack = 0;   // of the largest block: an example
+    Bytes largest = 0;         // that block
 };
 
-// Memory of one stream and pool that others cannot have, by the place in the program.
+// Memory of one stream and pool that others cannot have, by the site in the program.
 struct StreamShare {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     std::string site;  // a size class without stacks; "" = nothing is in use beside it
     Bytes bytes = 0;
     std::uint64_t blocks = 0;    // or holes
-    bool record_stream = false;  // it waits because another stream was told of it
+    bool record_stream = false;  // it waits because another stream was recorded to use it
 };
 
 // What one pool holds; the default pool is one.
@@ -67,12 +68,12 @@ std::string pool_text(const TraceInfo& info, PoolId pool);
 std::string stream_text(const TraceInfo& info, StreamId stream);
 
 // Freed blocks whose device isn't done, where most of the peak is in use (PeakSnapshot::fullest),
-// by the place that allocated them; most bytes first, at most `top`. O(live log live).
+// by the site that allocated them; most bytes first, at most `top`. O(live log live).
 std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const TraceInfo& info,
                                         Sites& sites, std::size_t top);
 
 // What lay free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
-// false) or for other pools, by the place of the largest block in the same segment. O(regions +
+// false) or for other pools, by the site of the largest block in the same segment. O(regions +
 // live log live).
 std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, bool paged,
                                    Sites& sites, std::size_t top);
@@ -85,8 +86,8 @@ std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot);
 // segments come and go in pages (expandable segments). O(regions + live log live).
 MemoryUse memory_use(const PeakSnapshot& snapshot, bool paged);
 
-// Places, operators and annotations as far as the trace has them, size classes where it has no
-// places; of each kind the largest `top`. O(live log live).
+// Sites, operators and annotations as far as the trace has them, size classes where it has no
+// sites; of each kind the largest `top`. O(live log live).
 std::vector<Holder> holders(const PeakSnapshot& snapshot, const TraceInfo& info, Sites& sites,
                             std::size_t top);
 

@@ -30,7 +30,7 @@ std::string_view to_text(RemedyKind kind);
 
 struct Remedy {
     RemedyKind kind = RemedyKind::setting;
-    std::string what = {};            // the settings; the place whose blocks move
+    std::string what = {};            // the settings; the site whose blocks move
     Bytes bytes = 0;                  // of the blocks; of the limit or the card
     bool helps = false;               // the request is granted
     Bytes peak_reserved = 0;          // of that replay

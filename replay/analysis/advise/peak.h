@@ -1,8 +1,8 @@
 // PeakSnapshot: what lay in memory at the moments that matter, and what the program was at then.
 //
-// Two replays under one policy: the first finds the moments, the second stops by at each, looks
-// into the allocator and keeps what lived. The same trace, policy and machine give the same
-// picture. Memory O(live + regions).
+// Two replays under one policy: the first finds the moments, the second reads the allocator's
+// regions at each and keeps what lived. The same trace, policy and machine give the same
+// snapshot. Memory O(live + regions).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct LiveBlock {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     std::uint16_t device = 0;
-    bool recorded = false;  // another stream was told to use it, as far as the trace says
+    bool recorded = false;  // another stream uses it, as far as the trace says
     bool retired = false;   // let go, the device isn't done
 };
 

@@ -22,7 +22,7 @@
 
 namespace tidemark {
 
-// The peaks of one setting, a replay each, in the order of seeds; equal places are comparable.
+// The peaks of one setting, a replay each, in the order of seeds; equal indexes are comparable.
 using SampledPeaks = std::vector<Bytes>;
 
 PeakSpread spread_of(SampledPeaks peaks);

@@ -1,4 +1,4 @@
-// Ranges of peaks and savings in words.
+// Ranges of peaks and savings as text.
 #pragma once
 
 #include <optional>

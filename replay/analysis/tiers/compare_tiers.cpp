@@ -23,10 +23,6 @@ double rounded_mean(double value) {
     return std::round(value * 1e9) / 1e9;  // libraries differ in a logarithm's last digits
 }
 
-double ratio(Bytes part, Bytes whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 // Large programs get fewer rounds: a bound takes about as long as some dozens of replays.
 std::uint32_t bound_rounds(const TierProgram& program) {
     constexpr std::uint64_t kUses = 400'000'000;
@@ -131,8 +127,8 @@ void relate(std::span<TierComparisonRow> rows, const TierBound& bound) {
     const Bytes reference = belady == rows.end() ? 0 : moved_bytes(belady->run);
     bool found = false;
     for (TierComparisonRow& row : rows) {
-        row.of_bound = bound.runs ? ratio(moved_bytes(row.run), bound.bytes) : 0;
-        row.of_belady = ratio(moved_bytes(row.run), reference);
+        row.of_bound = bound.runs ? share_of(moved_bytes(row.run), bound.bytes) : 0;
+        row.of_belady = share_of(moved_bytes(row.run), reference);
         row.best = !found && !row.knows_future;
         found = found || row.best;
     }

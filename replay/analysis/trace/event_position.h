@@ -1,5 +1,5 @@
 // EventPosition: where in the program an event of a trace is: its step or other ranges, and its
-// call stack, in words.
+// call stack, as text.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct EventPosition {
     std::vector<NamedRange> inside;  // ranges that are open on the event's device, outermost first
     std::vector<NamedRange> after;   // if none is open: the one that ended last; else empty
     std::vector<std::string> stack;  // "name (file:line)", innermost first; empty if not recorded
-    std::string tag;                 // the program's own word for the event
+    std::string tag;                 // the program's own name for the event
 };
 
 struct EventPositions {
-    std::vector<EventPosition> positions;  // in the order of the events asked for
+    std::vector<EventPosition> positions;  // in the order of the events given
     std::uint64_t recorded_refusals = 0;   // refusals that the recorded program saw, in all
     bool has_retired = false;              // some frees had to wait for the device
 };

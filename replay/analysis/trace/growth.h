@@ -1,8 +1,8 @@
 // Growth: two traces of one program compared: what holds more memory in the second than in the
-// first, by the place that allocated it.
+// first, by the site that allocated it.
 //
 // Looks at what lives at the end of each trace (for a snapshot: when it was taken) and at its peak
-// of requested memory. Deterministic. Memory O(live) + O(places).
+// of requested memory. Deterministic. Memory O(live) + O(sites).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum class Change : std::uint8_t { added, removed, changed };  // of what there 
 std::string_view to_text(Change change);
 
 struct GrowthEntry {
-    std::string name;  // Sites::place, or a size class; "" = no stack recorded
+    std::string name;  // Sites::site, or a size class; "" = no stack recorded
     Change change = Change::changed;
     Held end_before;
     Held end_after;

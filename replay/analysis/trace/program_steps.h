@@ -27,8 +27,8 @@ struct ProgramSteps {
 constexpr std::size_t kLeastSteps = 6;  // fewer tell nothing
 
 // The steps of `trace`; none (`ends` empty) if there are fewer than kLeastSteps, or nothing comes
-// again and again. Ranges go before what is found. Memory O(events about a place or size that is
-// asked for often). O(events). Errors: those of the cursor.
+// again and again. Ranges go before what is found. Memory O(events about a site or size that is
+// requested often). O(events). Errors: those of the cursor.
 Result<ProgramSteps> find_steps(const Trace& trace);
 
 }  // namespace tidemark

@@ -1,8 +1,8 @@
-// Sites: to which place in a program an allocation is put down, in a few words.
+// Sites: a short name for the source line that an allocation is put down to.
 //
 // A recorded stack goes from the allocator through PyTorch's C++ and Python into the program.
-// What tells a person most is the innermost frame that is neither: a line of the model. Names are
-// made once for each stack. Not thread-safe; memory O(stacks asked for).
+// The most useful frame is the innermost one that is neither: a line of the model. Names are
+// made once for each stack. Not thread-safe; memory O(stacks named).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Sites {
     // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
     const std::string& operation(std::uint32_t stack) { return names(stack).operation; }
 
-    // One frame in the words of `place`: Python's with file and line, others by name. O(length).
+    // One frame, worded as `site` does: Python's with file and line, others by name. O(length).
     std::string describe(const Frame& frame) const;
 
     // All frames, innermost first, as "function file:line". O(frames).

@@ -6,8 +6,8 @@
 // the end of step i, after it. Growing means: at least half of the steps end with more than the one
 // before, of all pairs i < j those with x_j > x_i outnumber those with x_j < x_i by 0.7 of all, the
 // last third still grows by at least a third of what the whole does for as many steps, and it is
-// worth telling: 1 MiB and 1 % of the program's peak. Of fewer than 10 steps all must rise, evenly.
-// The slope is the median of (x_j - x_i) / (j - i).
+// worth reporting: 1 MiB and 1 % of the program's peak. Of fewer than 10 steps all must rise,
+// evenly. The slope is the median of (x_j - x_i) / (j - i).
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ enum class StepGrowthKind : std::uint8_t { leak, drift, cache };
 
 struct StepGrowth {
     StepGrowthKind kind = StepGrowthKind::leak;
-    std::string site;  // Sites::place, a size class without stacks; "" = the program as a whole
+    std::string site;  // Sites::site, a size class without stacks; "" = the program as a whole
     std::uint32_t stack = 0;  // an example
     double bytes_per_step = 0;
     Bytes first_bytes = 0;          // at the end of the first step that was looked at
     Bytes last_bytes = 0;           // and of the last
-    std::uint64_t blocks = 0;       // of the place, that live at the last
+    std::uint64_t blocks = 0;       // of the site, that live at the last
     std::uint64_t first_event = 0;  // where the first of these steps ends
     std::uint64_t last_event = 0;
 };
@@ -55,7 +55,7 @@ struct GrowthFigures {
 
 GrowthFigures judge_growth(const std::vector<Bytes>& at_ends, Bytes worth_telling);
 
-// Watches a replay. Memory O(live + places * kSteps).
+// Watches a replay. Memory O(live + sites * kSteps).
 class StepWatcher final : public Observer {
   public:
     // What is given must outlive this.

@@ -1,5 +1,6 @@
-// TraceSummary: what is in a trace, before anybody replays it: events by kind, streams, peaks,
-// sizes and lifetimes. One pass; memory O(live set). `tidemark info` prints it.
+// TraceSummary: what a trace holds, found without a replay: events by kind, streams, pools, peaks,
+// sizes and lifetimes. One pass over the events; memory O(live allocations). `tidemark info`
+// prints it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct KindCount {
     std::uint64_t count = 0;
 };
 
-// What went on on one stream; `handle` is the program's own name for it.
+// What happened on one stream; `handle` is the program's own name for it.
 struct StreamSummary {
     StreamId stream = StreamId::default_stream;
     std::uint64_t handle = 0;
@@ -43,7 +44,7 @@ struct Peak {
 
 struct DeviceSummary {
     std::uint64_t allocations = 0;
-    Peak requested;          // bytes asked for and not finished
+    Peak requested;          // bytes requested and not finished
     Peak recorded_reserved;  // held by the recorded system, by its segments and maps
 };
 
@@ -79,7 +80,7 @@ struct TraceSummary {
     std::uint64_t out_of_memory = 0;  // refusals that the program saw
 
     // Sums over the devices.
-    Peak requested;  // bytes asked for and not finished: the floor of every policy
+    Peak requested;  // bytes requested and not finished: the floor of every policy
     Peak live;       // allocations not finished
     bool has_recorded_reserved = false;
     Peak recorded_reserved;

@@ -1,7 +1,4 @@
 // The objects. Order of keys is the order of assignment; every key is in docs/json.md.
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "replay/findings/find.h"
 #include "replay/report/advise/advise_report.h"
 #include "replay/report/findings/finding_json.h"
@@ -12,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using namespace report;
 
 Json tried_of(const Tried& tried) {
     const std::string conf = torch_conf(tried.policy);
@@ -21,8 +18,8 @@ Json tried_of(const Tried& tried) {
             {"conf", conf},
             {"export", export_line(conf)},
             {"peak_reserved_bytes", result.peak.reserved},
-            {"peak_reserved_spread", report::spread_of(tried.peak_spread)},
-            {"devices", report::device_peaks_of(result.device_peaks)},
+            {"peak_reserved_spread", spread_of(tried.peak_spread)},
+            {"devices", device_peaks_of(result.device_peaks)},
             {"peak_allocated_bytes", result.peak.allocated},
             {"peak_active_bytes", result.peak.active},
             {"retries", result.stats.retries},
@@ -54,47 +51,38 @@ Json memory_of(const MemoryUse& use) {
 
 Json holders_of(const TraceInfo& info, const Advice& advice) {
     const Sites sites(info);
-    Json list = Json::array();
-    for (const Holder& holder : advice.holders) {
-        list.push_back({{"by", to_text(holder.kind)},
-                        {"name", holder.name},
-                        {"reserved_peak_bytes", holder.at_reserved_peak},
-                        {"allocated_peak_bytes", holder.at_allocated_peak},
-                        {"blocks", holder.blocks},
-                        {"largest_bytes", holder.largest},
-                        {"stack", sites.frames(holder.stack)}});
-    }
-    return list;
-}
-
-// An event's index, or null for one that the trace does not have.
-Json event_or_null(std::uint64_t event) {
-    return event == kNotInTrace ? Json() : Json(event);
+    return list_of(advice.holders, [&](const Holder& holder) -> Json {
+        return {{"by", to_text(holder.kind)},
+                {"name", holder.name},
+                {"reserved_peak_bytes", holder.at_reserved_peak},
+                {"allocated_peak_bytes", holder.at_allocated_peak},
+                {"blocks", holder.blocks},
+                {"largest_bytes", holder.largest},
+                {"stack", sites.frames(holder.stack)}};
+    });
 }
 
 Json pins_of(const TraceInfo& info, const Advice& advice) {
     const Sites sites(info);
-    Json list = Json::array();
-    for (const Pin& pin : advice.pins) {
-        list.push_back({{"name", pin.site},
-                        {"segments", pin.segments},
-                        {"free_bytes", pin.free},
-                        {"largest_gap_bytes", pin.largest_gap},
-                        {"in_use_bytes", pin.in_use},
-                        {"blocks", pin.blocks},
-                        {"block_bytes", pin.block_bytes},
-                        {"born_event", pin.born},
-                        {"born_time_ns", pin.born_time},
-                        {"ends_event", event_or_null(pin.ends)},
-                        {"ends_time_ns", pin.ends == kNotInTrace ? Json() : Json(pin.end_time)},
-                        {"stack", sites.frames(pin.stack)}});
-    }
-    return list;
+    return list_of(advice.pins, [&](const Pin& pin) -> Json {
+        return {{"name", pin.site},
+                {"segments", pin.segments},
+                {"free_bytes", pin.free},
+                {"largest_gap_bytes", pin.largest_gap},
+                {"in_use_bytes", pin.in_use},
+                {"blocks", pin.blocks},
+                {"block_bytes", pin.block_bytes},
+                {"born_event", pin.born},
+                {"born_time_ns", pin.born_time},
+                {"ends_event", or_null(pin.ends, kNotInTrace)},
+                {"ends_time_ns", pin.ends == kNotInTrace ? Json() : Json(pin.end_time)},
+                {"stack", sites.frames(pin.stack)}};
+    });
 }
 
 Json gaps_of(const Advice& advice) {
     const Gaps& gaps = advice.gaps;
-    return {{"event", event_or_null(advice.snapshot.growth.event)},
+    return {{"event", or_null(advice.snapshot.growth.event, kNotInTrace)},
             {"time_ns", advice.snapshot.growth.time},
             {"requested_bytes", gaps.requested},
             {"asked_bytes", gaps.requested},
@@ -115,10 +103,10 @@ Json range_of(const TraceInfo& info, const PeakSnapshot& snapshot, const RangeVi
 }
 
 Json moment_of(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment& moment) {
-    Json inside = Json::array();
-    for (const RangeVisit& range : moment.inside)
-        inside.push_back(range_of(info, snapshot, range));
-    Json object{{"event", event_or_null(moment.event)},
+    Json inside = list_of(moment.inside, [&](const RangeVisit& range) -> Json {
+        return range_of(info, snapshot, range);
+    });
+    Json object{{"event", or_null(moment.event, kNotInTrace)},
                 {"time_ns", moment.time},
                 {"reserved_bytes", moment.usage.reserved},
                 {"allocated_bytes", moment.usage.allocated},
@@ -131,14 +119,12 @@ Json moment_of(const TraceInfo& info, const PeakSnapshot& snapshot, const Moment
 }
 
 Json others_of(const Advice& advice) {
-    Json list = Json::array();
-    for (const OtherPolicy& other : advice.others) {
-        list.push_back({{"policy", other.name},
-                        {"peak_reserved_bytes", other.result.peak.reserved},
-                        {"out_of_memory", other.result.refusals()},
-                        {"driver_ns", other.result.driver_time}});
-    }
-    return list;
+    return list_of(advice.others, [&](const OtherPolicy& other) -> Json {
+        return {{"policy", other.name},
+                {"peak_reserved_bytes", other.result.peak.reserved},
+                {"out_of_memory", other.result.refusals()},
+                {"driver_ns", other.result.driver_time}};
+    });
 }
 
 Json held_of(const Held& held) {
@@ -163,7 +149,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
         findings::find({.info = &info, .advice = &advice, .runs = {}});
     Json object{{"trace", name},
                 {"events", info.event_count},
-                {"findings", report::findings_json(found)},
+                {"findings", findings_json(found)},
                 {"before", tried_of(search.before)},
                 {"improves", search.improves},
                 {"best", tried_of(search.best)},
@@ -180,7 +166,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"limit_source", advice.limit_text},
                 {"overhead_bytes", advice.overhead},
                 {"out_of_memory", advice.out_of_memory.count},
-                {"out_of_memory_cases", report::out_of_memory_json(advice.out_of_memory)},
+                {"out_of_memory_cases", out_of_memory_json(advice.out_of_memory)},
                 {"recorded_peak_reserved_bytes", advice.recorded_peak},
                 {"recorded_out_of_memory", advice.recorded_refusals},
                 {"from_torch", advice.from_torch},
@@ -196,32 +182,28 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
     object["warnings"] = advice.warnings;
     object["notes"] = advice.notes;
     object["trace_warnings"] = info.warnings;
-    object["provenance"] = {{"version", provenance.version},
-                            {"command", provenance.command},
-                            {"trace_hash", fmt::format("{:016x}", trace.recorded_hash())}};
-    return report::text_of(object);
+    object["provenance"] = provenance_of(provenance, {{"trace_hash", trace.recorded_hash()}});
+    return text_of(object);
 }
 
 std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
                         const Provenance& provenance) {
-    Json entries = Json::array();
-    for (const GrowthEntry& entry : growth.entries) {
-        entries.push_back({{"name", entry.name},
-                           {"change", to_text(entry.change)},
-                           {"end_before", held_of(entry.end_before)},
-                           {"end_after", held_of(entry.end_after)},
-                           {"peak_before", held_of(entry.peak_before)},
-                           {"peak_after", held_of(entry.peak_after)}});
-    }
-    const Json object{
-        {"before", side_of(before, growth.before)},
-        {"after", side_of(after, growth.after)},
-        {"by", growth.by_site ? "place" : "size"},
-        {"entries", std::move(entries)},
-        {"more", growth.more},
-        {"warnings", growth.warnings},
-        {"provenance", {{"version", provenance.version}, {"command", provenance.command}}}};
-    return report::text_of(object);
+    Json entries = list_of(growth.entries, [&](const GrowthEntry& entry) -> Json {
+        return {{"name", entry.name},
+                {"change", to_text(entry.change)},
+                {"end_before", held_of(entry.end_before)},
+                {"end_after", held_of(entry.end_after)},
+                {"peak_before", held_of(entry.peak_before)},
+                {"peak_after", held_of(entry.peak_after)}};
+    });
+    const Json object{{"before", side_of(before, growth.before)},
+                      {"after", side_of(after, growth.after)},
+                      {"by", growth.by_site ? "place" : "size"},
+                      {"entries", std::move(entries)},
+                      {"more", growth.more},
+                      {"warnings", growth.warnings},
+                      {"provenance", provenance_of(provenance)}};
+    return text_of(object);
 }
 
 }  // namespace tidemark

@@ -22,8 +22,7 @@ namespace {
 std::string change(Bytes now, Bytes before) {
     if (before == 0 || now == before)
         return {};
-    return fmt::format("{:+.1f} %",
-                       100.0 * (static_cast<double>(now) / static_cast<double>(before) - 1));
+    return format_change(share_of(now, before) - 1);
 }
 
 // "+1.20 GiB", "-3.00 MiB", "=".

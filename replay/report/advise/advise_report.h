@@ -1,4 +1,4 @@
-// What `advise` tells: one screen for a person, one object for a program. Pure; strings that come
+// The report of `advise`, as text of one screen and as a JSON object. Pure; strings that come
 // from files are made printable first. Lines end in a new line.
 #pragma once
 

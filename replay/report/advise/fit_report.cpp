@@ -1,4 +1,4 @@
-// fit's table, the story of the death that the answer is about, and the same as JSON.
+// fit's table, where the run of the answer ends, and the same as JSON.
 #include "replay/report/advise/fit_report.h"
 
 #include <algorithm>
@@ -95,7 +95,6 @@ Table table_of(const FitReport& report) {
     return table;
 }
 
-// The innermost of them, outermost first.
 // "at event 61,234, in step #7: a request of 1.20 GiB was out of memory with ...".
 std::string death_text(const Death& death) {
     const Refusal& refusal = death.refusal;
@@ -179,10 +178,6 @@ Json death_of(const std::optional<Death>& death) {
             {"refused_in_all", death->refused_in_all}};
 }
 
-Json bytes_or_null(Bytes bytes) {
-    return bytes == 0 ? Json() : Json(bytes);
-}
-
 Json costs_of(const FitCosts& costs) {
     return {{"retries", costs.retries},
             {"retry_ns", costs.flush_time},
@@ -197,15 +192,15 @@ Json row_of(const FitRow& row) {
             {"survives", row.survives},
             {"no_worse_than_recorded", row.no_worse},
             {"out_of_memory", row.out_of_memory},
-            {"smallest_bytes", bytes_or_null(row.smallest_memory)},
-            {"smallest_limit_bytes", bytes_or_null(row.smallest_limit)},
-            {"smallest_bytes_no_worse", bytes_or_null(row.smallest_memory_no_worse)},
-            {"smallest_limit_bytes_no_worse", bytes_or_null(row.smallest_limit_no_worse)},
+            {"smallest_bytes", or_null(row.smallest_memory)},
+            {"smallest_limit_bytes", or_null(row.smallest_limit)},
+            {"smallest_bytes_no_worse", or_null(row.smallest_memory_no_worse)},
+            {"smallest_limit_bytes_no_worse", or_null(row.smallest_limit_no_worse)},
             {"peak_reserved_bytes", row.requested.peak.reserved},
             {"peak_allocated_bytes", row.requested.peak.allocated},
             {"peak", usage_of(row.unlimited.peak)},
             {"peak_reserved_spread", spread_of(row.peak_spread)},
-            {"granted_runs", row.granted_runs ? Json(*row.granted_runs) : Json()},
+            {"granted_runs", or_null(row.granted_runs)},
             {"peak_requested_bytes", row.unlimited.peak_requested},
             {"peak_event", row.unlimited.peak_event},
             {"devices", device_peaks_of(row.unlimited.device_peaks)},
@@ -240,37 +235,33 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
                      const Provenance& provenance) {
     const FitRow& answer = report.rows[report.answer];
     const TraceInfo& info = trace.info();
-    Json candidates = Json::array();
-    for (const FitRow& row : report.rows)
-        candidates.push_back(row_of(row));
-    Json object{{"trace", name},
-                {"events", info.event_count},
-                {"memory_bytes", bytes_or_null(report.question.memory)},
-                {"overhead_bytes", report.question.overhead},
-                {"limit_bytes", bytes_or_null(report.question.limit.value_or(0))},
-                {"limit_source", report.limit_text},
-                {"resolution_bytes", kFitResolution},
-                {"profile", report.question.profile},
-                {"policy", answer.policy},
-                {"survives", report.requested() ? Json(answer.survives) : Json()},
-                {"smallest_bytes", bytes_or_null(answer.smallest_memory)},
-                {"smallest_limit_bytes", bytes_or_null(answer.smallest_limit)},
-                {"smallest_bytes_no_worse", bytes_or_null(answer.smallest_memory_no_worse)},
-                {"smallest_limit_bytes_no_worse", bytes_or_null(answer.smallest_limit_no_worse)},
-                {"no_worse_than_recorded", report.requested() ? Json(answer.no_worse) : Json()},
-                {"died_at", death_of(answer.died_at)},
-                {"candidates", std::move(candidates)},
-                {"recorded_out_of_memory", report.recorded_refusals},
-                {"recorded_refusals", report.recorded_refusals},
-                {"begins_inside", info.begins_inside},
-                {"cut_off", info.cut_off},
-                {"interrupted", report.interrupted},
-                {"notes", report.notes},
-                {"trace_warnings", info.warnings},
-                {"provenance", provenance_of(provenance)}};
-    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
-    object["provenance"]["profile_hash"] = hash_text(report.profile_hash);
-    return text_of(object);
+    return text_of(
+        {{"trace", name},
+         {"events", info.event_count},
+         {"memory_bytes", or_null(report.question.memory)},
+         {"overhead_bytes", report.question.overhead},
+         {"limit_bytes", or_null(report.question.limit.value_or(0))},
+         {"limit_source", report.limit_text},
+         {"resolution_bytes", kFitResolution},
+         {"profile", report.question.profile},
+         {"policy", answer.policy},
+         {"survives", report.requested() ? Json(answer.survives) : Json()},
+         {"smallest_bytes", or_null(answer.smallest_memory)},
+         {"smallest_limit_bytes", or_null(answer.smallest_limit)},
+         {"smallest_bytes_no_worse", or_null(answer.smallest_memory_no_worse)},
+         {"smallest_limit_bytes_no_worse", or_null(answer.smallest_limit_no_worse)},
+         {"no_worse_than_recorded", report.requested() ? Json(answer.no_worse) : Json()},
+         {"died_at", death_of(answer.died_at)},
+         {"candidates", list_of(report.rows, row_of)},
+         {"recorded_out_of_memory", report.recorded_refusals},
+         {"recorded_refusals", report.recorded_refusals},
+         {"begins_inside", info.begins_inside},
+         {"cut_off", info.cut_off},
+         {"interrupted", report.interrupted},
+         {"notes", report.notes},
+         {"trace_warnings", info.warnings},
+         {"provenance", provenance_of(provenance, {{"trace_hash", trace.recorded_hash()},
+                                                   {"profile_hash", report.profile_hash}})}});
 }
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// What `fit` tells: a person, and a program. Pure; text as in text.h, JSON as in json.h (the keys
-// are in docs/json.md).
+// The report of `fit` as text and as JSON. Pure; text as in runs/text.h, JSON as in runs/json.h
+// (the keys are in docs/json.md).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Plot: shapes and words on a page, in points, top left first; and the pages that we draw. A page
+// Plot: shapes and texts on a page, in points, top left first; and the pages that we draw. A page
 // is written as SVG, or as PNG with the system's Cairo, which is loaded when somebody wants it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What our pictures say of themselves, for people and for replay/cli_support/own_file.h: a whole
+// What our PNG files say of themselves, for people and for replay/cli_support/own_file.h: a whole
 // chunk of a PNG with its length and CRC, since neither libpng's simple interface nor Cairo writes
 // texts.
 #pragma once

@@ -1,4 +1,4 @@
-// Segments in PyTorch's words.
+// Segments as PyTorch's snapshots hold them.
 #include "replay/report/export/state_dump.h"
 
 #include <algorithm>

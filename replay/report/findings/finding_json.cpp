@@ -29,7 +29,7 @@ Json findings_json(std::span<const findings::Finding> list) {
                          {"command", said.command},
                          {"run", finding.run},
                          {"place", finding.site},
-                         {"event", finding.event == kNotInTrace ? Json() : Json(finding.event)},
+                         {"event", or_null(finding.event, kNotInTrace)},
                          {"time_ns", finding.time < 0 ? Json() : Json(finding.time)},
                          {"figures", std::move(figures)},
                          {"parts", std::move(parts)}});

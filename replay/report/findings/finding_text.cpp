@@ -36,7 +36,6 @@ std::string share(const findings::Finding& finding, std::string_view part, std::
     return format_share(finding.figure(part), finding.figure(whole));
 }
 
-// "By place\n  3.00 MiB in 12 blocks  train.py:99", a line each; "" if there are none.
 std::string remedy_line(const Part& part) {
     Remedy remedy{
         .what = part.note, .bytes = part.bytes, .helps = part.helps, .out_of_memory = part.count};
@@ -126,8 +125,7 @@ FindingText setting(const findings::Finding& finding) {
         if (figure("out_of_memory") > 0)
             said += ", out of memory " + format_times(figure("out_of_memory"));
         if (figure("retries") > 0)
-            said += fmt::format(", {} {}", format_count(figure("retries")),
-                                figure("retries") == 1 ? "retry" : "retries");
+            said += ", " + format_counted(figure("retries"), "retry", "retries");
         return said + fmt::format(", {} in the driver and waiting",
                                   format_duration(static_cast<Nanoseconds>(figure("device_ns"))));
     };

@@ -1,4 +1,4 @@
-// Findings in words: one wording for the terminal, the page, JSON and the viewer. Pure; strings
+// Findings as text: one wording for the terminal, the page, JSON and the viewer. Pure; strings
 // that come from files are made printable.
 #pragma once
 

@@ -24,10 +24,9 @@ std::string ranges_text(const std::vector<NamedRange>& all) {
 }
 
 Json ranges_of(const std::vector<NamedRange>& ranges) {
-    Json list = Json::array();
-    for (const NamedRange& range : ranges)
-        list.push_back({{"name", range.name}, {"number", range.number}});
-    return list;
+    return list_of(ranges, [&](const NamedRange& range) -> Json {
+        return {{"name", range.name}, {"number", range.number}};
+    });
 }
 
 std::string request_text(const OutOfMemoryCase& found) {

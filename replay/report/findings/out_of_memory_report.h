@@ -1,4 +1,4 @@
-// Out of memory in words and as JSON: each event, where in the program, what was free, who pins it,
+// Out of memory as text and as JSON: each event, where in the program, what was free, who pins it,
 // and what each remedy came to when it was replayed.
 #pragma once
 

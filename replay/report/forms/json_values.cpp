@@ -26,8 +26,12 @@ std::string hash_text(std::uint64_t hash) {
     return fmt::format("{:016x}", hash);
 }
 
-Json provenance_of(const Provenance& provenance) {
-    return {{"version", provenance.version}, {"command", provenance.command}};
+Json provenance_of(const Provenance& provenance,
+                   std::initializer_list<std::pair<const char*, std::uint64_t>> hashes) {
+    Json object{{"version", provenance.version}, {"command", provenance.command}};
+    for (const auto& [name, hash] : hashes)
+        object[name] = hash_text(hash);
+    return object;
 }
 
 Json spread_of(const std::optional<PeakSpread>& spread) {
@@ -44,10 +48,9 @@ Json usage_of(const Usage& usage) {
 }
 
 Json device_peaks_of(std::span<const Bytes> reserved) {
-    Json list = Json::array();
-    for (const Bytes bytes : reserved)
-        list.push_back({{"peak_reserved_bytes", bytes}});
-    return list;
+    return list_of(reserved, [&](const Bytes bytes) -> Json {
+        return {{"peak_reserved_bytes", bytes}};
+    });
 }
 
 Json pairs(std::span<const std::pair<std::string, std::string>> values) {
@@ -58,10 +61,7 @@ Json pairs(std::span<const std::pair<std::string, std::string>> values) {
 }
 
 Json options_of(std::span<const OptionInfo> options) {
-    Json list = Json::array();
-    for (const OptionInfo& option : options)
-        list.push_back(option_of(option));
-    return list;
+    return list_of(options, option_of);
 }
 
 }  // namespace tidemark::report

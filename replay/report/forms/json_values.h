@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,16 +27,39 @@ std::string text_of(const Json& json);
 // 64 bits as text: JSON numbers above 2^53 lose digits in many readers.
 std::string hash_text(std::uint64_t hash);
 
-Json provenance_of(const Provenance& provenance);
+// Where a result comes from, with the hashes of what it was made of, by name.
+Json provenance_of(const Provenance& provenance,
+                   std::initializer_list<std::pair<const char*, std::uint64_t>> hashes = {});
+
 Json usage_of(const Usage& usage);
+
+// What `value_of` makes of each element of `range`.
+template <class Range, class ValueOf>
+Json list_of(const Range& range, ValueOf value_of) {
+    Json list = Json::array();
+    for (const auto& each : range)
+        list.push_back(value_of(each));
+    return list;
+}
+
+// The value; null for `none`, by which the field says that there is nothing.
+template <class T>
+Json or_null(const T& value, const T& none = T()) {
+    return value == none ? Json() : Json(value);
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+    return value ? Json(*value) : Json();
+}
 
 // Null where there is none.
 Json spread_of(const std::optional<PeakSpread>& spread);
 
-// An object of the pairs, in their order.
 // A list of objects, one for each of several devices; empty for one.
 Json device_peaks_of(std::span<const Bytes> reserved);
 
+// An object of the pairs, in their order.
 Json pairs(std::span<const std::pair<std::string, std::string>> values);
 
 // What `info` prints of a trace, without provenance.

@@ -78,7 +78,7 @@ std::string figure_text(const Measurement& measurement) {
     }
     if (measurement.name.ends_with("_ratio"))
         return fmt::format("{:.3f}", measurement.real);
-    return fmt::format("{:.1f} %", measurement.real * 100);
+    return format_percent(measurement.real);
 }
 
 std::string card_text(Bytes memory, Bytes overhead) {

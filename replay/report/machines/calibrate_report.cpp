@@ -46,16 +46,11 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
                              const Provenance& provenance) {
     using namespace report;
     const CostProfile& profile = calibration.profile;
-    Json measured = Json::array();
-    for (const MeasuredCost& row : calibration.notes.measured)
-        measured.push_back({{"operation", row.operation},
-                            {"state", row.state},
-                            {"bytes", row.bytes},
-                            {"count", row.count},
-                            {"p10_ns", row.p10},
-                            {"median_ns", row.median},
-                            {"mean_ns", row.mean},
-                            {"p90_ns", row.p90}});
+    Json measured = list_of(calibration.notes.measured, [&](const MeasuredCost& row) -> Json {
+        return {{"operation", row.operation}, {"state", row.state}, {"bytes", row.bytes},
+                {"count", row.count},         {"p10_ns", row.p10},  {"median_ns", row.median},
+                {"mean_ns", row.mean},        {"p90_ns", row.p90}};
+    });
     Json object{{"target", target},
                 {"name", profile.name},
                 {"device_name", profile.device},
@@ -66,9 +61,8 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
                 {"pool_creation_ns", profile.pool_creation},
                 {"measured", std::move(measured)},
                 {"skipped", calibration.skipped},
-                {"provenance", provenance_of(provenance)}};
-    object["provenance"]["profile_hash"] = hash_text(profile.hash());
-    return report::text_of(object);
+                {"provenance", provenance_of(provenance, {{"profile_hash", profile.hash()}})}};
+    return text_of(object);
 }
 
 }  // namespace tidemark

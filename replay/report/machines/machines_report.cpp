@@ -1,4 +1,4 @@
-// Machines in words and as JSON.
+// Machines as text and as JSON.
 #include "replay/report/machines/machines_report.h"
 
 #include <fmt/format.h>
@@ -101,7 +101,7 @@ Json link_of(const LinkSpec& link) {
             {"bytes_per_second", link.bytes_per_second},
             {"overhead_ns", link.overhead},
             {"latency_ns", link.latency},
-            {"bus", link.bus.empty() ? Json() : Json(link.bus)}};
+            {"bus", report::or_null(link.bus)}};
 }
 
 Json machine_of(const DescribedMachine& described) {
@@ -157,14 +157,11 @@ std::string machines_json(std::span<const DescribedMachine> machines,
                           std::span<const MeasuredFigure> measured, const std::string& target,
                           const Provenance& provenance) {
     Json list = Json::array();
-    Json figures = Json::array();
-    for (const MeasuredFigure& figure : measured)
-        figures.push_back(measured_of(figure));
     for (const DescribedMachine& described : machines)
         list.push_back(machine_of(described));
     return report::text_of({{"machines", std::move(list)},
-                            {"measured", std::move(figures)},
-                            {"target", target.empty() ? Json() : Json(target)},
+                            {"measured", report::list_of(measured, measured_of)},
+                            {"target", report::or_null(target)},
                             {"provenance", report::provenance_of(provenance)}});
 }
 

@@ -34,9 +34,8 @@ Json node_or_null(int node) {
 }
 
 Json gpu_of(const Gpu& gpu) {
-    Json peers = Json::array();
-    for (const int peer : gpu.cuda.peers)
-        peers.push_back(fmt::format("cuda:{}", peer));
+    Json peers = report::list_of(
+        gpu.cuda.peers, [&](const int peer) -> Json { return fmt::format("cuda:{}", peer); });
     return {{"device", fmt::format("cuda:{}", gpu.cuda.ordinal)},
             {"name", gpu.cuda.name},
             {"uuid", gpu.cuda.uuid},
@@ -51,7 +50,7 @@ Json gpu_of(const Gpu& gpu) {
             {"pci_address", gpu.cuda.pci_address},
             {"numa_node", node_or_null(gpu.cuda.numa_node)},
             {"link", link_of(gpu.card)},
-            {"nvlinks", gpu.nvlinks ? Json(*gpu.nvlinks) : Json()}};
+            {"nvlinks", report::or_null(gpu.nvlinks)}};
 }
 
 Json driver_of(const Topology& topology) {
@@ -63,15 +62,11 @@ Json driver_of(const Topology& topology) {
 }
 
 Json host_of(const Topology& topology) {
-    Json nodes = Json::array();
-    for (const NumaNode& node : topology.host.nodes) {
-        nodes.push_back({{"node", node.id},
-                         {"memory_bytes", node.total},
-                         {"free_bytes", node.free},
-                         {"available_bytes", node.available},
-                         {"processors", node.cpus},
-                         {"distances", node.distances}});
-    }
+    Json nodes = report::list_of(topology.host.nodes, [&](const NumaNode& node) -> Json {
+        return {{"node", node.id},         {"memory_bytes", node.total},
+                {"free_bytes", node.free}, {"available_bytes", node.available},
+                {"processors", node.cpus}, {"distances", node.distances}};
+    });
     return {{"processor", topology.processor},
             {"processors", topology.processors},
             {"memory_bytes", topology.memory},
@@ -118,10 +113,7 @@ std::string devices_json(const Topology& topology, std::span<const CostProfile> 
 
 std::string doctor_json(std::span<const Finding> findings,
                         std::span<const std::string_view> required, const Provenance& provenance) {
-    Json list = Json::array();
-    for (const Finding& finding : findings)
-        list.push_back(finding_of(finding));
-    return report::text_of({{"capabilities", std::move(list)},
+    return report::text_of({{"capabilities", report::list_of(findings, finding_of)},
                             {"required", required},
                             {"missing", missing_of(findings, required)},
                             {"provenance", report::provenance_of(provenance)}});

@@ -1,4 +1,4 @@
-// What `devices` and `doctor` tell: a person, and a program. Pure; text as in text.h, JSON as in
+// The reports of `devices` and `doctor` as text and as JSON. Pure; text as in text.h, JSON as in
 // json.h (the keys are in docs/json.md). What is not here is left out of the text.
 #pragma once
 
@@ -21,7 +21,7 @@ std::string devices_text(const Topology& topology, std::span<const CostProfile> 
 std::string devices_json(const Topology& topology, std::span<const CostProfile> profiles,
                          std::span<const NumaBandwidth> bandwidths, const Provenance& provenance);
 
-// `required`: names of capabilities; those that are missing are told apart.
+// `required`: names of capabilities; those that are missing are marked.
 std::string doctor_text(std::span<const Finding> findings,
                         std::span<const std::string_view> required);
 std::string doctor_json(std::span<const Finding> findings,

@@ -36,11 +36,10 @@ Json marks_of(const History& history, std::size_t most) {
     std::ranges::stable_sort(marks, [](const Mark& a, const Mark& b) { return a.kind < b.kind; });
     marks.resize(std::min(marks.size(), most));
     std::ranges::stable_sort(marks, [](const Mark& a, const Mark& b) { return a.event < b.event; });
-    Json list = Json::array();
-    for (const Mark& mark : marks)
-        list.push_back({mark.event, history.time(mark.event), name_of(mark.kind), mark.size,
-                        one_line(history.strings()[mark.name])});
-    return list;
+    return list_of(marks, [&](const Mark& mark) -> Json {
+        return {mark.event, history.time(mark.event), name_of(mark.kind), mark.size,
+                one_line(history.strings()[mark.name])};
+    });
 }
 
 // The longest, in order of begin.
@@ -57,11 +56,14 @@ Json annotations_of(const History& history, std::size_t most) {
     all.resize(std::min(all.size(), most));
     std::ranges::stable_sort(
         all, [](const Annotation& a, const Annotation& b) { return a.begin < b.begin; });
-    Json list = Json::array();
-    for (const Annotation& each : all)
-        list.push_back({each.begin, each.end, history.time(each.begin), history.time(each.end),
-                        each.depth, one_line(history.strings()[each.name])});
-    return list;
+    return list_of(all, [&](const Annotation& each) -> Json {
+        return {each.begin,
+                each.end,
+                history.time(each.begin),
+                history.time(each.end),
+                each.depth,
+                one_line(history.strings()[each.name])};
+    });
 }
 
 Json run_data(const ReportedRun& run, const std::vector<EventIndex>& begins,

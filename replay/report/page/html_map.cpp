@@ -69,9 +69,9 @@ Json map_json(const History& history, MapSize size) {
     if (layout.length() == 0 || history.counts().events == 0)
         return nullptr;
     const BlockClasses classes = classes_of(history);
-    Json names = Json::array();
-    for (const BlockClass& each : classes.all())
-        names.push_back({one_line(each.name), each.rest || each.blank});
+    Json names = list_of(classes.all(), [&](const BlockClass& each) -> Json {
+        return {one_line(each.name), each.rest || each.blank};
+    });
     Json map{{"bytes", layout.length()},    {"columns", size.columns},
              {"rows", size.rows},           {"by", to_text(classes.trait())},
              {"classes", std::move(names)}, {"pieces", pieces_of(layout)}};

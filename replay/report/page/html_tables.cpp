@@ -41,12 +41,10 @@ std::string group_markup(std::string_view caption, const std::vector<PeakGroup>&
         return {};
     std::vector<std::vector<MarkupCell>> rows;
     for (const PeakGroup& group : groups) {
-        const double share =
-            whole == 0 ? 0 : static_cast<double>(group.bytes) / static_cast<double>(whole);
         rows.push_back(
             {{.text = group.name.empty() ? std::string(nameless) : group.name, .style = "name"},
              {.text = format_bytes(group.bytes), .number = true},
-             {.text = fmt::format("{:.1f} %", 100 * share), .number = true},
+             {.text = format_percent(share_of(group.bytes, whole)), .number = true},
              {.text = format_count(group.blocks), .number = true}});
     }
     return markup_table(caption,

@@ -113,8 +113,8 @@ std::string change_text(const Measurement& now, const Measurement& before) {
     if (now.unit == Unit::count || before.value() == 0)
         text = less ? "less" : "more";
     else
-        text = fmt::format("{:.1f} % {}", 100 * std::abs(now.value() / before.value() - 1),
-                           less ? "less" : "more");
+        text =
+            format_percent(std::abs(now.value() / before.value() - 1)) + (less ? " less" : " more");
     if (now.better == Better::neither)
         return text;
     return text + (less == (now.better == Better::less) ? ", better" : ", worse");

@@ -31,27 +31,23 @@ Json number(const Measurement& measurement) {
 }
 
 Json refusals(const Run& run) {
-    Json list = Json::array();
-    for (const Refusal& refusal : run.refusals) {
-        list.push_back({{"event", refusal.event},
-                        {"bytes", refusal.what.size},
-                        {"stream", to_integer(refusal.what.stream)},
-                        {"cause", to_text(refusal.why.cause)},
-                        {"usage", usage_of(refusal.usage)},
-                        {"largest_free_bytes", refusal.largest_free}});
-    }
-    return list;
+    return list_of(run.refusals, [&](const Refusal& refusal) -> Json {
+        return {{"event", refusal.event},
+                {"bytes", refusal.what.size},
+                {"stream", to_integer(refusal.what.stream)},
+                {"cause", to_text(refusal.why.cause)},
+                {"usage", usage_of(refusal.usage)},
+                {"largest_free_bytes", refusal.largest_free}};
+    });
 }
 
 Json hazards(const Run& run) {
-    Json list = Json::array();
-    for (const HazardText& hazard : run.hazards) {
-        list.push_back({{"kind", hazard.kind},
-                        {"what", hazard.what},
-                        {"first_event", hazard.first_event},
-                        {"second_event", hazard.second_event}});
-    }
-    return list;
+    return list_of(run.hazards, [&](const HazardText& hazard) -> Json {
+        return {{"kind", hazard.kind},
+                {"what", hazard.what},
+                {"first_event", hazard.first_event},
+                {"second_event", hazard.second_event}};
+    });
 }
 
 // What --touch found; null without it.
@@ -128,10 +124,9 @@ Json peak_of(const Peak& peak) {
 }
 
 Json histogram_of(const Histogram& histogram) {
-    Json list = Json::array();
-    for (const HistogramBin& bin : histogram)
-        list.push_back({{"from", bin.low}, {"count", bin.count}, {"bytes", bin.bytes}});
-    return list;
+    return list_of(histogram, [&](const HistogramBin& bin) -> Json {
+        return {{"from", bin.low}, {"count", bin.count}, {"bytes", bin.bytes}};
+    });
 }
 
 Json devices_of(const TraceInfo& info, const TraceSummary& summary) {
@@ -150,26 +145,23 @@ Json devices_of(const TraceInfo& info, const TraceSummary& summary) {
 }
 
 Json streams_of(const TraceSummary& summary) {
-    Json list = Json::array();
-    for (const StreamSummary& stream : summary.streams) {
-        list.push_back({{"stream", to_integer(stream.stream)},
-                        {"handle", stream.handle},
-                        {"events", stream.events},
-                        {"allocations", stream.allocations},
-                        {"allocated_bytes", stream.allocated}});
-    }
-    return list;
+    return list_of(summary.streams, [&](const StreamSummary& stream) -> Json {
+        return {{"stream", to_integer(stream.stream)},
+                {"handle", stream.handle},
+                {"events", stream.events},
+                {"allocations", stream.allocations},
+                {"allocated_bytes", stream.allocated}};
+    });
 }
 
 Json pools_of(const TraceInfo& info, const TraceSummary& summary) {
-    Json list = Json::array();
-    for (const PoolSummary& pool : summary.pools)
-        list.push_back({{"pool", to_integer(pool.pool)},
-                        {"name", pool_text(info, pool.pool)},
-                        {"allocations", pool.allocations},
-                        {"allocated_bytes", pool.allocated},
-                        {"peak_requested_bytes", pool.peak_requested}});
-    return list;
+    return list_of(summary.pools, [&](const PoolSummary& pool) -> Json {
+        return {{"pool", to_integer(pool.pool)},
+                {"name", pool_text(info, pool.pool)},
+                {"allocations", pool.allocations},
+                {"allocated_bytes", pool.allocated},
+                {"peak_requested_bytes", pool.peak_requested}};
+    });
 }
 
 Json row_of(const ComparisonRow& row, const std::string& trace) {
@@ -267,9 +259,9 @@ Json report::trace_of(const std::string& name, const Trace& trace, const TraceSu
     object["lifetime_events"] = histogram_of(summary.lifetime_events);
     object["lifetime_ns"] = histogram_of(summary.lifetime_times);
     object["range_names"] = summary.range_names;
-    Json ranges = Json::array();
-    for (const RangeCount& range : summary.ranges)
-        ranges.push_back({{"name", range.name}, {"count", range.count}});
+    Json ranges = list_of(summary.ranges, [&](const RangeCount& range) -> Json {
+        return {{"name", range.name}, {"count", range.count}};
+    });
     object["ranges"] = std::move(ranges);
     object["stacks"] = info.stacks.size() - 1;
     object["settings"] = pairs(info.settings);
@@ -282,8 +274,7 @@ Json report::trace_of(const std::string& name, const Trace& trace, const TraceSu
 std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
                        const Provenance& provenance) {
     Json object = report::trace_of(name, trace, summary);
-    object["provenance"] = provenance_of(provenance);
-    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
+    object["provenance"] = provenance_of(provenance, {{"trace_hash", trace.recorded_hash()}});
     return text_of(object);
 }
 
@@ -296,9 +287,8 @@ std::string run_json(const Run& run, const TraceInfo& info, const Provenance& pr
     object["decisions_hash"] = run.decisions ? Json(hash_text(run.decisions->hash)) : Json();
     object["anomalies"] = anomalies(info.anomalies);
     object["trace_warnings"] = info.warnings;
-    object["provenance"] = provenance_of(provenance);
-    object["provenance"]["trace_hash"] = hash_text(run.trace_hash);
-    object["provenance"]["profile_hash"] = hash_text(run.profile_hash);
+    object["provenance"] = provenance_of(
+        provenance, {{"trace_hash", run.trace_hash}, {"profile_hash", run.profile_hash}});
     return text_of(object);
 }
 
@@ -316,88 +306,78 @@ std::string comparison_json(const Comparison& comparison, const Provenance& prov
             profile_hash = row.run.profile_hash;
         }
     }
-    Json totals = Json::array();
-    for (const ComparisonTotal& total : comparison.totals)
-        totals.push_back(total_of(total));
-    Json object{{"verdict", comparison.verdict},
-                {"interrupted", comparison.interrupted},
-                {"ranks", ranks_of(comparison.ranks)},
-                {"runs", std::move(runs)},
-                {"traces", std::move(traces)},
-                {"totals", std::move(totals)},
-                {"provenance", provenance_of(provenance)}};
-    object["provenance"]["profile_hash"] = hash_text(profile_hash);
-    return text_of(object);
+    return text_of({{"verdict", comparison.verdict},
+                    {"interrupted", comparison.interrupted},
+                    {"ranks", ranks_of(comparison.ranks)},
+                    {"runs", std::move(runs)},
+                    {"traces", std::move(traces)},
+                    {"totals", list_of(comparison.totals, total_of)},
+                    {"provenance", provenance_of(provenance, {{"profile_hash", profile_hash}})}});
 }
 
 std::string verify_json(const std::string& name, const Trace& trace, const VerifyReport& report,
                         const Provenance& provenance) {
-    Json devices = Json::array();
-    for (const Usage& peak : report.device_peaks)
-        devices.push_back({{"peak", usage_of(peak)}});
-    Json object{
-        {"trace", name},
-        {"policy", report.policy},
-        {"events", report.events},
-        {"decisions", report.decisions},
-        {"mismatches", report.mismatches},
-        {"first_mismatch", report.first_mismatch ? mismatch_of(*report.first_mismatch) : Json()},
-        {"not_inferable", report.not_inferable},
-        {"inferred_trims", report.inferred_trims},
-        {"final_blocks", report.final_blocks},
-        {"peak", report.device_peaks.size() == 1 ? usage_of(report.peak) : Json()},
-        {"devices", std::move(devices)},
-        {"retries", report.stats.retries},
-        {"out_of_memory", report.stats.out_of_memory},
-        {"segments_created", report.stats.segments_created},
-        {"segments_released", report.stats.segments_released},
-        {"maps", report.stats.maps},
-        {"unmaps", report.stats.unmaps},
-        {"synchronizations", report.stats.synchronizations},
-        {"facts", facts_of(report.facts)},
-        {"notes", report.notes},
-        {"provenance", provenance_of(provenance)}};
-    object["provenance"]["trace_hash"] = hash_text(trace.recorded_hash());
-    return text_of(object);
+    Json devices = list_of(report.device_peaks, [&](const Usage& peak) -> Json {
+        return {{"peak", usage_of(peak)}};
+    });
+    return text_of(
+        {{"trace", name},
+         {"policy", report.policy},
+         {"events", report.events},
+         {"decisions", report.decisions},
+         {"mismatches", report.mismatches},
+         {"first_mismatch", report.first_mismatch ? mismatch_of(*report.first_mismatch) : Json()},
+         {"not_inferable", report.not_inferable},
+         {"inferred_trims", report.inferred_trims},
+         {"final_blocks", report.final_blocks},
+         {"peak", report.device_peaks.size() == 1 ? usage_of(report.peak) : Json()},
+         {"devices", std::move(devices)},
+         {"retries", report.stats.retries},
+         {"out_of_memory", report.stats.out_of_memory},
+         {"segments_created", report.stats.segments_created},
+         {"segments_released", report.stats.segments_released},
+         {"maps", report.stats.maps},
+         {"unmaps", report.stats.unmaps},
+         {"synchronizations", report.stats.synchronizations},
+         {"facts", facts_of(report.facts)},
+         {"notes", report.notes},
+         {"provenance", provenance_of(provenance, {{"trace_hash", trace.recorded_hash()}})}});
 }
 
 std::string policies_json(std::span<const PolicyInfo> policies, const Provenance& provenance) {
-    Json list = Json::array();
-    for (const PolicyInfo& policy : policies) {
-        list.push_back({{"name", policy.name},
-                        {"summary", policy.summary},
-                        {"source", policy.source},
-                        {"options", options_of(policy.options)}});
-    }
+    Json list = list_of(policies, [&](const PolicyInfo& policy) -> Json {
+        return {{"name", policy.name},
+                {"summary", policy.summary},
+                {"source", policy.source},
+                {"options", options_of(policy.options)}};
+    });
     return text_of({{"policies", std::move(list)}, {"provenance", provenance_of(provenance)}});
 }
 
 std::string generators_json(std::span<const GeneratorInfo> generators,
                             const Provenance& provenance) {
-    Json list = Json::array();
-    for (const GeneratorInfo& generator : generators) {
-        list.push_back({{"name", generator.name},
-                        {"summary", generator.summary},
-                        {"options", options_of(generator.options)}});
-    }
+    Json list = list_of(generators, [&](const GeneratorInfo& generator) -> Json {
+        return {{"name", generator.name},
+                {"summary", generator.summary},
+                {"options", options_of(generator.options)}};
+    });
     return text_of({{"generators", std::move(list)}, {"provenance", provenance_of(provenance)}});
 }
 
 std::string written_json(std::span<const WrittenFile> files, const Provenance& provenance) {
-    Json list = Json::array();
-    for (const WrittenFile& file : files) {
-        list.push_back({{"source", file.source},
-                        {"source_format", file.info.format},
-                        {"target", file.target},
-                        {"format", file.format},
-                        {"events", file.events},
-                        {"left_out_truth", file.left_out_truth},
-                        {"left_out_events", file.left_out_events},
-                        {"bytes", file.bytes},
-                        {"cut_off", file.info.cut_off},
-                        {"anomalies", anomalies(file.info.anomalies)},
-                        {"warnings", file.info.warnings}});
-    }
+    Json list = list_of(files, [&](const WrittenFile& file) -> Json {
+        return {{"source", file.source},
+                {"source_format", file.info.format},
+                {"target", file.target},
+                {"format", file.format},
+                {"events", file.events},
+                {"left_out_truth", file.left_out_truth},
+                {"left_out_events", file.left_out_events},
+                {"bytes", file.bytes},
+                {"cut_off", file.info.cut_off},
+                {"anomalies", anomalies(file.info.anomalies)},
+                {"warnings", file.info.warnings}};
+    });
     return text_of({{"files", std::move(list)}, {"provenance", provenance_of(provenance)}});
 }
 

@@ -1,4 +1,4 @@
-// Living programs and kept recordings in words and as JSON.
+// Living programs and kept recordings as text and as JSON.
 #include "replay/report/runs/live_report.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Living programs and the recordings that others left, in words and as JSON. Pure.
+// Living programs and the recordings that others left, as text and as JSON. Pure.
 #pragma once
 
 #include <span>

@@ -63,13 +63,12 @@ namespace report {
 Json ranks_of(const std::optional<RankReport>& ranks) {
     if (!ranks)
         return nullptr;
-    Json rows = Json::array();
-    for (const RankRow& row : ranks->rows)
-        rows.push_back(
-            {{"trace", row.name},
-             {"allocations", row.allocations},
-             {"peak_requested_bytes", row.peak_requested},
-             {"peak_reserved_bytes", row.peak_reserved == 0 ? Json() : Json(row.peak_reserved)}});
+    Json rows = list_of(ranks->rows, [&](const RankRow& row) -> Json {
+        return {{"trace", row.name},
+                {"allocations", row.allocations},
+                {"peak_requested_bytes", row.peak_requested},
+                {"peak_reserved_bytes", or_null(row.peak_reserved)}};
+    });
     Json diverge;
     if (const auto& where = ranks->divergence) {
         const Json position = position_json(where->position);
@@ -116,9 +115,9 @@ std::string traces_text(std::span<const SummarizedTrace> traces,
 
 std::string traces_json(std::span<const SummarizedTrace> traces,
                         const std::optional<RankReport>& ranks, const Provenance& provenance) {
-    Json list = Json::array();
-    for (const SummarizedTrace& each : traces)
-        list.push_back(report::trace_of(each.name, *each.trace, each.summary));
+    Json list = report::list_of(traces, [&](const SummarizedTrace& each) -> Json {
+        return report::trace_of(each.name, *each.trace, each.summary);
+    });
     return report::text_of({{"traces", std::move(list)},
                             {"ranks", report::ranks_of(ranks)},
                             {"provenance", report::provenance_of(provenance)}});

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/metrics/devices.h"
@@ -46,7 +47,7 @@ std::string percent_change(double change) {
     if (change >= 9)
         return fmt::format("x {}",
                            format_count(static_cast<std::uint64_t>(std::min(change, 1e15)) + 1));
-    const std::string text = fmt::format("{:+.1f} %", change * 100);
+    const std::string text = format_change(change);
     return text == "+0.0 %" || text == "-0.0 %" ? (change > 0 ? "+<0.1 %" : "-<0.1 %") : text;
 }
 

@@ -47,7 +47,7 @@ Table table_of(const TierComparisonBlock& block, const std::vector<GpuMemory>& m
                                      {format_duration(run.stalls.total())},
                                      {format_bytes(moved_bytes(run))},
                                      {format_bytes(run.dropped_bytes)},
-                                     {fmt::format("{:.1f} %", run.hit_ratio() * 100)}};
+                                     {format_percent(run.hit_ratio())}};
         if (bounded)
             cells.push_back({times_text(row.of_bound)});
         if (belady)

@@ -10,23 +10,21 @@ namespace {
 using namespace report;
 
 Json links_of(const TierRun& run) {
-    Json list = Json::array();
-    for (const TierLinkUse& link : run.links)
-        list.push_back({{"source", to_text(link.source)},
-                        {"target", to_text(link.target)},
-                        {"bytes", link.bytes},
-                        {"copies", link.copies},
-                        {"busy_ns", link.busy ? Json(*link.busy) : Json()}});
-    return list;
+    return list_of(run.links, [&](const TierLinkUse& link) -> Json {
+        return {{"source", to_text(link.source)},
+                {"target", to_text(link.target)},
+                {"bytes", link.bytes},
+                {"copies", link.copies},
+                {"busy_ns", or_null(link.busy)}};
+    });
 }
 
 Json spaces_of(const TierRun& run) {
-    Json list = Json::array();
-    for (const TierSpacePeak& space : run.spaces)
-        list.push_back({{"space", to_text(space.space)},
-                        {"capacity_bytes", space.capacity},
-                        {"peak_bytes", space.peak}});
-    return list;
+    return list_of(run.spaces, [&](const TierSpacePeak& space) -> Json {
+        return {{"space", to_text(space.space)},
+                {"capacity_bytes", space.capacity},
+                {"peak_bytes", space.peak}};
+    });
 }
 
 // The question.
@@ -38,8 +36,8 @@ Json scenario_of(const TierRun& run) {
             {"spec", scenario.spill},
             {"options", pairs(run.policy_options)},
             {"gpu_memory_bytes", scenario.gpu_memory},
-            {"gpu_memory_share", scenario.gpu_fraction > 0 ? Json(scenario.gpu_fraction) : Json()},
-            {"host_memory_bytes", scenario.host_memory > 0 ? Json(scenario.host_memory) : Json()},
+            {"gpu_memory_share", or_null(scenario.gpu_fraction)},
+            {"host_memory_bytes", or_null(scenario.host_memory)},
             {"prefetch", to_text(scenario.prefetch)},
             {"spill_start", scenario.spill_start},
             {"spill_stop", scenario.spill_stop},
@@ -88,7 +86,7 @@ Json run_object(const TierRun& run) {
                    {"forecast_right", run.forecast.right},
                    {"forecast_wrong", run.forecast.wrong},
                    {"forecast_silent", run.forecast.silent},
-                   {"device", run.device.empty() ? Json() : Json(run.device)},
+                   {"device", or_null(run.device)},
                    {"wrong_bytes", run.wrong_bytes},
                    {"failed_copies", run.failed_copies},
                    {"copy_failure", run.failed_copies > 0 ? Json(run.copy_failure) : Json()},
@@ -104,8 +102,8 @@ Json row_of(const TierComparisonRow& row, const GpuMemory& memory) {
     object["gpu_memory"] = to_text(memory);
     object["knows_future"] = row.knows_future;
     object["best"] = row.best;
-    object["of_bound"] = row.of_bound > 0 ? Json(row.of_bound) : Json();
-    object["of_belady"] = row.of_belady > 0 ? Json(row.of_belady) : Json();
+    object["of_bound"] = or_null(row.of_bound);
+    object["of_belady"] = or_null(row.of_belady);
     return object;
 }
 
@@ -134,7 +132,7 @@ Json total_of(const TierTotal& total, const TierComparison& comparison) {
             {"slowdown", total.slowdown},
             {"stall_ns", total.stall},
             {"moved_bytes", total.moved},
-            {"of_bound", total.of_bound > 0 ? Json(total.of_bound) : Json()},
+            {"of_bound", or_null(total.of_bound)},
             {"out_of_memory", total.out_of_memory}};
 }
 
@@ -154,9 +152,8 @@ std::string tier_run_json(const TierRun& run, const TierProgram& program,
         expected([](const TierRun& one) { return one.fetched_bytes; });
     object["predicted_moved_bytes"] = expected([](const TierRun& one) { return moved_bytes(one); });
     object["program_peak_bytes"] = program.peak_bytes;
-    object["provenance"] = provenance_of(provenance);
-    object["provenance"]["trace_hash"] = hash_text(run.trace_hash);
-    object["provenance"]["machine_hash"] = hash_text(run.machine_hash);
+    object["provenance"] = provenance_of(
+        provenance, {{"trace_hash", run.trace_hash}, {"machine_hash", run.machine_hash}});
     return text_of(object);
 }
 
@@ -171,25 +168,23 @@ std::string tier_comparison_json(const TierComparison& comparison, const Provena
     }
     for (const TierTotal& total : comparison.totals)
         totals.push_back(total_of(total, comparison));
-    Json object{{"machine", comparison.machine},
-                {"runs", std::move(runs)},
-                {"traces", std::move(traces)},
-                {"totals", std::move(totals)},
-                {"provenance", provenance_of(provenance)}};
-    object["provenance"]["machine_hash"] = hash_text(comparison.machine_hash);
-    return text_of(object);
+    return text_of(
+        {{"machine", comparison.machine},
+         {"runs", std::move(runs)},
+         {"traces", std::move(traces)},
+         {"totals", std::move(totals)},
+         {"provenance", provenance_of(provenance, {{"machine_hash", comparison.machine_hash}})}});
 }
 
 std::string victims_json(std::span<const VictimPolicyInfo> policies, const Provenance& provenance) {
     constexpr std::array<std::string_view, 3> kForesights{"none", "learned", "oracle"};
-    Json list = Json::array();
-    for (const VictimPolicyInfo& policy : policies) {
-        list.push_back({{"name", policy.name},
-                        {"summary", policy.summary},
-                        {"source", policy.source},
-                        {"foresight", kForesights[static_cast<std::size_t>(policy.foresight)]},
-                        {"options", options_of(policy.options)}});
-    }
+    Json list = list_of(policies, [&](const VictimPolicyInfo& policy) -> Json {
+        return {{"name", policy.name},
+                {"summary", policy.summary},
+                {"source", policy.source},
+                {"foresight", kForesights[static_cast<std::size_t>(policy.foresight)]},
+                {"options", options_of(policy.options)}};
+    });
     return text_of({{"victims", std::move(list)}, {"provenance", provenance_of(provenance)}});
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/runs/text.h"
@@ -35,22 +36,15 @@ class Group {
     bool any_ = false;
 };
 
-// "12.3 %" of `whole`; nothing of nothing.
 std::string share_text(Nanoseconds part, Nanoseconds whole) {
-    return whole <= 0 ? std::string()
-                      : format_percent(static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string share_text(Bytes part, Bytes whole) {
-    return whole == 0 ? std::string()
-                      : format_percent(static_cast<double>(part) / static_cast<double>(whole));
+    return format_share(static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(whole));
 }
 
 std::string memory_text(const TierRun& run, const TierProgram& program) {
     std::string text = format_bytes(run.scenario.gpu_memory);
     if (program.peak_bytes > 0)
         text += fmt::format(", {} of the program's peak ({})",
-                            share_text(run.scenario.gpu_memory, program.peak_bytes),
+                            format_share(run.scenario.gpu_memory, program.peak_bytes),
                             format_bytes(program.peak_bytes));
     return text;
 }
@@ -93,15 +87,15 @@ std::string bytes_text(const TierRun& run) {
     group.add("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
     if (run.late_bytes > 0)
         group.add("  on their way, but late", format_bytes(run.late_bytes),
-                  share_text(run.late_bytes, run.used_bytes));
+                  format_share(run.late_bytes, run.used_bytes));
     group.add("out of GPU memory", format_bytes(run.spilled_bytes),
               fmt::format("{} evictions", format_count(run.evictions)));
     group.add("into GPU memory", format_bytes(run.fetched_bytes));
     if (run.prefetched_bytes > 0) {
         group.add("  before they were needed", format_bytes(run.prefetched_bytes),
-                  share_text(run.prefetched_bytes, run.fetched_bytes));
+                  format_share(run.prefetched_bytes, run.fetched_bytes));
         group.add("  of these for nothing", format_bytes(run.wasted_bytes),
-                  share_text(run.wasted_bytes, run.prefetched_bytes));
+                  format_share(run.wasted_bytes, run.prefetched_bytes));
     }
     group.add("dropped without a copy", format_bytes(run.dropped_bytes));
     group.add("largest kernel needs", format_bytes(run.needed_bytes));
@@ -156,8 +150,8 @@ std::string forecast_text(const TierRun& run) {
     if (all == 0 || run.scenario.prefetch == Prefetch::oracle)
         return {};
     return fmt::format("\nForecast: {} of {} operations named rightly, {} wrongly, {} not at all\n",
-                       share_text(score.right, all), format_count(all),
-                       share_text(score.wrong, all), share_text(score.silent, all));
+                       format_share(score.right, all), format_count(all),
+                       format_share(score.wrong, all), format_share(score.silent, all));
 }
 
 constexpr std::size_t kTierReportRefusalsShown = 5;  // --json has more
@@ -211,7 +205,7 @@ std::string tier_run_text(const std::string& name, const TierRun& run, const Tie
 std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
     const auto off = [](double real, double expected) {
         return expected == 0 ? std::string()
-                             : fmt::format("  {:+.1f} %", 100 * (real / expected - 1));
+                             : "  " + format_change(real / expected - 1);
     };
     const Bytes moved = run.spilled_bytes + run.fetched_bytes;
     const Bytes expected = predicted.spilled_bytes + predicted.fetched_bytes;

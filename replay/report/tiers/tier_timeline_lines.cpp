@@ -34,15 +34,14 @@ std::vector<const TierSpan*> sorted(const std::vector<TierSpan>& timeline) {
 }
 
 Json header_of(const TierRun& run, const TraceInfo& info, const Provenance& provenance) {
-    Json streams = Json::array();
-    for (const std::uint64_t handle : info.streams)
-        streams.push_back(handle);
-    Json links = Json::array();
-    for (const TierLinkUse& link : run.links)
-        links.push_back({{"source", to_text(link.source)}, {"target", to_text(link.target)}});
-    Json spaces = Json::array();
-    for (const TierSpacePeak& space : run.spaces)
-        spaces.push_back({{"space", to_text(space.space)}, {"capacity_bytes", space.capacity}});
+    Json streams =
+        report::list_of(info.streams, [&](const std::uint64_t handle) -> Json { return handle; });
+    Json links = report::list_of(run.links, [&](const TierLinkUse& link) -> Json {
+        return {{"source", to_text(link.source)}, {"target", to_text(link.target)}};
+    });
+    Json spaces = report::list_of(run.spaces, [&](const TierSpacePeak& space) -> Json {
+        return {{"space", to_text(space.space)}, {"capacity_bytes", space.capacity}};
+    });
     return {{"type", "header"},
             {"format", "tidemark-timeline"},
             {"version", 1},

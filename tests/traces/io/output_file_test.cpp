@@ -2,8 +2,10 @@
 #include "traces/io/output_file.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 #include "tests/support/test_folder.h"
 
@@ -66,17 +68,34 @@ TEST_CASE("a device is written to and not replaced", "[io]") {
     CHECK(fs::is_character_file("/dev/null"));
 }
 
-TEST_CASE("places that cannot be written to are named", "[io]") {
+TEST_CASE("paths that cannot be written to are named", "[io]") {
     const TestFolder folder;
+    const auto refusal = [&](const char* name) {
+        const auto created = OutputFile::create(folder.file(name));
+        const auto checked = OutputFile::check(folder.file(name));
+        REQUIRE_FALSE(created);
+        REQUIRE_FALSE(checked);
+        CHECK(created.error().code == ErrorCode::io);
+        CHECK(to_text(created.error()) == to_text(checked.error()));
+        return to_text(created.error());
+    };
 
-    const auto is_folder = OutputFile::create(folder.file("."));
-    const auto missing = OutputFile::create(folder.file("no/such/folder"));
+    CHECK_THAT(refusal("."), Catch::Contains("is a folder"));
+    CHECK_THAT(refusal("no/such/folder"), Catch::Contains("no/such/folder"));
+}
 
-    REQUIRE_FALSE(is_folder);
-    CHECK_THAT(to_text(is_folder.error()), Catch::Contains("is a folder"));
-    REQUIRE_FALSE(missing);
-    CHECK(missing.error().code == ErrorCode::io);
-    CHECK_THAT(to_text(missing.error()), Catch::Contains("no/such/folder"));
+TEST_CASE("a check leaves what is there as it is and opens no pipe", "[io]") {
+    const TestFolder folder;
+    std::ofstream(folder.file("old")) << "old";
+    REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+
+    for (const char* name : {"old", "new", "pipe"})  // to open the pipe would wait for a reader
+        CHECK(OutputFile::check(folder.file(name)));
+    CHECK(OutputFile::check("-"));
+    CHECK(OutputFile::check("/dev/null"));
+
+    CHECK(folder.read("old") == "old");
+    CHECK(folder.entries() == 2);
 }
 
 TEST_CASE("a full device is an error", "[io]") {
