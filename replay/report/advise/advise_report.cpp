@@ -79,12 +79,9 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
                     format_bytes(use.reserved), moment_text(info, snapshot, snapshot.reserved));
     if (snapshot.fullest.event != snapshot.reserved.event)
         text += fmt::format("  fullest at {}:\n", moment_text(info, snapshot, snapshot.fullest));
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
+    Table table = Table::untitled("lrrl");
     const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
-        table.add({{std::string(label)},
-                   {format_bytes(bytes)},
-                   {format_share(bytes, use.reserved)},
-                   {std::string(meaning)}});
+        table.row(label, format_bytes(bytes), format_share(bytes, use.reserved), meaning);
     };
     add("in use", use.requested, "requested by the program, and live");
     add("rounding", use.rounding, "what its blocks have beyond that");
@@ -129,21 +126,17 @@ std::string name_of(const Holder& holder) {
 std::string holders_text(const Advice& advice) {
     if (advice.holders.empty())
         return {};
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    Table table = Table::untitled("lrrr");
     const HolderKind* last = nullptr;
     for (const Holder& holder : advice.holders) {
         if (last == nullptr || *last != holder.kind)
-            table.add({{std::string(title_of(holder.kind))},
-                       {last == nullptr ? "at this peak" : ""},
-                       {last == nullptr ? "of allocated" : ""},
-                       {last == nullptr ? "blocks" : ""}});
+            table.row(title_of(holder.kind), last == nullptr ? "at this peak" : "",
+                      last == nullptr ? "of allocated" : "", last == nullptr ? "blocks" : "");
         last = &holder.kind;
-        table.add({{"  " + name_of(holder)},
-                   {format_bytes(holder.at_reserved_peak)},
-                   {format_bytes(holder.at_allocated_peak)},
-                   {format_count(holder.blocks)}});
+        table.row("  " + name_of(holder), format_bytes(holder.at_reserved_peak),
+                  format_bytes(holder.at_allocated_peak), format_count(holder.blocks));
     }
-    return "\nWhat holds it\n" + table.bare("  ");
+    return table.section("What holds it");
 }
 
 std::string gaps_text(const TraceInfo& info, const Advice& advice) {
@@ -186,29 +179,22 @@ std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
     std::string text = "\nWhy it is fragmented\n" + gaps_text(info, advice);
     if (advice.pins.empty())
         return text;
-    Table table({{"", Align::right}, {"", Align::right}, {"", Align::left}, {"", Align::left}});
-    table.add({{"free, but pinned"},
-               {advice.paged ? "in pages" : "in segments"},
-               {"by blocks of"},
-               {"alive"}});
+    Table table = Table::untitled("rrll");
+    table.row("free, but pinned", advice.paged ? "in pages" : "in segments", "by blocks of",
+              "alive");
     for (const Pin& pin : advice.pins)
-        table.add({{format_bytes(pin.free)},
-                   {format_count(pin.segments)},
-                   {one_line(pin.site, 50)},
-                   {lifetime(info, pin)}});
+        table.row(format_bytes(pin.free), format_count(pin.segments), one_line(pin.site, 50),
+                  lifetime(info, pin));
     return text + table.bare("  ");
 }
 
 void add_row(Table& table, std::string_view label, const Tried& tried, const Tried& before) {
     const Bytes peak = tried.result.peak.reserved;
-    table.add({{std::string(label)},
-               {format_bytes(peak)},
-               {change(peak, before.result.peak.reserved)},
-               {format_count(tried.result.refusals())},
-               {format_count(tried.result.stats.retries)},
-               {format_duration(tried.device_time())},
-               {tried.peak_spread ? range_text(*tried.peak_spread) : ""},
-               {conf_name(torch_conf(tried.policy))}});
+    table.row(label, format_bytes(peak), change(peak, before.result.peak.reserved),
+              format_count(tried.result.refusals()), format_count(tried.result.stats.retries),
+              format_duration(tried.device_time()),
+              tried.peak_spread ? range_text(*tried.peak_spread) : "",
+              conf_name(torch_conf(tried.policy)));
 }
 
 std::string survival(const Advice& advice) {
@@ -254,22 +240,9 @@ std::string settings_text(const Advice& advice) {
     text += survival(advice);
     if (!advice.spread_verdict.empty())
         text += fmt::format("  {}\n", printable(advice.spread_verdict));
-    Table table({{"", Align::left},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::left}});
-    table.add({{""},
-               {"peak reserved"},
-               {""},
-               {"out of memory"},
-               {"retries"},
-               {"driver + waits"},
-               {search.before.peak_spread ? "run to run" : ""},
-               {""}});
+    Table table = Table::untitled("lrrrrrrl");
+    table.row("", "peak reserved", "", "out of memory", "retries", "driver + waits",
+              search.before.peak_spread ? "run to run" : "");
     add_row(table, "now", search.before, search.before);
     if (search.improves)
         add_row(table, "with it", search.best, search.before);
@@ -324,14 +297,11 @@ std::string advice_text(const std::string& name, const TraceInfo& info, const Ad
 
 std::string growth_text(const std::string& before, const std::string& after, const Growth& growth) {
     std::string text = fmt::format("{} -> {}\n", printable(before), printable(after));
-    Table totals({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
+    Table totals = Table::untitled("lrrr");
     const auto add = [&totals](std::string_view label, Bytes first, Bytes second) {
-        totals.add({{std::string(label)},
-                    {format_bytes(first)},
-                    {format_bytes(second)},
-                    {difference(first, second)}});
+        totals.row(label, format_bytes(first), format_bytes(second), difference(first, second));
     };
-    totals.add({{""}, {"before"}, {"after"}, {"difference"}});
+    totals.row("", "before", "after", "difference");
     add("live at the end", growth.before.end.bytes, growth.after.end.bytes);
     add("live at the peak", growth.before.peak.bytes, growth.after.peak.bytes);
     add("reserved at the peak", growth.before.peak_reserved, growth.after.peak_reserved);
@@ -340,19 +310,15 @@ std::string growth_text(const std::string& before, const std::string& after, con
         return text + "\nNothing differs.\n" + remarks(growth.warnings, {});
 
     text += fmt::format("\nWhat grew, {}\n", growth.by_site ? "by place" : "by size");
-    Table table({{"", Align::right},
-                 {"", Align::right},
-                 {"", Align::right},
-                 {"", Align::left},
-                 {"", Align::left}});
-    table.add({{"at the end"}, {"at the peak"}, {"blocks"}, {""}, {""}});
+    Table table = Table::untitled("rrrll");
+    table.row("at the end", "at the peak", "blocks");
     for (const GrowthEntry& entry : growth.entries) {
-        table.add({{difference(entry.end_before.bytes, entry.end_after.bytes)},
-                   {difference(entry.peak_before.bytes, entry.peak_after.bytes)},
-                   {fmt::format("{} -> {}", format_count(entry.peak_before.blocks),
-                                format_count(entry.peak_after.blocks))},
-                   {std::string(to_text(entry.change))},
-                   {entry.name.empty() ? "(no stack recorded)" : one_line(entry.name)}});
+        table.row(difference(entry.end_before.bytes, entry.end_after.bytes),
+                  difference(entry.peak_before.bytes, entry.peak_after.bytes),
+                  fmt::format("{} -> {}", format_count(entry.peak_before.blocks),
+                              format_count(entry.peak_after.blocks)),
+                  to_text(entry.change),
+                  entry.name.empty() ? "(no stack recorded)" : one_line(entry.name));
     }
     text += table.bare("  ");
     if (growth.more > 0)

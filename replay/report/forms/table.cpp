@@ -35,8 +35,16 @@ std::string rule(std::size_t width, Align align) {
 
 }  // namespace
 
+Table Table::untitled(std::string_view alignments) {
+    std::vector<TableColumn> columns;
+    for (const char alignment : alignments)
+        columns.push_back({"", alignment == 'l' ? Align::left : Align::right});
+    return Table(std::move(columns));
+}
+
 void Table::add(std::vector<TableCell> row) {
-    TM_CHECK(row.size() == columns_.size());
+    TM_CHECK(row.size() <= columns_.size());
+    row.resize(columns_.size());
     rows_.push_back(std::move(row));
 }
 
@@ -91,6 +99,10 @@ std::string Table::bare(std::string_view indent) const {
         text += line + "\n";
     }
     return text;
+}
+
+std::string Table::section(std::string_view title) const {
+    return rows_.empty() ? std::string() : fmt::format("\n{}\n{}", title, bare("  "));
 }
 
 std::size_t text_width(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidemark {
@@ -30,14 +31,26 @@ class Table {
   public:
     explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
 
-    // One cell for each column (TM_CHECK).
+    // Columns without titles, "l" aligned left and "r" right: "lrr".
+    static Table untitled(std::string_view alignments);
+
+    // A row from its first cell on, no more than there are columns (TM_CHECK); the rest is empty.
     void add(std::vector<TableCell> row);
+
+    // The same of texts, none of which stands out.
+    template <class... Text>
+    void row(Text&&... texts) {
+        add({TableCell{std::string(std::forward<Text>(texts))}...});
+    }
 
     // Ruled with '|' and '-', a new line at the end. O(cells).
     std::string ruled(Emphasis emphasis) const;
 
     // Without rules and titles, each line begun with `indent`: for lists of a name and figures.
     std::string bare(std::string_view indent) const;
+
+    // Such a list below a title, after an empty line; "" if it has no rows.
+    std::string section(std::string_view title) const;
 
   private:
     std::vector<std::size_t> widths(Emphasis emphasis) const;

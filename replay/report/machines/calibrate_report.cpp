@@ -23,14 +23,9 @@ std::string calibration_text(const Calibration& calibration, const std::string& 
                  {"90 %"},
                  {"charged"}});
     for (const MeasuredCost& row : calibration.notes.measured)
-        table.add({{row.operation},
-                   {row.state},
-                   {row.bytes == 0 ? "" : format_bytes(row.bytes)},
-                   {format_count(row.count)},
-                   {format_duration(row.p10)},
-                   {format_duration(row.median)},
-                   {format_duration(row.p90)},
-                   {format_duration(row.mean)}});
+        table.row(row.operation, row.state, row.bytes == 0 ? "" : format_bytes(row.bytes),
+                  format_count(row.count), format_duration(row.p10), format_duration(row.median),
+                  format_duration(row.p90), format_duration(row.mean));
     text += fmt::format("\n{}\n", table.ruled(Emphasis::none));
     text += fmt::format("The first malloc_async of a process makes its pool: {}\n",
                         format_duration(profile.pool_creation));

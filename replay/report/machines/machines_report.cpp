@@ -55,13 +55,10 @@ std::string spaces_text(const MachineSpec& machine) {
                 ? fmt::format("blocks of {}, {} at a time", format_bytes(space.block),
                               space.blocks_per_pool)
                 : fmt::format("{}", fmt::join(space.directories, ", "));
-        table.add({{to_text(space.id)},
-                   {format_bytes(space.capacity)},
-                   {format_bytes(thresholds.limit)},
-                   {background ? format_bytes(thresholds.spill_start) : "on demand"},
-                   {background ? format_bytes(thresholds.spill_stop) : ""},
-                   {format_bytes(space.granularity)},
-                   {printable(blocks)}});
+        table.row(to_text(space.id), format_bytes(space.capacity), format_bytes(thresholds.limit),
+                  background ? format_bytes(thresholds.spill_start) : "on demand",
+                  background ? format_bytes(thresholds.spill_stop) : "",
+                  format_bytes(space.granularity), printable(blocks));
     }
     return table.ruled(Emphasis::none);
 }
@@ -70,13 +67,11 @@ std::string links_text(const MachineSpec& machine) {
     Table table(
         {{"link", Align::left}, {"bandwidth"}, {"overhead"}, {"latency"}, {"shared", Align::left}});
     for (const LinkSpec& link : machine.links)
-        table.add({{fmt::format("{} -> {}", to_text(link.source), to_text(link.target))},
-                   {bandwidth_text(link.bytes_per_second)},
-                   {duration_or_none(link.overhead)},
-                   {duration_or_none(link.latency)},
-                   {printable(link.bus)}});
+        table.row(fmt::format("{} -> {}", to_text(link.source), to_text(link.target)),
+                  bandwidth_text(link.bytes_per_second), duration_or_none(link.overhead),
+                  duration_or_none(link.latency), printable(link.bus));
     for (const BusSpec& bus : machine.buses)
-        table.add({{printable(bus.name)}, {bandwidth_text(bus.bytes_per_second)}, {}, {}, {}});
+        table.row(printable(bus.name), bandwidth_text(bus.bytes_per_second));
     return table.ruled(Emphasis::none);
 }
 
@@ -132,9 +127,9 @@ Json measured_of(const MeasuredFigure& measured) {
 }  // namespace
 
 std::string machines_text(std::span<const DescribedMachine> machines) {
-    Table table({{"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("ll");
     for (const DescribedMachine& described : machines)
-        table.add({{printable(described.machine.name)}, {summary_text(described.machine)}});
+        table.row(printable(described.machine.name), summary_text(described.machine));
     return table.bare("") + "\nOne of them: tidemark machines NAME\n";
 }
 

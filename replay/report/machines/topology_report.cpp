@@ -81,7 +81,7 @@ void add_entry(Table& table, const std::string& name, std::span<const std::strin
     for (const std::string& line : lines) {
         if (line.empty())
             continue;
-        table.add({{first ? name : ""}, {printable(line)}});
+        table.row(first ? name : "", printable(line));
         first = false;
     }
 }
@@ -158,7 +158,7 @@ std::string bandwidths_text(const Topology& topology, std::span<const NumaBandwi
 
 std::string devices_text(const Topology& topology, std::span<const CostProfile> profiles,
                          std::span<const NumaBandwidth> bandwidths) {
-    Table table({{"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("ll");
     add_gpus(table, topology);
     add_host(table, topology);
     for (const CostProfile& profile : profiles)
@@ -180,21 +180,20 @@ std::vector<std::string_view> missing_of(std::span<const Finding> findings,
 
 std::string doctor_text(std::span<const Finding> findings,
                         std::span<const std::string_view> required) {
-    Table table({{"", Align::left}, {"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("lll");
     for (const Finding& finding : findings) {
         const bool curable = !finding.here && !finding.hint.empty();
         const std::string aside = finding.here             ? finding.what
                                   : !finding.needs.empty() ? fmt::format("needs {}", finding.needs)
                                   : curable                ? ""
                                                            : finding.why;
-        table.add({{finding.here ? "yes" : "no"},
-                   {std::string(finding.name)},
-                   {printable(aside.empty() ? std::string(finding.use)
-                                            : fmt::format("{} ({})", finding.use, aside))}});
+        table.row(finding.here ? "yes" : "no", finding.name,
+                  printable(aside.empty() ? std::string(finding.use)
+                                          : fmt::format("{} ({})", finding.use, aside)));
         if (!curable)
             continue;
-        table.add({{""}, {""}, {printable("why: " + finding.why)}});
-        table.add({{""}, {""}, {printable("do:  " + finding.hint)}});
+        table.row("", "", printable("why: " + finding.why));
+        table.row("", "", printable("do:  " + finding.hint));
     }
     std::string text = table.bare("");
     std::string missing;

@@ -17,9 +17,9 @@ using namespace report;
 constexpr std::size_t kTextReportPeakEntries = 5;
 
 std::string facts_text(const ReportInput& input, const ReportedRun& run) {
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
+    Table table = Table::untitled("lrl");
     for (const Fact& fact : facts(input, run))
-        table.add({{fact.name}, {fact.value}, {fact.meaning}});
+        table.row(fact.name, fact.value, fact.meaning);
     return table.bare("  ");
 }
 
@@ -27,11 +27,10 @@ std::string groups_text(std::string_view title, const std::vector<PeakGroup>& gr
                         std::string_view nameless) {
     if (groups.empty())
         return {};
-    Table table({{"", Align::right}, {"", Align::right}, {"", Align::left}});
+    Table table = Table::untitled("rrl");
     for (const PeakGroup& group : groups)
-        table.add({{format_bytes(group.bytes)},
-                   {format_counted(group.blocks, "block")},
-                   {group.name.empty() ? std::string(nameless) : one_line(group.name)}});
+        table.row(format_bytes(group.bytes), format_counted(group.blocks, "block"),
+                  group.name.empty() ? std::string(nameless) : one_line(group.name));
     return fmt::format("  {}:\n{}", title, table.bare("    "));
 }
 

@@ -50,14 +50,11 @@ std::string live_text(std::span<const live::LiveProgram> programs) {
     bool any_dead = false;
     for (const live::LiveProgram& program : programs) {
         any_dead = any_dead || !program.alive;
-        table.add({{fmt::format("{}", program.process())},
-                   {program.name()},
-                   {program.alive ? "runs" : "died"},
-                   {format_duration(program.age)},
-                   {format_count(program.counters.sequence)},
-                   {format_count(program.counters.dropped)},
-                   {fmt::format("{:.0f} %", program.counters.fullest_ring * 100)},
-                   {first_piece(program)}});
+        table.row(fmt::format("{}", program.process()), program.name(),
+                  program.alive ? "runs" : "died", format_duration(program.age),
+                  format_count(program.counters.sequence), format_count(program.counters.dropped),
+                  fmt::format("{:.0f} %", program.counters.fullest_ring * 100),
+                  first_piece(program));
     }
     std::string text = table.ruled(Emphasis::none);
     text += "\nTo see one: tidemark view --attach NAME. Every command reads its recording.\n";
@@ -101,13 +98,10 @@ std::string recordings_text(std::span<const ListedRecording> recordings,
     Bytes bytes = 0;
     for (const auto& [recording, removed] : recordings) {
         bytes += recording.bytes;
-        table.add({{live::text_of(recording.header.name)},
-                   {fmt::format("{}", recording.header.process)},
-                   {std::string(word_for(recording.state))},
-                   {format_duration(recording.age) + " ago"},
-                   {format_bytes(recording.bytes)},
-                   {fmt::format("{}", recording.files.size())},
-                   {recording.files.front()}});
+        table.row(live::text_of(recording.header.name), fmt::format("{}", recording.header.process),
+                  word_for(recording.state), format_duration(recording.age) + " ago",
+                  format_bytes(recording.bytes), fmt::format("{}", recording.files.size()),
+                  recording.files.front());
     }
     return table.ruled(Emphasis::none) +
            fmt::format("\n{}, {}, in {}. tidemark live --clean removes those that have ended.\n",

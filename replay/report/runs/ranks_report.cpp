@@ -100,14 +100,12 @@ std::string traces_text(std::span<const SummarizedTrace> traces,
     for (const SummarizedTrace& each : traces) {
         const TraceSummary& summary = each.summary;
         const Nanoseconds duration = each.trace->info().duration;
-        table.add({{printable(each.name)},
-                   {format_count(summary.events)},
-                   {duration > 0 ? format_duration(duration) : "no times"},
-                   {format_count(summary.allocations)},
-                   {format_bytes(summary.requested.value)},
-                   {summary.has_recorded_reserved ? format_bytes(summary.recorded_reserved.value)
-                                                  : "not known"},
-                   {format_count(summary.out_of_memory)}});
+        table.row(printable(each.name), format_count(summary.events),
+                  duration > 0 ? format_duration(duration) : "no times",
+                  format_count(summary.allocations), format_bytes(summary.requested.value),
+                  summary.has_recorded_reserved ? format_bytes(summary.recorded_reserved.value)
+                                                : "not known",
+                  format_count(summary.out_of_memory));
     }
     std::string text = table.ruled(Emphasis::none);
     return ranks ? text + "\n" + ranks_sentence(*ranks) + "\n" : text;

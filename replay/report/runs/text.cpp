@@ -99,21 +99,12 @@ constexpr std::array kMovement{
     Line{"reservation wait, longest", "reservation_wait_max_ns"},
 };
 
-Table two_columns() {
-    return Table({{"", Align::left}, {"", Align::right}});
-}
-
 std::string group(std::string_view title, std::span<const Line> lines, Figures& figures) {
-    Table table = two_columns();
-    bool any = false;
-    for (const Line& line : lines) {
-        const std::string text = figures.take(line.name);
-        if (text.empty())
-            continue;
-        table.add({{std::string(line.label)}, {text}});
-        any = true;
-    }
-    return any ? fmt::format("\n{}\n{}", title, table.bare("  ")) : std::string();
+    Table table = Table::untitled("lr");
+    for (const Line& line : lines)
+        if (const std::string text = figures.take(line.name); !text.empty())
+            table.row(line.label, text);
+    return table.section(title);
 }
 
 std::string group_if_any(std::string_view title, std::span<const Line> lines, Figures& figures) {
@@ -135,16 +126,13 @@ std::string fullest_text(Figures& figures, const Measurement& reached) {
 
 // Reserved, allocated, active and requested: at the peak, on average and at the end.
 std::string memory_group(Figures& figures, std::size_t devices) {
-    Table table({{"", Align::left}, {""}, {""}, {""}});
-    table.add({{devices > 1 ? fmt::format("Memory, sum of {} devices", devices) : "Memory"},
-               {"peak"},
-               {"mean"},
-               {"at the end"}});
+    Table table = Table::untitled("lrrr");
+    table.row(devices > 1 ? fmt::format("Memory, sum of {} devices", devices) : "Memory", "peak",
+              "mean", "at the end");
     for (const std::string_view kind : {"reserved", "allocated", "active", "requested"}) {
-        table.add({{fmt::format("  {}", kind)},
-                   {figures.take(fmt::format("peak_{}_bytes", kind))},
-                   {figures.take(fmt::format("mean_{}_bytes", kind))},
-                   {figures.take(fmt::format("end_{}_bytes", kind))}});
+        table.row(fmt::format("  {}", kind), figures.take(fmt::format("peak_{}_bytes", kind)),
+                  figures.take(fmt::format("mean_{}_bytes", kind)),
+                  figures.take(fmt::format("end_{}_bytes", kind)));
     }
     std::string text = fmt::format("\n{}", table.bare(""));
     for (const std::string_view kind : {"reserved", "allocated"}) {
@@ -165,14 +153,12 @@ std::string devices_group(Figures& figures, std::span<const DevicePeaks> devices
             figures.find(each.name);
     if (devices.size() < 2)
         return {};
-    Table table({{"", Align::left}, {""}, {""}, {""}, {""}});
-    table.add({{"Peak of each"}, {"reserved"}, {"allocated"}, {"active"}, {"requested"}});
+    Table table = Table::untitled("lrrrr");
+    table.row("Peak of each", "reserved", "allocated", "active", "requested");
     for (std::size_t i = 0; i < devices.size(); ++i)
-        table.add({{fmt::format("  device {}", i)},
-                   {format_bytes(devices[i].reserved)},
-                   {format_bytes(devices[i].allocated)},
-                   {format_bytes(devices[i].active)},
-                   {format_bytes(devices[i].requested)}});
+        table.row(fmt::format("  device {}", i), format_bytes(devices[i].reserved),
+                  format_bytes(devices[i].allocated), format_bytes(devices[i].active),
+                  format_bytes(devices[i].requested));
     return fmt::format("\n{}", table.bare(""));
 }
 
@@ -195,11 +181,10 @@ std::string calls_line(Figures& figures) {
 }
 
 std::string other_group(Figures& figures) {
-    Table table = two_columns();
-    const std::vector<const Measurement*> rest = figures.rest();
-    for (const Measurement* each : rest)
-        table.add({{std::string(each->name)}, {figure_text(*each)}});
-    return rest.empty() ? std::string() : fmt::format("\nOther\n{}", table.bare("  "));
+    Table table = Table::untitled("lr");
+    for (const Measurement* each : figures.rest())
+        table.row(each->name, figure_text(*each));
+    return table.section("Other");
 }
 
 // What the run was allowed, and whether it is the recorded one; "" where nothing bounds it.

@@ -219,9 +219,9 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
             : fmt::format("{} of {} differ from the recorded ones", format_count(report.mismatches),
                           format_counted(report.decisions, "decision")),
         printable(report.policy));
-    Table table({{"", Align::left}, {"", Align::right}});
+    Table table = Table::untitled("lr");
     const auto add = [&table](std::string_view label, std::string value) {
-        table.add({{std::string(label)}, {std::move(value)}});
+        table.row(label, std::move(value));
     };
     add("events", format_count(report.events));
     add("decisions compared", format_count(report.decisions));
@@ -256,14 +256,14 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
 }
 
 std::string policies_text(std::span<const PolicyInfo> policies) {
-    Table table({{"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("ll");
     for (const PolicyInfo& policy : policies) {
         std::string options;
         for (const OptionInfo& option : policy.options)
             options += fmt::format("{}{}", options.empty() ? "" : ", ", option.name);
-        table.add({{std::string(policy.name)}, {std::string(policy.summary)}});
+        table.row(policy.name, policy.summary);
         if (!options.empty())
-            table.add({{""}, {fmt::format("options: {}", options)}});
+            table.row("", fmt::format("options: {}", options));
     }
     return table.bare("") + "\n`tidemark policies NAME` explains a policy's options.\n";
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -18,10 +19,6 @@ constexpr std::size_t kBarWidth = 30;
 constexpr std::size_t kBinsMost = 16;
 constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
 
-void add_line(Table& table, std::string label, std::string value) {
-    table.add({{std::move(label)}, {std::move(value)}});
-}
-
 std::string devices(const TraceInfo& info) {
     std::string text;
     for (const TraceDevice& device : info.devices) {
@@ -33,46 +30,31 @@ std::string devices(const TraceInfo& info) {
     return text;
 }
 
-// Days and time of day in UTC, without the C library's zones and locales (H. Hinnant's civil date).
 std::string utc_time(Nanoseconds since_epoch) {
-    const std::int64_t seconds = since_epoch / 1'000'000'000;
-    const std::int64_t day = seconds / 86'400;
-    const std::int64_t shifted = day + 719'468;
-    const std::int64_t era = shifted / 146'097;
-    const std::int64_t of_era = shifted - era * 146'097;
-    const std::int64_t year_of_era =
-        (of_era - of_era / 1'460 + of_era / 36'524 - of_era / 146'096) / 365;
-    const std::int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const std::int64_t shifted_month = (5 * of_year + 2) / 153;
-    const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
-    const std::int64_t of_day = seconds % 86'400;
-    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
-                       year_of_era + era * 400 + (month <= 2 ? 1 : 0), month,
-                       of_year - (153 * shifted_month + 2) / 5 + 1, of_day / 3600, of_day / 60 % 60,
-                       of_day % 60);
+    const auto seconds = static_cast<std::time_t>(since_epoch / 1'000'000'000);
+    return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
 }
 
 std::string head(const std::string& name, const TraceInfo& info, const TraceSummary& summary) {
-    Table table({{"", Align::left}, {"", Align::left}});
-    add_line(table, "format", one_line(info.format));
-    add_line(table, "recorded by", info.source.empty() ? "not known" : one_line(info.source));
-    add_line(table, "devices", devices(info));
+    Table table = Table::untitled("ll");
+    table.row("format", one_line(info.format));
+    table.row("recorded by", info.source.empty() ? "not known" : one_line(info.source));
+    table.row("devices", devices(info));
     if (info.start_time > 0)
-        add_line(table, "started", utc_time(info.start_time));
-    add_line(table, "duration", info.duration > 0 ? format_duration(info.duration) : "no times");
+        table.row("started", utc_time(info.start_time));
+    table.row("duration", info.duration > 0 ? format_duration(info.duration) : "no times");
     if (info.preamble_count > 0)
-        add_line(table, "starts inside",
-                 fmt::format("{} lived before the first event",
-                             format_counted(summary.preamble_live, "allocation")));
+        table.row("starts inside",
+                  fmt::format("{} lived before the first event",
+                              format_counted(summary.preamble_live, "allocation")));
     return fmt::format("{}\n{}", printable(name), table.bare("  "));
 }
 
 std::string event_kinds(const TraceSummary& summary) {
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
+    Table table = Table::untitled("lrl");
     for (const KindCount& kind : summary.kinds)
-        table.add({{std::string(to_text(kind.kind))},
-                   {format_count(kind.count)},
-                   {is_truth(kind.kind) ? "(decided by the recorded system)" : ""}});
+        table.row(to_text(kind.kind), format_count(kind.count),
+                  is_truth(kind.kind) ? "(decided by the recorded system)" : "");
     return fmt::format("\nEvents: {}\n{}", format_count(summary.events), table.bare("  "));
 }
 
@@ -84,53 +66,48 @@ std::string peak_text(const Peak& peak, const TraceInfo& info) {
 }
 
 std::string memory(const TraceInfo& info, const TraceSummary& summary) {
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::left}});
-    const auto add = [&table](std::string label, std::string value, std::string note) {
-        table.add({{std::move(label)}, {std::move(value)}, {std::move(note)}});
-    };
-    add("requested, peak", format_bytes(summary.requested.value),
-        peak_text(summary.requested, info));
+    Table table = Table::untitled("lrl");
+    table.row("requested, peak", format_bytes(summary.requested.value),
+              peak_text(summary.requested, info));
     if (summary.has_recorded_reserved)
-        add("reserved when recorded, peak", format_bytes(summary.recorded_reserved.value),
-            peak_text(summary.recorded_reserved, info));
-    add("live allocations, peak", format_count(summary.live.value), peak_text(summary.live, info));
-    add("allocations", format_count(summary.allocations),
-        format_bytes(summary.allocated) + " together");
-    add("never freed", format_count(summary.never_freed), format_bytes(summary.never_freed_bytes));
+        table.row("reserved when recorded, peak", format_bytes(summary.recorded_reserved.value),
+                  peak_text(summary.recorded_reserved, info));
+    table.row("live allocations, peak", format_count(summary.live.value),
+              peak_text(summary.live, info));
+    table.row("allocations", format_count(summary.allocations),
+              format_bytes(summary.allocated) + " together");
+    table.row("never freed", format_count(summary.never_freed),
+              format_bytes(summary.never_freed_bytes));
     if (summary.out_of_memory > 0)
-        add("out of memory when recorded", format_count(summary.out_of_memory), "");
-    return fmt::format(
-        "\nMemory{}\n{}",
-        info.devices.size() > 1 ? fmt::format(", sum of {} devices", info.devices.size()) : "",
-        table.bare("  "));
+        table.row("out of memory when recorded", format_count(summary.out_of_memory));
+    return table.section(info.devices.size() > 1
+                             ? fmt::format("Memory, sum of {} devices", info.devices.size())
+                             : "Memory");
 }
 
 std::string streams(const TraceInfo& info, const TraceSummary& summary) {
     if (summary.streams.size() <= 1 && info.devices.size() <= 1)
         return {};
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
-    table.add({{"stream"}, {"events"}, {"allocations"}, {"allocated"}});
+    Table table = Table::untitled("lrrr");
+    table.row("stream", "events", "allocations", "allocated");
     for (const StreamSummary& stream : summary.streams) {
         if (to_integer(stream.stream) >= kShownMost)
             break;
-        table.add({{fmt::format("{} (0x{:x})", to_integer(stream.stream), stream.handle)},
-                   {format_count(stream.events)},
-                   {format_count(stream.allocations)},
-                   {format_bytes(stream.allocated)}});
+        table.row(fmt::format("{} (0x{:x})", to_integer(stream.stream), stream.handle),
+                  format_count(stream.events), format_count(stream.allocations),
+                  format_bytes(stream.allocated));
     }
-    std::string text =
-        fmt::format("\nStreams: {}\n{}", format_count(summary.streams.size()), table.bare("  "));
+    std::string text = table.section("Streams: " + format_count(summary.streams.size()));
     if (info.devices.size() > 1) {
-        Table each({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
-        each.add({{"device"}, {"allocations"}, {"requested, peak"}, {"reserved when recorded"}});
+        Table each = Table::untitled("lrrr");
+        each.row("device", "allocations", "requested, peak", "reserved when recorded");
         for (std::size_t i = 0; i < summary.devices.size(); ++i)
-            each.add({{std::to_string(i)},
-                      {format_count(summary.devices[i].allocations)},
-                      {format_bytes(summary.devices[i].requested.value)},
-                      {summary.has_recorded_reserved
-                           ? format_bytes(summary.devices[i].recorded_reserved.value)
-                           : "not known"}});
-        text += fmt::format("\nDevices\n{}", each.bare("  "));
+            each.row(std::to_string(i), format_count(summary.devices[i].allocations),
+                     format_bytes(summary.devices[i].requested.value),
+                     summary.has_recorded_reserved
+                         ? format_bytes(summary.devices[i].recorded_reserved.value)
+                         : "not known");
+        text += each.section("Devices");
     }
     return text;
 }
@@ -138,17 +115,16 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
 std::string pools(const TraceInfo& info, const TraceSummary& summary) {
     if (summary.pools.size() <= 1)
         return {};
-    Table table({{"", Align::left}, {"", Align::right}, {"", Align::right}, {"", Align::right}});
-    table.add({{"pool"}, {"allocations"}, {"allocated"}, {"requested, peak"}});
+    Table table = Table::untitled("lrrr");
+    table.row("pool", "allocations", "allocated", "requested, peak");
     for (std::size_t i = 0; i < std::min(summary.pools.size(), kShownMost); ++i) {
         const PoolSummary& pool = summary.pools[i];
-        table.add({{fmt::format("{} {}", to_integer(pool.pool),
-                                one_line(pool_text(info, pool.pool), 60))},
-                   {format_count(pool.allocations)},
-                   {format_bytes(pool.allocated)},
-                   {format_bytes(pool.peak_requested)}});
+        table.row(
+            fmt::format("{} {}", to_integer(pool.pool), one_line(pool_text(info, pool.pool), 60)),
+            format_count(pool.allocations), format_bytes(pool.allocated),
+            format_bytes(pool.peak_requested));
     }
-    return fmt::format("\nPools: {}\n{}", format_count(summary.pools.size()), table.bare("  "));
+    return table.section("Pools: " + format_count(summary.pools.size()));
 }
 
 // The same with bins of `powers` powers of two each, for histograms that would fill a screen. A bin
@@ -186,17 +162,15 @@ std::string histogram(std::string_view title, const Histogram& all, Label label)
         most = std::max(most, bin.count);
     if (most == 0)
         return {};
-    Table table({{"", Align::right}, {"", Align::right}, {"", Align::right}, {"", Align::left}});
-    table.add({{std::string(title)}, {"count"}, {"bytes"}, {""}});
+    Table table = Table::untitled("rrrl");
+    table.row(title, "count", "bytes");
     for (const HistogramBin& bin : bins) {
         const double share = static_cast<double>(bin.count) / static_cast<double>(most);
         auto length = static_cast<std::size_t>(std::round(share * kBarWidth));
         if (bin.count > 0)
             length = std::max<std::size_t>(length, 1);
-        table.add({{label(bin.low)},
-                   {format_count(bin.count)},
-                   {format_bytes(bin.bytes)},
-                   {std::string(length, '#')}});
+        table.row(label(bin.low), format_count(bin.count), format_bytes(bin.bytes),
+                  std::string(length, '#'));
     }
     return fmt::format("\n{}", table.bare("  "));
 }
@@ -211,25 +185,21 @@ std::string histograms(const TraceSummary& summary) {
 
 std::string pairs_table(std::string_view title,
                         const std::vector<std::pair<std::string, std::string>>& values) {
-    if (values.empty())
-        return {};
-    Table table({{"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("ll");
     for (std::size_t i = 0; i < std::min(values.size(), kShownMost); ++i)
-        add_line(table, one_line(values[i].first, 40), one_line(values[i].second, 100));
-    std::string text = fmt::format("\n{}\n{}", title, table.bare("  "));
+        table.row(one_line(values[i].first, 40), one_line(values[i].second, 100));
+    std::string text = table.section(title);
     if (values.size() > kShownMost)
         text += fmt::format("  and {} more\n", values.size() - kShownMost);
     return text;
 }
 
 std::string ranges(const TraceSummary& summary) {
-    if (summary.ranges.empty())
-        return {};
-    Table table({{"", Align::left}, {"", Align::right}});
+    Table table = Table::untitled("lr");
     for (const RangeCount& range : summary.ranges)
-        add_line(table, one_line(range.name, 100), format_count(range.count));
-    return fmt::format("\nRanges: {}, the most frequent\n{}",
-                       format_counted(summary.range_names, "name"), table.bare("  "));
+        table.row(one_line(range.name, 100), format_count(range.count));
+    return table.section(
+        fmt::format("Ranges: {}, the most frequent", format_counted(summary.range_names, "name")));
 }
 
 }  // namespace

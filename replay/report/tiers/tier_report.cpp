@@ -16,26 +16,6 @@
 namespace tidemark {
 namespace {
 
-// Lines of a name, a figure and a remark under a title.
-class Group {
-  public:
-    explicit Group(std::string_view title) : title_(title) {}
-
-    void add(std::string_view label, std::string value, std::string remark = {}) {
-        table_.add({{std::string(label)}, {std::move(value)}, {std::move(remark)}});
-        any_ = true;
-    }
-
-    std::string text() const {
-        return any_ ? fmt::format("\n{}\n{}", title_, table_.bare("  ")) : std::string();
-    }
-
-  private:
-    std::string_view title_;
-    Table table_{{{"", Align::left}, {"", Align::right}, {"", Align::left}}};
-    bool any_ = false;
-};
-
 std::string share_text(Nanoseconds part, Nanoseconds whole) {
     return format_share(static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(whole));
 }
@@ -61,49 +41,49 @@ std::string head(const std::string& name, const TierRun& run, const TierProgram&
 }
 
 std::string time_text(const TierRun& run) {
-    Group group("Time");
-    group.add("length of the run", format_duration(run.makespan));
-    group.add("with unlimited GPU memory", format_duration(run.unlimited));
-    group.add("slowdown", fmt::format("{:.3f}", run.slowdown()));
+    Table table = Table::untitled("lrl");
+    table.row("length of the run", format_duration(run.makespan));
+    table.row("with unlimited GPU memory", format_duration(run.unlimited));
+    table.row("slowdown", fmt::format("{:.3f}", run.slowdown()));
     // Streams stall side by side, so the sum may exceed the length of the run.
     const TierStalls& stalls = run.stalls;
-    group.add("stalled, all streams together", format_duration(stalls.total()),
+    table.row("stalled, all streams together", format_duration(stalls.total()),
               share_text(stalls.total(), run.makespan));
     if (stalls.total() > 0) {
-        group.add("  until a buffer was fetched", format_duration(stalls.fetch),
+        table.row("  until a buffer was fetched", format_duration(stalls.fetch),
                   share_text(stalls.fetch, run.makespan));
-        group.add("  until others had left", format_duration(stalls.room),
+        table.row("  until others had left", format_duration(stalls.room),
                   share_text(stalls.room, run.makespan));
-        group.add("  until a reservation was granted", format_duration(stalls.reservation),
+        table.row("  until a reservation was granted", format_duration(stalls.reservation),
                   share_text(stalls.reservation, run.makespan));
     }
-    return group.text();
+    return table.section("Time");
 }
 
 std::string bytes_text(const TierRun& run) {
-    Group group("Bytes");
-    group.add("used by kernels", format_bytes(run.used_bytes),
+    Table table = Table::untitled("lrl");
+    table.row("used by kernels", format_bytes(run.used_bytes),
               format_counted(run.kernels, "kernel"));
-    group.add("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
+    table.row("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
     if (run.late_bytes > 0)
-        group.add("  on their way, but late", format_bytes(run.late_bytes),
+        table.row("  on their way, but late", format_bytes(run.late_bytes),
                   format_share(run.late_bytes, run.used_bytes));
-    group.add("out of GPU memory", format_bytes(run.spilled_bytes),
+    table.row("out of GPU memory", format_bytes(run.spilled_bytes),
               fmt::format("{} evictions", format_count(run.evictions)));
-    group.add("into GPU memory", format_bytes(run.fetched_bytes));
+    table.row("into GPU memory", format_bytes(run.fetched_bytes));
     if (run.prefetched_bytes > 0) {
-        group.add("  before they were needed", format_bytes(run.prefetched_bytes),
+        table.row("  before they were needed", format_bytes(run.prefetched_bytes),
                   format_share(run.prefetched_bytes, run.fetched_bytes));
-        group.add("  of these for nothing", format_bytes(run.wasted_bytes),
+        table.row("  of these for nothing", format_bytes(run.wasted_bytes),
                   format_share(run.wasted_bytes, run.prefetched_bytes));
     }
-    group.add("dropped without a copy", format_bytes(run.dropped_bytes));
-    group.add("largest kernel needs", format_bytes(run.needed_bytes));
-    return group.text();
+    table.row("dropped without a copy", format_bytes(run.dropped_bytes));
+    table.row("largest kernel needs", format_bytes(run.needed_bytes));
+    return table.section("Bytes");
 }
 
 std::string links_text(const TierRun& run) {
-    Group group("Links");
+    Table table = Table::untitled("lrl");
     for (const TierLinkUse& link : run.links) {
         if (link.copies == 0)
             continue;
@@ -111,37 +91,37 @@ std::string links_text(const TierRun& run) {
         if (link.busy)
             how += fmt::format(", busy {}, {} of the run", format_duration(*link.busy),
                                share_text(*link.busy, run.makespan));
-        group.add(fmt::format("{} to {}", to_text(link.source), to_text(link.target)),
+        table.row(fmt::format("{} to {}", to_text(link.source), to_text(link.target)),
                   format_bytes(link.bytes), how);
     }
-    return group.text();
+    return table.section("Links");
 }
 
 std::string spaces_text(const TierRun& run) {
-    Group group("Memory at its peak");
+    Table table = Table::untitled("lrl");
     for (const TierSpacePeak& space : run.spaces) {
         if (space.peak > 0)
-            group.add(to_text(space.space), format_bytes(space.peak),
+            table.row(to_text(space.space), format_bytes(space.peak),
                       fmt::format("of {}", format_bytes(space.capacity)));
     }
-    return group.text();
+    return table.section("Memory at its peak");
 }
 
 std::string reservations_text(const TierRun& run) {
     const ReservationWaits& waits = run.reservations;
-    Group group("Reservations");
+    Table table = Table::untitled("lrl");
     if (waits.requested > 0) {
-        group.add("requested", format_count(waits.requested));
-        group.add("that had to wait", format_count(waits.waited));
-        group.add("wait, median", format_duration(waits.p50));
-        group.add("wait, 99 of 100", format_duration(waits.p99));
-        group.add("wait, longest", format_duration(waits.max));
+        table.row("requested", format_count(waits.requested));
+        table.row("that had to wait", format_count(waits.waited));
+        table.row("wait, median", format_duration(waits.p50));
+        table.row("wait, 99 of 100", format_duration(waits.p99));
+        table.row("wait, longest", format_duration(waits.max));
         if (waits.refused > 0)
-            group.add("failed", format_count(waits.refused));
+            table.row("failed", format_count(waits.refused));
         if (waits.short_bytes > 0)
-            group.add("requested and not granted", format_bytes(waits.short_bytes));
+            table.row("requested and not granted", format_bytes(waits.short_bytes));
     }
-    return group.text();
+    return table.section("Reservations");
 }
 
 std::string forecast_text(const TierRun& run) {
@@ -227,14 +207,14 @@ std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
 }
 
 std::string victims_text(std::span<const VictimPolicyInfo> policies) {
-    Table table({{"", Align::left}, {"", Align::left}});
+    Table table = Table::untitled("ll");
     for (const VictimPolicyInfo& policy : policies) {
         std::string options;
         for (const OptionInfo& option : policy.options)
             options += fmt::format("{}{}", options.empty() ? "" : ", ", option.name);
-        table.add({{std::string(policy.name)}, {std::string(policy.summary)}});
+        table.row(policy.name, policy.summary);
         if (!options.empty())
-            table.add({{""}, {fmt::format("options: {}", options)}});
+            table.row("", fmt::format("options: {}", options));
     }
     return table.bare("") + "\n`tidemark victims NAME` explains a policy's options.\n";
 }
