@@ -14,8 +14,7 @@ using support::Said;
 namespace {
 
 json answer(std::vector<std::string> arguments) {
-    arguments.emplace_back("--json");
-    json object = json::parse(support::tidemark_json(arguments));
+    json object = support::tidemark_json(std::move(arguments));
     object.erase("provenance");
     return object;
 }
@@ -36,8 +35,8 @@ TEST_CASE("advise prints one screen with a line to paste", "[cli]") {
 
 TEST_CASE("advise predicts what replay then finds", "[cli]") {
     const json advice = answer({"advise", "generate:serving:events=20000", "--budget", "80"});
-    const json replay = json::parse(support::tidemark_json(
-        {"replay", "generate:serving:events=20000", "-p", advice["best"]["policy"], "--json"}));
+    const json replay = support::tidemark_json(
+        {"replay", "generate:serving:events=20000", "-p", advice["best"]["policy"]});
 
     CHECK(advice["best"]["peak_reserved_bytes"] == replay["peak_reserved_bytes"]);
     CHECK(advice["best"]["driver_ns"] == replay["driver_ns"]);
@@ -74,22 +73,16 @@ TEST_CASE("advise compares two traces", "[cli]") {
 }
 
 TEST_CASE("advise refuses what it cannot do, and says what to do instead", "[cli]") {
-    const Said other = support::tidemark({"advise", kSample, "-p", "best-fit"});
-    const Said unknown = support::tidemark({"advise", kSample, "-p", "torch:expandable=1"});
-    const Said three = support::tidemark({"advise", kSample, kSample, kSample});
-    const Said both = support::tidemark({"advise", kSample, kSample, "--limit", "1GiB"});
-    const Said missing = support::tidemark({"advise", "/no/such/file"});
-
-    CHECK(other.code == 2);
-    CHECK(contains(other.err, "PYTORCH_ALLOC_CONF"));
-    CHECK(unknown.code == 2);
-    CHECK(contains(unknown.err, "expandable_segments"));
-    CHECK(three.code == 2);
-    CHECK(contains(three.err, "tidemark compare"));
-    CHECK(both.code == 2);
-    CHECK(contains(both.err, "leave out"));
-    CHECK(missing.code == 3);
-    CHECK(support::tidemark({"advise", kSample, "--memory", "100000TiB"}).code == 2);
-    CHECK(support::tidemark({"advise"}).code == 2);
+    const auto refused = [](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "advise");
+        return support::refusal(arguments);
+    };
+    CHECK(contains(refused({kSample, "-p", "best-fit"}), "PYTORCH_ALLOC_CONF"));
+    CHECK(contains(refused({kSample, "-p", "torch:expandable=1"}), "expandable_segments"));
+    CHECK(contains(refused({kSample, kSample, kSample}), "tidemark compare"));
+    CHECK(contains(refused({kSample, kSample, "--limit", "1GiB"}), "leave out"));
+    refused({kSample, "--memory", "100000TiB"});
+    refused({});
+    support::refusal({"advise", "/no/such/file"}, 3);
     CHECK(contains(support::tidemark({"advise", "--help"}).out, "before.pickle after.pickle"));
 }

@@ -82,8 +82,8 @@ TEST_CASE("replay draws with colours and blocks as wide as the terminal", "[cli]
 TEST_CASE("replay is the same every time", "[cli]") {
     const std::vector<std::string> arguments{"replay", kSteps, "-p", "best-fit"};
 
-    const json one = json::parse(support::tidemark_json(arguments));
-    const json two = json::parse(support::tidemark_json(arguments));
+    const json one = support::tidemark_json(arguments);
+    const json two = support::tidemark_json(arguments);
 
     CHECK(without_times(one) == without_times(two));
     CHECK(one["elapsed_ns"].get<std::int64_t>() > 0);
@@ -91,10 +91,9 @@ TEST_CASE("replay is the same every time", "[cli]") {
 }
 
 TEST_CASE("checked and unchecked replays give the same result", "[cli]") {
-    json plain =
-        without_times(json::parse(support::tidemark_json({"replay", kSteps, "-p", "torch"})));
-    json checked = without_times(
-        json::parse(support::tidemark_json({"replay", kSteps, "-p", "torch", "--check"})));
+    json plain = without_times(support::tidemark_json({"replay", kSteps, "-p", "torch"}));
+    json checked =
+        without_times(support::tidemark_json({"replay", kSteps, "-p", "torch", "--check"}));
     plain.erase("check");
     checked.erase("check");
 
@@ -104,11 +103,11 @@ TEST_CASE("checked and unchecked replays give the same result", "[cli]") {
 
 TEST_CASE("a policy that refuses what the program was granted ends with exit code 4", "[cli]") {
     const Said said = support::tidemark({"replay", kSteps, "-p", "torch", "--limit", "256MiB"});
-    const json all = json::parse(
-        support::tidemark_json({"replay", kSteps, "-p", "torch", "--limit", "256MiB"}, 4));
-    const json first = json::parse(support::tidemark_json(
+    const json all =
+        support::tidemark_json({"replay", kSteps, "-p", "torch", "--limit", "256MiB"}, {}, 4);
+    const json first = support::tidemark_json(
         {"replay", kSteps, "-p", "torch", "--memory", "256MiB", "--overhead", "0", "--until-fail"},
-        4));
+        {}, 4);
 
     CHECK(said.code == 4);
     CHECK(contains(said.out, "limit reached"));
@@ -118,7 +117,7 @@ TEST_CASE("a policy that refuses what the program was granted ends with exit cod
 }
 
 TEST_CASE("replay of a recording without --policy takes the recorded one", "[cli]") {
-    const json run = json::parse(support::tidemark_json({"replay", kSample}));
+    const json run = support::tidemark_json({"replay", kSample});
     const Said unknown = support::tidemark({"replay", kSteps});
 
     CHECK(run["policy"] == "torch");
@@ -129,7 +128,7 @@ TEST_CASE("replay of a recording without --policy takes the recorded one", "[cli
 
 TEST_CASE("compare runs every policy on a recording unless told which", "[cli]") {
     const Said said = support::tidemark({"compare", kSample});
-    const json answer = json::parse(support::tidemark_json({"compare", kSample}));
+    const json answer = support::tidemark_json({"compare", kSample});
 
     CHECK(said.code == 0);
     CHECK(is_ascii(said.out));
@@ -164,8 +163,8 @@ TEST_CASE("compare gives the same answer on one thread as on many", "[cli]") {
     alone.insert(alone.end(), {"-j", "1"});
     arguments.insert(arguments.end(), {"-j", "8"});
 
-    const json one = json::parse(support::tidemark_json(alone));
-    const json many = json::parse(support::tidemark_json(arguments));
+    const json one = support::tidemark_json(alone);
+    const json many = support::tidemark_json(arguments);
 
     CHECK(without_times(one) == without_times(many));
     CHECK(one["runs"].size() == 10);
@@ -187,7 +186,7 @@ TEST_CASE("verify under wrong settings shows the first difference and ends with 
     const std::vector<std::string> arguments{"verify", kSample, "-p",
                                              "torch:large_segment_size_mb=64"};
     const Said said = support::tidemark(arguments);
-    const json answer = json::parse(support::tidemark_json(arguments, 1));
+    const json answer = support::tidemark_json(arguments, {}, 1);
 
     CHECK(said.code == 1);
     CHECK(contains(said.out, "First difference: event "));

@@ -120,13 +120,22 @@ Said tidemark(const std::vector<std::string>& arguments, const Surroundings& sur
     return said;
 }
 
-std::string tidemark_json(std::vector<std::string> arguments, int code) {
+nlohmann::json tidemark_json(std::vector<std::string> arguments, const Surroundings& surroundings,
+                             int code) {
     arguments.emplace_back("--json");
-    const Said said = tidemark(arguments);
+    const Said said = tidemark(arguments, surroundings);
     INFO("tidemark " << arguments.front() << ": " << said.err);
     CHECK(said.code == code);
     CHECK(said.err.empty());
-    return said.out;
+    return nlohmann::json::parse(said.out);
+}
+
+std::string refusal(const std::vector<std::string>& arguments, int code) {
+    const Said said = tidemark(arguments);
+    INFO(arguments.front() << " ... " << arguments.back() << ": " << said.err);
+    CHECK(said.code == code);
+    CHECK(said.out.empty());
+    return said.err;
 }
 
 Folder::Folder() {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace tidemark::support {
 
 struct Said {
@@ -25,8 +27,12 @@ struct Surroundings {
 // Runs `tidemark ARGUMENTS`. Waits for its end.
 Said tidemark(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
 
-// The same, as JSON text must be: exit code `code`, nothing on standard error (CHECKed).
-std::string tidemark_json(std::vector<std::string> arguments, int code = 0);
+// What it prints with --json: exit code `code`, nothing on standard error (CHECKed).
+nlohmann::json tidemark_json(std::vector<std::string> arguments,
+                             const Surroundings& surroundings = {}, int code = 0);
+
+// What it says on standard error: exit code `code`, nothing on standard output (CHECKed).
+std::string refusal(const std::vector<std::string>& arguments, int code = 2);
 
 // A folder of its own, removed at the end.
 class Folder {

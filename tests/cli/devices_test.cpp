@@ -29,7 +29,7 @@ TEST_CASE("devices measures how the host copies, if asked", "[cli]") {
 }
 
 TEST_CASE("devices tells programs of this computer", "[cli]") {
-    const json object = json::parse(support::tidemark_json({"devices"}));
+    const json object = support::tidemark_json({"devices"});
 
     CHECK(object["host"]["processors"].get<unsigned>() > 0);
     CHECK_FALSE(object["host"]["nodes"].empty());

@@ -26,12 +26,12 @@ TEST_CASE("fit says yes or no, where it dies and what it needs", "[cli][fit]") {
 }
 
 TEST_CASE("what fit calls the smallest memory survives, and less dies", "[cli][fit]") {
-    const json answer = json::parse(support::tidemark_json({"fit", kSample, "-p", "torch"}));
+    const json answer = support::tidemark_json({"fit", kSample, "-p", "torch"});
     const auto smallest = answer["smallest_bytes"].get<std::uint64_t>();
     const auto limit = answer["smallest_limit_bytes"].get<std::uint64_t>();
     const auto survives = [](const std::string& option, std::uint64_t size) {
-        return json::parse(support::tidemark_json(
-            {"fit", kSample, "-p", "torch", option, std::to_string(size)}))["survives"]
+        return support::tidemark_json(
+                   {"fit", kSample, "-p", "torch", option, std::to_string(size)})["survives"]
             .get<bool>();
     };
 
@@ -51,8 +51,8 @@ TEST_CASE("fit's answer is the exit code when CI asks for it", "[cli][fit]") {
 }
 
 TEST_CASE("with candidates fit asks whether one of them survives", "[cli][fit]") {
-    const json needs = json::parse(
-        support::tidemark_json({"fit", kSteps, "-p", "torch", "-p", "best-fit", "-p", "bump"}));
+    const json needs =
+        support::tidemark_json({"fit", kSteps, "-p", "torch", "-p", "best-fit", "-p", "bump"});
     std::vector<std::uint64_t> sizes;
     for (const json& candidate : needs["candidates"])
         sizes.push_back(candidate["smallest_bytes"].get<std::uint64_t>());
@@ -75,8 +75,8 @@ TEST_CASE("with candidates fit asks whether one of them survives", "[cli][fit]")
 }
 
 TEST_CASE("fit takes an environment variable's assignment as a policy", "[cli][fit]") {
-    const json answer = json::parse(support::tidemark_json(
-        {"fit", kSample, "-p", "torch:export PYTORCH_CUDA_ALLOC_CONF='max_split_size_mb:128'"}));
+    const json answer = support::tidemark_json(
+        {"fit", kSample, "-p", "torch:export PYTORCH_CUDA_ALLOC_CONF='max_split_size_mb:128'"});
 
     REQUIRE(answer["candidates"].size() == 2);
     CHECK(answer["candidates"][1]["policy"] == "torch:max_split_size_mb=128");
@@ -85,8 +85,8 @@ TEST_CASE("fit takes an environment variable's assignment as a policy", "[cli][f
 
 TEST_CASE("fit's overhead counts", "[cli][fit]") {
     const auto smallest = [](const std::string& overhead) {
-        return json::parse(support::tidemark_json(
-            {"fit", kSteps, "-p", "torch", "--overhead", overhead}))["smallest_bytes"]
+        return support::tidemark_json(
+                   {"fit", kSteps, "-p", "torch", "--overhead", overhead})["smallest_bytes"]
             .get<std::uint64_t>();
     };
 

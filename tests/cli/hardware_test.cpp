@@ -12,6 +12,7 @@ using support::Folder;
 using support::kSample;
 using support::Said;
 using support::Surroundings;
+using support::tidemark_json;
 
 namespace {
 
@@ -23,15 +24,6 @@ Surroundings fake(const std::string& config = "memory=150109880320") {
 
 Surroundings no_driver() {
     return {.environment = {{"TIDEMARK_CUDA_DRIVER", "/nowhere/libcuda.so.1"}}};
-}
-
-json json_of(std::vector<std::string> arguments, const Surroundings& surroundings, int code = 0) {
-    arguments.emplace_back("--json");
-    const Said said = support::tidemark(arguments, surroundings);
-    INFO(said.err);
-    CHECK(said.err.empty());
-    REQUIRE(said.code == code);
-    return json::parse(said.out);
 }
 
 }  // namespace
@@ -95,8 +87,8 @@ TEST_CASE("what a real device cannot be told is wrong usage", "[cli][cuda]") {
 }
 
 TEST_CASE("--device sim:h200 is the simulator as ever", "[cli]") {
-    json named = json::parse(support::tidemark_json({"replay", kSample, "--device", "sim:h200"}));
-    json plain = json::parse(support::tidemark_json({"replay", kSample}));
+    json named = support::tidemark_json({"replay", kSample, "--device", "sim:h200"});
+    json plain = support::tidemark_json({"replay", kSample});
     for (const char* key : {"elapsed_ns", "elapsed_total_ns", "provenance"}) {
         named.erase(key);
         plain.erase(key);
@@ -120,8 +112,8 @@ TEST_CASE("the simulator and a device decide the same, line by line", "[cli][cud
         std::vector<std::string> simulated = arguments;
         simulated.insert(simulated.end(),
                          {"--memory", "150109880320", "--decisions", folder / "sim.txt"});
-        const json real = json_of(on_device, fake());
-        const json sim = json_of(simulated, {});
+        const json real = tidemark_json(on_device, fake());
+        const json sim = tidemark_json(simulated, {});
         CHECK(real["decisions"] == sim["decisions"]);
         CHECK(real["decisions"] > 1000);
         CHECK(real["decisions_hash"] == sim["decisions_hash"]);
@@ -144,7 +136,7 @@ TEST_CASE("the time of each kind of call adds up to the driver's", "[cli][cuda]"
         std::vector<std::string> arguments{"replay", kSample, "-p", "vpmm", "--scale", "0.1"};
         if (!surroundings.environment.empty())
             arguments.insert(arguments.end(), {"--device", "cuda:0"});
-        const json run = json_of(arguments, surroundings);
+        const json run = tidemark_json(arguments, surroundings);
         std::uint64_t sum = 0;
         std::uint64_t calls = 0;
         for (const auto& [key, value] : run.items()) {
@@ -161,7 +153,7 @@ TEST_CASE("the time of each kind of call adds up to the driver's", "[cli][cuda]"
 
 TEST_CASE("touched memory is whole on a device, and full devices are an ordinary end",
           "[cli][cuda]") {
-    const json touched = json_of(
+    const json touched = tidemark_json(
         {"replay", kSample, "-p", "torch", "--scale", "0.02", "--touch", "--device", "cuda:0"},
         fake("memory=1073741824"));
     CHECK(touched["touch"]["damaged"] == 0);
@@ -169,8 +161,8 @@ TEST_CASE("touched memory is whole on a device, and full devices are an ordinary
     CHECK(touched["touch"]["allocations"] > 1000);
     CHECK(touched["device_leak_bytes"] == 0);
 
-    const json full = json_of({"replay", kSample, "-p", "torch", "--device", "cuda:0"},
-                              fake("memory=1073741824"), 4);
+    const json full = tidemark_json({"replay", kSample, "-p", "torch", "--device", "cuda:0"},
+                                    fake("memory=1073741824"), 4);
     CHECK(full["out_of_memory"] > 0);
     CHECK(full["out_of_memory_events"][0]["cause"] == "device full");
     CHECK(full["device_leak_bytes"] == 0);
@@ -201,15 +193,15 @@ TEST_CASE("device i of a trace is cuda:N+i", "[cli][cuda]") {
     INFO(one.err);
     CHECK(one.code == 5);
     CHECK(contains(one.err, "the trace has 2 devices, and there is no cuda:1"));
-    const json two = json_of(arguments, fake("devices=2"));
+    const json two = tidemark_json(arguments, fake("devices=2"));
     CHECK(two["calls_malloc"] == 2);
     CHECK(two["device_peak_bytes"] >= 7'000'000);
 }
 
 TEST_CASE("compare runs on a device, one policy after the other", "[cli][cuda]") {
-    const json all = json_of({"compare", kSample, "-p", "cuda-malloc", "-p", "vpmm", "--scale",
-                              "0.05", "--device", "cuda:0"},
-                             fake("memory=2147483648"));
+    const json all = tidemark_json({"compare", kSample, "-p", "cuda-malloc", "-p", "vpmm",
+                                    "--scale", "0.05", "--device", "cuda:0"},
+                                   fake("memory=2147483648"));
     REQUIRE(all["runs"].size() == 2);
     for (const json& run : all["runs"]) {
         CHECK(run["device"] == "cuda:0");
@@ -227,13 +219,13 @@ TEST_CASE("a calibrated device becomes a simulated one", "[cli][cuda]") {
     const Folder folder;
     const std::string card = folder / "my-card.json";
     const json calibration =
-        json_of({"calibrate", "-o", card, "--quick"}, fake("memory=268435456"));
+        tidemark_json({"calibrate", "-o", card, "--quick"}, fake("memory=268435456"));
     CHECK(calibration["name"] == "my-card");
     CHECK(calibration["memory_bytes"] == 268435456);
     CHECK(calibration["measured"].size() > 20);
     CHECK(folder.names() == std::vector<std::string>{"my-card.json"});
 
-    const json run = json_of({"replay", kSample, "--profile", card, "--scale", "0.01"}, {});
+    const json run = tidemark_json({"replay", kSample, "--profile", card, "--scale", "0.01"});
     CHECK(run["profile"] == card);
     CHECK(run["device_name"] == "sim:my-card");
     CHECK(run["driver_ns"] > 0);
@@ -256,9 +248,9 @@ TEST_CASE("a calibration can be printed, and shows its spreads as a table", "[cl
 TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][cuda][tiers]") {
     const std::string trace =
         "generate:training:events=600,layers=4,hidden=128,batch=1,sequence=128,vocabulary=1024";
-    const json run =
-        json_of({"replay", trace, "--gpu-memory", "60%", "--spill", "lru", "--device", "cuda:0"},
-                fake("memory=1073741824"));
+    const json run = tidemark_json(
+        {"replay", trace, "--gpu-memory", "60%", "--spill", "lru", "--device", "cuda:0"},
+        fake("memory=1073741824"));
     CHECK(run.at("device").is_string());
     CHECK(run.at("wrong_bytes") == 0);
     CHECK(run.at("out_of_memory") == 0);

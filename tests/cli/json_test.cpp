@@ -37,8 +37,8 @@ void check_section(const std::string& section, const std::vector<Invocation>& in
                     "runner_ups[].peak_reserved_spread"};
     Keys printed;
     for (const Invocation& each : invocations)
-        printed.merge(
-            support::printed_keys(support::tidemark_json(each.arguments, each.code), open));
+        printed.merge(support::printed_keys(
+            support::tidemark_json(each.arguments, {}, each.code).dump(), open));
     const Keys described = support::documented_keys(section);
     REQUIRE_FALSE(described.empty());
 

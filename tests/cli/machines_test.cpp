@@ -72,8 +72,8 @@ TEST_CASE("machines writes a copy that is read as the same machine", "[cli][mach
           support::read_file(support::project_file("backends/machines/shipped/two-gpu.json")));
     CHECK(support::tidemark({"machines", "two-gpu", "-o", "-"}).out == support::read_file(file));
 
-    const json shipped = json::parse(support::tidemark_json({"machines", "two-gpu"}));
-    const json copied = json::parse(support::tidemark_json({"machines", file}));
+    const json shipped = support::tidemark_json({"machines", "two-gpu"});
+    const json copied = support::tidemark_json({"machines", file});
     CHECK(copied["machines"] == shipped["machines"]);
     CHECK(shipped["machines"][0]["hash"].get<std::string>().size() == 16);
 }
@@ -112,7 +112,7 @@ TEST_CASE("machines describes this computer, and reads what it wrote", "[cli][ma
     CHECK(contains(said.out, "here: "));
     CHECK(contains(said.out, "host:"));
     CHECK(contains(said.out, "disk:0"));
-    const json here = json::parse(support::tidemark_json({"machines", file}))["machines"][0];
+    const json here = support::tidemark_json({"machines", file})["machines"][0];
     CHECK(here["name"] == "here");
     CHECK(here["spaces"].back()["directories"][0] == folder.path());
     CHECK(here["spaces"].back()["capacity_bytes"].get<std::uint64_t>() > 0);
@@ -177,12 +177,15 @@ TEST_CASE("a GPU that refuses memory keeps its estimate", "[cli][machine][cuda]"
 
 TEST_CASE("the JSON of machines is as documented", "[cli][docs][machine]") {
     const Folder folder;
-    support::Keys printed = support::printed_keys(support::tidemark_json({"machines"}));
-    printed.merge(support::printed_keys(
-        support::tidemark_json({"machines", "two-gpu", "-o", folder / "x.json"})));
-    printed.merge(support::printed_keys(
-        support::tidemark_json({"machines", "--discover", "--disk", folder.path()})));
-    printed.merge(support::printed_keys(support::tidemark(measuring({"--json"}), small_gpu()).out));
+    support::Keys printed;
+    for (const auto& [arguments, surroundings] :
+         std::vector<std::pair<std::vector<std::string>, Surroundings>>{
+             {{"machines"}, {}},
+             {{"machines", "two-gpu", "-o", folder / "x.json"}, {}},
+             {{"machines", "--discover", "--disk", folder.path()}, {}},
+             {measuring(), small_gpu()}})
+        printed.merge(
+            support::printed_keys(support::tidemark_json(arguments, surroundings).dump()));
     const support::Keys described = support::documented_keys("machines");
 
     CHECK_FALSE(described.empty());

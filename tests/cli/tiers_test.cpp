@@ -13,9 +13,11 @@
 #include "tests/support/json_keys.h"
 
 using namespace tidemark;
+using nlohmann::json;
 using support::contains;
 using support::Folder;
 using support::Said;
+using support::tidemark_json;
 
 namespace {
 
@@ -26,10 +28,6 @@ const std::string kTraining =
     "generate:training:steps=3,layers=3,hidden=256,sequence=256,vocabulary=1000";
 
 using Arguments = std::vector<std::string>;
-
-nlohmann::json json_of(Arguments arguments, int code = 0) {
-    return nlohmann::json::parse(support::tidemark_json(std::move(arguments), code));
-}
 
 }  // namespace
 
@@ -57,7 +55,7 @@ TEST_CASE("--gpu-memory, --spill, --machine or another word of tiers replays ove
 TEST_CASE("less memory moves more, none missing moves nothing", "[cli][tiers]") {
     std::uint64_t before = 0;
     for (const char* memory : {"100%", "90%", "50%", "20%"}) {
-        const nlohmann::json run = json_of({"replay", kScan, "--gpu-memory", memory});
+        const json run = tidemark_json({"replay", kScan, "--gpu-memory", memory});
         const auto moved = run["moved_bytes"].get<std::uint64_t>();
         INFO(memory);
         CHECK(run["moved_bytes"] == run["spilled_bytes"].get<std::uint64_t>() +
@@ -70,27 +68,27 @@ TEST_CASE("less memory moves more, none missing moves nothing", "[cli][tiers]") 
 }
 
 TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
-    const nlohmann::json run = json_of({"replay",
-                                        kQuery,
-                                        "--machine",
-                                        "two-gpu",
-                                        "--gpu-memory",
-                                        "1GiB",
-                                        "--spill",
-                                        "s3fifo",
-                                        "--prefetch",
-                                        "none",
-                                        "--reservation",
-                                        "up-to",
-                                        "--over-reservation",
-                                        "increase",
-                                        "--host-memory",
-                                        "64GiB",
-                                        "--spill-start",
-                                        "90%",
-                                        "--spill-stop",
-                                        "75%",
-                                        "--forget-copies"});
+    const json run = tidemark_json({"replay",
+                                    kQuery,
+                                    "--machine",
+                                    "two-gpu",
+                                    "--gpu-memory",
+                                    "1GiB",
+                                    "--spill",
+                                    "s3fifo",
+                                    "--prefetch",
+                                    "none",
+                                    "--reservation",
+                                    "up-to",
+                                    "--over-reservation",
+                                    "increase",
+                                    "--host-memory",
+                                    "64GiB",
+                                    "--spill-start",
+                                    "90%",
+                                    "--spill-stop",
+                                    "75%",
+                                    "--forget-copies"});
 
     CHECK(run["machine"] == "two-gpu");
     CHECK(run["gpu_memory_bytes"] == 1 << 30);
@@ -106,7 +104,7 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
     CHECK(run["reservations"] == 30);
     CHECK(run["provenance"]["machine_hash"].get<std::string>().size() == 16);
     CHECK(run["provenance"]["trace_hash"] !=
-          json_of({"replay", kScan, "--spill", "lru"})["provenance"]["trace_hash"]);
+          tidemark_json({"replay", kScan, "--spill", "lru"})["provenance"]["trace_hash"]);
 }
 
 TEST_CASE("options of allocator policies and of tiers contradict each other, with what to say",
@@ -148,20 +146,20 @@ TEST_CASE("a GPU that is too small for a kernel ends in out of memory", "[cli][t
 
 TEST_CASE("--timeline writes spans that agree with the figures", "[cli][tiers]") {
     const Folder folder;
-    const nlohmann::json run =
-        json_of({"replay", kTraining, "--gpu-memory", "50%", "--timeline", folder / "spans.jsonl"});
+    const json run = tidemark_json(
+        {"replay", kTraining, "--gpu-memory", "50%", "--timeline", folder / "spans.jsonl"});
 
     std::istringstream lines(support::read_file(folder / "spans.jsonl"));
     std::string line;
     REQUIRE(std::getline(lines, line));
-    const nlohmann::json header = nlohmann::json::parse(line);
+    const json header = json::parse(line);
     std::uint64_t spans = 0;
     std::uint64_t kernels = 0;
     std::int64_t stalled = 0;
     std::int64_t begin = 0;
     std::vector<std::uint64_t> by_link(header["links"].size(), 0);
     while (std::getline(lines, line)) {
-        const nlohmann::json span = nlohmann::json::parse(line);
+        const json span = json::parse(line);
         ++spans;
         CHECK(span["begin"] >= begin);
         CHECK(span["end"] >= span["begin"]);
@@ -199,14 +197,14 @@ TEST_CASE("compare over tiers has a row for each policy and size, on any number 
         all.insert(all.end(), more.begin(), more.end());
         return all;
     };
-    nlohmann::json one = json_of(with({"--threads", "1"}));
-    nlohmann::json four = json_of(with({"--threads", "4"}));
+    json one = tidemark_json(with({"--threads", "1"}));
+    json four = tidemark_json(with({"--threads", "4"}));
 
     CHECK(one["runs"].size() == 2 * 2 * 3);
     CHECK(one["totals"].size() == 2 * 3);
-    for (nlohmann::json* each : {&one, &four}) {
+    for (json* each : {&one, &four}) {
         (*each)["provenance"].erase("command");
-        for (nlohmann::json& run : (*each)["runs"])
+        for (json& run : (*each)["runs"])
             run.erase("elapsed_ns");
     }
     CHECK(one == four);
@@ -221,23 +219,23 @@ TEST_CASE("compare over tiers has a row for each policy and size, on any number 
 }
 
 TEST_CASE("compare over tiers takes all policies and four sizes by itself", "[cli][tiers]") {
-    const nlohmann::json comparison = json_of({"compare", kQuery, "--machine", "h200-node"});
+    const json comparison = tidemark_json({"compare", kQuery, "--machine", "h200-node"});
 
     std::set<std::string> policies;
     std::set<std::string> sizes;
-    for (const nlohmann::json& run : comparison["runs"]) {
+    for (const json& run : comparison["runs"]) {
         policies.insert(run["policy"].get<std::string>());
         sizes.insert(run["gpu_memory"].get<std::string>());
     }
-    const nlohmann::json catalogue = json_of({"victims"});
+    const json catalogue = tidemark_json({"victims"});
     CHECK(policies.size() == catalogue["victims"].size());
     CHECK(sizes == std::set<std::string>{"20 %", "40 %", "60 %", "80 %"});
     CHECK(comparison["runs"].size() == policies.size() * 4);
 }
 
 TEST_CASE("sizes of a trace can be scaled over tiers as well", "[cli][tiers]") {
-    const nlohmann::json whole = json_of({"replay", kScan, "--spill", "lru"});
-    const nlohmann::json half = json_of({"replay", kScan, "--spill", "lru", "--scale", "0.5"});
+    const json whole = tidemark_json({"replay", kScan, "--spill", "lru"});
+    const json half = tidemark_json({"replay", kScan, "--spill", "lru", "--scale", "0.5"});
 
     CHECK(half["program_peak_bytes"].get<double>() ==
           Approx(whole["program_peak_bytes"].get<double>() / 2).epsilon(0.001));
@@ -298,8 +296,8 @@ TEST_CASE("programs with uses are replayed by allocator policies, and survive JS
          {"query:events=5000", "training:events=5000", "kv-cache:events=5000",
           "adversarial:events=5000,pattern=sizes"}) {
         INFO(spec);
-        const nlohmann::json run =
-            json_of({"replay", "generate:" + spec, "--policy", "best-fit", "--check"});
+        const json run =
+            tidemark_json({"replay", "generate:" + spec, "--policy", "best-fit", "--check"});
         CHECK(run["out_of_memory"] == 0);
         CHECK(run["hazard_count"] == 0);
         CHECK(run["live_at_end"] == 0);
@@ -307,8 +305,8 @@ TEST_CASE("programs with uses are replayed by allocator policies, and survive JS
         REQUIRE(support::tidemark({"gen", spec, "-o", folder / "a.tmk"}).code == 0);
         REQUIRE(support::tidemark({"export", folder / "a.tmk", "-o", folder / "a.jsonl"}).code ==
                 0);
-        nlohmann::json first = json_of({"replay", folder / "a.tmk", "--gpu-memory", "70%"});
-        nlohmann::json second = json_of({"replay", folder / "a.jsonl", "--gpu-memory", "70%"});
+        json first = tidemark_json({"replay", folder / "a.tmk", "--gpu-memory", "70%"});
+        json second = tidemark_json({"replay", folder / "a.jsonl", "--gpu-memory", "70%"});
         for (const char* key : {"trace", "elapsed_ns", "provenance"}) {
             first.erase(key);
             second.erase(key);

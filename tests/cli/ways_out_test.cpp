@@ -60,7 +60,7 @@ TEST_CASE("--csv prints the values of --json as rows", "[cli][csv]") {
     const Said said = support::tidemark(csv_arguments);
     REQUIRE(said.code == 0);
     const auto rows = rows_of(said.out);
-    const json runs = json::parse(support::tidemark_json(arguments)).at("runs");
+    const json runs = support::tidemark_json(arguments).at("runs");
 
     REQUIRE(rows.size() == runs.size() + 1);
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -72,13 +72,12 @@ TEST_CASE("--csv prints the values of --json as rows", "[cli][csv]") {
 
     const auto replay = rows_of(support::tidemark({"replay", kSample, "--csv"}).out);
     REQUIRE(replay.size() == 2);
-    CHECK(
-        cell(replay, 1, "peak_reserved_bytes") ==
-        json::parse(support::tidemark_json({"replay", kSample})).at("peak_reserved_bytes").dump());
+    CHECK(cell(replay, 1, "peak_reserved_bytes") ==
+          support::tidemark_json({"replay", kSample}).at("peak_reserved_bytes").dump());
 }
 
 TEST_CASE("--table names one of several tables", "[cli][csv]") {
-    const json sizes = json::parse(support::tidemark_json({"info", kSample})).at("sizes");
+    const json sizes = support::tidemark_json({"info", kSample}).at("sizes");
     const auto rows =
         rows_of(support::tidemark({"info", kSample, "--csv", "--table", "sizes"}).out);
     REQUIRE(rows.size() == sizes.size() + 1);
@@ -131,7 +130,7 @@ TEST_CASE("--dump-state writes what is reserved, as JSON and as a snapshot", "[c
          {std::vector<std::string>{}, {"-p", "torch:expandable_segments:True"}, {"-p", "buddy"}}) {
         std::vector<std::string> arguments{"replay", kSample, "--dump-state", file};
         arguments.insert(arguments.end(), settings.begin(), settings.end());
-        const json run = json::parse(support::tidemark_json(arguments));
+        const json run = support::tidemark_json(arguments);
         const json state = json::parse(support::read_file(file));
         CHECK(sum(state.at("segments"), "total_size") == run.at("end_reserved_bytes"));
         for (const json& segment : state.at("segments"))
@@ -145,7 +144,7 @@ TEST_CASE("a dumped snapshot opens as one, here and in Python", "[cli][dump]") {
     const Said said = support::tidemark(
         {"replay", kSample, "--limit", "5GiB", "--until-fail", "--dump-state", file});
     CHECK(said.code == 4);
-    const json info = json::parse(support::tidemark_json({"info", file}));
+    const json info = support::tidemark_json({"info", file});
     CHECK(info.at("format") == "torch-snapshot");
     CHECK(info.at("peak_requested").at("value") > 1'000'000'000);
 
@@ -216,9 +215,9 @@ TEST_CASE("a Chrome trace has the counters of the replay and every block", "[cli
         blocks += phase == "b" ? 1U : 0U;
     }
     CHECK(open.empty());
-    CHECK(blocks == json::parse(support::tidemark_json({"info", kSample})).at("allocations"));
+    CHECK(blocks == support::tidemark_json({"info", kSample}).at("allocations"));
     for (const std::string& policy : policies) {
-        const json run = json::parse(support::tidemark_json({"replay", kSample, "-p", policy}));
+        const json run = support::tidemark_json({"replay", kSample, "-p", policy});
         for (const std::string name : {"reserved", "allocated", "requested"})
             CHECK(most[name + " (" + policy + ")"] == run.at("peak_" + name + "_bytes"));
     }
@@ -230,7 +229,7 @@ TEST_CASE("a cut begins inside, with what lived then", "[cli][cut]") {
     for (const std::string from : {"#5000", "#9000", "1s"}) {
         REQUIRE(support::tidemark({"cut", kSample, "--from", from, "-o", part}).code == 0);
         INFO("from " << from);
-        const json info = json::parse(support::tidemark_json({"info", part}));
+        const json info = support::tidemark_json({"info", part});
         CHECK(info.at("begins_inside") == true);
     }
     const Said nowhere = support::tidemark({"cut", kSample, "--from", "1000s", "-o", part});
@@ -246,12 +245,12 @@ TEST_CASE("what is cut out of a recording is a recording: every decision is expl
     for (const std::string sample : {"torch/churn", "streams/fsdp", "torch-edges/two-devices"}) {
         INFO(sample);
         const std::string whole = support::project_file("traces/samples/" + sample + ".pickle.xz");
-        const json info = json::parse(support::tidemark_json({"info", whole}));
+        const json info = support::tidemark_json({"info", whole});
         const auto events = info.at("events").get<std::uint64_t>();
         REQUIRE(support::tidemark({"cut", whole, "--from", "#" + std::to_string(events / 3), "--to",
                                    "#" + std::to_string(2 * events / 3), "-o", part})
                     .code == 0);
-        const json verified = json::parse(support::tidemark_json({"verify", part}));
+        const json verified = support::tidemark_json({"verify", part});
         CHECK(verified.at("mismatches") == 0);
         CHECK(verified.at("decisions") > 50);
     }
@@ -299,7 +298,7 @@ TEST_CASE("cuts by steps and by the name of a range", "[cli][cut]") {
         std::vector<std::string> arguments{"cut", folder / "all.jsonl", "-o", part};
         arguments.insert(arguments.end(), window.begin(), window.end());
         REQUIRE(support::tidemark(arguments).code == 0);
-        const json info = json::parse(support::tidemark_json({"info", part}));
+        const json info = support::tidemark_json({"info", part});
         CHECK(info.at("kinds").at("range_begin") == (window[0] == "--step" ? 2 : 1));
         CHECK(info.at("allocations") == 3);  // with those that lived before
     }

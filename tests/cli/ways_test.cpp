@@ -91,13 +91,12 @@ TEST_CASE("ranks are a row each, with where they diverge and which sets the limi
     make_ranks(folder);
     const std::string ranks = folder / "rank*/run.tmk";
 
-    const json info = json::parse(support::tidemark_json({"info", ranks}));
-    const json compared =
-        json::parse(support::tidemark_json({"compare", ranks, "-p", "torch", "-p", "bump"}));
+    const json info = support::tidemark_json({"info", ranks});
+    const json compared = support::tidemark_json({"compare", ranks, "-p", "torch", "-p", "bump"});
     const Said said = support::tidemark({"compare", ranks, "-p", "torch", "-p", "bump"});
 
     CHECK(info["traces"].size() == 2);
-    json single = json::parse(support::tidemark_json({"info", folder / "rank0/run.tmk"}));
+    json single = support::tidemark_json({"info", folder / "rank0/run.tmk"});
     single.erase("provenance");
     single["trace"] = "rank0/run.tmk";
     CHECK(info["traces"][0] == single);
@@ -107,8 +106,7 @@ TEST_CASE("ranks are a row each, with where they diverge and which sets the limi
     }
     CHECK(contains(said.out, "sets the limit: it reserves "));
     CHECK(contains(said.out, "ranks diverge at allocation "));
-    CHECK(json::parse(support::tidemark_json({"info", kSample, "generate:mix:events=90"}))["ranks"]
-              .is_null());
+    CHECK(support::tidemark_json({"info", kSample, "generate:mix:events=90"})["ranks"].is_null());
 }
 
 TEST_CASE("import keeps the folders of files with one name", "[cli]") {
@@ -196,7 +194,7 @@ TEST_CASE("Ctrl-C ends a search with the best so far", "[cli]") {
 }
 
 TEST_CASE("what compare does by itself is what a PyTorch user can set, then the others", "[cli]") {
-    const json answer = json::parse(support::tidemark_json({"compare", kSample}));
+    const json answer = support::tidemark_json({"compare", kSample});
     const json& runs = answer["runs"];
 
     bool others = false;
