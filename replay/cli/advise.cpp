@@ -76,31 +76,24 @@ class Advise final : public Command {
         options.top = top_ > 0 ? top_ : kTopOfAdvice;
         options.budget = budget_;
         Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
-        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-            progress.show_events(done, total);
-        };
+        options.progress = progress.listener();
         const Interrupt interrupt;
         options.stop = Interrupt::requested;
-        Result<Advice> advice = tidemark::advise(trace, options);
-        if (!advice)
-            return tl::make_unexpected(in_trace(std::move(advice).error(), paths_[0]));
+        TM_ASSIGN(const Advice advice,
+                  tidemark::advise(trace, options).map_error(in_trace(paths_[0])));
         progress.clear();
         const std::string name = trace_name(paths_[0]);
-        context.print(json_ ? advice_json(name, trace, *advice, context.provenance())
-                            : advice_text(name, trace.info(), *advice));
-        return advice->search.interrupted ? ExitCode::interrupted : ExitCode::yes;
+        context.print(json_ ? advice_json(name, trace, advice, context.provenance())
+                            : advice_text(name, trace.info(), advice));
+        return advice.search.interrupted ? ExitCode::interrupted : ExitCode::yes;
     }
 
     Result<ExitCode> compare(Context& context, const Trace& before) {
         TM_ASSIGN(const std::unique_ptr<Trace> after, input_.open_inferred(context, paths_[1]));
-        Result<Growth> growth = find_growth(before, *after, top_ > 0 ? top_ : kTopOfGrowth);
-        if (!growth)
-            return tl::make_unexpected(std::move(growth).error());
+        TM_ASSIGN(const Growth growth, find_growth(before, *after, top_ > 0 ? top_ : kTopOfGrowth));
         const std::vector<std::string> names = trace_names(paths_);
-        const std::string& first = names[0];
-        const std::string& second = names[1];
-        context.print(json_ ? growth_json(first, second, *growth, context.provenance())
-                            : growth_text(first, second, *growth));
+        context.print(json_ ? growth_json(names[0], names[1], growth, context.provenance())
+                            : growth_text(names[0], names[1], growth));
         return ExitCode::yes;
     }
 

@@ -112,9 +112,7 @@ class Compare final : public Command {
         options.settings_first = policies_.empty();
         options.stop = Interrupt::requested;
         options.spread = spread_;
-        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-            progress.show_events(done, total);
-        };
+        options.progress = progress.listener();
         TM_ASSIGN(const Comparison comparison, tidemark::compare(named, scenarios, options));
         progress.clear();
         TM_TRY(write_plot(plot_, [&] { return comparison_plot(comparison); }));
@@ -164,9 +162,7 @@ class Compare final : public Command {
         options.threads = threads_;
         options.stop = Interrupt::requested;
         Progress progress(context.terminal(), "trying settings");
-        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-            progress.show_events(done, total);
-        };
+        options.progress = progress.listener();
         TM_ASSIGN(const Advice advice, tidemark::advise(*traces.front(), options));
         return advice.search.improves ? advice.search.best.policy.text() : std::string();
     }
@@ -198,11 +194,7 @@ class Compare final : public Command {
 
         Progress progress(context.terminal(), "comparing");
         const TierCompareOptions options{
-            .threads = threads_,
-            .bound = !no_bound_,
-            .progress = [&progress](std::uint64_t done, std::uint64_t total) {
-                progress.show_events(done, total);
-            }};
+            .threads = threads_, .bound = !no_bound_, .progress = progress.listener()};
         const TierQuestion question{named, &machine, policies, memories, scenario};
         TM_ASSIGN(const TierComparison comparison, compare_tiers(question, options));
         progress.clear();

@@ -71,7 +71,7 @@ class Export final : public Command {
         const std::uint64_t all = scenarios.size() * trace->info().event_count;
         TM_ASSIGN(const std::uint64_t entries,
                   write_chrome_trace(*trace, scenarios, context.provenance(), *output,
-                                     [&](std::uint64_t done) { progress.show_events(done, all); }));
+                                     progress.listener(all)));
         progress.clear();
         TM_TRY(output->commit());
         report(context, std::string(kChrome), trace->info(), {.written = entries});

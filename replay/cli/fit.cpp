@@ -53,9 +53,7 @@ class Fit final : public Command {
         const Interrupt interrupt;
         question_.stop = Interrupt::requested;
         TM_ASSIGN(const FitReport report,
-                  tidemark::fit(*trace, question_).map_error([this](Error error) {
-                      return in_trace(std::move(error), path_);
-                  }));
+                  tidemark::fit(*trace, question_).map_error(in_trace(path_)));
         progress.clear();
         if (exit_code_ && !report.requested())
             return fail(ErrorCode::bad_option, "nothing is asked", "--exit-code",

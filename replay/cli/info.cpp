@@ -57,9 +57,7 @@ class Info final : public Command {
     static Result<TraceSummary> look_at(const Context& context, const std::string& name,
                                         const Trace& trace) {
         Progress progress(context.terminal(), "looking at " + name);
-        return summarize(trace, [&](std::uint64_t done) {
-            progress.show_events(done, trace.info().event_count);
-        });
+        return summarize(trace, progress.listener(trace.info().event_count));
     }
 
     static Result<std::optional<RankReport>> find_ranks(const std::vector<SummarizedTrace>& all) {

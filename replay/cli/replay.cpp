@@ -94,9 +94,7 @@ class Replay final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
         RunListeners listeners;
-        listeners.progress = [&](std::uint64_t done) {
-            progress.show_events(done, trace->info().event_count);
-        };
+        listeners.progress = progress.listener(trace->info().event_count);
         std::unique_ptr<OutputFile> decisions;
         Result<void> written;
         if (!decisions_.empty()) {
@@ -143,9 +141,7 @@ class Replay final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
         Progress progress(context.terminal(), "replaying " + trace_name(path_));
-        const auto report_progress = [&](std::uint64_t done) {
-            progress.show_events(done, program.steps.size());
-        };
+        const auto report_progress = progress.listener(program.steps.size());
         TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, report_progress));
         std::optional<TierRun> predicted;
         if (device) {

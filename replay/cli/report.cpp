@@ -129,18 +129,15 @@ class Report final : public Command {
             Progress progress(context.terminal(), "replaying " + name);
             RecordHistoryOptions options;
             options.keep = false;  // a report leaves nothing but itself
-            options.progress = [&](std::uint64_t done) {
-                progress.show_events(done, trace.info().event_count);
-            };
-            Result<RecordedRun> run =
-                record_history(trace, scenario(paths_[index], policy), options);
-            if (!run)
-                return tl::make_unexpected(in_trace(std::move(run).error(), paths_[index]));
-            TM_TRY(spread_runs(trace, {&run->run, 1}, spread_));
-            std::string label = policy.empty() ? run->run.scenario.policy : policy;
+            options.progress = progress.listener(trace.info().event_count);
+            TM_ASSIGN(RecordedRun run,
+                      record_history(trace, scenario(paths_[index], policy), options)
+                          .map_error(in_trace(paths_[index])));
+            TM_TRY(spread_runs(trace, {&run.run, 1}, spread_));
+            std::string label = policy.empty() ? run.run.scenario.policy : policy;
             if (report.traces.size() > 1)
                 label = name + ", " + label;
-            report.runs.push_back({index, std::move(label), std::move(*run)});
+            report.runs.push_back({index, std::move(label), std::move(run)});
         }
         return {};
     }
@@ -154,13 +151,9 @@ class Report final : public Command {
         options.limit = memory_.limit;
         if (!profile_.empty())
             options.profile = profile_;
-        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-            progress.show_events(done, total);
-        };
-        Result<Advice> advice = tidemark::advise(*trace.trace, options);
-        if (!advice)
-            return tl::make_unexpected(in_trace(std::move(advice).error(), paths_[index]));
-        trace.advice = std::move(*advice);
+        options.progress = progress.listener();
+        TM_ASSIGN(trace.advice,
+                  tidemark::advise(*trace.trace, options).map_error(in_trace(paths_[index])));
         return {};
     }
 

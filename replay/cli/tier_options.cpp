@@ -189,7 +189,7 @@ Result<std::vector<std::string>> TierOptions::policies() const {
 
 Result<TierProgram> tier_program(const Trace& trace, double scale, const std::string& path) {
     TM_ASSIGN(const Scale factor, Scale::of(scale));
-    const auto of_trace = [&path](Error error) { return in_trace(std::move(error), path); };
+    const auto of_trace = in_trace(path);
     if (!factor.changes())
         return make_tier_program(trace).map_error(of_trace);
     return make_tier_program(ScaledTrace(trace, factor)).map_error(of_trace);

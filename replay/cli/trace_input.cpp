@@ -45,9 +45,7 @@ Result<std::unique_ptr<Trace>> TraceInput::open_inferred(const Context& context,
         return trace;
     const std::uint64_t events = trace->info().event_count;
     Progress progress(context.terminal(), "inferring what is missing in " + trace_name(path));
-    return infer_missing_events(std::move(trace), [&progress, events](std::uint64_t done) {
-        progress.show_events(done, events);
-    });
+    return infer_missing_events(std::move(trace), progress.listener(events));
 }
 
 Result<TraceInfo> TraceInput::import(const Context& context, const std::string& path,
@@ -58,13 +56,14 @@ Result<TraceInfo> TraceInput::import(const Context& context, const std::string& 
     return import_trace(path, target, options);
 }
 
-Error in_trace(Error error, const std::string& path) {
-    const std::string name = path == "-" ? trace_name(path) : path;
-    if (error.where.empty())
-        error.where = name;
-    else if (error.code != ErrorCode::bad_option && error.where.find(name) == std::string::npos)
-        error.where = fmt::format("{}: {}", name, error.where);
-    return error;
+std::function<Error(Error)> in_trace(const std::string& path) {
+    return [name = path == "-" ? trace_name(path) : path](Error error) {
+        if (error.where.empty())
+            error.where = name;
+        else if (error.code != ErrorCode::bad_option && error.where.find(name) == std::string::npos)
+            error.where = fmt::format("{}: {}", name, error.where);
+        return error;
+    };
 }
 
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 // TraceInput: how every command opens a trace: the same options, the same progress, the same names.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -40,7 +41,8 @@ class TraceInput {
     bool as_recorded_ = false;
 };
 
-// An error that a later step met in the trace, with the trace's name in front of its position.
-Error in_trace(Error error, const std::string& path);
+// For map_error: an error that a later step met in the trace, with the trace's name in front of its
+// position.
+std::function<Error(Error)> in_trace(const std::string& path);
 
 }  // namespace tidemark

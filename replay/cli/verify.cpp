@@ -40,12 +40,8 @@ class Verify final : public Command {
         VerifyOptions options;
         options.limit = limit_;
         options.memory = memory_;
-        options.progress = [&](std::uint64_t done) {
-            progress.show_events(done, trace->info().event_count);
-        };
-        TM_ASSIGN(VerifyReport report, verify(*trace, spec, options).map_error([this](Error error) {
-            return in_trace(std::move(error), path_);
-        }));
+        options.progress = progress.listener(trace->info().event_count);
+        TM_ASSIGN(VerifyReport report, verify(*trace, spec, options).map_error(in_trace(path_)));
         progress.clear();
         report.notes.insert(report.notes.begin(), warnings.begin(), warnings.end());
         const std::string name = trace_name(path_);

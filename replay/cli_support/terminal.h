@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,17 @@ class Progress {
 
     // `total` 0 = not known.
     void show_events(std::uint64_t done, std::uint64_t total);
+
+    // The same as a callback, for work that counts its events, and for work on `total` of them.
+    // Valid while this lives.
+    std::function<void(std::uint64_t done, std::uint64_t total)> listener() {
+        return [this](std::uint64_t done, std::uint64_t total) { show_events(done, total); };
+    }
+
+    std::function<void(std::uint64_t done)> listener(std::uint64_t total) {
+        return [this, total](std::uint64_t done) { show_events(done, total); };
+    }
+
     void show_bytes(std::uint64_t done);
     void show_share(double share);
 

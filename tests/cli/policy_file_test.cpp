@@ -45,8 +45,8 @@ TEST_CASE("a policy of a library is replayed, with its options", "[cli][policy-f
 }
 
 TEST_CASE("it is correct under the checker", "[cli][policy-file]") {
-    const json run = tidemark_json(
-        {"replay", "generate:adversarial", "-p", kOwn, "--check", "--touch"});
+    const json run =
+        tidemark_json({"replay", "generate:adversarial", "-p", kOwn, "--check", "--touch"});
 
     CHECK(run["hazard_count"] == 0);
 }
