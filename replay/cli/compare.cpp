@@ -78,7 +78,7 @@ class Compare final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(paths_, expand_traces(paths_));
-        if (std::count(paths_.begin(), paths_.end(), "-") > 1)
+        if (std::ranges::count(paths_, "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         if (tiers_.wanted())
             return run_over_tiers(context);
@@ -132,7 +132,7 @@ class Compare final : public Command {
         std::vector<std::string> chosen = agreed_policy(traces);
         const bool torch = !chosen.empty() && chosen.front().starts_with("torch");
         const auto add = [&chosen](const std::string& policy) {
-            if (std::find(chosen.begin(), chosen.end(), policy) == chosen.end())
+            if (std::ranges::find(chosen, policy) == chosen.end())
                 chosen.push_back(policy);
         };
         if (torch) {

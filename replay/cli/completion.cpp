@@ -193,7 +193,7 @@ class Completion final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        if (std::find(kShells.begin(), kShells.end(), shell_) == kShells.end())
+        if (std::ranges::find(kShells, shell_) == kShells.end())
             return fail(ErrorCode::bad_option, "is no shell that we know", shell_,
                         fmt::format("one of: {}", fmt::join(kShells, ", ")));
         const auto script = shell_ == "bash" ? bash : shell_ == "zsh" ? zsh : fish;

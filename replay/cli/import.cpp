@@ -23,7 +23,7 @@ std::string target_name(const std::string& path) {
     for (const fs::path& part : fs::path(path).relative_path())
         if (part != "..")
             name /= part;
-    while (std::find(kEndings.begin(), kEndings.end(), name.extension().string()) != kEndings.end())
+    while (std::ranges::find(kEndings, name.extension().string()) != kEndings.end())
         name.replace_extension();
     if (name.extension() != ".tmk")
         name += ".tmk";

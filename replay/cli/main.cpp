@@ -167,7 +167,7 @@ ExitCode run_command(Entry& entry, const Provenance& provenance,
 }
 
 bool is_command(std::string_view word) {
-    return std::any_of(all_commands().begin(), all_commands().end(), [word](const auto& info) {
+    return std::ranges::any_of(all_commands(), [word](const auto& info) {
         return info.name == word || (!info.also.empty() && info.also == word);
     });
 }
@@ -223,8 +223,8 @@ ExitCode run_program(std::span<char* const> arguments) {
         return fail_with({ErrorCode::bad_option, error.what(),
                           &inside == &app ? "" : inside.get_name(), help_hint(inside, app)});
     }
-    const auto chosen = std::find_if(entries.begin(), entries.end(),
-                                     [](const Entry& entry) { return entry.app->parsed(); });
+    const auto chosen =
+        std::ranges::find_if(entries, [](const Entry& entry) { return entry.app->parsed(); });
     if (chosen == entries.end()) {
         print_error("no command given; this is what there is:");
         print_help_to_errors(app.help());

@@ -70,7 +70,7 @@ class Report final : public Command {
   private:
     // Wrong arguments are errors before long files are read.
     Result<void> check_arguments() const {
-        if (std::count(paths_.begin(), paths_.end(), "-") > 1)
+        if (std::ranges::count(paths_, "-") > 1)
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));

@@ -39,8 +39,7 @@ std::array<std::string_view, N> names_of(const std::array<Enum, N>& values) {
 // `name` is one of them: Arguments::choice has seen to that.
 template <class Enum, std::size_t N>
 Enum value_of(const std::array<Enum, N>& values, std::string_view name) {
-    return *std::find_if(values.begin(), values.end(),
-                         [name](Enum value) { return to_text(value) == name; });
+    return *std::ranges::find_if(values, [name](Enum value) { return to_text(value) == name; });
 }
 
 // "85%" or "0.85"; empty is 0, which leaves it to the machine.
@@ -94,15 +93,13 @@ void TierOptions::declare(Arguments& arguments, bool several) {
 }
 
 bool TierOptions::wanted() const {
-    return std::any_of(kNames.begin(), kNames.end(), [this](std::string_view name) {
-        return arguments_->given(std::string(name));
-    });
+    return std::ranges::any_of(
+        kNames, [this](std::string_view name) { return arguments_->given(std::string(name)); });
 }
 
 Result<void> TierOptions::refuse(std::span<const ForeignOption> others) const {
-    const auto* const given = std::find_if(kNames.begin(), kNames.end(), [this](auto name) {
-        return arguments_->given(std::string(name));
-    });
+    const auto* const given = std::ranges::find_if(
+        kNames, [this](auto name) { return arguments_->given(std::string(name)); });
     for (const ForeignOption& other : others) {
         if (arguments_->given(std::string(other.name)))
             return fail(ErrorCode::bad_option,

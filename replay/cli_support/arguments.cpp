@@ -190,7 +190,7 @@ Result<void> Arguments::finish() const {
             pending->count(static_cast<unsigned>(count));
         } else {
             const auto& choices = pending->choices;
-            if (std::find(choices.begin(), choices.end(), pending->text) == choices.end())
+            if (std::ranges::find(choices, pending->text) == choices.end())
                 return fail(ErrorCode::bad_option, fmt::format("'{}' is not known", pending->text),
                             pending->name, fmt::format("one of: {}", fmt::join(choices, ", ")));
             *pending->choice = pending->text;

@@ -103,9 +103,8 @@ class RuledTable {
     explicit RuledTable(const std::vector<std::string_view>& lines) {
         for (const std::string_view line : lines)
             rows_.push_back(cells_of(line));
-        const bool even = std::all_of(rows_.begin(), rows_.end(), [this](const Row& row) {
-            return row.size() == rows_.front().size();
-        });
+        const bool even = std::ranges::all_of(
+            rows_, [this](const Row& row) { return row.size() == rows_.front().size(); });
         whole_ = rows_.size() > 2 && even && rows_.front().size() > 1;
     }
 

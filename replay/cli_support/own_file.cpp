@@ -51,7 +51,7 @@ bool is_own_content(std::string_view head) {
     head = head.substr(0, kHead);
     if (is_tmk(std::as_bytes(std::span(head))) || begins_with_decision(head))
         return true;
-    return std::any_of(kMarks.begin(), kMarks.end(), [head](const Mark& mark) {
+    return std::ranges::any_of(kMarks, [head](const Mark& mark) {
         return head.starts_with(mark.begin) && head.find(mark.within) != std::string_view::npos;
     });
 }

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> recordings_in(const std::string& folder) {
     if (found.empty())
         return fail(ErrorCode::not_found, "there is no recording in this folder", folder,
                     "it has no file in a format that Tidemark reads");
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
 }
 
@@ -121,9 +121,8 @@ std::vector<std::string> trace_names(std::span<const std::string> paths) {
             alike[names[i]].push_back(i);
         bool longer = false;
         for (const auto& [name, same_named] : alike) {
-            const bool differ =
-                std::any_of(same_named.begin(), same_named.end(),
-                            [&](std::size_t i) { return whole[i] != whole[same_named.front()]; });
+            const bool differ = std::ranges::any_of(
+                same_named, [&](std::size_t i) { return whole[i] != whole[same_named.front()]; });
             for (const std::size_t i : same_named) {
                 if (!differ)
                     break;

@@ -124,9 +124,8 @@ void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
 }
 
 void note_delays(const TraceSummary& summary, Advice& advice) {
-    const bool waits = std::any_of(summary.kinds.begin(), summary.kinds.end(), [](const auto& k) {
-        return k.kind == EventKind::retire && k.count > 0;
-    });
+    const bool waits = std::ranges::any_of(
+        summary.kinds, [](const auto& k) { return k.kind == EventKind::retire && k.count > 0; });
     if (waits)
         advice.notes.emplace_back(
             "frees waited for other streams: in single figures each completes as many events after "

@@ -30,7 +30,7 @@ std::vector<std::uint64_t> thresholds(const std::vector<Bytes>& sizes) {
             *(large + static_cast<std::ptrdiff_t>(i * count / std::min(count, kThresholds))) >>
             20U);
     found.push_back(21);
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
 }

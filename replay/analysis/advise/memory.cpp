@@ -2,6 +2,7 @@
 #include "replay/analysis/advise/memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -146,9 +147,7 @@ class ShareTable {
         std::vector<StreamShare> list;
         for (const auto& [key, share] : shares_)
             list.push_back(share);
-        std::stable_sort(list.begin(), list.end(), [](const StreamShare& a, const StreamShare& b) {
-            return a.bytes > b.bytes;
-        });
+        std::ranges::stable_sort(list, std::greater(), &StreamShare::bytes);
         list.resize(std::min(list.size(), top));
         return list;
     }
@@ -243,9 +242,7 @@ std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot) {
         list.push_back(pool);
     if (list.size() == 1 && list.front().pool == PoolId::default_pool)
         list.clear();
-    std::stable_sort(list.begin(), list.end(), [](const PoolShare& a, const PoolShare& b) {
-        return a.reserved > b.reserved;
-    });
+    std::ranges::stable_sort(list, std::greater(), &PoolShare::reserved);
     return list;
 }
 

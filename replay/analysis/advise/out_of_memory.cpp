@@ -59,8 +59,7 @@ class Remedies {
     Result<void> attempt(Remedy remedy, const TrialSetup& setup) {
         TM_ASSIGN(const TrialResult result, run_trial(trace_, setup));
         const auto& refused = result.refused_events;
-        remedy.helps =
-            std::find(refused.begin(), refused.end(), found_.refusal.event) == refused.end();
+        remedy.helps = std::ranges::find(refused, found_.refusal.event) == refused.end();
         remedy.peak_reserved = result.peak.reserved;
         remedy.out_of_memory = result.refusals();
         found_.remedies.push_back(std::move(remedy));
@@ -88,7 +87,7 @@ class Remedies {
         const Pin& pin = found_.pins.front();
         TrialSetup setup = question_.base;
         setup.elsewhere = pin.events;
-        std::sort(setup.elsewhere.begin(), setup.elsewhere.end());
+        std::ranges::sort(setup.elsewhere);
         const Bytes limit = limit_of(trace_, question_.base, found_.refusal.what.device);
         if (limit > pin.block_bytes)
             setup.limit = limit - pin.block_bytes;

@@ -202,8 +202,8 @@ class Search {
         std::vector<const Tried*> list;
         for (const auto& [family, tried] : best)
             list.push_back(tried);
-        std::stable_sort(list.begin(), list.end(),
-                         [this](const Tried* a, const Tried* b) { return trials_.better(*a, *b); });
+        std::ranges::stable_sort(
+            list, [this](const Tried* a, const Tried* b) { return trials_.better(*a, *b); });
         return list;
     }
 
@@ -255,9 +255,7 @@ class Search {
                               tried.device_time());
         };
         const std::vector<Tried>& all = trials_.all();
-        const auto best =
-            std::min_element(all.begin(), all.end(),
-                             [&rank](const Tried& a, const Tried& b) { return rank(a) < rank(b); });
+        const auto best = std::ranges::min_element(all, {}, rank);
         return *simplest_like(*best, [](const Tried&) { return true; });
     }
 
@@ -297,9 +295,8 @@ class Search {
             return std::tuple(slow, tried->choice.complexity(), tried->device_time(),
                               tried->result.peak.reserved);
         };
-        return *std::min_element(
-            equals.begin(), equals.end(),
-            [&rank](const Tried* a, const Tried* b) { return rank(a) < rank(b); });
+        return *std::ranges::min_element(
+            equals, [&rank](const Tried* a, const Tried* b) { return rank(a) < rank(b); });
     }
 
     bool as_good(const Tried& tried, const Tried& best) const {
@@ -330,13 +327,12 @@ class Search {
             const Tried* const tried = simplest_of_family(*family);
             if (listed.size() > kOthers || !is_improvement(*tried, result.before, setup_.timed))
                 continue;
-            const bool variation =
-                std::any_of(listed.begin(), listed.end(), [tried](const Tried* known) {
-                    const unsigned keys = known->choice.family();
-                    return tried->choice.family() == keys ||
-                           (keys != 0 && (tried->choice.family() & keys) == keys &&
-                            !is_below(*tried, *known));
-                });
+            const bool variation = std::ranges::any_of(listed, [tried](const Tried* known) {
+                const unsigned keys = known->choice.family();
+                return tried->choice.family() == keys ||
+                       (keys != 0 && (tried->choice.family() & keys) == keys &&
+                        !is_below(*tried, *known));
+            });
             if (!variation)
                 listed.push_back(tried);
         }

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 5> kSearched{
 constexpr std::array<std::string_view, 2> kNoKeys{"limit", "version"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
 }
 
 // The first octave of the run of equal values at the end.
@@ -54,7 +54,7 @@ std::string divisions_text(const Divisions& divisions) {
 }
 
 bool any(const Divisions& divisions) {
-    return std::any_of(divisions.begin(), divisions.end(), [](auto value) { return value != 0; });
+    return std::ranges::any_of(divisions, [](auto value) { return value != 0; });
 }
 
 std::size_t entries(const Divisions& divisions) {

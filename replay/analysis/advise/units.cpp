@@ -79,8 +79,8 @@ SegmentRegions describe_segment(std::span<const Region> regions, bool paged) {
     const auto large = [](const Region& region) {
         return !is_free(region) && region.range.size > policies::kTorchSmallMax;
     };
-    segment.small = std::any_of(regions.begin(), regions.end(), in_use)
-                        ? std::none_of(regions.begin(), regions.end(), large)
+    segment.small = std::ranges::any_of(regions, in_use)
+                        ? std::ranges::none_of(regions, large)
                         : segment.range.size % policies::kTorchLargePage != 0;
     segment.page = segment.small ? policies::kTorchSmallSegment : policies::kTorchLargePage;
     return segment;
@@ -94,8 +94,8 @@ LiveByAddress::LiveByAddress(const std::vector<LiveBlock>& live, std::size_t dev
     for (const LiveBlock& block : live)
         if (block.device == device)
             blocks_.push_back(&block);
-    std::sort(blocks_.begin(), blocks_.end(),
-              [](const LiveBlock* a, const LiveBlock* b) { return a->address < b->address; });
+    std::ranges::sort(
+        blocks_, [](const LiveBlock* a, const LiveBlock* b) { return a->address < b->address; });
 }
 
 const LiveBlock* LiveByAddress::find(Address address) const {

@@ -69,7 +69,7 @@ class LiveByAddress {
 // The first `count` of `list` in the order of `before`.
 template <class T, class Before>
 void keep_first(std::vector<T>& list, std::size_t count, Before before) {
-    std::sort(list.begin(), list.end(), before);
+    std::ranges::sort(list, before);
     if (list.size() > count)
         list.resize(count);
 }

@@ -39,7 +39,7 @@ std::vector<MeasuredCost> Samples::summary() const {
     std::vector<MeasuredCost> rows;
     for (const auto& [key, samples] : samples_) {
         std::vector<Nanoseconds> sorted = samples;
-        std::sort(sorted.begin(), sorted.end());
+        std::ranges::sort(sorted);
         rows.push_back({.operation = std::string(key.operation),
                         .state = std::string(key.state),
                         .bytes = key.bytes,

@@ -169,9 +169,8 @@ Finding find_out(const Capability& capability, const Topology& topology) {
 }
 
 bool is_missing(std::string_view name, std::span<const Finding> findings) {
-    return std::any_of(findings.begin(), findings.end(), [name](const Finding& finding) {
-        return finding.name == name && !finding.here;
-    });
+    return std::ranges::any_of(
+        findings, [name](const Finding& finding) { return finding.name == name && !finding.here; });
 }
 
 }  // namespace
@@ -202,7 +201,7 @@ std::vector<std::string_view> capability_names() {
 
 Result<void> check_capability_name(std::string_view name) {
     const std::vector<std::string_view> names = capability_names();
-    if (std::find(names.begin(), names.end(), name) != names.end())
+    if (std::ranges::find(names, name) != names.end())
         return {};
     const std::string_view near = nearest(name, names);
     return fail(ErrorCode::bad_option, fmt::format("there is no capability '{}'", name),

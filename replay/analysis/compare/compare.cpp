@@ -125,24 +125,22 @@ double rounded(double value) {
 
 // Names each row as shortly as tells it from the others.
 void name_rows(std::vector<ComparisonRow>& rows, std::span<const Scenario> scenarios) {
-    const auto alike = [&rows](const std::string ComparisonRow::*label) {
-        std::vector<bool> found(rows.size());
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            found[i] = std::count_if(rows.begin(), rows.end(), [&](const ComparisonRow& row) {
-                           return row.*label == rows[i].*label;
-                       }) > 1;
+    const auto alike = [&rows] {
+        std::vector<bool> found;
+        for (const ComparisonRow& row : rows)
+            found.push_back(std::ranges::count(rows, row.label, &ComparisonRow::label) > 1);
         return found;
     };
     for (std::size_t i = 0; i < rows.size(); ++i)
         rows[i].label = rows[i].run.policy_name;
-    std::vector<bool> shared = alike(&ComparisonRow::label);
+    std::vector<bool> shared = alike();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (shared[i])
             rows[i].label = rows[i].run.scenario.policy;
         if (scenarios[i].policy.empty())
             rows[i].label += " (as recorded)";
     }
-    shared = alike(&ComparisonRow::label);
+    shared = alike();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (shared[i])
             rows[i].label += fmt::format(" #{}", i + 1);
@@ -195,7 +193,7 @@ void mark_others(std::vector<ComparisonRow>& rows, const TraceInfo& info) {
 // allocator, which then stand first.
 template <class Row>
 std::size_t spoken_for(std::vector<Row>& rows, bool settings_first) {
-    const auto baseline = std::ranges::find_if(rows, [](const Row& row) { return row.baseline; });
+    const auto baseline = std::ranges::find(rows, true, &Row::baseline);
     if (!settings_first || baseline->other_allocator)
         return rows.size();
     const auto others =
@@ -225,9 +223,8 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     mark_others(block.rows, trace.trace->info());
     for (std::size_t column = 0; column < kCompareColumns.size(); ++column)
         fill_column(block.rows, column, 0);
-    std::stable_sort(
-        block.rows.begin(), block.rows.end(),
-        [](const ComparisonRow& a, const ComparisonRow& b) { return rank(a.run) < rank(b.run); });
+    std::ranges::stable_sort(block.rows, {},
+                             [](const ComparisonRow& row) { return rank(row.run); });
 
     const bool timed = trace.trace->info().duration > 0;
     const std::span<const ComparisonRow> own =
@@ -243,10 +240,8 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
 void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks) {
     if (peaks.empty())
         return;
-    const auto chosen = std::find_if(block.rows.begin(), block.rows.end(),
-                                     [](const ComparisonRow& row) { return row.recommended; });
-    const auto base = std::find_if(block.rows.begin(), block.rows.end(),
-                                   [](const ComparisonRow& row) { return row.baseline; });
+    const auto chosen = std::ranges::find(block.rows, true, &ComparisonRow::recommended);
+    const auto base = std::ranges::find(block.rows, true, &ComparisonRow::baseline);
     if (chosen == block.rows.end() || chosen == base) {
         block.verdict += fmt::format("; from run to run {} peaks at {}", base->label,
                                      range_text(*base->run.peak_spread));
@@ -301,14 +296,10 @@ std::vector<ComparisonTotal> add_up(const std::vector<TraceComparison>& traces,
         total.change = rounded(std::exp((total.overhead_ratio - base) / count) - 1);
         total.overhead_ratio = rounded(std::exp(total.overhead_ratio / count));
     }
-    std::stable_sort(
-        totals.begin(), totals.end(), [](const ComparisonTotal& a, const ComparisonTotal& b) {
-            const auto key = [](const ComparisonTotal& total) {
-                return std::tuple(total.traces_refused, total.out_of_memory, total.overhead_ratio,
-                                  total.driver_time + total.stall_time);
-            };
-            return key(a) < key(b);
-        });
+    std::ranges::stable_sort(totals, {}, [](const ComparisonTotal& total) {
+        return std::tuple(total.traces_refused, total.out_of_memory, total.overhead_ratio,
+                          total.driver_time + total.stall_time);
+    });
     return totals;
 }
 
@@ -316,8 +307,7 @@ std::vector<ComparisonTotal> add_up(const std::vector<TraceComparison>& traces,
 std::vector<RankRow> rank_rows(const Comparison& comparison) {
     std::vector<RankRow> rows;
     for (const TraceComparison& trace : comparison.traces) {
-        const auto baseline =
-            std::ranges::find_if(trace.rows, [](const ComparisonRow& row) { return row.baseline; });
+        const auto baseline = std::ranges::find(trace.rows, true, &ComparisonRow::baseline);
         rows.push_back({.name = trace.name,
                         .peak_requested = baseline->run.measurement("peak_requested_bytes").whole,
                         .peak_reserved = baseline->run.measurement("peak_reserved_bytes").whole});

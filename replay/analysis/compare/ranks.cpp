@@ -97,20 +97,17 @@ bool are_ranks(std::span<const NamedTrace> traces) {
         traces[0].name.starts_with("generate:"))
         return false;
     const std::string first = without_numbers(traces.front().name);
-    return std::all_of(traces.begin(), traces.end(), [&first](const NamedTrace& trace) {
-        return without_numbers(trace.name) == first;
-    });
+    return std::ranges::all_of(
+        traces, [&first](const NamedTrace& trace) { return without_numbers(trace.name) == first; });
 }
 
 std::size_t RankReport::largest() const {
-    const bool known = std::all_of(rows.begin(), rows.end(),
-                                   [](const RankRow& row) { return row.peak_reserved > 0; });
+    const bool known =
+        std::ranges::all_of(rows, [](const RankRow& row) { return row.peak_reserved > 0; });
     const auto peak = [known](const RankRow& row) {
         return known ? row.peak_reserved : row.peak_requested;
     };
-    const auto found =
-        std::max_element(rows.begin(), rows.end(),
-                         [&peak](const RankRow& a, const RankRow& b) { return peak(a) < peak(b); });
+    const auto found = std::ranges::max_element(rows, {}, peak);
     return static_cast<std::size_t>(found - rows.begin());
 }
 

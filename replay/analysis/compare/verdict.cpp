@@ -36,8 +36,7 @@ double share_below(Bytes part, Bytes whole) {
 
 template <class Row>
 const Row& baseline_of(std::span<const Row> rows) {
-    const auto found =
-        std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.baseline; });
+    const auto found = std::ranges::find(rows, true, &Row::baseline);
     TM_CHECK(found != rows.end());
     return *found;
 }

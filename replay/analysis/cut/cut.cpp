@@ -255,7 +255,7 @@ Result<void> Cutter::write_live(std::uint32_t slot) {
 
 // A device's segments with the blocks in them; then the blocks that lie in none.
 Result<void> Cutter::write_device(std::size_t device, std::vector<std::uint32_t>& slots) {
-    std::sort(slots.begin(), slots.end(), [this](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(slots, [this](std::uint32_t a, std::uint32_t b) {
         return std::pair(live_[a].request.address, a) < std::pair(live_[b].request.address, b);
     });
     std::vector<std::uint32_t> loose;

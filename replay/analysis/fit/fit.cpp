@@ -98,9 +98,9 @@ Result<std::vector<FitCandidate>> candidates(const TraceInfo& info, const FitQue
                                                : question.policies;
     for (const std::string& text : texts) {
         TM_ASSIGN(PolicySpec spec, parse_policy(text));
-        const bool known = std::any_of(
-            chosen.begin(), chosen.end(),
-            [&spec](const FitCandidate& other) { return other.policy.text() == spec.text(); });
+        const bool known = std::ranges::any_of(chosen, [&spec](const FitCandidate& other) {
+            return other.policy.text() == spec.text();
+        });
         if (!known)
             chosen.push_back({std::move(spec), false});
     }
@@ -236,11 +236,10 @@ std::size_t answering_row(const FitReport& report) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const bool named =
-            std::any_of(report.question.policies.begin(), report.question.policies.end(),
-                        [&](const std::string& text) {
-                            const Result<PolicySpec> spec = parse_policy(text);
-                            return spec && spec->text() == report.rows[i].policy;
-                        });
+            std::ranges::any_of(report.question.policies, [&](const std::string& text) {
+                const Result<PolicySpec> spec = parse_policy(text);
+                return spec && spec->text() == report.rows[i].policy;
+            });
         if (named && (!best || better(report.rows[i], report.rows[*best])))
             best = i;
     }

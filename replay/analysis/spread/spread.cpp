@@ -27,7 +27,7 @@ Value quantile(const std::vector<Value>& sorted, double share) {
 
 PeakSpread spread_of(SampledPeaks peaks) {
     TM_CHECK(!peaks.empty());
-    std::sort(peaks.begin(), peaks.end());
+    std::ranges::sort(peaks);
     return {quantile(peaks, 0.05), quantile(peaks, 0.5), quantile(peaks, 0.95),
             static_cast<unsigned>(peaks.size())};
 }
@@ -39,7 +39,7 @@ SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after) {
         const auto whole = static_cast<double>(std::max<Bytes>(before[i], 1));
         savings.push_back(1 - static_cast<double>(after[i]) / whole);
     }
-    std::sort(savings.begin(), savings.end());
+    std::ranges::sort(savings);
     return {quantile(savings, 0.05), quantile(savings, 0.5), quantile(savings, 0.95)};
 }
 

@@ -68,8 +68,7 @@ class EventSearch {
     EventSearch(const TraceInfo& info, std::span<const std::uint64_t> events)
         : info_(info), events_(events), order_(events.size()), devices_(1) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
-        std::stable_sort(order_.begin(), order_.end(),
-                         [events](std::size_t a, std::size_t b) { return events[a] < events[b]; });
+        std::ranges::stable_sort(order_, {}, [events](std::size_t i) { return events[i]; });
         found_.positions.resize(events.size());
     }
 

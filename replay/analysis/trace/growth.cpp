@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -169,9 +170,8 @@ Result<Growth> find_growth(const Trace& before, const Trace& after, std::size_t 
     for (const auto& [name, pairs] : names)
         if (GrowthEntry entry = entry_of(name, pairs); distance(entry) > 0)
             growth.entries.push_back(std::move(entry));
-    std::stable_sort(
-        growth.entries.begin(), growth.entries.end(),
-        [](const GrowthEntry& a, const GrowthEntry& b) { return distance(a) > distance(b); });
+    std::ranges::stable_sort(growth.entries, std::greater(),
+                             [](const GrowthEntry& entry) { return distance(entry); });
     if (growth.entries.size() > top) {
         growth.more = growth.entries.size() - top;
         growth.entries.resize(top);

@@ -245,7 +245,7 @@ void Summary::add_truth(const TraceEvent& event) {
 
 void Summary::take_ranges() {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> ranges(ranges_.begin(), ranges_.end());
-    std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(ranges, [](const auto& a, const auto& b) {
         return a.second != b.second ? a.second > b.second : a.first < b.first;
     });
     result_.range_names = ranges.size();

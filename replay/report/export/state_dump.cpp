@@ -107,8 +107,8 @@ class Dump {
 // What our reader and memory_viz know of settings.
 Json settings_of(const Run& run) {
     const auto option = [&run](std::string_view name) {
-        const auto found = std::find_if(run.policy_options.begin(), run.policy_options.end(),
-                                        [name](const auto& each) { return each.first == name; });
+        const auto found = std::ranges::find_if(
+            run.policy_options, [name](const auto& each) { return each.first == name; });
         return found == run.policy_options.end() ? std::string() : found->second;
     };
     const Result<PolicySpec> policy = parse_policy(run.scenario.policy);

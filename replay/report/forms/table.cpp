@@ -106,9 +106,8 @@ std::string Table::section(std::string_view title) const {
 }
 
 std::size_t text_width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char letter) {
-        return (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U;
-    }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char letter) { return (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U; }));
 }
 
 }  // namespace tidemark

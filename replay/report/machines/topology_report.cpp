@@ -141,10 +141,9 @@ std::string bandwidths_text(const Topology& topology, std::span<const NumaBandwi
     for (const NumaNode& from : topology.host.nodes) {
         std::vector<TableCell> row{{fmt::format("node {}", from.id)}};
         for (const NumaNode& to : topology.host.nodes) {
-            const auto found =
-                std::find_if(bandwidths.begin(), bandwidths.end(), [&](const NumaBandwidth& each) {
-                    return each.cpu_node == from.id && each.memory_node == to.id;
-                });
+            const auto found = std::ranges::find_if(bandwidths, [&](const NumaBandwidth& each) {
+                return each.cpu_node == from.id && each.memory_node == to.id;
+            });
             row.push_back({found == bandwidths.end()
                                ? "-"
                                : fmt::format("{:.1f} GB/s", found->bytes_per_second / 1e9)});
@@ -172,8 +171,7 @@ std::vector<std::string_view> missing_of(std::span<const Finding> findings,
                                          std::span<const std::string_view> required) {
     std::vector<std::string_view> missing;
     for (const Finding& finding : findings)
-        if (!finding.here &&
-            std::find(required.begin(), required.end(), finding.name) != required.end())
+        if (!finding.here && std::ranges::find(required, finding.name) != required.end())
             missing.push_back(finding.name);
     return missing;
 }
