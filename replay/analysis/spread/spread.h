@@ -33,9 +33,6 @@ struct SavingSpread {
     double p5 = 0;
     double p50 = 0;
     double p95 = 0;
-
-    // Does it save or cost in at least 19 of 20 runs?
-    bool is_significant() const { return p5 > 0 || p95 < 0; }
 };
 
 SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after);
