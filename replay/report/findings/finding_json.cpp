@@ -6,35 +6,34 @@
 #include "replay/report/findings/finding_text.h"
 
 namespace tidemark::report {
+namespace {
+
+Json part_of(const findings::Part& part) {
+    return {{"role", part.role},   {"name", part.name},
+            {"bytes", part.bytes}, {"count", part.count},
+            {"note", part.note},   {"helps", part.role == "remedy" ? Json(part.helps) : Json()}};
+}
+
+}  // namespace
 
 Json findings_json(std::span<const findings::Finding> list) {
-    Json array = Json::array();
-    for (const findings::Finding& finding : list) {
+    return list_of(list, [](const findings::Finding& finding) -> Json {
         const FindingText said = finding_text(finding);
         Json figures = Json::object();
         for (const findings::Figure& figure : finding.figures)
             figures[std::string(figure.name)] = figure.value;
-        Json parts = Json::array();
-        for (const findings::Part& part : finding.parts)
-            parts.push_back({{"role", part.role},
-                             {"name", part.name},
-                             {"bytes", part.bytes},
-                             {"count", part.count},
-                             {"note", part.note},
-                             {"helps", part.role == "remedy" ? Json(part.helps) : Json()}});
-        array.push_back({{"kind", to_text(finding.kind)},
-                         {"severity", to_text(finding.severity)},
-                         {"title", said.title},
-                         {"detail", said.detail},
-                         {"command", said.command},
-                         {"run", finding.run},
-                         {"place", finding.site},
-                         {"event", or_null(finding.event, kNotInTrace)},
-                         {"time_ns", finding.time < 0 ? Json() : Json(finding.time)},
-                         {"figures", std::move(figures)},
-                         {"parts", std::move(parts)}});
-    }
-    return array;
+        return {{"kind", to_text(finding.kind)},
+                {"severity", to_text(finding.severity)},
+                {"title", said.title},
+                {"detail", said.detail},
+                {"command", said.command},
+                {"run", finding.run},
+                {"place", finding.site},
+                {"event", or_null(finding.event, kNotInTrace)},
+                {"time_ns", finding.time < 0 ? Json() : Json(finding.time)},
+                {"figures", std::move(figures)},
+                {"parts", list_of(finding.parts, part_of)}};
+    });
 }
 
 }  // namespace tidemark::report

@@ -29,6 +29,23 @@ Json ranges_of(const std::vector<NamedRange>& ranges) {
     });
 }
 
+Json pin_of(const Pin& pin) {
+    return {{"place", pin.site},
+            {"segments", pin.segments},
+            {"free_bytes", pin.free},
+            {"blocks", pin.blocks},
+            {"block_bytes", pin.block_bytes}};
+}
+
+Json remedy_of(const Remedy& remedy) {
+    return {{"kind", to_text(remedy.kind)},
+            {"what", remedy.what},
+            {"bytes", remedy.bytes},
+            {"helps", remedy.helps},
+            {"peak_reserved_bytes", remedy.peak_reserved},
+            {"out_of_memory", remedy.out_of_memory}};
+}
+
 std::string request_text(const OutOfMemoryCase& found) {
     const Refusal& refusal = found.refusal;
     std::string text = fmt::format(
@@ -121,36 +138,20 @@ std::string out_of_memory_text(const OutOfMemoryReport& report, const std::strin
 }
 
 Json out_of_memory_json(const OutOfMemoryReport& report) {
-    Json list = Json::array();
-    for (const OutOfMemoryCase& found : report.cases) {
-        Json pins = Json::array();
-        for (const Pin& pin : found.pins)
-            pins.push_back({{"place", pin.site},
-                            {"segments", pin.segments},
-                            {"free_bytes", pin.free},
-                            {"blocks", pin.blocks},
-                            {"block_bytes", pin.block_bytes}});
-        Json remedies = Json::array();
-        for (const Remedy& remedy : found.remedies)
-            remedies.push_back({{"kind", to_text(remedy.kind)},
-                                {"what", remedy.what},
-                                {"bytes", remedy.bytes},
-                                {"helps", remedy.helps},
-                                {"peak_reserved_bytes", remedy.peak_reserved},
-                                {"out_of_memory", remedy.out_of_memory}});
-        list.push_back({{"event", found.refusal.event},
-                        {"device", found.refusal.what.device},
-                        {"stream", to_integer(found.refusal.what.stream)},
-                        {"bytes", found.refusal.what.size},
-                        {"usage", usage_of(found.refusal.usage)},
-                        {"free_bytes", found.gaps.free},
-                        {"reachable_free_bytes", found.gaps.reachable},
-                        {"largest_hole_bytes", found.gaps.largest},
-                        {"place", position_json(found.position)},
-                        {"pins", std::move(pins)},
-                        {"remedies", std::move(remedies)}});
-    }
-    return list;
+    return list_of(report.cases, [](const OutOfMemoryCase& found) -> Json {
+        const Refusal& refusal = found.refusal;
+        return {{"event", refusal.event},
+                {"device", refusal.what.device},
+                {"stream", to_integer(refusal.what.stream)},
+                {"bytes", refusal.what.size},
+                {"usage", usage_of(refusal.usage)},
+                {"free_bytes", found.gaps.free},
+                {"reachable_free_bytes", found.gaps.reachable},
+                {"largest_hole_bytes", found.gaps.largest},
+                {"place", position_json(found.position)},
+                {"pins", list_of(found.pins, pin_of)},
+                {"remedies", list_of(found.remedies, remedy_of)}};
+    });
 }
 
 }  // namespace tidemark::report

@@ -101,18 +101,18 @@ Json link_of(const LinkSpec& link) {
 
 Json machine_of(const DescribedMachine& described) {
     const MachineSpec& machine = described.machine;
-    Json object{{"name", machine.name},    {"hash", report::hash_text(machine_hash(machine))},
-                {"spaces", Json::array()}, {"links", Json::array()},
-                {"buses", Json::array()},  {"derived", Json::array()}};
-    for (const SpaceSpec& space : machine.spaces)
-        object["spaces"].push_back(space_of(space));
-    for (const LinkSpec& link : machine.links)
-        object["links"].push_back(link_of(link));
-    for (const BusSpec& bus : machine.buses)
-        object["buses"].push_back({{"name", bus.name}, {"bytes_per_second", bus.bytes_per_second}});
-    for (const auto& [what, how] : described.derived)
-        object["derived"].push_back({{"what", what}, {"how", how}});
-    return object;
+    const auto bus_of = [](const BusSpec& bus) -> Json {
+        return {{"name", bus.name}, {"bytes_per_second", bus.bytes_per_second}};
+    };
+    const auto derived_of = [](const auto& each) -> Json {
+        return {{"what", each.first}, {"how", each.second}};
+    };
+    return {{"name", machine.name},
+            {"hash", report::hash_text(machine_hash(machine))},
+            {"spaces", report::list_of(machine.spaces, space_of)},
+            {"links", report::list_of(machine.links, link_of)},
+            {"buses", report::list_of(machine.buses, bus_of)},
+            {"derived", report::list_of(described.derived, derived_of)}};
 }
 
 Json measured_of(const MeasuredFigure& measured) {
@@ -151,10 +151,7 @@ std::string machine_report_text(const DescribedMachine& described, const std::st
 std::string machines_json(std::span<const DescribedMachine> machines,
                           std::span<const MeasuredFigure> measured, const std::string& target,
                           const Provenance& provenance) {
-    Json list = Json::array();
-    for (const DescribedMachine& described : machines)
-        list.push_back(machine_of(described));
-    return report::text_of({{"machines", std::move(list)},
+    return report::text_of({{"machines", report::list_of(machines, machine_of)},
                             {"measured", report::list_of(measured, measured_of)},
                             {"target", report::or_null(target)},
                             {"provenance", report::provenance_of(provenance)}});

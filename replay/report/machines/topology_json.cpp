@@ -86,29 +86,29 @@ Json finding_of(const Finding& finding) {
 
 std::string devices_json(const Topology& topology, std::span<const CostProfile> profiles,
                          std::span<const NumaBandwidth> bandwidths, const Provenance& provenance) {
-    Json object{{"gpus", Json::array()},
-                {"driver", driver_of(topology)},
-                {"cards", Json::array()},
-                {"host", host_of(topology)},
-                {"bandwidths", Json::array()},
-                {"simulated", Json::array()},
-                {"provenance", report::provenance_of(provenance)}};
-    if (topology.cuda)
-        for (const Gpu& gpu : topology.cuda->gpus)
-            object["gpus"].push_back(gpu_of(gpu));
-    for (const PciCard& card : topology.cards)
-        object["cards"].push_back({{"pci_address", card.address},
-                                   {"kernel_driver", card.driver},
-                                   {"numa_node", node_or_null(card.numa_node)}});
-    for (const NumaBandwidth& each : bandwidths)
-        object["bandwidths"].push_back({{"processor_node", each.cpu_node},
-                                        {"memory_node", each.memory_node},
-                                        {"bytes_per_second", each.bytes_per_second}});
-    for (const CostProfile& profile : profiles)
-        object["simulated"].push_back({{"device", "sim:" + profile.name},
-                                       {"name", profile.device},
-                                       {"memory_bytes", profile.memory}});
-    return report::text_of(object);
+    const auto card_of = [](const PciCard& card) -> Json {
+        return {{"pci_address", card.address},
+                {"kernel_driver", card.driver},
+                {"numa_node", node_or_null(card.numa_node)}};
+    };
+    const auto bandwidth_of = [](const NumaBandwidth& each) -> Json {
+        return {{"processor_node", each.cpu_node},
+                {"memory_node", each.memory_node},
+                {"bytes_per_second", each.bytes_per_second}};
+    };
+    const auto simulated_of = [](const CostProfile& profile) -> Json {
+        return {{"device", "sim:" + profile.name},
+                {"name", profile.device},
+                {"memory_bytes", profile.memory}};
+    };
+    return report::text_of(
+        {{"gpus", topology.cuda ? report::list_of(topology.cuda->gpus, gpu_of) : Json::array()},
+         {"driver", driver_of(topology)},
+         {"cards", report::list_of(topology.cards, card_of)},
+         {"host", host_of(topology)},
+         {"bandwidths", report::list_of(bandwidths, bandwidth_of)},
+         {"simulated", report::list_of(profiles, simulated_of)},
+         {"provenance", report::provenance_of(provenance)}});
 }
 
 std::string doctor_json(std::span<const Finding> findings,

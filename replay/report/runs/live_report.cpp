@@ -65,21 +65,20 @@ std::string live_text(std::span<const live::LiveProgram> programs) {
 }
 
 std::string live_json(std::span<const live::LiveProgram> programs, const Provenance& provenance) {
-    Json list = Json::array();
-    for (const live::LiveProgram& program : programs) {
+    Json list = report::list_of(programs, [](const live::LiveProgram& program) -> Json {
         const live::ProgramCounters& counters = program.counters;
-        list.push_back({{"process", program.process()},
-                        {"name", program.name()},
-                        {"alive", program.alive},
-                        {"age_ns", program.age},
-                        {"events", counters.sequence},
-                        {"recorded", counters.written},
-                        {"lost", counters.dropped},
-                        {"forgotten", counters.forgotten},
-                        {"ring_share", counters.fullest_ring},
-                        {"recording", first_piece(program)},
-                        {"write_failures", counters.failures}});
-    }
+        return {{"process", program.process()},
+                {"name", program.name()},
+                {"alive", program.alive},
+                {"age_ns", program.age},
+                {"events", counters.sequence},
+                {"recorded", counters.written},
+                {"lost", counters.dropped},
+                {"forgotten", counters.forgotten},
+                {"ring_share", counters.fullest_ring},
+                {"recording", first_piece(program)},
+                {"write_failures", counters.failures}};
+    });
     return report::text_of(
         {{"programs", std::move(list)}, {"provenance", report::provenance_of(provenance)}});
 }
