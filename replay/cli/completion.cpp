@@ -1,4 +1,5 @@
-// tidemark completion: what a shell needs to complete our words, from the commands' declarations.
+// tidemark completion: what a shell needs to complete our command lines, from the commands'
+// declarations.
 #include <algorithm>
 #include <array>
 

@@ -11,7 +11,7 @@
 namespace tidemark::commands {
 namespace {
 
-// A file as the place that a .tmk writer writes to.
+// A file as the sink of a .tmk writer.
 class FileSink final : public ByteSink {
   public:
     explicit FileSink(OutputFile& file) : file_(file) {}

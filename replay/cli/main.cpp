@@ -102,7 +102,7 @@ std::string help_hint(const CLI::App& inside, const CLI::App& app) {
                            : fmt::format("see tidemark {} --help", inside.get_name());
 }
 
-// The word that the parser could not place, and the nearest that it could have been.
+// The argument that the parser does not know, and the nearest that it could have been.
 Error unknown_word(const CLI::App& app) {
     const CLI::App& inside = innermost(app);
     const std::vector<std::string> rest = app.remaining(true);

@@ -1,4 +1,4 @@
-// tidemark replay: one trace under one policy, all measurements and a picture; or over the tiers of
+// tidemark replay: one trace under one policy, all measurements and a chart; or over the tiers of
 // a machine under a victim policy.
 #include <array>
 

@@ -1,5 +1,5 @@
 // tidemark view: starts the viewer, which is a program of its own: it needs libraries for drawing
-// that the others of us do without. Its words are passed on as they are.
+// that the others of us do without. Its arguments are passed on as they are.
 #include <cerrno>
 #include <cstring>
 #include <filesystem>

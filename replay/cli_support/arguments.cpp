@@ -30,7 +30,7 @@ CLI::Option* add(CLI::App& app, const Argument& argument, const std::string& hea
     if (is_named(argument))
         option->option_text(std::string(argument.value));
     else
-        option->option_text(" ");  // the place's name says it all
+        option->option_text(" ");  // the name says it all
     return option;
 }
 

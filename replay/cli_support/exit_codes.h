@@ -1,4 +1,4 @@
-// Exit codes: the one place that says what a command's end means. `tidemark --help` prints this
+// Exit codes: what each one means, defined once. `tidemark --help` prints this
 // table, and a test holds README and docs/guide against it. Plain values.
 #pragma once
 

@@ -88,7 +88,7 @@ bool output_is_closed() {
 }
 
 void print_error(std::string_view text) {
-    // If standard error is gone too there is nobody left to tell.
+    // If standard error is gone too there is nobody left to report it to.
     static_cast<void>(write_all(STDERR_FILENO, fmt::format("tidemark: {}\n", printable(text))));
 }
 

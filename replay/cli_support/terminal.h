@@ -41,7 +41,7 @@ bool output_is_closed();
 // '?', so that a file's content cannot drive the terminal.
 void print_error(std::string_view text);
 
-// The same without the name in front and with its lines kept: for --help that nobody asked for.
+// The same without the name in front and with its lines kept: for help after wrong usage.
 void print_help_to_errors(std::string_view text);
 
 // One line on standard error that says how far we are, redrawn a few times a second, only on a

@@ -16,7 +16,7 @@ namespace tidemark {
 // a pattern that matches nothing.
 Result<std::vector<std::string>> expand_traces(std::span<const std::string> paths);
 
-// The same for a place that takes one trace. Errors (bad_option): there are several.
+// The same where one trace is taken. Errors (bad_option): there are several.
 Result<std::string> expand_trace(const std::string& path);
 
 // What reports call the trace: the file's name without its folder, or "standard input".

@@ -28,7 +28,7 @@ constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
 constexpr std::size_t kLargestBudget = 400;
 
-// Sizes that were asked for, ascending: in whole MiB, below 21 MiB in powers of two. And refusals.
+// Requested sizes, ascending: in whole MiB, below 21 MiB in powers of two. And refusals.
 struct Requests {
     std::vector<Bytes> sizes;
     std::uint64_t refused = 0;

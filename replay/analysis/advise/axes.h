@@ -16,7 +16,7 @@ class SettingAxes {
   public:
     using Choices = std::vector<TorchChoice>;
 
-    // `sizes` that were asked for, ascending. `collects`: garbage collection has an effect.
+    // `sizes` that were requested, ascending. `collects`: garbage collection has an effect.
     SettingAxes(const std::vector<Bytes>& sizes, bool collects);
 
     // Keys: expandable_segments, roundup_power2_divisions (one number), max_split_size_mb,

@@ -132,7 +132,7 @@ std::vector<Holder> holders(const PeakSnapshot& snapshot, const TraceInfo& info,
 
 namespace {
 
-// Gathers shares by stream, pool and place.
+// Gathers shares by stream, pool and site.
 class ShareTable {
   public:
     StreamShare& at(StreamId stream, PoolId pool, const std::string& site) {

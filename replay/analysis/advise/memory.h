@@ -19,7 +19,7 @@ namespace tidemark {
 // Reserved memory at a moment. All but `reserved` add up to `reserved`.
 struct MemoryUse {
     Bytes reserved = 0;
-    Bytes requested = 0;      // what the program asked for and holds
+    Bytes requested = 0;      // what the program requested and holds
     Bytes rounding = 0;       // what its blocks have beyond that
     Bytes waiting = 0;        // let go, but the device isn't done
     Bytes fragmentation = 0;  // free, in segments (or pages) of which a part is in use

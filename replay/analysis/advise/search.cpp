@@ -139,7 +139,7 @@ class Trials {
     std::size_t budget_;
     bool interrupted_ = false;
     std::vector<Tried> tried_;
-    std::map<std::string, std::size_t> index_;  // text of a choice -> its place in tried_
+    std::map<std::string, std::size_t> index_;  // text of a choice -> its index in tried_
 };
 
 class Search {
@@ -207,7 +207,7 @@ class Search {
         return list;
     }
 
-    // From each place, tries what `neighbours` proposes and goes to the best of it.
+    // From each point, tries what `neighbours` proposes and goes to the best of it.
     template <class Neighbours>
     Result<void> step(bool& moved, Neighbours neighbours) {
         std::vector<Choices> proposed;

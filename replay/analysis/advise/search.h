@@ -36,7 +36,8 @@ struct Tried {
     TorchChoice choice;
     PolicySpec policy;
     TrialResult result;
-    std::optional<PeakSpread> peak_spread = {};  // where it differs from run to run (advise_spread)
+    std::optional<PeakSpread> peak_spread =
+        {};  // where it differs from run to run (advice_spread.h)
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 };
@@ -45,7 +46,7 @@ struct SearchSetup {
     TrialSetup base;           // its policy, torch, is what the settings are compared with
     bool timed = true;         // the trace has times
     bool collects = false;     // there is a limit, so that garbage collection does something
-    std::vector<Bytes> sizes;  // sizes that were asked for, ascending: where thresholds may lie
+    std::vector<Bytes> sizes;  // requested sizes, ascending: where thresholds may lie
     std::size_t budget = 200;  // most trials
     unsigned threads = 0;      // 0 = one for each core
     std::function<void(std::size_t done, std::size_t total)> progress;

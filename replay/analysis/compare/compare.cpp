@@ -123,7 +123,7 @@ double rounded(double value) {
     return std::round(value * 1e9) / 1e9;  // libraries differ in a logarithm's last digits
 }
 
-// Names each row as shortly as tells it from the others.
+// Gives each row the shortest name that differs from the others.
 void name_rows(std::vector<ComparisonRow>& rows, std::span<const Scenario> scenarios) {
     const auto alike = [&rows] {
         std::vector<bool> found;
@@ -236,7 +236,7 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     return block;
 }
 
-// Where peaks differ from run to run: is what the verdict speaks for told apart from the baseline?
+// Where peaks differ from run to run: does the recommended row really peak below the baseline?
 void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks) {
     if (peaks.empty())
         return;

@@ -1,7 +1,8 @@
-// compare: the same traces under several policies, side by side, and in a sentence what it means.
+// compare: replays the same traces under several policies, side by side, and says in a sentence
+// which policy to use.
 //
-// Units of work are trace x scenario; they run on as many threads as asked for, each with a device
-// of its own, and the result is the same on one thread as on a hundred: order, figures and text.
+// Units of work are trace x scenario; they run on CompareOptions::threads threads, each with a
+// device of its own, and the result is the same for every number of threads: order, figures, text.
 // The only thing that differs from run to run is ComparisonRow::elapsed.
 #pragma once
 
@@ -32,7 +33,7 @@ struct ComparisonCell {
 struct ComparisonRow {
     Run run;                   // summary.elapsed and elapsed_total are 0: see `elapsed`
     std::string label;         // "best-fit"; with its options where two rows share a name
-    std::size_t scenario = 0;  // its place among the scenarios given; 0 is the baseline
+    std::size_t scenario = 0;  // its index among the scenarios given; 0 is the baseline
     bool baseline = false;
     bool other_allocator = false;       // not the one that the trace was recorded under
     bool recommended = false;           // what the verdict speaks for: the lowest peak whose price

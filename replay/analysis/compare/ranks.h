@@ -35,7 +35,7 @@ struct RankRow {
 
 // The first allocation at which a rank requests another size than the first rank does.
 struct RankDivergence {
-    std::size_t rank = 0;     // its place among the rows; the other is row 0
+    std::size_t rank = 0;     // its index among the rows; the other is row 0
     std::uint64_t index = 0;  // how many allocations were alike
     std::uint64_t event = 0;  // in the trace of `rank`, or of row 0 where that of `rank` had ended
     Bytes bytes = 0;          // requested by `rank`; 0 = it had ended

@@ -24,7 +24,7 @@ constexpr Bytes kUnsplitMax = 1_MiB;  // and what it does not, in the pool of la
 struct CutLive {
     TraceEvent request;
     std::vector<StreamId> users;  // named by record_use
-    Bytes block = 0;              // its size; 0 if it lies in no memory that the trace tells of
+    Bytes block = 0;              // its size; 0 if it lies in no memory that the trace knows
     bool retired = false;
 };
 

@@ -31,7 +31,7 @@ Result<void> for_each_event(const Trace& trace, Visit visit) {
 
 constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
 
-// Numbers of steps, as ranges tell them.
+// Numbers of steps, as ranges name them.
 class StepNumbers {
   public:
     // Which step a range is that begins now, or kNoStep.

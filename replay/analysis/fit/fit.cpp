@@ -1,4 +1,4 @@
-// fit: a search for each row, on a few threads; then the places of the deaths and the answer.
+// fit: a search for each row, on a few threads; then where the runs end, and the answer.
 #include "replay/analysis/fit/fit.h"
 
 #include <algorithm>
@@ -222,7 +222,7 @@ void note_spread(FitReport& report) {
     report.notes.push_back(std::move(text));
 }
 
-// Better for the answer: survives what was asked, then the smaller memory, then the earlier.
+// Better for the answer: survives what is in question, then the smaller memory, then the earlier.
 bool better(const FitRow& a, const FitRow& b) {
     if (a.survives != b.survives)
         return a.survives;

@@ -1,11 +1,11 @@
-// fit: would this run have survived on that card, or under that limit, and what is the smallest
-// memory on which it does? For the recorded settings and for each candidate, by exact replays with
-// everything that the policy does before it gives up.
+// fit: would this run have survived on a given card, or under a given limit, and what is the
+// smallest memory on which it does? Answered for the recorded settings and for each candidate, by
+// replays with everything that the policy does before it gives up.
 //
-// A policy survives if it refuses nothing that the recorded program was granted. What the recorded
-// program itself was refused is asked again; it lived on without it, so a refusal is no death,
-// unless it was the last request of the trace: then the program ended there. Each device of a trace
-// has the memory that is asked about.
+// A policy survives if it refuses nothing that the recorded program was granted. Requests that the
+// recorded program itself was refused are made again; it went on without that memory, so a refusal
+// there does not end the run, unless it was the last request of the trace. Each device of a trace
+// has the memory in question.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ constexpr Bytes kFitResolution = 2_MiB;
 struct FitQuestion {
     // Candidates beside the recorded settings; empty: usual_candidates().
     std::vector<std::string> policies = {};
-    Bytes memory = 0;                    // of the card, as the driver tells it; 0 = not asked
+    Bytes memory = 0;                    // of the card, as the driver reports it; 0 = none given
     Bytes overhead = kMeasuredOverhead;  // of `memory`, not the allocator's
     // On reserved bytes, instead of a card; 0 = none. Without one and without `memory`: as the
     // recorded program had it, as far as that is known.
@@ -65,19 +65,19 @@ struct FitCosts {
 struct FitRow {
     std::string policy;     // as understood, "torch:max_split_size_mb=128"
     bool recorded = false;  // the settings that the trace was recorded under
-    // Is nothing that the program asks for refused, under what was asked? If nothing was: with
+    // Is nothing that the program requests refused, under the memory in question? Without one: with
     // unlimited memory.
     bool survives = false;
     // Is nothing refused that the recorded program was granted?
     bool no_worse = false;
     std::uint64_t out_of_memory = 0;  // requests refused in all, those that were when recorded too
     std::optional<Death> died_at;
-    FitCosts costs;  // in what was asked, to the end of the trace
+    FitCosts costs;  // under the memory in question, to the end of the trace
 
-    TrialResult requested;                       // under what was asked
+    TrialResult requested;                       // under the memory in question
     TrialResult unlimited;                       // with all the memory that it wants
     std::optional<PeakSpread> peak_spread = {};  // of the latter, where it differs from run to run
-    // Of as many replays under what was asked those in which nothing is out of memory.
+    // Of as many replays under the memory in question those in which nothing is out of memory.
     std::optional<unsigned> granted_runs = {};
 
     // The smallest card, overhead included, and the smallest limit on which nothing is refused, and

@@ -77,7 +77,7 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
     return row;
 }
 
-// What was asked: yes, or where it dies.
+// Under the memory in question: whether it survives, or where it ends.
 Result<void> FitSearch::answer(FitRow& row) {
     TrialResult requested = row.unlimited;
     const Bytes limit = question_.limit.value_or(0);

@@ -1,4 +1,5 @@
-// FitSearch: all the replays of one row of `fit`: unlimited, as asked, and the two bisections.
+// FitSearch: all the replays of one row of `fit`: unlimited, under the memory in
+// question, and the two bisections.
 #pragma once
 
 #include <functional>

@@ -86,7 +86,7 @@ class EventSearch {
         found_.has_retired = found_.has_retired || event.kind == EventKind::retire;
     }
 
-    // Whether event `index` says nothing about places and isn't asked for.
+    // Whether event `index` says nothing about positions and isn't one of those in question.
     bool is_plain(EventKind kind, std::uint64_t index) const {
         return (kind == EventKind::allocate || kind == EventKind::free) &&
                (next_ >= order_.size() || events_[order_[next_]] != index);

@@ -37,7 +37,7 @@ struct Family {
     std::vector<std::uint64_t> ends;
 };
 
-// One kind of allocation: a place, or without stacks a size.
+// One kind of allocation: a site, or without stacks a size.
 struct Signature {
     std::vector<std::uint64_t> events;
     std::vector<Bytes> live;  // by the program, just before each

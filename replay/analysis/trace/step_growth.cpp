@@ -24,7 +24,7 @@ constexpr double kSettled = 0.1;               // of the growth may come in the 
 constexpr Bytes kLeastGrowth = 1_MiB;
 constexpr Bytes kStepGrowthWorthTelling = 100;  // of the peak, one part in so many
 constexpr double kDriftIsNotLive = 0.25;        // of the growth of reserved memory may be live
-constexpr double kMostOfLeak = 0.5;  // places that grow by less of it don't explain a leak
+constexpr double kMostOfLeak = 0.5;  // sites that grow by less of it don't explain a leak
 
 double rise(const std::vector<Bytes>& x, std::size_t i, std::size_t j) {
     return static_cast<double>(x[j]) - static_cast<double>(x[i]);
@@ -234,7 +234,7 @@ class StepWatcher::Books {
         keep(caches);
     }
 
-    // A leak that no place shows by itself, or not most of it.
+    // A leak that no site shows by itself, or not most of it.
     void judge_total() {
         const GrowthFigures figures = judge_growth(total_at_ends_, worth_telling());
         double explained = 0;

@@ -65,7 +65,7 @@ struct Level {
             peak = {now, event, time};
     }
 
-    // A file may say that more was given back than it told of taking.
+    // A file may say that more was given back than it recorded taking.
     void lower(std::uint64_t by) { now -= std::min(by, now); }
 };
 

@@ -56,7 +56,7 @@ std::string head(const std::string& name, const TraceInfo& info, const Advice& a
     return text + "\n";
 }
 
-// What the sections below hold is told there; here only what is urgent.
+// The urgent findings; the others are in the sections below.
 std::string exceeds(const TraceInfo& info, const Advice& advice) {
     std::vector<findings::Finding> found =
         findings::find({.info = &info, .advice = &advice, .runs = {}});

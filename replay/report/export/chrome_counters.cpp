@@ -1,4 +1,4 @@
-// Counters of a replay. The engine tells sums over the devices; an event changes one device only,
+// Counters of a replay. The engine reports sums over the devices; an event changes one device only,
 // so what the sums gain is that device's.
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kCounters{"reserved", "allocated", "requested"};
 using Levels = std::array<Bytes, kCounters.size()>;
 
-// Hears at which events an allocator retried: emptied its caches and asked the device again.
+// Notes at which events an allocator retried: emptied its caches and asked the device again.
 class Retries final : public MemoryObserver {
   public:
     void watch(const Allocator& allocator, const std::uint64_t& event) {

@@ -3,7 +3,7 @@
 //
 // A device is a process. In it: counters "reserved", "allocated" and "requested" for each policy;
 // each block as an async slice from its request until its bytes are free again, called after its
-// stream and the place in the program; ranges (steps, modules) as slices of their own thread;
+// stream and the site in the program; ranges (steps, modules) as slices of their own thread;
 // marks, out of memory and retries as instants. With several devices another process has the sums
 // of the counters. Times are the recording's, in microseconds with three decimals; docs/json.md has
 // it all.

@@ -22,7 +22,7 @@ struct WrittenFile {
     std::string format;                 // of the target
     TraceInfo info;                     // of the source
     std::uint64_t events = 0;           // in the target
-    std::uint64_t left_out_truth = 0;   // that the target's format has no word for
+    std::uint64_t left_out_truth = 0;   // that the target's format can't hold
     std::uint64_t left_out_events = 0;  // likewise, of the program's own
     std::uint64_t bytes = 0;            // of the target; 0 = not known (standard output)
 };

@@ -1,4 +1,4 @@
-// What `machines` tells: spaces, links and buses, and how their figures were come by. Pure; text
+// The report of `machines`: spaces, links and buses, and how their figures were come by. Pure; text
 // as in text.h, JSON as in json.h (the keys are in docs/json.md).
 #pragma once
 

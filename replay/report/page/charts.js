@@ -171,7 +171,7 @@ class RunChart {
   }
 }
 
-// Lines are told apart by colour and by dashes.
+// Lines differ by colour and by dashes.
 const kDashes = [0, 10, 5, 16];
 
 // What a legend shows for such a line.

@@ -15,7 +15,7 @@ struct MapSize {
 };
 
 // {"bytes", "pieces", "classes", "time", "events"}: the axis' length, which addresses lie where on
-// it, what the colours mean, and a picture for each unit of the horizontal axis, packed: a plane
+// it, what the colours mean, and a bitmap for each unit of the horizontal axis, packed: a plane
 // of shares taken, one of shares with memory, one of classes. null for a run without addresses.
 // O(blocks + cells).
 Json map_json(const History& history, MapSize size);

@@ -46,7 +46,7 @@ constexpr std::size_t kLargestReport = std::size_t{5} << 20;
 // The page. O(events + blocks log blocks).
 std::string html_report(const ReportInput& input);
 
-// The same facts as lines of text; curves in words. O(events).
+// The same facts as lines of text; curves as sentences. O(events).
 std::string text_report(const ReportInput& input);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Findings, provenance, and the still picture.
+// Findings, provenance, and the still chart.
 #include <algorithm>
 
 #include <fmt/format.h>

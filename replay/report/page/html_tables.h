@@ -1,4 +1,4 @@
-// The page's parts that need no script: figures, tables, findings, provenance, and a still picture
+// The page's parts that need no script: figures, tables, findings, provenance, and a still chart
 // for browsers that run none.
 #pragma once
 
@@ -17,7 +17,7 @@ std::string comparison_markup(const ReportInput& input);
 
 std::string findings_markup(const ReportInput& input);
 
-// What lived at the peak of a run: blocks, places, tags.
+// What lived at the peak of a run: blocks, sites, tags.
 std::string peak_markup(const ReportedRun& run, const PeakContent& content);
 
 // Requests that were refused in any run; "" if none was.

@@ -1,4 +1,4 @@
-// Answer, figures and comparison in words.
+// Answer, figures and comparison as text.
 #include "replay/report/page/report_facts.h"
 
 #include <algorithm>

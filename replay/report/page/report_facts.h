@@ -17,7 +17,7 @@ struct Fact {
     std::string meaning;
 };
 
-// A row that holds memory at the peak: a block, or all blocks of a place or tag.
+// A row that holds memory at the peak: a block, or all blocks of a site or tag.
 struct PeakBlock {
     Block block;
     std::string tag;
@@ -54,7 +54,7 @@ std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t
 // At most `most` of each list. O(live log live).
 PeakContent peak_content(const ReportedRun& run, std::size_t most);
 
-// A run's curve of reserved memory in words: where it begins, rises, peaks, ends.
+// A run's curve of reserved memory as a sentence: where it begins, rises, peaks, ends.
 std::string curve_text(const ReportedRun& run);
 
 // How a figure compares with another: "4.1 % less, better"; "the same"; "" if there's nothing to

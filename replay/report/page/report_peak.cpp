@@ -1,4 +1,4 @@
-// What lived when most was allocated: the largest blocks, and all of them by place and by tag.
+// What lived when most was allocated: the largest blocks, and all of them by site and by tag.
 #include <algorithm>
 #include <map>
 

@@ -58,7 +58,7 @@ void flatten(const Json& object, const std::string& before, Row& row) {
     }
 }
 
-// All tables below `object`, of rows that begin with `place`. Depth: that of our own reports.
+// All tables below `object`, of rows that begin with `prefix`. Depth: that of our own reports.
 void collect(const Json& object, const std::string& path, const Row& prefix,
              std::vector<Rows>& tables) {
     for (const auto& [name, value] : object.items()) {

@@ -1,5 +1,5 @@
-// Text: what each command tells a person. Every function is pure and gives lines that end in a new
-// line; sizes and times in human units. Strings that come from files are made printable first.
+// Text: the report of each command for people. Every function is pure and gives lines that end in a
+// new line; sizes and times in human units. Strings that come from files are made printable first.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ namespace tidemark {
 // `info`: what a trace is and holds. `name` is what the user called it.
 std::string trace_text(const std::string& name, const TraceInfo& info, const TraceSummary& summary);
 
-// `replay`: all measurements in groups, then `picture`, refusals, hazards and warnings.
+// `replay`: all measurements in groups, then `chart`, refusals, hazards and warnings.
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
                      const std::string& chart, const OutOfMemoryReport& failure = {});
 

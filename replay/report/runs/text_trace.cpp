@@ -1,4 +1,4 @@
-// Words for a trace: what recorded it, what happened in it, and what is odd about it.
+// The report of a trace as text: what recorded it, what happened in it, and what is odd about it.
 #include <algorithm>
 #include <bit>
 #include <cmath>
