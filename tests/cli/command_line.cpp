@@ -49,11 +49,11 @@ void feed(int descriptor, const std::string& input) {
                                  const Surroundings& surroundings) {
     for (const auto& [name, value] : surroundings.environment)
         ::setenv(name.c_str(), value.c_str(), 1);
-    std::vector<char*> arguments{const_cast<char*>("tidemark")};
+    std::vector<char*> argv{const_cast<char*>("tidemark")};
     for (const std::string& argument : arguments)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    ::execv(TIDEMARK_PROGRAM, arguments.data());
+        argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    ::execv(TIDEMARK_PROGRAM, argv.data());
     ::_exit(127);
 }
 
