@@ -184,8 +184,7 @@ std::string tier_run_text(const std::string& name, const TierRun& run, const Tie
 
 std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
     const auto off = [](double real, double expected) {
-        return expected == 0 ? std::string()
-                             : "  " + format_change(real / expected - 1);
+        return expected == 0 ? std::string() : "  " + format_change(real / expected - 1);
     };
     const Bytes moved = run.spilled_bytes + run.fetched_bytes;
     const Bytes expected = predicted.spilled_bytes + predicted.fetched_bytes;
