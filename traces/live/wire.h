@@ -3,7 +3,7 @@
 // recording (.tml). Little-endian; the structures below are the bytes.
 //
 // Pure functions over bytes, thread-safe. Bytes of others are not trusted: parse_header and
-// check_chunk say no, payload_slots is bounded.
+// find_chunk refuse what is wrong, payload_slots is bounded.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Trace: what a program did to memory, from wherever it came, ready to be replayed any number of
-// times. And its two ends: TraceSink, into which readers pour events, and TraceCursor, from which
-// replays take them.
+// Trace: the events of a program's memory and what is known about them, whatever format they came
+// in, to be replayed any number of times. Readers write events into a TraceSink; replays read them
+// with a TraceCursor.
 //
 // A Trace is immutable and may be shared by threads; a cursor belongs to one thread.
 #pragma once

@@ -17,11 +17,11 @@ namespace tidemark {
 struct FormatInfo {
     std::string_view name;     // "torch-snapshot"
     std::string_view summary;  // one line
-    // Sees the first bytes (up to 4 KiB, uncompressed). No format is chosen by a file's name.
+    // Whether a file that begins with `head` (up to 4 KiB, uncompressed) is of this format.
     bool (*recognises)(std::span<const std::byte> head);
     // Reads all of `source` into `sink` (append only, never finish) and returns the information.
-    // Errors: bad_input with name and offset or line, what was expected and what to do; io. What
-    // has been appended before an error is to be thrown away by the caller.
+    // Errors: bad_input with name and offset or line, what was expected and what to do; io; those
+    // of `sink`. The caller throws away what was appended before an error. One thread a source.
     Result<TraceInfo> (*read)(ByteSource& source, TraceSink& sink, const ReadOptions& options);
 };
 

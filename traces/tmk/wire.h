@@ -1,5 +1,5 @@
-// The units of a .tmk file: little-endian numbers, blocks with a checksum, and the limits that a
-// reader relies on. docs/format-tmk.md is the description for other readers.
+// What a .tmk file is made of: little-endian numbers, blocks with a checksum, and the limits that a
+// reader relies on. docs/format-tmk.md describes the format for other programs. Pure functions.
 #pragma once
 
 #include <array>
