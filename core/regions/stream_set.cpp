@@ -18,4 +18,19 @@ DeviceResult<void> StreamSet::order_before(StreamId stream, Device& device) cons
     return {};
 }
 
+DeviceResult<bool> StreamSet::passed(Device& device) const {
+    if ((bits_ & kOthers) != 0)
+        return false;
+    for (std::uint64_t rest = bits_; rest != 0; rest &= rest - 1) {
+        const StreamId member{static_cast<std::uint32_t>(std::countr_zero(rest))};
+        const DeviceResult<EventId> event = device.record(member);
+        if (!event)
+            return tl::make_unexpected(event.error());
+        const DeviceResult<bool> done = device.complete(*event);
+        if (!done || !*done)
+            return done;
+    }
+    return true;
+}
+
 }  // namespace tidemark

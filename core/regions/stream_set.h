@@ -41,6 +41,10 @@ class StreamSet {
     // error some waits may have been queued, which does no harm: waiting twice is allowed.
     DeviceResult<void> order_before(StreamId stream, Device& device) const;
 
+    // Is all done that the members have queued so far? Doesn't wait: one record and one question a
+    // member. False if there are "others", of whom nobody knows.
+    DeviceResult<bool> passed(Device& device) const;
+
     friend constexpr bool operator==(StreamSet, StreamSet) = default;
 
   private:

@@ -1,0 +1,95 @@
+// Extent: the pool with the least memory for its driver time.
+//
+// Model: one heap for all streams, in one line of addresses behind which handles of the size that
+// is needed are mapped (ExtentLine). As long as what is reserved stays within `slack` of the most
+// that was ever live, the line grows; beyond that, a request that fits nowhere is served by free
+// parts of several handles, mapped in a row a second time (ExtentViews, stitched_row): no copy, no
+// wait, no unmapping. Free blocks are cut where that does the least damage to what could be
+// stitched later. Small requests share slabs (ExtentSmall).
+//
+// Promises: a request that fits a free block costs no driver call, but an order between streams
+// where another stream used it last; no call waits for the device but trim(all); any refusal of the
+// device leaves the state whole.
+//
+// The class is one piece of state; its functions are where their job is: extent.cpp (requests),
+// extent_growth.cpp (making room), extent_release.cpp (giving back, showing).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/policies/extent_line.h"
+#include "core/policies/extent_settings.h"
+#include "core/policies/extent_small.h"
+#include "core/policies/extent_stitch.h"
+#include "core/policies/extent_views.h"
+
+namespace tidemark::policies {
+
+class Extent final : public Allocator {
+  public:
+    Extent(Device& device, const ExtentSettings& settings)
+        : device_(&device), settings_(settings) {}
+
+    ~Extent() override;  // the device must still be there
+
+    // Reserves the addresses. Errors: those of the device.
+    Result<void> prepare();
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
+    void deallocate(const Allocation& allocation, StreamId stream) override;
+    void record_use(const Allocation& allocation, StreamId stream) override;
+    void trim(TrimLevel level) override;
+    Bytes largest_free() const override;
+    void for_each_region(const std::function<void(const Region&)>& visit) const override;
+    std::unique_ptr<Allocator> clone(Device& device) const override;
+
+  private:
+    // Nodes of small allocations are numbers of blocks in slabs with this bit.
+    static constexpr std::uint32_t kSmallNode = 0x80000000U;
+    static constexpr Bytes kUnit = 512;
+    static constexpr std::uint32_t kNoView = 0xffffffffU;
+
+    // What a request gets: the first of its blocks, and its address.
+    struct Grant {
+        BlockId block = kNoBlock;
+        Address address = Address::null;
+    };
+
+    Extent(const Extent&) = default;
+
+    // Requests (extent.cpp). Without a block: refused, and refusal_ says why.
+    Grant grant_small(Bytes size, StreamId stream);
+    Grant grant_large(Bytes size, StreamId stream);
+    Grant grant_fit(Bytes size, StreamId stream);
+    Grant grant_row(std::span<const Range> parts, Address address, ExtentViews::ViewId view,
+                    StreamId stream);
+    bool order(StreamSet users, StreamId stream);
+    tl::unexpected<OutOfMemory> refuse();
+
+    // Making room (extent_growth.cpp).
+    Bytes peak_with(Bytes size) const;
+    Bytes cap(Bytes peak) const;
+    Bytes missing(Bytes size) const;
+    bool grow(Bytes amount);
+    bool add_handle(Bytes size);
+    ExtentPrices prices(Bytes peak, Bytes budget) const;
+    Grant stitch(Bytes size, const ExtentPrices& prices, StreamId stream);
+    Grant reuse_view(Bytes size, StreamId stream);
+
+    // Giving back (extent_release.cpp).
+    bool release_handle(std::uint32_t number, bool awaited);
+    void settle_stuck();
+
+    Device* device_;
+    ExtentSettings settings_;
+    ExtentLine line_;
+    ExtentViews views_;
+    ExtentSmall small_;
+    Bytes peak_ = 0;       // the most that was ever active
+    OutOfMemory refusal_;  // why the last attempt at making room failed
+};
+
+}  // namespace tidemark::policies

@@ -1,0 +1,195 @@
+// extent: making room, by new handles or by stitching free parts of the old ones.
+#include <algorithm>
+
+#include "core/policies/extent_allocator.h"
+
+namespace tidemark::policies {
+namespace {
+
+Bytes scaled(Bytes bytes, double factor) {
+    return static_cast<Bytes>(static_cast<double>(bytes) * factor);
+}
+
+}  // namespace
+
+Bytes Extent::peak_with(Bytes size) const {
+    return std::max(peak_, usage_.active + size);
+}
+
+// What may be reserved without a need.
+Bytes Extent::cap(Bytes peak) const {
+    const Bytes most = peak + scaled(peak, settings_.slack);
+    return settings_.limit == 0 ? most : std::min(most, settings_.limit);
+}
+
+// What the end of the line lacks for `size` bytes in a row.
+Bytes Extent::missing(Bytes size) const {
+    const BlockId hole = line_.hole_for(device_->granularity());
+    const Bytes there = hole == kNoBlock ? 0 : line_.free_before(hole);
+    return align_up(size - std::min(size, there), device_->granularity());
+}
+
+Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
+    refusal_ = {};
+    if (const Grant grant = grant_fit(size, stream);
+        grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error) [[likely]]
+        return grant;
+    const bool slab = size == settings_.slab;
+    if (!slab) {
+        const Grant grant = reuse_view(size, stream);
+        if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
+            return grant;
+    }
+    const Bytes peak = peak_with(size);
+    const Bytes most = cap(peak);
+    const Bytes budget = most > usage_.reserved ? most - usage_.reserved : 0;
+    const Bytes needed = missing(size);
+    const Bytes granularity = device_->granularity();
+    if (needed <= budget && grow(budget / granularity * granularity))
+        return grant_fit(size, stream);
+    if (!slab) {
+        const Grant grant = stitch(size, prices(peak, budget), stream);
+        if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
+            return grant;
+    }
+    if (grow(missing(size)))
+        return grant_fit(size, stream);
+    if (slab || refusal_.cause == OutOfMemory::Cause::device_error)
+        return {};
+    ExtentPrices full = prices(peak, 0);
+    full.byte = static_cast<double>(peak);  // the least that is new
+    full.most = size;
+    return stitch(size, full, stream);
+}
+
+ExtentPrices Extent::prices(Bytes peak, Bytes budget) const {
+    return {.byte = 1 / (settings_.worth * static_cast<double>(peak)),
+            .budget = budget,
+            .most = budget,
+            .granularity = device_->granularity()};
+}
+
+// New handles at the end of the line. False, with the reason in refusal_, if the device refuses;
+// what it gave until then stays.
+bool Extent::grow(Bytes amount) {
+    if (settings_.limit != 0 &&
+        amount > settings_.limit - std::min(settings_.limit, usage_.reserved)) {
+        refusal_ = {OutOfMemory::Cause::limit};
+        return false;
+    }
+    const Bytes largest = settings_.handle;
+    while (amount != 0) {
+        // The last one is a little larger rather than followed by a crumb.
+        const Bytes size = amount <= largest + largest / 4 ? amount : largest;
+        if (!add_handle(size))
+            return false;
+        amount -= size;
+    }
+    return true;
+}
+
+bool Extent::add_handle(Bytes size) {
+    const BlockId hole = line_.hole_for(size);
+    if (hole == kNoBlock) {
+        refusal_ = {OutOfMemory::Cause::address_space, DeviceStatus::address_space};
+        return false;
+    }
+    const Range target{line_[hole].address, size};
+    const DeviceResult<PhysicalId> id = device_->create({}, size);
+    if (!id) {
+        refusal_ = refused_by(id.error());
+        return false;
+    }
+    ++stats_.segments_created;
+    usage_.reserved += size;
+    DeviceResult<void> done = device_->map(target, *id);
+    bool mapped = done.has_value();
+    if (mapped)
+        done = device_->set_access(target, true);
+    if (done) {
+        usage_.mapped += size;
+        ++stats_.maps;
+        line_.add(hole, *id, size);
+        return true;
+    }
+    refusal_ = refused_by(done.error());
+    mapped = mapped && !device_->unmap(target);
+    if (!mapped && device_->release(*id)) {
+        usage_.reserved -= size;
+        ++stats_.segments_released;
+        return false;
+    }
+    usage_.mapped += mapped ? size : 0;
+    line_.add_stuck(hole, *id, size, mapped);
+    return false;
+}
+
+// A range that is free in a view of earlier.
+Extent::Grant Extent::reuse_view(Bytes size, StreamId stream) {
+    auto found = views_.find(line_, size);
+    if (!found)
+        return {};
+    Bytes rest = size;
+    std::vector<Range> parts;
+    StreamSet users;
+    for (const Range& part : found->parts) {
+        if (rest == 0)
+            break;
+        parts.push_back({part.begin, std::min(part.size, rest)});
+        rest -= parts.back().size;
+        users.add(line_[line_.free_block_at(part.begin)].streams);
+    }
+    if (!order(users, stream))
+        return {};
+    return grant_row(parts, found->begin, found->view, stream);
+}
+
+// A new view of free parts, and of new memory where that is cheaper. Nothing if growing is.
+Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId stream) {
+    const auto row = stitched_row(line_.pieces(prices.granularity), size, prices);
+    if (!row || (prices.budget != 0 && row->fresh > prices.budget) ||
+        row->price > prices.of(1, 1, missing(size)))
+        return {};
+    std::vector<Range> parts;
+    if (row->suffix)
+        parts.push_back(row->suffix->range);
+    for (const ExtentLine::Piece& piece : row->wholes)
+        parts.push_back(piece.range);
+    for (Bytes left = row->fresh; left != 0;) {
+        const Bytes part = std::min(left, settings_.handle);
+        const BlockId hole = line_.hole_for(part);
+        const Address begin = hole == kNoBlock ? Address::null : line_[hole].address;
+        if (!grow(part))
+            return {};
+        parts.push_back({begin, part});
+        left -= part;
+    }
+    if (row->prefix)
+        parts.push_back(row->prefix->range);
+    // What is too much stays free where it is still at the end of a handle.
+    Bytes skipped = 0;
+    if (!row->suffix && parts.front().size > row->excess)
+        skipped = row->excess;
+    parts.front() = {parts.front().begin + skipped, parts.front().size - skipped};
+    parts.back().size -= row->excess - skipped;
+
+    StreamSet users;
+    std::vector<std::uint32_t> handles;
+    for (const Range& part : parts) {
+        users.add(line_[line_.free_block_at(part.begin)].streams);
+        handles.push_back(line_.handle_at(part.begin));
+    }
+    if (!order(users, stream))
+        return {};
+    views_.end_unused(*device_, line_, settings_.mappings, false);
+    const DeviceResult<ExtentViews::ViewId> view = views_.make(*device_, line_, handles);
+    if (!view) {
+        refusal_ = refused_by(view.error());
+        return {};
+    }
+    stats_.maps += handles.size();
+    const Bytes offset = parts.front().begin - line_.handle(handles.front()).home.begin;
+    return grant_row(parts, views_.begin(*view) + offset, *view, stream);
+}
+
+}  // namespace tidemark::policies

@@ -1,0 +1,124 @@
+// The extent pool's options and their checks.
+#include "core/policies/extent_settings.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace tidemark::policies {
+namespace {
+
+constexpr std::string_view kExtentSource = "simulations of recorded programs";
+
+constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
+    {.name = "slack",
+     .type = OptionType::real,
+     .default_value = "0.035",
+     .minimum = "0",
+     .maximum = "10",
+     .summary = "reserved memory may be this share above the most that was ever live before free "
+                "parts are stitched together; more is faster",
+     .source = kExtentSource},
+    {.name = "handle",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "256MiB",
+     .minimum = "64KiB",
+     .maximum = "1TiB",
+     .summary = "the largest piece of physical memory; smaller ones go together more easily, and "
+                "cost the driver more calls",
+     .source = kExtentSource},
+    {.name = "slab",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "2MiB",
+     .minimum = "64KiB",
+     .maximum = "1GiB",
+     .summary = "requests below half of it are packed into blocks of this size",
+     .source = kExtentSource},
+    {.name = "candidates",
+     .type = OptionType::count,
+     .default_value = "32",
+     .minimum = "1",
+     .maximum = "1000",
+     .summary = "of so many free blocks that fit tightest the one is cut that loses least by it",
+     .source = kExtentSource},
+    {.name = "edge",
+     .type = OptionType::real,
+     .default_value = "0.6",
+     .minimum = "0",
+     .maximum = "1",
+     .summary = "what free memory at the edge of a piece is worth, to that of a whole free piece",
+     .source = kExtentSource},
+    {.name = "leftover",
+     .type = OptionType::real,
+     .default_value = "1",
+     .minimum = "0",
+     .maximum = "100",
+     .summary = "what a byte of a cut block's rest costs, to a byte of a whole free piece",
+     .source = kExtentSource},
+    {.name = "worth",
+     .type = OptionType::real,
+     .default_value = "0.0005",
+     .minimum = "0.000001",
+     .maximum = "1",
+     .summary = "mapping one more piece is worth so much memory, as a share of the most that was "
+                "live",
+     .source = kExtentSource},
+    {.name = "mappings",
+     .type = OptionType::count,
+     .default_value = "256",
+     .maximum = "1000000",
+     .summary = "second mappings of pieces that are kept for later requests",
+     .source = kExtentSource},
+    {.name = "limit",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "0",
+     .summary = "most that may be reserved, 0 = no limit"},
+    {.name = "va_size",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "8TiB",
+     .minimum = "64KiB",
+     .maximum = "64TiB",
+     .summary = "addresses that are reserved"},
+});
+
+tl::unexpected<Error> refuse_extent(ErrorCode code, std::string what, std::string hint = {}) {
+    return fail(code, std::move(what), "policy extent", std::move(hint));
+}
+
+}  // namespace
+
+std::span<const OptionInfo> extent_options() {
+    return kExtentOptions;
+}
+
+Result<ExtentSettings> ExtentSettings::from(const Options& options, const Device& device) {
+    if (!device.has(Feature::virtual_memory))
+        return refuse_extent(ErrorCode::unsupported, "the device has no virtual memory management",
+                             "best-fit is the same without stitching");
+    ExtentSettings settings;
+    settings.slack = options.real("slack");
+    settings.handle = options.bytes("handle");
+    settings.slab = options.bytes("slab");
+    settings.worth = options.real("worth");
+    settings.mappings = static_cast<std::uint32_t>(options.count("mappings"));
+    settings.limit = options.bytes("limit");
+    settings.va_size = options.bytes("va_size");
+    settings.placement.candidates = static_cast<std::uint32_t>(options.count("candidates"));
+    settings.placement.edge = options.real("edge");
+    settings.placement.leftover = options.real("leftover");
+    const Bytes granularity = device.granularity();
+    for (const auto& [name, bytes] : {std::pair<std::string_view, Bytes>{"handle", settings.handle},
+                                      {"va_size", settings.va_size}})
+        if (bytes % granularity != 0)
+            return refuse_extent(
+                ErrorCode::bad_option,
+                fmt::format("{} is {} bytes, no multiple of the device's granularity, {}", name,
+                            bytes, granularity));
+    return settings;
+}
+
+}  // namespace tidemark::policies

@@ -1,0 +1,63 @@
+// The extent pool's slabs.
+#include "core/policies/extent_small.h"
+
+#include "core/base/check.h"
+
+namespace tidemark::policies {
+namespace {
+
+constexpr int kSmallCandidates = 8;
+
+}  // namespace
+
+BlockId ExtentSmall::find(Bytes size, StreamId stream) const {
+    const BlockId tightest = free_.first_from(size, blocks_);
+    BlockId id = tightest;
+    for (int i = 0; i < kSmallCandidates && id != kNoBlock; ++i) {
+        if (blocks_[id].streams.only(stream))
+            return id;
+        id = free_.next(blocks_[id], blocks_);
+    }
+    return tightest;
+}
+
+void ExtentSmall::take(BlockId block, Bytes size, StreamId stream) {
+    free_.erase(block, blocks_);
+    if (blocks_[block].size != size)
+        free_.insert(blocks_.split(block, size), blocks_);
+    blocks_[block].state = Block::State::allocated;
+    blocks_[block].streams = StreamSet(stream);
+}
+
+BlockId ExtentSmall::add(Range range, BlockId slab, StreamSet streams) {
+    const BlockId id = blocks_.create(range.begin, range.size, slab);
+    blocks_[id].streams = streams;
+    free_.insert(id, blocks_);
+    return id;
+}
+
+std::optional<ExtentSmall::Emptied> ExtentSmall::give_back(BlockId id) {
+    TM_CHECK(blocks_[id].state == Block::State::allocated);
+    blocks_[id].state = Block::State::free;
+    const auto is_free = [this](BlockId other) {
+        return other != kNoBlock && blocks_[other].state == Block::State::free;
+    };
+    if (const BlockId next = blocks_[id].next; is_free(next)) {
+        free_.erase(next, blocks_);
+        blocks_.merge_next(id);
+    }
+    if (const BlockId prev = blocks_[id].prev; is_free(prev)) {
+        free_.erase(prev, blocks_);
+        blocks_.merge_next(prev);
+        id = prev;
+    }
+    if (blocks_[id].whole_segment()) {
+        const Emptied emptied{blocks_[id].list, blocks_[id].streams};
+        blocks_.release(id);
+        return emptied;
+    }
+    free_.insert(id, blocks_);
+    return std::nullopt;
+}
+
+}  // namespace tidemark::policies
