@@ -88,8 +88,9 @@ class Extent final : public Allocator {
     ExtentLine line_;
     ExtentViews views_;
     ExtentSmall small_;
-    Bytes peak_ = 0;       // the most that was ever active
-    OutOfMemory refusal_;  // why the last attempt at making room failed
+    Bytes peak_ = 0;              // the most that was ever active
+    std::uint64_t stitched_ = 0;  // pieces mapped again for it
+    OutOfMemory refusal_;         // why the last attempt at making room failed
 };
 
 }  // namespace tidemark::policies

@@ -6,6 +6,10 @@
 namespace tidemark::policies {
 namespace {
 
+constexpr Bytes kPieceWorth = 12_MiB;  // creating it costs about what mapping a piece again does
+constexpr double kSlackGrowth = 6;
+constexpr Bytes kPeakParts = 64;
+
 Bytes scaled(Bytes bytes, double factor) {
     return static_cast<Bytes>(static_cast<double>(bytes) * factor);
 }
@@ -16,9 +20,13 @@ Bytes Extent::peak_with(Bytes size) const {
     return std::max(peak_, usage_.active + size);
 }
 
-// What may be reserved without a need.
+// What may be reserved without a need. A program that fragments its memory so fast that stitching
+// costs more than creating would gets more slack with each stitched piece.
 Bytes Extent::cap(Bytes peak) const {
-    const Bytes most = peak + scaled(peak, settings_.slack);
+    const double rate = static_cast<double>(stitched_) * static_cast<double>(kPieceWorth) /
+                        static_cast<double>(peak);
+    const double impatience = std::max(0.0, rate - settings_.patience);
+    const Bytes most = peak + scaled(peak, settings_.slack * (1 + kSlackGrowth * impatience));
     return settings_.limit == 0 ? most : std::min(most, settings_.limit);
 }
 
@@ -77,7 +85,8 @@ bool Extent::grow(Bytes amount) {
         refusal_ = {OutOfMemory::Cause::limit};
         return false;
     }
-    const Bytes largest = settings_.handle;
+    const Bytes largest =
+        std::max(settings_.handle, align_up(peak_ / kPeakParts, device_->granularity()));
     while (amount != 0) {
         // The last one is a little larger rather than followed by a crumb.
         const Bytes size = amount <= largest + largest / 4 ? amount : largest;
@@ -188,6 +197,7 @@ Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId st
         return {};
     }
     stats_.maps += handles.size();
+    stitched_ += handles.size();
     const Bytes offset = parts.front().begin - line_.handle(handles.front()).home.begin;
     return grant_row(parts, views_.begin(*view) + offset, *view, stream);
 }

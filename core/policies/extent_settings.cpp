@@ -16,7 +16,7 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "0.035",
      .minimum = "0",
      .maximum = "10",
-     .summary = "reserved memory may be this share above the most that was ever live before free "
+     .summary = "reserved memory may be this share above the most that was ever live, before free "
                 "parts are stitched together; more is faster",
      .source = kExtentSource},
     {.name = "handle",
@@ -25,8 +25,8 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "256MiB",
      .minimum = "64KiB",
      .maximum = "1TiB",
-     .summary = "the largest piece of physical memory; smaller ones go together more easily, and "
-                "cost the driver more calls",
+     .summary = "the largest piece of physical memory, or 1/64 of the most that was live; smaller "
+                "ones go together more easily, and cost the driver more calls",
      .source = kExtentSource},
     {.name = "slab",
      .type = OptionType::bytes,
@@ -64,6 +64,15 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .maximum = "1",
      .summary = "mapping one more piece is worth so much memory, as a share of the most that was "
                 "live",
+     .source = kExtentSource},
+    {.name = "patience",
+     .type = OptionType::real,
+     .default_value = "0.4",
+     .minimum = "0",
+     .maximum = "1000000",
+     .summary =
+         "stitched pieces for each 12 MiB of the most that was live, from which on the slack "
+         "grows with each: the program fragments its memory faster than stitching pays",
      .source = kExtentSource},
     {.name = "mappings",
      .type = OptionType::count,
@@ -103,6 +112,7 @@ Result<ExtentSettings> ExtentSettings::from(const Options& options, const Device
     settings.slack = options.real("slack");
     settings.handle = options.bytes("handle");
     settings.slab = options.bytes("slab");
+    settings.patience = options.real("patience");
     settings.worth = options.real("worth");
     settings.mappings = static_cast<std::uint32_t>(options.count("mappings"));
     settings.limit = options.bytes("limit");

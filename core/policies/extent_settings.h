@@ -14,6 +14,7 @@ struct ExtentSettings {
     double slack = 0;            // reserved may be this share above the most that was live
     Bytes handle = 0;            // the largest
     Bytes slab = 0;              // for requests below half of it
+    double patience = 0;         // stitched pieces for each 12 MiB, before the slack grows
     double worth = 0;            // of a mapping, as a share of the most that was live
     std::uint32_t mappings = 0;  // of views, kept for later
     Bytes limit = 0;             // on reserved bytes; 0 = none

@@ -43,6 +43,9 @@ constexpr std::string_view kVariants[] = {
     "vpmm:growth=grow,limit=30MiB",
     "vpmm:page=4MiB,va_size=16MiB,growth=grow,harvest=source",
     "vpmm:va_size=8MiB,waste=2",
+    "extent:slack=0,handle=2MiB,slab=64KiB",
+    "extent:handle=4MiB,mappings=2,limit=40MiB",
+    "extent:va_size=16MiB,handle=2MiB",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {
