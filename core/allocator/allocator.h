@@ -123,6 +123,7 @@ struct Region {
     State state = State::free;
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
+    bool shared = false;  // free, but other parts of its memory are in use in another segment
 };
 
 enum class TrimLevel : std::uint8_t {

@@ -24,7 +24,7 @@ namespace tidemark {
 
 // Raised with each change of Allocator, Device, Options or PolicyInfo that a compiled policy would
 // notice.
-inline constexpr std::uint32_t kPolicyInterface = 1;
+inline constexpr std::uint32_t kPolicyInterface = 2;
 
 // What the library shows under the C name `tidemark_policy_file`. A plain table, read before any
 // code of the library runs.

@@ -6,14 +6,6 @@
 
 namespace tidemark::policies {
 
-Result<void> Extent::prepare() {
-    const DeviceResult<Range> addresses = device_->reserve(settings_.va_size);
-    if (!addresses)
-        return tl::make_unexpected(device_->explain(addresses.error()));
-    line_.begin(*addresses);
-    return {};
-}
-
 tl::unexpected<OutOfMemory> Extent::refuse() {
     ++stats_.out_of_memory;
     return tl::make_unexpected(refusal_);
@@ -144,9 +136,7 @@ PolicyInfo extent() {
         .options = extent_options(),
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
             TM_ASSIGN(const ExtentSettings settings, ExtentSettings::from(options, device));
-            auto allocator = std::make_unique<Extent>(device, settings);
-            TM_TRY(allocator->prepare());
-            return allocator;
+            return std::make_unique<Extent>(device, settings);
         },
     };
 }

@@ -35,9 +35,6 @@ class Extent final : public Allocator {
 
     ~Extent() override;  // the device must still be there
 
-    // Reserves the addresses. Errors: those of the device.
-    Result<void> prepare();
-
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
@@ -73,6 +70,7 @@ class Extent final : public Allocator {
     Bytes peak_with(Bytes size) const;
     Bytes cap(Bytes peak) const;
     Bytes missing(Bytes size) const;
+    bool reserve_line();
     bool grow(Bytes amount);
     bool add_handle(Bytes size);
     ExtentPrices prices(Bytes peak, Bytes budget) const;

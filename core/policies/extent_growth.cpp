@@ -53,8 +53,12 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     const Bytes budget = most > usage_.reserved ? most - usage_.reserved : 0;
     const Bytes needed = missing(size);
     const Bytes granularity = device_->granularity();
-    if (needed <= budget && grow(budget / granularity * granularity))
-        return grant_fit(size, stream);
+    if (needed <= budget) {
+        grow(budget / granularity * granularity);  // a part of it may do
+        const Grant grant = grant_fit(size, stream);
+        if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
+            return grant;
+    }
     if (!slab) {
         const Grant grant = stitch(size, prices(peak, budget), stream);
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
@@ -80,6 +84,8 @@ ExtentPrices Extent::prices(Bytes peak, Bytes budget) const {
 // New handles at the end of the line. False, with the reason in refusal_, if the device refuses;
 // what it gave until then stays.
 bool Extent::grow(Bytes amount) {
+    if (line_.addresses().size == 0 && !reserve_line())
+        return false;
     if (settings_.limit != 0 &&
         amount > settings_.limit - std::min(settings_.limit, usage_.reserved)) {
         refusal_ = {OutOfMemory::Cause::limit};
@@ -94,6 +100,17 @@ bool Extent::grow(Bytes amount) {
             return false;
         amount -= size;
     }
+    return true;
+}
+
+// The addresses, at the first request.
+bool Extent::reserve_line() {
+    const DeviceResult<Range> addresses = device_->reserve(settings_.va_size);
+    if (!addresses) {
+        refusal_ = refused_by(addresses.error());
+        return false;
+    }
+    line_.begin(*addresses);
     return true;
 }
 

@@ -1,5 +1,6 @@
 // extent: giving memory back to the device, and showing what there is.
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/policies/extent_allocator.h"
@@ -63,6 +64,17 @@ void Extent::settle_stuck() {
 void Extent::for_each_region(const std::function<void(const Region&)>& visit) const {
     std::map<BlockId, std::vector<Block>> slabs;
     small_.for_each([&](const Block& block) { slabs[block.list].push_back(block); });
+    std::set<std::uint32_t> stitched;  // handles that a view has parts of
+    line_.for_each_run([](const Block& block) { return block.state == Block::State::allocated; },
+                       [&](const Block& block, Range) {
+                           if (block.reservation != 0)
+                               stitched.insert(line_.handle_at(block.address));
+                       });
+    const auto is_shared = [&](Range range) {
+        const auto first = stitched.lower_bound(line_.handle_at(range.begin));
+        return first != stitched.end() &&
+               line_.handle(*first).home.begin < range.begin + range.size;
+    };
     const auto in_line = [](const Block& block) {
         return block.state != Block::State::unmapped &&
                (block.state != Block::State::allocated || block.reservation == 0);
@@ -77,10 +89,14 @@ void Extent::for_each_region(const std::function<void(const Region&)>& visit) co
                                                         : Region::State::allocated});
             return;
         }
-        visit({range, run,
-               block.state == Block::State::free      ? Region::State::free
-               : block.state == Block::State::waiting ? Region::State::hole
-                                                      : Region::State::allocated});
+        Region region{range, run, Region::State::allocated};
+        if (block.state == Block::State::free) {
+            region.state = Region::State::free;
+            region.shared = is_shared(range);
+        } else if (block.state == Block::State::waiting) {
+            region.state = Region::State::hole;
+        }
+        visit(region);
     });
     line_.for_each_run([&](const Block& block) { return !in_line(block); },
                        [&](const Block& block, Range) {

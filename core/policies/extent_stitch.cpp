@@ -3,6 +3,7 @@
 #include "core/policies/extent_stitch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::policies {
 namespace {
@@ -114,8 +115,7 @@ std::optional<ExtentRow> stitched_row(const ExtentLine::Pieces& pieces, Bytes si
     const Ends both = largest_ends(pieces);
     const Bytes suffix = size_of(pieces.suffixes, 0);
     const Bytes prefix = size_of(pieces.prefixes, 0);
-    std::optional<Shape> best;
-    double least = 0;
+    std::optional<ExtentRow> best;
     const auto consider = [&](Shape shape, Bytes ends) {
         const std::size_t end_count = (shape.suffix ? 1U : 0U) + (shape.prefix ? 1U : 0U);
         Bytes have = ends;
@@ -124,11 +124,14 @@ std::optional<ExtentRow> stitched_row(const ExtentLine::Pieces& pieces, Bytes si
             const std::size_t created = shape.fresh != 0 ? 1 : 0;
             const std::size_t handles = end_count + shape.wholes + created;
             const double price = prices.of(handles, created, shape.fresh);
-            if (handles >= 2 && shape.fresh < size && (!best || price < least)) {
-                best = shape;
-                least = price;
+            if (handles >= 2 && shape.fresh < size && (!best || price <= best->price)) {
+                ExtentRow row = row_of(shape, pieces, size);
+                row.price = price;
+                if (!best || price < best->price || row.excess < best->excess)
+                    best = std::move(row);
             }
-            if (have >= size || shape.wholes == pieces.wholes.size())
+            if (have >= size || shape.wholes == pieces.wholes.size() ||
+                (ends != 0 && have - ends + pieces.wholes[shape.wholes].range.size >= size))
                 break;
             have += pieces.wholes[shape.wholes].range.size;
         }
@@ -140,11 +143,7 @@ std::optional<ExtentRow> stitched_row(const ExtentLine::Pieces& pieces, Bytes si
         consider({.prefix = true}, prefix);
     if (both.suffix != nullptr)
         consider({.suffix = true, .prefix = true}, both.size());
-    if (!best)
-        return std::nullopt;
-    ExtentRow row = row_of(*best, pieces, size);
-    row.price = least;
-    return row;
+    return best;
 }
 
 }  // namespace tidemark::policies

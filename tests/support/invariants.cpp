@@ -124,7 +124,7 @@ std::string violation_after_trim(const Allocator& allocator, bool after_failure)
     for (const Region& region : regions) {
         const auto holds = [&](const Region& other) {
             return other.segment == region.segment &&
-                   (other.state == Region::State::allocated ||
+                   (other.shared || other.state == Region::State::allocated ||
                     (after_failure && other.state == Region::State::waiting) ||
                     other.pool != PoolId::default_pool);
         };

@@ -1,0 +1,155 @@
+// extent: what it promises beyond what every policy does. Free parts of handles serve a request in
+// one range; nothing is asked of the driver where a free block fits; bytes are granted once, also
+// where handles are mapped twice.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "backends/wrap/touching.h"
+#include "core/base/random.h"
+#include "tests/support/device.h"
+#include "tests/support/policy.h"
+
+namespace tidemark {
+namespace {
+
+using support::calls;
+using support::kA;
+using support::kB;
+using support::make_policy;
+using support::must_allocate;
+using support::small_device;
+
+// Pieces of 8 MiB, no slack: what is free must be stitched.
+constexpr std::string_view kTight = "extent:slack=0,handle=8MiB,worth=1,patience=1000000";
+
+// Four pieces of 8 MiB, each with 6 MiB that are live and 2 MiB that are free at its end or, of the
+// odd ones, at its beginning.
+struct Fragmented {
+    Fragmented() {
+        std::vector<Allocation> parts;
+        for (int i = 0; i < 4; ++i) {
+            const bool odd = i % 2 != 0;
+            parts.push_back(must_allocate(*pool, odd ? 2_MiB : 6_MiB));
+            parts.push_back(must_allocate(*pool, odd ? 6_MiB : 2_MiB));
+        }
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (parts[i].size == 2_MiB)
+                pool->deallocate(parts[i], StreamId::default_stream);
+            else
+                live.push_back(parts[i]);
+        }
+    }
+
+    SimDevice device{small_device(256_MiB)};
+    std::unique_ptr<Allocator> pool = make_policy(kTight, device);
+    std::vector<Allocation> live;
+};
+
+TEST_CASE("a request that fits a free block costs no driver call", "[extent]") {
+    SimDevice device(small_device(256_MiB));
+    const auto pool = make_policy("extent", device);
+    const Allocation first = must_allocate(*pool, 10_MiB);
+    pool->deallocate(first, StreamId::default_stream);
+    const std::uint64_t before = device.counters().total_calls();
+
+    const Allocation again = must_allocate(*pool, 8_MiB);
+    must_allocate(*pool, 1000);
+
+    CHECK(again.address == first.address);
+    CHECK(device.counters().total_calls() == before);
+}
+
+TEST_CASE("free ends of pieces serve a request together, without new memory", "[extent]") {
+    Fragmented state;
+    const Bytes reserved = state.pool->usage().reserved;
+    const std::uint64_t unmaps = calls(state.device, DeviceCall::unmap);
+
+    // The free end of one piece and the free beginning of another.
+    const Allocation stitched = must_allocate(*state.pool, 4_MiB);
+
+    CHECK(stitched.size == 4_MiB);
+    CHECK(state.pool->usage().reserved == reserved);
+    CHECK(calls(state.device, DeviceCall::unmap) == unmaps);
+    CHECK(calls(state.device, DeviceCall::synchronize_device) == 0);
+}
+
+TEST_CASE("what was stitched is found again when it is free again", "[extent]") {
+    Fragmented state;
+    const Allocation first = must_allocate(*state.pool, 4_MiB);
+    state.pool->deallocate(first, StreamId::default_stream);
+    const std::uint64_t maps = calls(state.device, DeviceCall::map);
+
+    const Allocation second = must_allocate(*state.pool, 4_MiB);
+
+    CHECK(second.address == first.address);
+    CHECK(calls(state.device, DeviceCall::map) == maps);
+}
+
+TEST_CASE("what another stream used last is waited for, without the host", "[extent]") {
+    Fragmented state;
+    const Allocation first = must_allocate(*state.pool, 4_MiB, kA);
+    state.pool->deallocate(first, kA);
+
+    must_allocate(*state.pool, 4_MiB, kB);
+
+    CHECK(calls(state.device, DeviceCall::wait) > 0);
+    CHECK(calls(state.device, DeviceCall::synchronize_device) == 0);
+}
+
+// Writes every grant and looks at it when it is freed, so that a byte that two of them share is
+// found, whatever addresses it has.
+TEST_CASE("no byte is granted twice, on random programs that fragment", "[extent]") {
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
+        SimDevice device(small_device(512_MiB));
+        TouchingAllocator pool(make_policy("extent:slack=0.02,handle=16MiB,mappings=8", device),
+                               device);
+        Random random(seed);
+        std::vector<Allocation> live;
+        for (int i = 0; i < 2000; ++i) {
+            const StreamId stream{static_cast<std::uint32_t>(random.below(3))};
+            if (live.empty() || random.below(5) < 3) {
+                const Bytes size = Bytes{1} << random.below(25);
+                if (const auto granted = pool.allocate({.size = size, .stream = stream}))
+                    live.push_back(*granted);
+            } else {
+                std::swap(live[random.below(live.size())], live.back());
+                pool.deallocate(live.back(), stream);
+                live.pop_back();
+            }
+            if (i % 500 == 499)
+                pool.trim(i % 1000 == 999 ? TrimLevel::all : TrimLevel::unused);
+        }
+        pool.check_live();
+        CHECK(pool.report().clean());
+        for (const Allocation& each : live)
+            pool.deallocate(each, StreamId::default_stream);
+        pool.trim(TrimLevel::all);
+        CHECK(pool.usage().reserved == 0);
+    }
+}
+
+TEST_CASE("reserved memory stays within the slack as long as stitching can", "[extent]") {
+    SimDevice device(small_device(1_GiB));
+    const auto pool = make_policy("extent:slack=0.1,handle=8MiB", device);
+    std::vector<Allocation> live;
+    Random random(5);
+    Bytes peak = 0;
+    for (int i = 0; i < 400; ++i) {
+        if (live.size() < 20 || random.below(2) == 0)
+            live.push_back(must_allocate(*pool, (1 + random.below(12)) * 1_MiB));
+        else {
+            std::swap(live[random.below(live.size())], live.back());
+            pool->deallocate(live.back(), StreamId::default_stream);
+            live.pop_back();
+        }
+        peak = std::max(peak, pool->usage().active);
+    }
+
+    CHECK(static_cast<double>(pool->usage().reserved) < 1.2 * static_cast<double>(peak));
+}
+
+}  // namespace
+}  // namespace tidemark
