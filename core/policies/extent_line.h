@@ -41,9 +41,9 @@ class ExtentLine {
     // nothing otherwise. What is left over of the block costs `leftover` times the smaller of it
     // and the request.
     struct Placement {
-        std::uint32_t candidates = 8;
-        double edge = 0.5;
-        double leftover = 1;
+        std::uint32_t candidates = 32;
+        double edge = 0.6;
+        double leftover = 0.5;
     };
 
     // So much of a free block, from its low or its high end.
