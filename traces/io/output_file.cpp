@@ -96,7 +96,7 @@ Result<void> OutputFile::check(const std::string& path) {
     const bool exists = path != "-" && ::stat(path.c_str(), &status) == 0;
     if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
         if (::access(path.c_str(), W_OK) != 0)
-            return io_error("cannot be written", errno, path);
+            return io_error("cannot be written", path, errno);
         return {};
     }
     return create(path).map([](const auto&) {});

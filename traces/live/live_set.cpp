@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "traces/model/event.h"
+
 namespace tidemark::live {
 
 void LiveSet::add(std::span<const Record> slots) {

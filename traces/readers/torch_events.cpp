@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/vacant_ids.h"
 #include "traces/readers/torch_history.h"
 #include "traces/readers/torch_output.h"
 #include "traces/readers/torch_preamble.h"
