@@ -219,9 +219,9 @@ std::string format_duration(Nanoseconds duration) {
 
 std::string format_count(std::uint64_t count) {
     std::string text = fmt::format("{}", count);
-    for (std::size_t place = text.size(); place > 3;) {
-        place -= 3;
-        text.insert(place, 1, ',');
+    for (std::size_t position = text.size(); position > 3;) {
+        position -= 3;
+        text.insert(position, 1, ',');
     }
     return text;
 }

@@ -186,30 +186,30 @@ TEST_CASE("shown bytes read back within half a per cent", "[base][text]") {
 }
 
 TEST_CASE("the nearest word is found within a third of the length", "[base][text]") {
-    const std::string_view words[] = {"cuda-malloc", "bump", "best-fit", "buddy", "torch"};
+    const std::string_view names[] = {"cuda-malloc", "bump", "best-fit", "buddy", "torch"};
 
-    CHECK(nearest("torhc", words) == "torch");
-    CHECK(nearest("bestfit", words) == "best-fit");
-    CHECK(nearest("cudamaloc", words) == "cuda-malloc");
-    CHECK(nearest("bum", words) == "bump");
-    CHECK(nearest("buddi", words) == "buddy");
-    CHECK(nearest("torch", words) == "torch");
+    CHECK(nearest("torhc", names) == "torch");
+    CHECK(nearest("bestfit", names) == "best-fit");
+    CHECK(nearest("cudamaloc", names) == "cuda-malloc");
+    CHECK(nearest("bum", names) == "bump");
+    CHECK(nearest("buddi", names) == "buddy");
+    CHECK(nearest("torch", names) == "torch");
 }
 
 TEST_CASE("no word is suggested when none is near", "[base][text]") {
-    const std::string_view words[] = {"torch", "ab"};
+    const std::string_view names[] = {"torch", "ab"};
 
-    CHECK(nearest("arena", words).empty());
-    CHECK(nearest("", words).empty());
-    CHECK(nearest("xy", words).empty());  // two edits, but nothing in common
-    CHECK(nearest(std::string(1'000'000, 't'), words).empty());
+    CHECK(nearest("arena", names).empty());
+    CHECK(nearest("", names).empty());
+    CHECK(nearest("xy", names).empty());  // two edits, but nothing in common
+    CHECK(nearest(std::string(1'000'000, 't'), names).empty());
     CHECK(nearest("torch", {}).empty());
 }
 
-TEST_CASE("of equally near words the first is suggested", "[base][text]") {
-    const std::string_view words[] = {"size_a", "size_b"};
+TEST_CASE("of equally near names the first is suggested", "[base][text]") {
+    const std::string_view names[] = {"size_a", "size_b"};
 
-    CHECK(nearest("size_c", words) == "size_a");
+    CHECK(nearest("size_c", names) == "size_a");
 }
 
 }  // namespace
