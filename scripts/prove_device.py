@@ -93,9 +93,12 @@ class DeviceProof:
         wanted = ["--decisions", decisions] if decisions else []
         return self.replay(pair, "--device", self.options.device, *wanted)
 
-    def on_simulator(self, pair, decisions, memory, profile):
+    def on_simulator(self, pair, decisions, real, profile):
+        """As the run `real` on the GPU was: its memory, and its limit if it had one."""
         costs = ["--profile", profile] if profile else []
-        return self.replay(pair, "--memory", memory, "--decisions", decisions, *costs)
+        limit = ["--limit", real["limit_bytes"]] if real.get("limit_bytes") else []
+        return self.replay(pair, "--memory", real.get("memory_bytes") or 0, *limit,
+                           "--decisions", decisions, *costs)
 
     def price_now(self):
         """The card's profile of this moment; null if it cannot be had."""
@@ -141,8 +144,7 @@ class DeviceProof:
     def simulate(self, pair, runs, profile, decisions):
         """Runs a pair on the simulator and compares; the driver times, simulated and measured."""
         simulated_decisions = self.folder / "simulated.txt"
-        simulated = self.on_simulator(pair, simulated_decisions, runs[0].get("memory_bytes") or 0,
-                                      profile)
+        simulated = self.on_simulator(pair, simulated_decisions, runs[0], profile)
         self.compare(pair, runs, simulated, (decisions, simulated_decisions))
         for each in (decisions, simulated_decisions):
             each.unlink(missing_ok=True)

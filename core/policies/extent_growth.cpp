@@ -8,6 +8,7 @@ namespace {
 
 constexpr Bytes kPieceWorth = 12_MiB;  // creating it costs about what mapping a piece again does
 constexpr double kSlackGrowth = 6;
+constexpr double kMostSlack = 0.08;  // where it ends: with more, reserved memory grows, not speed
 constexpr Bytes kPeakParts = 64;
 
 Bytes scaled(Bytes bytes, double factor) {
@@ -26,7 +27,9 @@ Bytes Extent::cap(Bytes peak) const {
     const double rate = static_cast<double>(stitched_) * static_cast<double>(kPieceWorth) /
                         static_cast<double>(peak);
     const double impatience = std::max(0.0, rate - settings_.patience);
-    const Bytes most = peak + scaled(peak, settings_.slack * (1 + kSlackGrowth * impatience));
+    const double slack = std::min(std::max(settings_.slack, kMostSlack),
+                                  settings_.slack * (1 + kSlackGrowth * impatience));
+    const Bytes most = peak + scaled(peak, slack);
     return settings_.limit == 0 ? most : std::min(most, settings_.limit);
 }
 

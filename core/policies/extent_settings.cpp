@@ -72,7 +72,8 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .maximum = "1000000",
      .summary =
          "stitched pieces for each 12 MiB of the most that was live, from which on the slack "
-         "grows with each: the program fragments its memory faster than stitching pays",
+         "grows with each, to 0.08: the program fragments its memory faster than stitching "
+         "pays",
      .source = kExtentSource},
     {.name = "mappings",
      .type = OptionType::count,
