@@ -41,7 +41,7 @@ class ExtentLine {
     // nothing otherwise. What is left over of the block costs `leftover` times the smaller of it
     // and the request.
     struct Placement {
-        std::uint32_t candidates = 32;
+        std::uint32_t candidates = 16;
         double edge = 0.6;
         double leftover = 0.5;
     };
