@@ -74,6 +74,11 @@ ExtentLine::Fit ExtentLine::find(Bytes size, StreamId stream, const Placement& p
         if (block.size == size && block.streams.only(stream))
             return {id, false};
         const bool own = block.streams.only(stream);
+        // What is left over grows from block to block, and cutting never adds worth.
+        const Bytes left = block.size - size;
+        if (best.block != kNoBlock &&
+            placement.leftover * static_cast<double>(std::min(left, size)) > least)
+            break;
         for (const bool high : {false, true}) {
             const double lost = damage(block, size, high, placement);
             if (best.block == kNoBlock || lost < least || (lost == least && own && !best_own)) {
