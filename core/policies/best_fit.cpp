@@ -62,19 +62,7 @@ class BestFit final : public Allocator {
         TM_CHECK(blocks_[id].state == Block::State::allocated);
         count_deallocated(allocation);
         blocks_[id].state = Block::State::free;
-        const BlockId prev = blocks_[id].prev;
-        const BlockId next = blocks_[id].next;
-        const bool join_prev = is_free(prev);
-        const bool join_next = is_free(next);
-        if (join_next) {
-            index_.erase(next, blocks_);
-            blocks_.merge_next(id);
-        }
-        if (join_prev) {
-            index_.erase(prev, blocks_);
-            blocks_.merge_next(prev);
-            id = prev;
-        }
+        id = join_neighbours(id, Block::State::free, blocks_, index_);
         index_.insert(id, blocks_);
     }
 
@@ -105,10 +93,6 @@ class BestFit final : public Allocator {
 
   private:
     BestFit(const BestFit&) = default;
-
-    bool is_free(BlockId id) const {
-        return id != kNoBlock && blocks_[id].state == Block::State::free;
-    }
 
     // A new free block of at least `size`, not in the index.
     tl::expected<BlockId, OutOfMemory> grow(Bytes size) {

@@ -73,14 +73,12 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
         return {};
     ExtentPrices full = prices(peak, 0);
     full.byte = static_cast<double>(peak);  // the least that is new
-    full.most = size;
     return stitch(size, full, stream);
 }
 
 ExtentPrices Extent::prices(Bytes peak, Bytes budget) const {
     return {.byte = 1 / (settings_.worth * static_cast<double>(peak)),
             .budget = budget,
-            .most = budget,
             .granularity = device_->granularity()};
 }
 
@@ -210,7 +208,7 @@ Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId st
     }
     if (!order(users, stream))
         return {};
-    views_.end_unused(*device_, line_, settings_.mappings, false);
+    views_.end_unused(*device_, settings_.mappings, false);
     const DeviceResult<ExtentViews::ViewId> view = views_.make(*device_, line_, handles);
     if (!view) {
         refusal_ = refused_by(view.error());

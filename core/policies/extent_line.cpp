@@ -139,17 +139,9 @@ std::vector<Range> ExtentLine::free_ranges() const {
 BlockId ExtentLine::join(BlockId id) {
     const Block::State state = blocks_[id].state;
     SizeIndex& index = state == Block::State::free ? free_ : holes_;
-    if (const BlockId next = blocks_[id].next; is(next, state)) {
-        index.erase(next, blocks_);
-        last_ = next == last_ ? id : last_;
-        blocks_.merge_next(id);
-    }
-    if (const BlockId prev = blocks_[id].prev; is(prev, state)) {
-        index.erase(prev, blocks_);
-        last_ = id == last_ ? prev : last_;
-        blocks_.merge_next(prev);
-        id = prev;
-    }
+    id = join_neighbours(id, state, blocks_, index);
+    if (blocks_[id].next == kNoBlock)
+        last_ = id;
     index.insert(id, blocks_);
     return id;
 }
@@ -180,7 +172,7 @@ BlockId ExtentLine::add(BlockId hole, PhysicalId id, Bytes size) {
 
 void ExtentLine::add_stuck(BlockId hole, PhysicalId id, Bytes size, bool mapped) {
     TM_CHECK_DEBUG(is(hole, Block::State::unmapped) && size <= blocks_[hole].size);
-    const Handle handle{id, {blocks_[hole].address, size}, 0, mapped};
+    const Handle handle{id, {blocks_[hole].address, size}, mapped};
     const auto position = std::upper_bound(
         handles_.begin(), handles_.end(), handle.home.begin,
         [](Address value, const Handle& other) { return value < other.home.begin; });

@@ -30,9 +30,8 @@ class ExtentLine {
   public:
     struct Handle {
         PhysicalId id{};
-        Range home;                 // where it lies in the line
-        std::uint32_t aliases = 0;  // further mappings
-        bool mapped = true;         // at home; false: stuck, and only to be released
+        Range home;          // where it lies in the line
+        bool mapped = true;  // at home; false: stuck, and only to be released
     };
 
     // How a free block is chosen for a request: among the `candidates` that fit tightest the one

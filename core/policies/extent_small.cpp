@@ -39,18 +39,7 @@ BlockId ExtentSmall::add(Range range, BlockId slab, StreamSet streams) {
 std::optional<ExtentSmall::Emptied> ExtentSmall::give_back(BlockId id) {
     TM_CHECK(blocks_[id].state == Block::State::allocated);
     blocks_[id].state = Block::State::free;
-    const auto is_free = [this](BlockId other) {
-        return other != kNoBlock && blocks_[other].state == Block::State::free;
-    };
-    if (const BlockId next = blocks_[id].next; is_free(next)) {
-        free_.erase(next, blocks_);
-        blocks_.merge_next(id);
-    }
-    if (const BlockId prev = blocks_[id].prev; is_free(prev)) {
-        free_.erase(prev, blocks_);
-        blocks_.merge_next(prev);
-        id = prev;
-    }
+    id = join_neighbours(id, Block::State::free, blocks_, free_);
     if (blocks_[id].whole_segment()) {
         const Emptied emptied{blocks_[id].list, blocks_[id].streams};
         blocks_.release(id);

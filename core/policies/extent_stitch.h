@@ -20,7 +20,6 @@ struct ExtentPrices {
     double creation = 0.3;  // of a handle, beside its mapping
     double byte = 0;        // of reserved memory beyond the budget
     Bytes budget = 0;       // what may be reserved more for nothing
-    Bytes most = 0;         // that may be new
     Bytes granularity = 1;  // of new memory
 
     double of(std::size_t mappings, std::size_t created, Bytes fresh) const;

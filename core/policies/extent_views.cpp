@@ -24,7 +24,7 @@ auto first_reaching(const std::vector<Range>& ranges, Address address) {
 
 }  // namespace
 
-DeviceResult<ExtentViews::ViewId> ExtentViews::make(Device& device, ExtentLine& line,
+DeviceResult<ExtentViews::ViewId> ExtentViews::make(Device& device, const ExtentLine& line,
                                                     std::span<const std::uint32_t> handles) {
     Bytes size = 0;
     for (const std::uint32_t handle : handles)
@@ -41,13 +41,12 @@ DeviceResult<ExtentViews::ViewId> ExtentViews::make(Device& device, ExtentLine& 
     Address next = range->begin;
     DeviceResult<void> done;
     for (const std::uint32_t number : handles) {
-        ExtentLine::Handle& handle = line.handle(number);
+        const ExtentLine::Handle& handle = line.handle(number);
         const Range target{next, handle.home.size};
         done = device.map(target, handle.id);
         if (!done)
             break;
         view.mappings.push_back({target, handle.home.begin});
-        ++handle.aliases;
         ++mappings_;
         done = device.set_access(target, true);
         if (!done)
@@ -57,7 +56,7 @@ DeviceResult<ExtentViews::ViewId> ExtentViews::make(Device& device, ExtentLine& 
     if (done)
         return static_cast<ViewId>(vacant - views_.begin());
     for (std::size_t i = view.mappings.size(); i-- > 0;)
-        end_mapping(device, line, view, i);
+        end_mapping(device, view, i);
     forget_if_empty(device, view);
     return tl::make_unexpected(done.error());
 }
@@ -113,11 +112,10 @@ void ExtentViews::leave(ViewId view, StreamSet streams) {
     views_[view].streams.add(streams);
 }
 
-bool ExtentViews::end_mapping(Device& device, ExtentLine& line, View& view, std::size_t index) {
+bool ExtentViews::end_mapping(Device& device, View& view, std::size_t index) {
     const Mapping mapping = view.mappings[index];
     if (!device.unmap(mapping.range))
         return false;
-    --line.handle(line.handle_at(mapping.home)).aliases;
     --mappings_;
     view.mappings.erase(view.mappings.begin() + static_cast<std::ptrdiff_t>(index));
     return true;
@@ -128,7 +126,7 @@ void ExtentViews::forget_if_empty(Device& device, View& view) {
         view = View{};
 }
 
-void ExtentViews::end_unused(Device& device, ExtentLine& line, std::uint32_t most, bool awaited) {
+void ExtentViews::end_unused(Device& device, std::uint32_t most, bool awaited) {
     if (mappings_ <= most)
         return;
     std::vector<ViewId> order;
@@ -144,20 +142,19 @@ void ExtentViews::end_unused(Device& device, ExtentLine& line, std::uint32_t mos
         if (!awaited && !has_passed(view.streams, device))
             continue;
         for (std::size_t i = view.mappings.size(); i-- > 0;)
-            end_mapping(device, line, view, i);
+            end_mapping(device, view, i);
         forget_if_empty(device, view);
     }
 }
 
-bool ExtentViews::end_mappings(Device& device, ExtentLine& line, std::uint32_t handle,
+bool ExtentViews::end_mappings(Device& device, const ExtentLine& line, std::uint32_t handle,
                                bool awaited) {
     const Address home = line.handle(handle).home.begin;
     for (View& view : views_) {
         for (std::size_t i = view.mappings.size(); i-- > 0;) {
             if (view.mappings[i].home != home)
                 continue;
-            if ((!awaited && !has_passed(view.streams, device)) ||
-                !end_mapping(device, line, view, i))
+            if ((!awaited && !has_passed(view.streams, device)) || !end_mapping(device, view, i))
                 return false;
         }
         if (view.range.size != 0)

@@ -31,7 +31,7 @@ class ExtentViews {
 
     // Maps whole handles, each once, in a row. All of them or none; after an error some of the
     // mappings may remain, which end_unused() tries again to end. O(handles) device calls.
-    DeviceResult<ViewId> make(Device& device, ExtentLine& line,
+    DeviceResult<ViewId> make(Device& device, const ExtentLine& line,
                               std::span<const std::uint32_t> handles);
 
     Address begin(ViewId view) const { return views_[view].range.begin; }
@@ -50,10 +50,10 @@ class ExtentViews {
     // Ends mappings of views without a grant, those that were left first, until at most `most`
     // are there; none that a stream may still use, unless `awaited` (the caller has waited for the
     // device). What the device refuses stays. O(mappings) device calls.
-    void end_unused(Device& device, ExtentLine& line, std::uint32_t most, bool awaited);
+    void end_unused(Device& device, std::uint32_t most, bool awaited);
 
     // Ends all mappings of a free handle. False: the device refused, or a stream may use them.
-    bool end_mappings(Device& device, ExtentLine& line, std::uint32_t handle, bool awaited);
+    bool end_mappings(Device& device, const ExtentLine& line, std::uint32_t handle, bool awaited);
 
     // Calls visit(view's range) for each.
     template <class Visit>
@@ -78,7 +78,7 @@ class ExtentViews {
         StreamSet streams;
     };
 
-    bool end_mapping(Device& device, ExtentLine& line, View& view, std::size_t index);
+    bool end_mapping(Device& device, View& view, std::size_t index);
     void forget_if_empty(Device& device, View& view);
 
     std::vector<View> views_;

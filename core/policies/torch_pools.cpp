@@ -31,21 +31,7 @@ std::uint32_t TorchPools::find_list(std::uint32_t pool, StreamId stream) {
 }
 
 BlockId TorchPools::join_free_neighbours(BlockId id, Blocks& blocks) {
-    SizeIndex& index = lists_[blocks[id].list].free;
-    const BlockId prev = blocks[id].prev;
-    const BlockId next = blocks[id].next;
-    const bool join_prev = prev != kNoBlock && blocks[prev].state == Block::State::free;
-    const bool join_next = next != kNoBlock && blocks[next].state == Block::State::free;
-    if (join_next) {
-        index.erase(next, blocks);
-        blocks.merge_next(id);
-    }
-    if (join_prev) {
-        index.erase(prev, blocks);
-        blocks.merge_next(prev);
-        id = prev;
-    }
-    return id;
+    return join_neighbours(id, Block::State::free, blocks, lists_[blocks[id].list].free);
 }
 
 void TorchPools::insert_unmapped(BlockId id, Blocks& blocks) {

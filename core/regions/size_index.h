@@ -85,4 +85,22 @@ class SizeIndex {
     std::vector<std::array<BlockId, kBins>> roots_;           // only octaves that were ever used
 };
 
+// Joins `id` with its neighbours of that state, which are in `index` and leave it; the block that
+// is left, in no index. O(log n).
+inline BlockId join_neighbours(BlockId id, Block::State state, Blocks& blocks, SizeIndex& index) {
+    const BlockId prev = blocks[id].prev;
+    const BlockId next = blocks[id].next;
+    const bool join_prev = prev != kNoBlock && blocks[prev].state == state;
+    const bool join_next = next != kNoBlock && blocks[next].state == state;
+    if (join_next) {
+        index.erase(next, blocks);
+        blocks.merge_next(id);
+    }
+    if (!join_prev)
+        return id;
+    index.erase(prev, blocks);
+    blocks.merge_next(prev);
+    return prev;
+}
+
 }  // namespace tidemark
