@@ -38,10 +38,10 @@ Error chunk_error(const ChunkFault& fault, bool writing, const std::string& path
             return {ErrorCode::bad_input, "the chunk's checksum is wrong: its content has changed",
                     where, ""};
         case ChunkFault::Kind::no_memory:
-            return {ErrorCode::bad_option, "no memory for a copy of the chunk", where,
-                    "align the memory to 4096 bytes, or make chunks smaller"};
+            break;
     }
-    TM_CHECK(false);
+    return {ErrorCode::bad_option, "no memory for a copy of the chunk", where,
+            "align the memory to 4096 bytes, or make chunks smaller"};
 }
 
 StripeFiles::StripeFiles(BlockFiles& files, StripeLayout layout, std::vector<std::string> paths)
