@@ -2,6 +2,10 @@
 // that succeeded, to a MemoryObserver.
 #pragma once
 
+#include <map>
+#include <unordered_map>
+#include <vector>
+
 #include "backends/wrap/device_call.h"
 #include "core/allocator/memory_observer.h"
 
@@ -22,32 +26,30 @@ class ObservedDevice final : public WrappedDevice<ObservedDevice> {
     }
 
   private:
-    void report(const CallArguments& call, Address given) {
-        switch (call.call) {
-            case DeviceCall::malloc:
-            case DeviceCall::malloc_async:
-                return report(SegmentChange::segment_alloc, {given, call.size}, call.stream);
-            case DeviceCall::free:
-            case DeviceCall::free_async:
-                return report(SegmentChange::segment_free, {call.address, 0}, call.stream);
-            case DeviceCall::reserve:
-                return report(SegmentChange::reserve, {given, call.size}, call.stream);
-            case DeviceCall::unreserve:
-                return report(SegmentChange::unreserve, call.range(), call.stream);
-            case DeviceCall::map:
-                return report(SegmentChange::map, call.range(), call.stream);
-            case DeviceCall::unmap:
-                return report(SegmentChange::unmap, call.range(), call.stream);
-            default:
-                return;
-        }
-    }
+    struct Mapping {
+        Bytes size = 0;
+        std::uint64_t handle = 0;
+        Address home = Address::null;  // of the same handle, if that isn't this one
+    };
 
-    void report(SegmentChange change, Range range, StreamId stream) {
-        observer_.on_segment(change, range, stream);
+    // Mappings side by side, with homes side by side or none.
+    struct Run {
+        Range range;
+        Address home = Address::null;
+    };
+
+    void report(const CallArguments& call, Address given);
+    void mapped(const CallArguments& call);
+    void unmapped(const CallArguments& call);
+
+    void report(SegmentChange change, Range range, StreamId stream, Address home = Address::null) {
+        observer_.on_segment(change, range, stream, home);
     }
 
     MemoryObserver& observer_;
+    std::map<Address, Mapping> mappings_;
+    std::unordered_map<std::uint64_t, std::vector<Address>>
+        mappings_of_;  // handles; the home first
 };
 
 }  // namespace tidemark

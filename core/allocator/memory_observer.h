@@ -38,8 +38,11 @@ class MemoryObserver {
 
     virtual void on_trim() {}
 
-    // `size` of a segment_free is 0: the device isn't given it.
-    virtual void on_segment(SegmentChange /*change*/, Range /*range*/, StreamId /*stream*/) {}
+    // `size` of a segment_free is 0: the device isn't given it. `home` of map and unmap: where the
+    // same memory is mapped too and counts; null: this is where it counts. When a home is unmapped
+    // another place becomes it, and is reported as unmapped and mapped.
+    virtual void on_segment(SegmentChange /*change*/, Range /*range*/, StreamId /*stream*/,
+                            Address /*home*/) {}
 };
 
 }  // namespace tidemark

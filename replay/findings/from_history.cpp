@@ -163,7 +163,7 @@ void HistoryRules::look_at_pins() {
     std::uint64_t pieces = 0;
     MemorySpan worst;
     for (const MemorySpan& span : memory_spans(history_, event, cancelled_)) {
-        if (span.blocks == 0 || span.taken > span.size / kSmallInSpan)
+        if (span.taken == 0 || span.taken > span.size / kSmallInSpan)
             continue;
         pinned += span.free();
         ++pieces;

@@ -15,7 +15,8 @@ class HeldStateObserver::Reservations final : public MemoryObserver {
                    std::prev(next)->second;
     }
 
-    void on_segment(SegmentChange change, Range range, StreamId /*stream*/) override {
+    void on_segment(SegmentChange change, Range range, StreamId /*stream*/,
+                    Address /*home*/) override {
         if (change == SegmentChange::reserve)
             ranges_[range.begin] = range.size;
         else if (change == SegmentChange::unreserve)

@@ -79,8 +79,12 @@ class Recorder final : public Observer {
         DeviceListener(Recorder& recorder, std::uint16_t device)
             : recorder_(recorder), device_(device) {}
 
-        void on_segment(SegmentChange change, Range range, StreamId stream) override {
-            recorder_.change(device_, change, range, stream);
+        void on_segment(SegmentChange change, Range range, StreamId stream, Address home) override {
+            recorder_.change({.range = range,
+                              .home = home,
+                              .stream = stream,
+                              .device = device_,
+                              .change = change});
         }
 
       private:
@@ -96,11 +100,12 @@ class Recorder final : public Observer {
         ended_ = true;
     }
 
-    void change(std::uint16_t device, SegmentChange change, Range range, StreamId stream) {
+    void change(SegmentStep step) {
         if (ended_)
             return;
         at_event(event_ != nullptr ? *event_ : 0);
-        relay_.on_segment({changed_, range, stream, device, change});
+        step.event = changed_;
+        relay_.on_segment(step);
     }
 
     void at_event(std::uint64_t event) {

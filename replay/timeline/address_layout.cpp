@@ -103,7 +103,7 @@ void AddressLayoutMaker::add_segments() {
         extents.push_back({segment.device, to_integer(segment.begin),
                            last_of(segment.begin, segment.size), segment.born, segment.died,
                            segment.kind, index});
-        if (segment.kind != SegmentKind::reservation)
+        if (has_memory(segment.kind))
             memory.push_back(extents.back());
     }
     merge(memory, 0);
@@ -140,6 +140,10 @@ void AddressLayoutMaker::add_row(const Extent* begin, const Extent* end) {
     row.first_piece = static_cast<std::uint32_t>(layout_.pieces_.size());
     row.born = kNever;
     row.died = 0;
+    row.view =
+        std::any_of(begin, end,
+                    [](const Extent& extent) { return extent.kind == SegmentKind::view; }) &&
+        std::none_of(begin, end, [](const Extent& extent) { return has_memory(extent.kind); });
     const auto number = static_cast<std::uint32_t>(layout_.rows_.size());
     const Bytes gap = std::max(kWholePage, memory_ / kGapShare);
     Bytes last = begin->last;

@@ -26,6 +26,7 @@ constexpr SegmentIndex kNoSegment = 0xffffffffU;
 struct AddressRow {
     std::uint16_t device = 0;
     SegmentKind kind = SegmentKind::segment;  // reservation: if one of its segments is
+    bool view = false;                        // none of its memory counts here
     Range range;                              // of addresses
     Bytes offset = 0;                         // on the axis
     Bytes length = 0;                         // on the axis: its pieces, end to end

@@ -229,6 +229,7 @@ Segment History::segment(SegmentIndex segment) const {
     Segment copy;
     copy.begin = stored.begin;
     copy.size = stored.size;
+    copy.home = stored.home;
     copy.born = stored.born;
     copy.died = below(get_shared(stored.died), events);
     copy.device = stored.device;

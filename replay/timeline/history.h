@@ -90,11 +90,18 @@ enum class SegmentKind : std::uint8_t {
     segment,      // a piece of memory from the device
     mapping,      // pages mapped into a reservation
     reservation,  // address space, with or without memory behind it
+    view,         // a second mapping, of memory that counts at its home
 };
+
+// Has it memory that is counted here?
+constexpr bool has_memory(SegmentKind kind) {
+    return kind == SegmentKind::segment || kind == SegmentKind::mapping;
+}
 
 struct Segment {
     Address begin = Address::null;
     Bytes size = 0;
+    Address home = Address::null;  // of a view: where the same memory is mapped and counts
     EventIndex born = 0;
     EventIndex died = kNever;
     std::uint16_t device = 0;

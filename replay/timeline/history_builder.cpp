@@ -281,7 +281,7 @@ void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
 }
 
 void HistoryBuilder::change_segment(std::uint16_t device, SegmentChange change, Range range,
-                                    StreamId stream, EventIndex event) {
+                                    StreamId stream, EventIndex event, Address home) {
     Segment segment{.begin = range.begin, .size = range.size, .born = event, .device = device};
     segment.stream = to_integer(stream);
     const bool begins = change == SegmentChange::segment_alloc ||
@@ -289,7 +289,8 @@ void HistoryBuilder::change_segment(std::uint16_t device, SegmentChange change, 
     if (change == SegmentChange::reserve || change == SegmentChange::unreserve)
         segment.kind = SegmentKind::reservation;
     else if (change == SegmentChange::map || change == SegmentChange::unmap)
-        segment.kind = SegmentKind::mapping;
+        segment.kind = home == Address::null ? SegmentKind::mapping : SegmentKind::view;
+    segment.home = home;
     note(segments_.change(columns_.segments, segment, begins));
 }
 

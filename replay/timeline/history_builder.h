@@ -98,9 +98,9 @@ class HistoryBuilder {
     // --- the rest -------------------------------------------------------------------------------
 
     // Memory came from `device` or went back to it, at `event`: the last one, or one since the last
-    // publish(). O(log segments).
+    // publish(). `home` as MemoryObserver::on_segment says. O(log segments).
     void change_segment(std::uint16_t device, SegmentChange change, Range range, StreamId stream,
-                        EventIndex event);
+                        EventIndex event, Address home = Address::null);
 
     // Marks come in the order of their events.
     void add_mark(const Mark& mark);

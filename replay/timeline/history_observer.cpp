@@ -223,7 +223,7 @@ void HistoryObserver::add_marks(std::uint64_t event) {
 void HistoryObserver::add_segments() {
     for (const SegmentStep& step : steps_)
         builder_.change_segment(step.device, step.change, step.range, step.stream,
-                                static_cast<EventIndex>(step.event));
+                                static_cast<EventIndex>(step.event), step.home);
     steps_.clear();
 }
 

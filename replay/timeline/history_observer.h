@@ -24,6 +24,7 @@ namespace tidemark {
 struct SegmentStep {
     std::uint64_t event = 0;
     Range range;
+    Address home = Address::null;  // as MemoryObserver::on_segment says
     StreamId stream = StreamId::default_stream;
     std::uint16_t device = 0;
     SegmentChange change = SegmentChange::segment_alloc;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
+
+#include "replay/timeline/view_homes.h"
 
 namespace tidemark {
 namespace {
@@ -13,6 +16,7 @@ struct Piece {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint32_t what = 0;  // a block, or whether pages were mapped (1) or given whole (0)
+    bool more = false;       // of a block that has a piece already
 };
 
 bool operator<(const Piece& a, const Piece& b) {
@@ -22,11 +26,11 @@ bool operator<(const Piece& a, const Piece& b) {
 Piece piece(std::uint16_t device, Address address, Bytes size, std::uint32_t what) {
     const std::uint64_t begin = to_integer(address);
     const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - begin;
-    return {device, begin, begin + std::min<std::uint64_t>(size, room), what};
+    return {device, begin, begin + std::min<std::uint64_t>(size, room), what, false};
 }
 
-// Segments as they are, mapped pages joined where they touch.
-std::vector<Piece> memory_at(const History& history, EventIndex event,
+// Segments as they are, mapped pages joined where they touch; views go to `views`.
+std::vector<Piece> memory_at(const History& history, EventIndex event, ViewHomes& views,
                              const std::atomic<bool>& cancelled) {
     std::vector<Piece> pieces;
     const std::size_t count = history.counts().segments;
@@ -36,8 +40,11 @@ std::vector<Piece> memory_at(const History& history, EventIndex event,
             break;
         if (segment.died <= event || segment.kind == SegmentKind::reservation || segment.size == 0)
             continue;
-        pieces.push_back(piece(segment.device, segment.begin, segment.size,
-                               segment.kind == SegmentKind::mapping ? 1 : 0));
+        if (segment.kind == SegmentKind::view)
+            views.begin(segment);
+        else
+            pieces.push_back(piece(segment.device, segment.begin, segment.size,
+                                   segment.kind == SegmentKind::mapping ? 1 : 0));
     }
     std::sort(pieces.begin(), pieces.end());
     std::vector<Piece> joined;
@@ -51,16 +58,20 @@ std::vector<Piece> memory_at(const History& history, EventIndex event,
     return joined;
 }
 
-std::vector<Piece> blocks_at(const History& history, EventIndex event,
+// Where their memory counts.
+std::vector<Piece> blocks_at(const History& history, EventIndex event, const ViewHomes& views,
                              const std::atomic<bool>& cancelled) {
     std::vector<Piece> blocks;
     history.for_each_live(event, [&](BlockIndex index) {
         if (cancelled)
             return;
         const Block block = history.block(index);
-        if (block.size > 0)
-            blocks.push_back(
-                piece(history.site(block.site).device, block.address, block.size, index));
+        const std::uint16_t device = history.site(block.site).device;
+        bool more = false;
+        views.for_each_home(device, {block.address, block.size}, [&](Range part) {
+            blocks.push_back(piece(device, part.begin, part.size, index));
+            blocks.back().more = std::exchange(more, true);
+        });
     });
     std::sort(blocks.begin(), blocks.end());
     return blocks;
@@ -77,8 +88,9 @@ void add_gap(MemorySpan& span, std::uint64_t from, std::uint64_t to) {
 
 std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
                                      const std::atomic<bool>& cancelled) {
-    const std::vector<Piece> memory = memory_at(history, event, cancelled);
-    const std::vector<Piece> blocks = blocks_at(history, event, cancelled);
+    ViewHomes views;
+    const std::vector<Piece> memory = memory_at(history, event, views, cancelled);
+    const std::vector<Piece> blocks = blocks_at(history, event, views, cancelled);
     std::vector<MemorySpan> spans;
     std::size_t next = 0;
     for (const Piece& held : memory) {
@@ -101,7 +113,7 @@ std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
             const std::uint64_t end = std::min(block.end, held.end);
             span.taken += end > at ? end - std::max(at, block.begin) : 0;
             at = std::max(at, end);
-            ++span.blocks;
+            span.blocks += block.more ? 0 : 1;
             if (const EventIndex reused = history.block(block.what).reused;
                 span.stays == kNoBlock || reused > longest) {
                 longest = reused;
@@ -120,7 +132,7 @@ FreeSpace free_space(const std::vector<MemorySpan>& spans) {
         space.held += span.size;
         space.free += span.free();
         space.largest = std::max(space.largest, span.largest_gap);
-        if (span.blocks == 0)
+        if (span.taken == 0)
             space.whole += span.size;
         space.gaps += span.gaps;
         space.blocks += span.blocks;

@@ -1,5 +1,6 @@
 // Memory spans: the memory that a run held from its devices at an instant, piece by piece, with
-// what lies in it: what is free, in how many gaps, and who keeps a piece from going back.
+// what lies in it: what is free, in how many gaps, and who keeps a piece from going back. Blocks
+// in second mappings (views) count where the memory has its home.
 //
 // Pure, thread-safe; O(segments + live log live).
 #pragma once
@@ -19,7 +20,7 @@ struct MemorySpan {
     Bytes taken = 0;        // by live blocks
     Bytes largest_gap = 0;  // of what is not
     std::uint32_t gaps = 0;
-    std::uint32_t blocks = 0;
+    std::uint32_t blocks = 0;     // one with parts in several pieces counts in one
     BlockIndex stays = kNoBlock;  // of its blocks, the one whose bytes are free last
     std::uint16_t device = 0;
 

@@ -7,6 +7,7 @@
 
 #include "replay/timeline/slices.h"
 #include "replay/timeline/splat.h"
+#include "replay/timeline/view_homes.h"
 
 namespace tidemark {
 namespace {
@@ -149,11 +150,13 @@ class Kinds {
 class BlockPainter {
   public:
     BlockPainter(const History& history, const AddressLayout& layout, const BlockClasses& classes,
-                 const OccupancyFrame& frame, const OccupancyOptions& options)
+                 const OccupancyFrame& frame, const OccupancyOptions& options,
+                 const std::vector<ViewedPart>& viewed)
         : history_(history),
           layout_(layout),
           classes_(classes),
           frame_(frame),
+          viewed_(viewed),
           options_(options),
           grid_(frame),
           end_(history.end(frame.unit)),
@@ -173,6 +176,7 @@ class BlockPainter {
         const bool shows = !options_.shows || options_.shows(block);
         const std::uint32_t kind = (shows ? classes_.of(block) : kHiddenKind) |
                                    std::uint32_t{shade_of(index)} << Kinds::kShade;
+        counts_ = draw_viewed({index, left, freed, right, kind}, block, device);
         if (holds(last_, device, block)) {
             draw(left, freed, right, last_.offset + (block.address - last_.range.begin), block.size,
                  index, kind);
@@ -196,6 +200,29 @@ class BlockPainter {
         return within < piece.range.size && block.size <= piece.range.size - within;
     }
 
+    struct Drawn {
+        BlockIndex index;
+        std::uint32_t left;
+        std::uint32_t freed;
+        std::uint32_t right;
+        std::uint32_t kind;
+    };
+
+    // Draws what of a block counts elsewhere there; where that ends.
+    std::uint32_t draw_viewed(const Drawn& drawn, const Block& block, std::uint16_t device) {
+        std::uint32_t until = 0;
+        counts_ = 0;
+        for (auto part = std::ranges::lower_bound(viewed_, drawn.index, {}, &ViewedPart::block);
+             part != viewed_.end() && part->block == drawn.index; ++part) {
+            until = part->until >= block.reused ? drawn.right : grid_.x(position(part->until));
+            layout_.for_each_stretch(device, part->home, [&](Bytes offset, Bytes length) {
+                draw(drawn.left, std::min(drawn.freed, until), until, offset, length, drawn.index,
+                     drawn.kind);
+            });
+        }
+        return until;
+    }
+
     Position position(EventIndex event) const {
         return event == kNever ? end_ : history_.position(frame_.unit, event);
     }
@@ -206,7 +233,7 @@ class BlockPainter {
             return;
         const std::uint32_t bottom = grid_.y(offset);
         const std::uint32_t top = grid_.y(offset + length);
-        areas.add(left, right, bottom, top);
+        areas.add(std::max(left, counts_), std::max(right, counts_), bottom, top);
         const std::uint32_t lot = index * 0x9e3779b9U;
         kinds.add({left, freed, bottom, top}, lot, kind);
         kinds.add({freed, right, bottom, top}, lot + 16, kind | Kinds::kWaiting);
@@ -216,10 +243,12 @@ class BlockPainter {
     const AddressLayout& layout_;
     const BlockClasses& classes_;
     const OccupancyFrame& frame_;
+    const std::vector<ViewedPart>& viewed_;
     const OccupancyOptions& options_;
     Grid grid_;
     Position end_;
-    AddressPiece last_;  // where the block before lay: the next one is often there as well
+    std::uint32_t counts_ = 0;  // from here on a block counts where it is drawn
+    AddressPiece last_;         // where the block before lay: the next one is often there as well
 
   public:
     Splat areas;
@@ -280,12 +309,13 @@ bool OccupancyArtist::draw_blocks() {
 
     constexpr std::size_t kPays = 1U << 19U;  // adding up two grids has its price
     const unsigned threads = threads_for(count, kPays, options_.threads);
+    const std::vector<ViewedPart> viewed = viewed_parts(history_, counts_);
     std::vector<std::optional<BlockPainter>> painters(threads);
     std::atomic<std::size_t> done = 0;
     const auto draw = [&](unsigned thread, std::size_t from, std::size_t to) {
         std::optional<BlockPainter>& painter = painters[thread];
         if (!painter)
-            painter.emplace(history_, layout_, classes_, frame, options_);
+            painter.emplace(history_, layout_, classes_, frame, options_, viewed);
         for (std::size_t i = from; i < to; ++i)
             painter->draw(i < older.size() ? older[i]
                                            : static_cast<BlockIndex>(begin + (i - older.size())));
@@ -334,7 +364,7 @@ void OccupancyArtist::keep_blocks(BlockPainter& painter) {
     for_each_cell([&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
         const std::uint32_t area = painter.areas.at(column, row);
         std::uint32_t kind = painter.kinds.at(column, row);
-        if (area == 0)
+        if (area == 0 && kind == 0)
             return;
         cell.taken = std::max<std::uint8_t>(1, share_of(area));
         if (kind == 0 && column > 0)  // nobody won the lot: as the one before
@@ -365,7 +395,7 @@ void OccupancyArtist::draw_segments() {
         const Segment segment = history_.segment(static_cast<SegmentIndex>(i));
         if (segment.kind == SegmentKind::reservation)
             reserves = true;
-        else
+        else if (has_memory(segment.kind))
             add(areas, segment);
     }
     areas.finish();

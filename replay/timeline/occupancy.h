@@ -1,5 +1,6 @@
 // Occupancy: heatmaps of address against time. A cell says which share of its bytes x time was
-// taken by blocks, which share had memory behind it, and what kind of block took most.
+// taken by blocks, which share had memory behind it, and what kind of block took most. A block in
+// a second mapping (view) counts at its home; there it only shows its kind.
 //
 // The sum of the cells is the integral of bytes over time, to within a 255th of a cell each: no
 // block is too small to count. Cost grows with the blocks that meet the heatmap, hardly with their
@@ -34,7 +35,7 @@ struct OccupancyFrame {
 
 struct OccupancyCell {
     std::uint8_t taken = 0;   // share held by blocks, of 255; 0 only where there is none
-    std::uint8_t memory = 0;  // share with memory behind it: segments and mapped pages
+    std::uint8_t memory = 0;  // share with memory that counts here: segments and mapped pages
     std::uint8_t kind = 0;    // of BlockClasses: whose block takes most; where `taken` is not 0
     std::uint8_t flags = 0;
 

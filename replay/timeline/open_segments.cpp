@@ -17,11 +17,18 @@ std::uint64_t last_of(const Segment& segment) {
 
 Segment part(const Segment& whole, std::uint64_t first, std::uint64_t last, EventIndex born) {
     Segment segment = whole;
+    if (segment.kind == SegmentKind::view)
+        segment.home = segment.home + (first - to_integer(whole.begin));
     segment.begin = Address{first};
     segment.size = last - first + 1;
     segment.born = born;
     segment.died = kNever;
     return segment;
+}
+
+// Pages, which may be told apart no more once they are joined.
+bool is_paged(SegmentKind kind) {
+    return kind == SegmentKind::mapping || kind == SegmentKind::view;
 }
 
 }  // namespace
@@ -34,11 +41,12 @@ Result<void> OpenSegments::change(MappedColumn<Segment>& segments, const Segment
 Result<void> OpenSegments::begin(MappedColumn<Segment>& segments, const Segment& segment) {
     const Key key{segment.device, segment.kind, to_integer(segment.begin)};
     if (const std::size_t count = segments.pushed();
-        segment.kind == SegmentKind::mapping && count > segments.size()) {
+        is_paged(segment.kind) && count > segments.size()) {
         Segment& last = segments.at(count - 1);
         if (last.kind == segment.kind && last.device == segment.device &&
             last.stream == segment.stream && last.born == segment.born && last.died == kNever &&
-            to_integer(last.begin) + last.size == key.begin) {
+            to_integer(last.begin) + last.size == key.begin &&
+            (segment.kind != SegmentKind::view || last.home + last.size == segment.home)) {
             last.size += segment.size;
             return {};
         }
@@ -51,7 +59,7 @@ Result<void> OpenSegments::begin(MappedColumn<Segment>& segments, const Segment&
 // A whole segment or reservation is known by its begin; of mappings all goes that the range holds.
 Result<void> OpenSegments::end(MappedColumn<Segment>& segments, const Segment& range) {
     const Key key{range.device, range.kind, to_integer(range.begin)};
-    if (range.kind != SegmentKind::mapping) {
+    if (!is_paged(range.kind)) {
         if (const auto found = alive_.find(key); found != alive_.end()) {
             set_shared(segments.at(found->second).died, range.born);
             alive_.erase(found);

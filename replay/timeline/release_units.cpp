@@ -67,7 +67,8 @@ Bytes ReleaseUnits::page_of(const Zone& zone) {
 }
 
 bool ReleaseUnits::learn(const Segment& segment) {
-    if (segment.kind == SegmentKind::segment || segment.size == 0)
+    if (segment.kind == SegmentKind::segment || segment.kind == SegmentKind::view ||
+        segment.size == 0)
         return true;
     Space& there = space(segment.device);
     const std::uint64_t begin = to_integer(segment.begin);
@@ -81,9 +82,9 @@ bool ReleaseUnits::learn(const Segment& segment) {
     zone->large = zone->large && offset % kLargestPage == 0 && segment.size % kLargestPage == 0;
     const Bytes page = page_of(*zone);
     if (page == zone->page)
-        return true;
+        return !zone->counted_elsewhere;
     zone->page = page;
-    return zone->taken.empty();
+    return zone->taken.empty() && !zone->counted_elsewhere;
 }
 
 // Joins it with those that it overlaps.
@@ -100,7 +101,7 @@ bool ReleaseUnits::add_zone(Space& space, Zone zone) {
     for (auto other = first; other != beyond; ++other) {
         zone.begin = std::min(zone.begin, other->begin);
         zone.last = std::max(zone.last, other->last);
-        fresh = fresh && other->taken.empty();
+        fresh = fresh && other->taken.empty() && !other->counted_elsewhere;
     }
     for (auto other = first; other != beyond; ++other) {
         if (other->bits == 0)
@@ -117,6 +118,8 @@ bool ReleaseUnits::add_zone(Space& space, Zone zone) {
 void ReleaseUnits::begin(const Segment& segment) {
     if (segment.kind == SegmentKind::reservation || segment.size == 0)
         return;
+    if (segment.kind == SegmentKind::view)
+        return views_.begin(segment);
     Space& there = space(segment.device);
     const std::uint64_t begin = to_integer(segment.begin);
     if (segment.kind == SegmentKind::mapping && zone_at(there, begin) != nullptr)
@@ -128,6 +131,8 @@ void ReleaseUnits::begin(const Segment& segment) {
 }
 
 void ReleaseUnits::end(const Segment& segment) {
+    if (segment.kind == SegmentKind::view)
+        return views_.end(segment);
     Space& there = space(segment.device);
     const auto found = there.wholes.find(to_integer(segment.begin));
     if (found == there.wholes.end() || found->second.born != segment.born)
@@ -149,11 +154,23 @@ void ReleaseUnits::count(std::uint16_t device, const BlockLife& block, bool take
     if (block.size == 0)
         return;
     Space& there = space(device);
-    const std::uint64_t first = to_integer(block.address);
-    const std::uint64_t last = last_byte_of(block.address, block.size);
+    const Range range{block.address, block.size};
+    if (views_.empty())
+        return count(there, range, block.born, takes);
+    Zone* const zone = zone_at(there, to_integer(block.address));
+    if (zone != nullptr && zone->bits != 0)
+        return count(there, range, block.born, takes);
+    views_.for_each_home(device, range, [&](Range part) { count(there, part, block.born, takes); });
+    if (zone != nullptr)
+        zone->counted_elsewhere = true;
+}
+
+void ReleaseUnits::count(Space& there, Range range, EventIndex born, bool takes) {
+    const std::uint64_t first = to_integer(range.begin);
+    const std::uint64_t last = last_byte_of(range.begin, range.size);
     if (auto* const found = whole_at(there, first); found != nullptr) {
         auto& [begin, whole] = *found;
-        if (whole.born <= block.born) {
+        if (whole.born <= born) {
             const Bytes bytes = std::min(last - begin, whole.size - 1) - (first - begin) + 1;
             change(whole.taken, whole.size, bytes, takes);
             return;

@@ -5,7 +5,8 @@
 // how large those are: 20 MiB where all mappings of a reservation are so many of these (PyTorch's
 // pages of large blocks), else the largest power of two, at most 2 MiB, of which they are
 // multiples. Mappings outside of any reservation count as segments. A block counts in the segment
-// that it was born into, or, whole, in no piece at all.
+// that it was born into, or, whole, in no piece at all; one in addresses that only ever had second
+// mappings (views) at their home.
 //
 // Not thread-safe.
 #pragma once
@@ -17,14 +18,15 @@
 #include <vector>
 
 #include "replay/timeline/history.h"
+#include "replay/timeline/view_homes.h"
 
 namespace tidemark {
 
 class ReleaseUnits {
   public:
     // Takes in where a reservation is, or how large its pages may be; of others nothing. To be
-    // called before begin(), reservations first. False: pages are smaller than those that blocks
-    // were counted in, and all must be counted anew. O(log segments).
+    // called before begin(), reservations first. False: blocks were counted in pages that are too
+    // large, or elsewhere than they should be, and all must be counted anew. O(log segments).
     bool learn(const Segment& segment);
 
     // Memory comes and goes. O(log segments).
@@ -53,8 +55,9 @@ class ReleaseUnits {
     struct Zone {
         std::uint64_t begin = 0;
         std::uint64_t last = 0;
-        std::uint64_t bits = 0;  // of all that pages must divide
-        bool large = true;       // that is all so many large pages
+        std::uint64_t bits = 0;          // of all that pages must divide
+        bool large = true;               // that is all so many large pages
+        bool counted_elsewhere = false;  // blocks in it
         Bytes page = 0;
         std::vector<std::vector<Bytes>> taken = {};  // by pages, kChunk in each
     };
@@ -80,11 +83,13 @@ class ReleaseUnits {
     static bool add_zone(Space& space, Zone zone);
     static Bytes page_of(const Zone& zone);
     void count(std::uint16_t device, const BlockLife& block, bool takes);
+    void count(Space& space, Range range, EventIndex born, bool takes);
     void count_pages(Zone& zone, std::uint64_t first, std::uint64_t last, bool takes);
     void count_page(Zone& zone, std::uint64_t page, Bytes bytes, bool takes);
     void change(Bytes& taken, Bytes size, Bytes bytes, bool takes);
 
     std::deque<Space> spaces_;  // by device; they stay where they are
+    ViewHomes views_;
     Bytes fragmented_ = 0;
 };
 

@@ -67,7 +67,7 @@ class Nobody final : public MemoryObserver {
 
     void on_record_use(const Allocation&, StreamId) override {}
 
-    void on_segment(SegmentChange, Range, StreamId) override {}
+    void on_segment(SegmentChange, Range, StreamId, Address) override {}
 };
 
 // One thread: as many events as the rate asks for, looked at each millisecond.

@@ -108,6 +108,22 @@ SmallHistory& SmallHistory::unmap(std::uint64_t address, Bytes size, std::uint16
     return change(SegmentChange::unmap, address, size, device);
 }
 
+SmallHistory& SmallHistory::view(std::uint64_t address, Bytes size, std::uint64_t home) {
+    const EventIndex at = builder_->next_event();
+    event(EventKind::segment_map);
+    builder_->change_segment(0, SegmentChange::map, {Address{address}, size}, StreamId{}, at,
+                             Address{home});
+    return *this;
+}
+
+SmallHistory& SmallHistory::unview(std::uint64_t address, Bytes size) {
+    const EventIndex at = builder_->next_event();
+    event(EventKind::segment_unmap);
+    builder_->change_segment(0, SegmentChange::unmap, {Address{address}, size}, StreamId{}, at,
+                             Address{address});
+    return *this;
+}
+
 SmallHistory& SmallHistory::begin(std::string_view name) {
     return event(EventKind::range_begin, kNoBlock, name);
 }

@@ -45,6 +45,9 @@ class SmallHistory {
     SmallHistory& reserve(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& map(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& unmap(std::uint64_t address, Bytes size, std::uint16_t device = 0);
+    // A second mapping of what has its home at `home`; the memory stays.
+    SmallHistory& view(std::uint64_t address, Bytes size, std::uint64_t home);
+    SmallHistory& unview(std::uint64_t address, Bytes size);
     SmallHistory& begin(std::string_view name);  // an annotation
     SmallHistory& end(std::string_view name);
     SmallHistory& mark(MarkKind kind, Bytes size = 0, std::string_view name = {});

@@ -156,10 +156,10 @@ void DeviceEmitter::on_trim() {
     emit({RecordKind::trim, {}, 0, 0, {}, {}});
 }
 
-void DeviceEmitter::on_segment(SegmentChange change, Range range, StreamId stream) {
+void DeviceEmitter::on_segment(SegmentChange change, Range range, StreamId stream, Address home) {
     const auto kind =
         static_cast<std::uint8_t>(RecordKind::segment_alloc) + static_cast<std::uint8_t>(change);
-    emit({static_cast<RecordKind>(kind), range.begin, range.size, 0, stream, {}});
+    emit({static_cast<RecordKind>(kind), range.begin, range.size, to_integer(home), stream, {}});
 }
 
 void DeviceEmitter::emit(const Event& event) {

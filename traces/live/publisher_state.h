@@ -23,7 +23,7 @@ class DeviceEmitter final : public MemoryObserver {
     void on_deallocate(const Allocation& allocation, StreamId stream) override;
     void on_record_use(const Allocation& allocation, StreamId stream) override;
     void on_trim() override;
-    void on_segment(SegmentChange change, Range range, StreamId stream) override;
+    void on_segment(SegmentChange change, Range range, StreamId stream, Address home) override;
 
   private:
     struct Event {

@@ -39,8 +39,8 @@ enum class RecordKind : std::uint8_t {
     segment_free = 9,
     reserve = 10,
     unreserve = 11,
-    map = 12,
-    unmap = 13,
+    map = 12,    // extra = where the same memory is mapped already and counts; 0 = it counts here
+    unmap = 13,  // extra as map
     range_begin = 16,  // extra = string
     range_end = 17,    // extra = string
     mark = 18,         // extra = string

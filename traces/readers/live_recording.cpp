@@ -349,6 +349,10 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
 }
 
 Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
+    const bool is_paged = record.kind == RecordKind::map || record.kind == RecordKind::unmap ||
+                          record.kind == RecordKind::live_mapping;
+    if (is_paged && record.extra != 0)
+        return {};  // a second mapping: a trace tells of memory, each byte once
     event.address = record.address;
     event.size = record.size;
     switch (record.kind) {

@@ -346,13 +346,15 @@ void LiveFeed::end_unseen(HeldRanges& held, SegmentChange change) {
 void LiveFeed::put_memory(const Record& record, SegmentChange change) {
     const bool begins = change == SegmentChange::segment_alloc || change == SegmentChange::map;
     const EventKind kind = event_of(change);
-    if (kind != EventKind::snapshot)
+    const bool is_paged = change == SegmentChange::map || change == SegmentChange::unmap;
+    const Address home{is_paged ? record.extra : 0};  // elsewhere, for a second mapping
+    if (kind != EventKind::snapshot && home == Address::null)
         reserved_ = begins ? reserved_ + record.size : reserved_ - record.size;
     builder_->set_reserved(reserved_);
     if (kind != EventKind::snapshot || builder_->next_event() == 0)
         put_event(record.time, kind);
     builder_->change_segment(record.device, change, {Address{record.address}, record.size},
-                             StreamId{names_->stream(record)}, builder_->next_event() - 1);
+                             StreamId{names_->stream(record)}, builder_->next_event() - 1, home);
 }
 
 void LiveFeed::put_block(std::uint32_t slot) {

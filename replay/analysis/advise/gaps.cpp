@@ -71,7 +71,7 @@ Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
                 found.other_sizes += size;
             } else {
                 found.reachable += size;
-                found.whole += region.range == segment.range ? size : 0;
+                found.whole += region.range == segment.range && !region.shared ? size : 0;
                 found.largest = std::max(found.largest, size);
                 ++found.count;
             }

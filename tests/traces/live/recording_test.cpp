@@ -85,7 +85,8 @@ TEST_CASE("a recording tells what was told, with tags, stacks, streams, steps an
         {.name = "teller", .recording = folder.file("a.tml"), .devices = {{"gpu", 80_GiB}}});
     MemoryObserver& observer = publisher->observer();
     const std::vector<live::LiveFrame> stack = {{"build", "model.cpp", 5}, {"main", "m.cpp", 9}};
-    observer.on_segment(SegmentChange::segment_alloc, {Address{0x1000}, 4096}, StreamId{});
+    observer.on_segment(SegmentChange::segment_alloc, {Address{0x1000}, 4096}, StreamId{},
+                        Address::null);
     {
         const LiveRange step("step 1");
         const LiveScope scope("weights", stack);

@@ -139,7 +139,7 @@ TEST_CASE("a follower shows the past, then what comes, then the end", "[live][vi
     CHECK(runs.attach("worker").value() == 0);  // it is there already
     REQUIRE(session.runs.size() == 1);
     worker.work(10'000);
-    (*publisher)->observer().on_segment(SegmentChange::segment_alloc, {Address{1}, 4096}, {});
+    (*publisher)->observer().on_segment(SegmentChange::segment_alloc, {Address{1}, 4096}, {}, {});
     std::size_t before = 0;
     while (before < 20'002) {
         runs.wait();
@@ -168,6 +168,42 @@ TEST_CASE("a follower shows the past, then what comes, then the end", "[live][vi
     CHECK(history.mark(0).size == 77);
     CHECK(history.values(25'001)[Series::reserved] == 4096);
     CHECK(lives_of(history) == lives_of(folder.file("a.tml")));
+}
+
+TEST_CASE("memory that is mapped twice counts once, live and in the recording", "[live][viz]") {
+    const LiveFolder folder;
+    auto publisher = Publisher::start({.name = "worker", .recording = folder.file("a.tml")});
+    REQUIRE(publisher);
+    const auto follower = must_attach("worker");
+    MemoryObserver& observer = (*publisher)->observer();
+    const Range home{Address{0x10000}, 4096};
+    const Range view{Address{0x90000}, 4096};
+    observer.on_segment(SegmentChange::map, home, {}, Address::null);
+    observer.on_segment(SegmentChange::map, view, {}, home.begin);
+    observer.on_segment(SegmentChange::unmap, view, {}, home.begin);
+    observer.on_segment(SegmentChange::map, view, {}, home.begin);
+    // The home ends: the other place is it now.
+    observer.on_segment(SegmentChange::unmap, home, {}, Address::null);
+    observer.on_segment(SegmentChange::unmap, view, {}, home.begin);
+    observer.on_segment(SegmentChange::map, view, {}, Address::null);
+    REQUIRE((*publisher)->close());
+
+    const viz::ViewedRun run = follow_to_end(*follower);
+    const History& history = *run.history;
+    const std::vector<Bytes> expected = {4096, 4096, 4096, 4096, 0, 0, 4096};
+    REQUIRE(history.counts().events == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        INFO("event " << i);
+        CHECK(history.values(static_cast<EventIndex>(i))[Series::reserved] == expected[i]);
+    }
+    REQUIRE(history.counts().segments == 4);
+    CHECK(history.segment(1).kind == SegmentKind::view);
+    CHECK(history.segment(1).home == home.begin);
+    CHECK(history.segment(3).kind == SegmentKind::mapping);
+
+    const auto trace = open_trace(folder.file("a.tml"));
+    REQUIRE(trace);
+    CHECK((*trace)->info().event_count == 3);
 }
 
 TEST_CASE("a follower without a thread is an error", "[live][viz]") {
