@@ -147,11 +147,13 @@ void AddressMap::draw_head(Frame& frame) {
     const MapGround* ground = tiles_.ground();
     if (ground == nullptr || !paint_)
         return;
-    const bool reserves =
-        std::any_of(ground->layout.rows().begin(), ground->layout.rows().end(),
-                    [](const AddressRow& row) { return row.kind == SegmentKind::reservation; });
+    const std::vector<AddressRow>& rows = ground->layout.rows();
+    const bool views = std::ranges::any_of(rows, &AddressRow::view);
+    const bool reserves = std::ranges::any_of(rows, [](const AddressRow& row) {
+        return row.kind == SegmentKind::reservation && !row.view;
+    });
     draw_ground_legend(canvas, {end + canvas.px(24), head_.top + pad, head_.right, head_.bottom},
-                       *paint_, reserves);
+                       *paint_, word_for_stripes(reserves, views));
     Box classes{head_.left, head_.top + line + pad, head_.right, head_.bottom};
     if (const std::string_view why = missing_trait(frame.selection.colour_by, trait_); !why.empty())
         classes.left += canvas.text({classes.left, classes.top}, why, canvas.theme().faint_text) +
@@ -331,7 +333,8 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
         const float y = ImGui::GetIO().MousePos.y - plot_.top;
         const OccupancyCell cell = tiles_.cell(static_cast<std::uint32_t>(std::max(0.0F, x)),
                                                static_cast<std::uint32_t>(std::max(0.0F, y)));
-        card.head(cell.memory > 127                   ? "Free memory"
+        card.head(cell.taken > 127                    ? "In use through a second mapping"
+                  : cell.memory > 127                 ? "Free memory"
                   : (cell.flags & kReservedCell) != 0 ? "Reserved addresses, no memory"
                                                       : "No memory here");
     } else {

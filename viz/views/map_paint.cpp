@@ -230,7 +230,14 @@ void draw_class_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
     }
 }
 
-void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint, bool reserves) {
+std::string_view word_for_stripes(bool reserves, bool views) {
+    return reserves ? views ? "reserved, unmapped; second mapping" : "reserved, unmapped"
+           : views  ? "second mapping"
+                    : "";
+}
+
+void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
+                        std::string_view stripes) {
     struct Entry {
         std::string_view name;
         Colour ground;
@@ -243,8 +250,8 @@ void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint, b
         {"freed, device not done", canvas.theme().faint_text, true, false},
         {"no memory", paint.hole(), false, false},
     };
-    if (reserves)
-        entries.push_back({"reserved, unmapped", paint.hole(), false, true});
+    if (!stripes.empty())
+        entries.push_back({stripes, paint.hole(), false, true});
     float x = box.right;
     for (std::size_t i = entries.size(); i-- > 0;) {
         const Entry& entry = entries[i];

@@ -73,8 +73,13 @@ float draw_colour_choice(Frame& frame, float x, float y, BlockTrait shown);
 void draw_class_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
                        const BlockClasses& classes);
 
-// Free, waiting, without memory: right-aligned at box.right; nothing where there's no room.
-void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint, bool reserves);
+// Free, waiting, without memory and, as `stripes`, addresses without memory of their own (nothing
+// if there are none): right-aligned at box.right; nothing where there's no room.
+void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
+                        std::string_view stripes);
+
+// The word for them.
+std::string_view word_for_stripes(bool reserves, bool views);
 
 // What to look at when there is nothing to see: a line, and what to do below it.
 void draw_notice(Canvas& canvas, const Box& box, std::string_view what, std::string_view hint);

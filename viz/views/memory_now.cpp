@@ -162,13 +162,15 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
         const std::string when = fmt::format("{}{}: ", at_peak_ ? "At the peak, " : "At ",
                                              moment_text(*history_, now_->event));
         x += canvas.text({x, y}, when, theme.faint_text);
-        std::string text =
-            fmt::format("{} held in {} {}, {} taken, {} free", format_bytes(now_->memory),
-                        now_->bars.size(), now_->bars.size() == 1 ? "piece" : "pieces",
-                        format_bytes(now_->taken), format_bytes(now_->free()));
+        std::string text = fmt::format("{} held in {} {}, {} taken, {} free",
+                                       format_bytes(now_->memory), now_->bars.size() - now_->views,
+                                       now_->bars.size() - now_->views == 1 ? "piece" : "pieces",
+                                       format_bytes(now_->taken), format_bytes(now_->free()));
         if (now_->gaps > 0)
             text += fmt::format(" in {}, the largest {}", format_counted(now_->gaps, "gap"),
                                 format_bytes(now_->gap));
+        if (now_->views > 0)
+            text += fmt::format("; {}", format_counted(now_->views, "second mapping"));
         if (now_->waiting > 0)
             text += fmt::format("; {} waits for the device", format_bytes(now_->waiting));
         canvas.text_within({x, y, box.right, y + canvas.line_height()}, text, theme.text);
@@ -190,10 +192,11 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
         paint_ = std::make_unique<MapPaint>(theme, *classes_);
         changed_ = true;
     }
-    const bool holes = now_ && !now_->holes.empty();
+    const std::string_view stripes =
+        now_ ? word_for_stripes(!now_->holes.empty(), now_->views > 0) : "";
     draw_ground_legend(canvas,
                        {end + canvas.px(24), y + line + canvas.px(2), box.right, y + 2 * line},
-                       *paint_, holes);
+                       *paint_, stripes);
     draw_class_legend(canvas, {box.left, y + 2 * line + pad, box.right, y + 3 * line}, *paint_,
                       *classes_);
     return y + 3 * line + 2 * pad;
@@ -282,7 +285,9 @@ void MemoryNowView::draw_labels(Canvas& canvas, const Box& box) {
         const std::string more = fmt::format(
             "{}{}, {:.0f} % free", text, bar.known ? "" : " outside segments",
             100.0 * static_cast<double>(bar.free()) / static_cast<double>(bar.memory | 1U));
-        if (canvas.text_width(more) + canvas.px(8) < right - left)
+        if (bar.kind == SegmentKind::view)
+            text = "second mapping";
+        else if (canvas.text_width(more) + canvas.px(8) < right - left)
             text = more;
         if (canvas.text_width(text) < right - left + canvas.px(kBarGap))
             free_from = left + canvas.text({left, top - canvas.px(1)}, text, theme.faint_text) +
@@ -386,14 +391,19 @@ HoverCard MemoryNowView::card(const NowBar& bar, const BarPosition& position, Bl
             else
                 to = std::min(to, hole.at);
         }
+        if (bar.kind == SegmentKind::view) {
+            card.head("A second mapping, not in use here");
+            return card;
+        }
         card.head(fmt::format("Free: a gap of {}", format_bytes(to - std::min(from, to))));
     }
     const char* what = !bar.known                         ? "blocks outside segments"
                        : bar.kind == SegmentKind::mapping ? "mapped pages"
+                       : bar.kind == SegmentKind::view    ? "second mapping"
                                                           : "segment";
-    card.row(0, what, format_bytes(bar.memory));
+    card.row(0, what, format_bytes(bar.kind == SegmentKind::view ? bar.length : bar.memory));
     card.row(0, "of it free",
-             bar.gaps == 0 ? "nothing"
+             bar.gaps == 0 ? bar.kind == SegmentKind::view ? "counts elsewhere" : "nothing"
                            : fmt::format("{} in {} {}", format_bytes(bar.free()), bar.gaps,
                                          bar.gaps == 1 ? "gap" : "gaps"));
     if (history_->devices().size() > 1)

@@ -159,6 +159,9 @@ void draw_row_lines(Canvas& canvas, const OffsetScale& scale, const AddressLayou
 std::string row_text(const AddressRow& row) {
     if (row.segments == 0)
         return fmt::format("addresses without a segment, {}", format_bytes(row.length));
+    if (row.view)
+        return fmt::format("second mapping of {}, which counts elsewhere",
+                           format_bytes(row.length));
     if (row.kind == SegmentKind::reservation)
         return fmt::format("reservation of {}, {} of it shown", format_bytes(row.range.size),
                            format_bytes(row.length));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/view_homes.h"
 #include "viz/model/blocks/site_names.h"
 
 namespace tidemark::viz {
@@ -27,15 +28,18 @@ bool has_times(const History& history) {
     return events > 0 && history.time(static_cast<EventIndex>(events - 1)) > 0;
 }
 
-// The piece of memory, or of reserved addresses, that holds a block after `event`.
+// The piece of memory, or of reserved addresses, that holds a block after `event`. Second mappings
+// that are there then go to `views`.
 std::optional<Segment> segment_of(const History& history, const Block& block, std::uint16_t device,
-                                  EventIndex event, const Cancelled& cancelled) {
+                                  EventIndex event, ViewHomes& views, const Cancelled& cancelled) {
     std::optional<Segment> found;
     const std::size_t count = history.counts().segments;
     for (std::size_t i = 0; i < count && !cancelled; ++i) {
         const Segment segment = history.segment(static_cast<SegmentIndex>(i));
         if (segment.born > event)
             break;
+        if (segment.kind == SegmentKind::view && segment.died > event)
+            views.begin(segment);
         const bool holds = segment.died > event && segment.device == device &&
                            segment.begin <= block.address &&
                            end_of(segment.begin, segment.size) > to_integer(block.address);
@@ -146,27 +150,26 @@ class DetailsBuilder {
 
     void add_neighbours_in_space() {
         const std::optional<Segment> segment =
-            segment_of(history_, block_, site_.device, details_.at, cancelled_);
+            segment_of(history_, block_, site_.device, details_.at, views_, cancelled_);
+        if (const Segment* const view = views_.at(site_.device, block_.address)) {
+            add("Segment", fmt::format("second mapping of memory at {:#x}",
+                                       to_integer(view->home + (block_.address - view->begin))));
+            return;  // what is beside it counts elsewhere
+        }
         const std::uint64_t low = segment ? to_integer(segment->begin) : 0;
         const std::uint64_t high = segment ? end_of(segment->begin, segment->size) : kTop;
         find_sides(low, high);
         if (segment)
             add("Segment", fmt::format("{} at {:#x}", format_bytes(segment->size),
                                        to_integer(segment->begin)));
-        const std::uint64_t begin = to_integer(block_.address);
-        const std::uint64_t end = end_of(block_.address, block_.size);
-        if (details_.left != kNoBlock) {
-            const Block left = history_.block(details_.left);
-            add("Left of it",
-                side(begin - std::min(begin, end_of(left.address, left.size)), details_.left));
-        } else if (segment) {
-            add("Left of it", edge(begin - low));
-        }
-        if (details_.right != kNoBlock)
-            add("Right of it",
-                side(to_integer(history_.block(details_.right).address) - end, details_.right));
+        if (details_.left != kNoBlock)
+            add("Left of it", side(gap_left_, details_.left));
         else if (segment)
-            add("Right of it", edge(high - std::min(high, end)));
+            add("Left of it", edge(gap_left_));
+        if (details_.right != kNoBlock)
+            add("Right of it", side(gap_right_, details_.right));
+        else if (segment)
+            add("Right of it", edge(gap_right_));
     }
 
     // The live blocks next to it within [low, high).
@@ -181,16 +184,20 @@ class DetailsBuilder {
             const Block other = history_.block(index);
             if (history_.site(other.site).device != site_.device)
                 return;
-            const std::uint64_t from = to_integer(other.address);
-            const std::uint64_t to = end_of(other.address, other.size);
-            if (from >= low && from < begin && to > nearest_left) {
-                nearest_left = to;
-                details_.left = index;
-            } else if (from >= end && from < nearest_right) {
-                nearest_right = from;
-                details_.right = index;
-            }
+            views_.for_each_home(site_.device, {other.address, other.size}, [&](Range part) {
+                const std::uint64_t from = to_integer(part.begin);
+                const std::uint64_t to = end_of(part.begin, part.size);
+                if (from >= low && from < begin && to > nearest_left) {
+                    nearest_left = to;
+                    details_.left = index;
+                } else if (from >= end && from < nearest_right) {
+                    nearest_right = from;
+                    details_.right = index;
+                }
+            });
         });
+        gap_left_ = begin - std::min(begin, nearest_left);
+        gap_right_ = nearest_right - std::min(nearest_right, end);
     }
 
     std::string side(Bytes gap, BlockIndex index) {
@@ -210,6 +217,9 @@ class DetailsBuilder {
     SiteNames names_;
     Block block_;
     Site site_;
+    ViewHomes views_;
+    Bytes gap_left_ = 0;
+    Bytes gap_right_ = 0;
     BlockDetails details_;
 };
 

@@ -131,8 +131,11 @@ std::vector<OccupancyCell> BarLines::cells(const MemoryNow& now, const History& 
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const BarPart& part = parts_[i];
         const NowBar& bar = now.bars[part.bar];
-        cover(part, part.begin, part.end,
-              [](Pixel& pixel, double share) { pixel.memory += share; });
+        const bool view = bar.kind == SegmentKind::view;
+        cover(part, part.begin, part.end, [view](Pixel& pixel, double share) {
+            pixel.memory += view ? 0 : share;
+            pixel.hole = pixel.hole || view;
+        });
         for (std::uint32_t k = 0; k < bar.holes; ++k) {
             const NowHole& hole = now.holes[bar.first_hole + k];
             cover(part, hole.at, hole.at + hole.shown, [](Pixel& pixel, double share) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/base/units.h"
+#include "replay/timeline/view_homes.h"
 
 namespace tidemark::viz {
 namespace {
@@ -67,6 +68,7 @@ class MemoryNowMaker {
 
     void find_segments();
     void find_blocks();
+    void add_stretch(std::uint16_t device, Range range, BlockIndex block);
     std::size_t end_of_bar(std::size_t begin) const;
     std::size_t add_bar(std::size_t begin, std::size_t end, std::size_t block);
     std::size_t add_stray(std::size_t block, const Stretch* next);
@@ -80,6 +82,7 @@ class MemoryNowMaker {
     std::vector<Stretch> memory_;        // segments and pages, by address
     std::vector<Stretch> reservations_;  // by address
     std::vector<Stretch> blocks_;        // by address
+    ViewHomes views_;
     MemoryNow now_;
 };
 
@@ -93,6 +96,8 @@ void MemoryNowMaker::find_segments() {
             continue;
         Stretch stretch{segment.device, to_integer(segment.begin),
                         last_of(segment.begin, segment.size), segment, kNoBlock};
+        if (segment.kind == SegmentKind::view)
+            views_.begin(segment);
         (segment.kind == SegmentKind::reservation ? reservations_ : memory_).push_back(stretch);
     }
     std::sort(memory_.begin(), memory_.end());
@@ -102,21 +107,28 @@ void MemoryNowMaker::find_segments() {
 void MemoryNowMaker::find_blocks() {
     history_.for_each_live(event_, [this](BlockIndex index) {
         const Block block = history_.block(index);
-        if (block.size == 0)
-            return;
-        blocks_.push_back({history_.site(block.site).device,
-                           to_integer(block.address),
-                           last_of(block.address, block.size),
-                           {},
-                           index});
+        const std::uint16_t device = history_.site(block.site).device;
+        bool there = false;
+        views_.for_each_home(device, {block.address, block.size}, [&](Range part) {
+            there = there || part.begin == block.address;
+            add_stretch(device, part, index);
+        });
+        if (!there && block.size != 0)
+            add_stretch(device, {block.address, block.size}, index);
     });
     std::sort(blocks_.begin(), blocks_.end());
+}
+
+void MemoryNowMaker::add_stretch(std::uint16_t device, Range range, BlockIndex block) {
+    blocks_.push_back(
+        {device, to_integer(range.begin), last_of(range.begin, range.size), {}, block});
 }
 
 // Pages of one reservation, or without one side by side, are one bar.
 std::size_t MemoryNowMaker::end_of_bar(std::size_t begin) const {
     std::size_t end = begin + 1;
-    if (memory_[begin].segment.kind != SegmentKind::mapping)
+    const SegmentKind kind = memory_[begin].segment.kind;
+    if (kind == SegmentKind::segment)
         return end;
     const auto home = [this](const Stretch& pages) {
         auto after = std::upper_bound(
@@ -131,7 +143,7 @@ std::size_t MemoryNowMaker::end_of_bar(std::size_t begin) const {
     };
     const auto reservation = home(memory_[begin]);
     while (end < memory_.size() && memory_[end].device == memory_[begin].device &&
-           memory_[end].segment.kind == SegmentKind::mapping && home(memory_[end]) == reservation &&
+           memory_[end].segment.kind == kind && home(memory_[end]) == reservation &&
            (reservation != reservations_.end() || memory_[end].begin == memory_[end - 1].last + 1))
         ++end;
     return end;
@@ -205,6 +217,11 @@ std::size_t MemoryNowMaker::add_bar(std::size_t begin, std::size_t end, std::siz
         add_gap(bar, covered, at - covered);
     bar.length = at;
     bar.taken = std::min(bar.taken, bar.memory);
+    if (bar.kind == SegmentKind::view) {
+        bar.memory = bar.taken = bar.waiting = bar.gap = 0;
+        bar.gaps = 0;
+        ++now_.views;
+    }
     bar.holes = static_cast<std::uint32_t>(now_.holes.size()) - bar.first_hole;
     now_.bars.push_back(bar);
     return block;

@@ -1,5 +1,6 @@
 // MemoryNow: the memory that a run holds at one instant, segment by segment, with every block at
-// its position: what is taken, what waits, what is free and in which pieces.
+// its position: what is taken, what waits, what is free and in which pieces. Second mappings
+// (views) have bars too, without memory; a block in one is there and, where it counts, at home.
 //
 // Pure, thread-safe; for jobs: O(segments + live log live).
 #pragma once
@@ -64,6 +65,7 @@ struct MemoryNow {
     Bytes waiting = 0;
     Bytes gap = 0;  // the largest free piece of all
     std::uint64_t gaps = 0;
+    std::size_t views = 0;      // of the bars
     std::uint32_t gap_bar = 0;  // whose it is
 
     Bytes free() const { return memory - taken; }

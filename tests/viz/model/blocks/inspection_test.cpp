@@ -78,6 +78,22 @@ TEST_CASE("details tell size, life, site and neighbours", "[viz][details]") {
     CHECK(block_details(*history, 999, 0, kGoOn).block == kNoBlock);
 }
 
+TEST_CASE("details say what is a second mapping, and what one takes beside a block",
+          "[viz][details]") {
+    SmallHistory small;
+    small.map(0x1000, 0x1000).view(0x9000, 0x800, 0x1800);
+    small.allocate(1, 0x400, {.address = 0x1000}).allocate(2, 0x400, {.address = 0x9100});
+    const auto history = small.build();
+
+    const BlockDetails home = block_details(*history, small.block(1), 3, kGoOn);
+    CHECK(home.right == small.block(2));
+    CHECK(fact(home, "Right of it").starts_with("1.25 KiB free, then 1.00 KiB"));
+    const BlockDetails view = block_details(*history, small.block(2), 3, kGoOn);
+    CHECK(fact(view, "Segment") == "second mapping of memory at 0x1900");
+    CHECK(view.left == kNoBlock);
+    CHECK(fact(view, "Right of it") == "(no such fact)");
+}
+
 TEST_CASE("details are text that can be copied", "[viz][details]") {
     SmallHistory small = neighbours();
     const auto history = small.build();

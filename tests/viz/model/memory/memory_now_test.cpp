@@ -117,6 +117,27 @@ TEST_CASE("a reservation is one bar with holes, long ones cut short") {
     CHECK(now.bars[0].length == 8_MiB + now.holes[0].shown);
 }
 
+TEST_CASE("a second mapping is a bar without memory, its block also at home") {
+    SmallHistory small;
+    small.reserve(0x1000'0000, 8_MiB).map(0x1000'0000, 8_MiB);
+    small.reserve(0x9000'0000, 4_MiB).view(0x9000'0000, 4_MiB, 0x1000'0000 + 4_MiB);
+    const auto history = small.allocate(1, 3_MiB, {.address = 0x9000'0000}).build();
+
+    const MemoryNow now = memory_now(*history, 4, kGoOn);
+
+    REQUIRE(now.bars.size() == 2);
+    CHECK(now.views == 1);
+    CHECK(now.memory == 8_MiB);
+    CHECK(now.taken == 3_MiB);
+    CHECK(now.gap == 4_MiB);
+    CHECK(now.gaps == 2);
+    CHECK(now.bars[1].kind == SegmentKind::view);
+    CHECK(now.bars[1].memory == 0);
+    CHECK(block_at(now, now.bars[0], 4_MiB) == small.block(1));
+    CHECK(block_at(now, now.bars[1], 0) == small.block(1));
+    CHECK(block_at(now, now.bars[1], 3_MiB) == kNoBlock);
+}
+
 TEST_CASE("blocks that no segment holds are bars of their own") {
     const auto history = SmallHistory()
                              .allocate(1, 512, {.address = ~std::uint64_t{0} - 511})
