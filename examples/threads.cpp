@@ -41,19 +41,20 @@ Result<bool> example(std::string_view text) {
     TM_ASSIGN(const PolicySpec policy, parse_policy(text));
     TM_ASSIGN(const std::unique_ptr<Device> device, open_device());
     TM_ASSIGN(std::unique_ptr<Allocator> allocator, policy.make(*device));
-    SharedAllocator memory(std::move(allocator), *device);
+    SharedAllocator memory(std::move(allocator), *device, {},
+                           ThreadCaches::for_device(*device));
     std::vector<std::jthread> threads;
     for (std::uint32_t i = 0; i < kThreads; ++i)
         threads.emplace_back([&memory, i] { work(memory, StreamId{i}); });
     threads.clear();  // waits for them
 
     const SharedStatus status = memory.status();
-    std::printf("%s on %s: %llu grants, %llu refused; peak %llu bytes reserved for %llu asked for\n",
+    std::printf("%s on %s: %llu grants, %llu refused; peak %llu bytes reserved for at most %llu asked for\n",
                 policy.text().c_str(), std::string(device->name()).c_str(),
                 static_cast<unsigned long long>(status.granted),
                 static_cast<unsigned long long>(status.refused),
                 static_cast<unsigned long long>(status.peak_reserved),
-                static_cast<unsigned long long>(status.peak_requested));
+                static_cast<unsigned long long>(status.peak_requested.at_most));
     return status.live == 0 && status.granted == 2 * kThreads * kRounds;
 }
 

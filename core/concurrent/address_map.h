@@ -1,18 +1,24 @@
-// AddressMap: what lives where, for programs that know memory by nothing but its address.
+// AddressMap: what was granted where, for programs that know memory by nothing but its address.
 //
 // Finds an allocation by its beginning, and by any address inside it: plugins, IPC handles and
 // debuggers hold interior pointers, and the driver's own answer is the whole segment. Two hash
-// indices over one table of records: one by the beginning; one by size class and cell. An
-// allocation of at most 2^k bytes that contains an address begins in the cell of 2^k bytes of that
-// address or in the one before, so that an interior address is found with two looks for each class
-// that occurs.
+// indices: one by the beginning; one by size class and cell. An allocation of at most 2^k bytes
+// that contains an address begins in the cell of 2^k bytes of that address or in the one before, so
+// that an interior address is found with two looks for each class that occurs.
 //
-// Not thread-safe. insert, find and take are O(1) expected; containing is O(classes in use, 60 at
-// most) if allocations of a class are about as large, as they are.
+// Thread-safety: one thread at a time may change it or look inside (the owner's lock); `find` may
+// run meanwhile, in any thread. make_room and clear want all others to stay out. What `find` gives
+// may be an entry that another thread is just taking out, or that is in use for another address
+// since: see Entry::owner.
+//
+// insert, find and erase are O(1) expected; containing is O(classes in use, 60 at most) if
+// allocations of a class are about as large, as they are.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "core/allocator/allocator.h"
@@ -28,45 +34,96 @@ struct LiveAllocation {
     Bytes size = 0;  // granted: at least `requested`
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
-    std::uint64_t number = 0;  // of its request: 0 was the first that was granted
+    std::uint64_t number = 0;  // of its request: those of one thread are in order, 0 is the first
 };
 
 class AddressMap {
   public:
+    static constexpr std::uint32_t kNobody = 0xffffffff;
+
+    // What the policy granted. Whoever holds the lock of `owner` and finds itself the owner may
+    // read and write the fields; nobody else may, but for `owner`, and but for the allocation's
+    // address and size, which stay as they are while the entry is in the map.
     struct Entry {
         Allocation allocation;
         Bytes requested = 0;
+        std::uint64_t number = 0;
         StreamId stream = StreamId::default_stream;
         PoolId pool = PoolId::default_pool;
-        std::uint64_t number = 0;
+        bool living = false;          // in the program's hands
+        bool used_elsewhere = false;  // on another stream than its own
+        std::atomic<std::uint32_t> owner = kNobody;
+
+      private:
+        friend class AddressMap;
+        std::uint32_t id_ = 0;
     };
 
-    // Ranges of living entries are disjoint and not empty: an allocator's promise (TM_CHECK for the
-    // beginnings).
-    void insert(const Entry& entry);
+    // A grant for `owner`, in the program's hands. Ranges are disjoint and not empty: an
+    // allocator's promise (TM_CHECK for the beginnings). The map is not full.
+    Entry& insert(const LiveAllocation& grant, std::uint32_t node, std::uint32_t owner);
 
-    // The entry that begins at `address`, or null. Valid until the next insert or take.
-    const Entry* find(Address address) const;
+    // Takes it out; it has no owner then. Its owner's lock is held.
+    void erase(Entry& entry);
 
-    // Takes the entry out that begins at `address`; false if there is none.
-    bool take(Address address, Entry& taken);
+    // The entry that begins at `address`, or null; see above.
+    Entry* find(Address address) const {
+        const std::uint64_t key = to_integer(address);
+        for (std::size_t i = home(key);; i = after(i)) {
+            const std::uint64_t found = slots_[i].key.load(std::memory_order_acquire);
+            if (found == key)
+                return slots_[i].entry.load(std::memory_order_acquire);
+            if (found == kEmpty)
+                return nullptr;
+        }
+    }
 
     // The entry with begin <= address < begin + size, or null.
-    const Entry* containing(Address address) const;
+    Entry* containing(Address address);
 
-    // All of them, by number. O(n log n).
-    std::vector<LiveAllocation> all() const;
+    // Whether `insert` wants make_room first.
+    bool full() const { return used_ * 2 > slots_.size(); }
 
-    std::size_t size() const { return by_begin_.size(); }
+    // Brings the index by beginnings to four times what it holds. O(size).
+    void make_room();
+
+    void clear();
+
+    // Each entry in the map, in no order.
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const Entry& entry : entries_) {
+            if (entry.owner.load(std::memory_order_relaxed) != kNobody)
+                visit(entry);
+        }
+    }
+
+    std::size_t size() const { return ids_.in_use(); }
 
   private:
     static constexpr unsigned kClasses = 64;
+    static constexpr std::uint64_t kEmpty = 0;  // no allocation begins at null
 
+    // A slot whose entry is null had one; its key keeps later ones of its chain reachable.
+    struct Slot {
+        std::atomic<std::uint64_t> key = kEmpty;
+        std::atomic<Entry*> entry = nullptr;
+    };
+
+    std::size_t home(std::uint64_t key) const {
+        return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15U) >> shift_);
+    }
+
+    std::size_t after(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
+
+    void put(std::uint64_t key, Entry& entry);
     std::uint32_t search_cell(Address address, unsigned size_class, std::uint64_t cell) const;
 
-    VacantIds numbers_;
-    std::vector<Entry> entries_;  // by number; of size 0 where it is vacant
-    HashIndex by_begin_;
+    std::deque<Entry> entries_;  // by id; never moved
+    VacantIds ids_;
+    std::vector<Slot> slots_ = std::vector<Slot>(4096);  // a power of two of them
+    std::size_t used_ = 0;                               // slots that are not empty
+    unsigned shift_ = 52;                                // 64 - log2(slots_.size())
     HashIndex by_cell_;
     std::array<std::uint32_t, kClasses> class_counts_{};
     std::uint64_t classes_ = 0;  // a bit for each class that occurs

@@ -1,14 +1,26 @@
-// SharedAllocator: any policy, made thread-safe, for programs that know memory by its address
-// alone.
+// SharedAllocator: any policy, made thread-safe and fast, for programs that know memory by its
+// address alone.
 //
-// Model: one lock around the policy and its device, and an address map beside it. Every call takes
-// effect at one moment between its beginning and its end, while it holds the lock: what all threads
-// see is what one thread would have seen that made the same calls in that order (linearizable).
-// Figures that are read together belong to one moment. Each call waits for those before it, those
-// that wait for the device included.
+// Model: the policy and its device have one lock. Before it stands a row of caches, one for each
+// thread that runs: a block that its program frees stays in the cache of the thread that it was
+// granted to, and serves that thread's next request of its size on its stream. Such a hit takes one
+// lock that is nearly always free, and asks neither the policy nor the device. Nothing is cached
+// that the device might still be at work with for another stream (record_use, frees on another
+// stream) nor what belongs to a private pool. Caches never cost a program its memory: they are
+// emptied before the policy takes more from the device, as far as its hint (largest_free) tells,
+// and before a request is refused.
+//
+// Without caches (the default) the policy decides exactly as it would alone, and every call takes
+// effect at one moment: what all threads see is what one thread would have seen that made the same
+// calls in that order (linearizable). With caches that holds too, for addresses, counts and sums;
+// what the policy decides depends on what the caches hold back, and peaks are known as bounds.
 //
 // The program orders its own calls as with any allocator: an address is used and freed after its
-// grant was handed over, and once. What it gets wrong comes back as a value, and changes nothing.
+// grant was handed over, and once, by any thread. What it gets wrong comes back as a value, and
+// changes nothing.
+//
+// Threads may end at any time: the next new thread takes over their cache. fork() waits for calls
+// that are under way; the child may go on calling (on a GPU its driver refuses new work there).
 //
 // Lifetimes: the device outlives it. A device that is itself for one thread is safe as long
 // as the program reaches it through `locked` alone. close() ends the policy while the device is
@@ -16,10 +28,11 @@
 // going down may still free.
 //
 // Thread-safety: every function but the destructor may be called from any thread, and from inside
-// none of the functions that are passed in (the lock is not recursive).
+// none of the functions that are passed in (locks are not recursive).
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +44,8 @@
 
 #include "core/base/check.h"
 #include "core/concurrent/address_map.h"
+#include "core/concurrent/block_cache.h"
+#include "core/concurrent/thread_slot.h"
 
 namespace tidemark {
 
@@ -45,59 +60,75 @@ enum class BadAddress : std::uint8_t {
 // "freed already", ...
 std::string_view to_text(BadAddress why);
 
+// A figure that is known to lie between two; they are equal without caches and with one thread.
+struct Bounds {
+    Bytes at_least = 0;
+    Bytes at_most = 0;
+};
+
 // Everything that can be counted, of one moment.
 struct SharedStatus {
-    Usage usage;
+    Usage usage;  // what caches hold is reserved, and neither allocated nor active
     AllocatorStats stats;
     std::uint64_t live = 0;  // allocations
     Bytes requested = 0;     // by what lives
+    Bytes cached = 0;        // freed and kept by threads
     Bytes limit = 0;         // on `requested`; 0 = none
     Bytes peak_reserved = 0;
-    Bytes peak_allocated = 0;
-    Bytes peak_requested = 0;
+    Bounds peak_allocated;
+    Bounds peak_requested;
     std::uint64_t granted = 0;  // requests
+    std::uint64_t hits = 0;     // of `granted`, from caches
     std::uint64_t refused = 0;  // requests, those that the limit refused included
     std::uint64_t freed = 0;    // allocations
     std::uint64_t record_uses = 0;
     std::uint64_t bad_addresses = 0;  // calls that were answered with a BadAddress
 };
 
-class SharedAllocator {
+// See SharedAllocator, below. Mutex is a lock as std::mutex is: tests put in one of their own that
+// tries out every order in which threads may come.
+template <class Mutex>
+class BasicSharedAllocator final : ForkAware {
   public:
     // Told what still lives when the allocator goes, oldest first; not called if nothing does.
     using LeakReport = std::function<void(std::span<const LiveAllocation>)>;
 
     // `allocator` was made on `device`, which must outlive this object.
-    SharedAllocator(std::unique_ptr<Allocator> allocator, Device& device, LeakReport report = {});
-    SharedAllocator(const SharedAllocator&) = delete;
-    SharedAllocator& operator=(const SharedAllocator&) = delete;
+    BasicSharedAllocator(std::unique_ptr<Allocator> allocator, Device& device,
+                         LeakReport report = {}, ThreadCaches caches = {});
 
     // close(), if nobody did. No other call may be under way.
-    ~SharedAllocator();
+    ~BasicSharedAllocator() override;
 
     // Grants what the policy grants, and says where and how much. Beside the policy's refusals:
     // `limit` beyond set_limit, `device_error` with invalid_value for an alignment that is no power
-    // of two or above the device's granularity, and with not_permitted after close. O(policy).
+    // of two or above the device's granularity, and with not_permitted after close. A hit is O(1);
+    // else O(policy).
     tl::expected<Range, OutOfMemory> allocate(const Request& request);
 
     // Gives back what was granted at `address`, after the work queued so far on `stream` (without
     // one: on the stream of the grant) and on the streams that record_use named. Null is freed
-    // without effect, as everywhere. O(policy).
-    tl::expected<void, BadAddress> free(Address address, StreamId stream);
-    tl::expected<void, BadAddress> free(Address address);
+    // without effect, as everywhere. O(1) into a cache, else O(policy).
+    tl::expected<void, BadAddress> free(Address address, StreamId stream) {
+        return free_on(address, stream);
+    }
 
-    // `stream` uses the allocation at `address` too.
+    tl::expected<void, BadAddress> free(Address address) { return free_on(address, std::nullopt); }
+
+    // `stream` uses the allocation at `address` too. O(policy).
     tl::expected<void, BadAddress> record_use(Address address, StreamId stream);
 
     // The living allocation that `address` is in, at its beginning or further on: plugins and IPC
     // ask so. O(1), see AddressMap.
-    std::optional<LiveAllocation> range_of(Address address) const;
+    std::optional<LiveAllocation> range_of(Address address);
 
-    // Requests that would bring the sum of bytes asked for above `limit` are refused; 0 lifts it. A
-    // limit on reserved bytes is the policy's: reconfigure, with its option `limit`.
+    // Requests that would bring the sum of bytes asked for above `limit` are refused; 0 lifts it.
+    // While there is a limit, each request waits for all other calls, to know the sum. A limit on
+    // reserved bytes, which costs nothing, is the policy's: reconfigure, with its option `limit`.
     void set_limit(Bytes limit);
 
-    // As in Allocator; after close() they do nothing (reconfigure: unsupported).
+    // As in Allocator, with the caches emptied before a trim; after close() they do nothing
+    // (reconfigure: unsupported).
     void trim(TrimLevel level);
     void begin_pool(PoolId pool, PoolTraits traits);
     void end_pool(PoolId pool);
@@ -105,17 +136,17 @@ class SharedAllocator {
     void trim_pool(PoolId pool);
     Result<void> reconfigure(const Options& options);
 
-    SharedStatus status() const;  // O(1)
+    SharedStatus status();  // O(threads); every call waits
 
-    // What lives, oldest first. O(n log n), under the lock.
-    std::vector<LiveAllocation> live() const;
+    // What lives, oldest first. O(n log n); every call waits.
+    std::vector<LiveAllocation> live();
 
-    // Runs `function(Allocator&, Device&)` under the lock and gives what it gives: for the device's
-    // own calls, and for questions that this class has no word for. It must not allocate or free.
-    // Not after close() (TM_CHECK).
+    // Runs `function(Allocator&, Device&)` under the policy's lock and gives what it gives: for the
+    // device's own calls, and for questions that this class has no word for. It must not allocate
+    // or free. What caches hold is allocated for the policy. Not after close() (TM_CHECK).
     template <class Function>
     decltype(auto) locked(Function&& function) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(policy_mutex_);
         TM_CHECK(allocator_ != nullptr);
         return std::forward<Function>(function)(*allocator_, device_);
     }
@@ -126,27 +157,100 @@ class SharedAllocator {
     std::vector<LiveAllocation> close();
 
   private:
-    static constexpr std::size_t kRemembered = 1024;  // frees
+    using Entry = AddressMap::Entry;
+    using Lock = std::unique_lock<Mutex>;
 
-    std::optional<OutOfMemory> objection(const Request& request) const;
+    static constexpr std::size_t kRemembered = 1024;    // frees
+    static constexpr std::uint64_t kNumbersAtOnce = 256;
+
+    // Sums over what was granted from a shard.
+    struct Sums {
+        std::uint64_t granted = 0;
+        std::uint64_t hits = 0;
+        std::uint64_t freed = 0;
+        Bytes requested = 0;
+        Bytes allocated = 0;
+        Bytes peak_requested = 0;
+        Bytes peak_allocated = 0;
+    };
+
+    // A thread's cache, and the grants that were made to the threads that had it.
+    struct alignas(128) Shard {
+        Mutex mutex;  // guards all below, and the entries that it owns
+        std::uint32_t index = 0;
+        bool closed = false;
+        Bytes limit = 0;
+        BlockCache<Entry*> cache;
+        Sums sums;
+        std::uint64_t next_number = 0;  // of a request
+        std::uint64_t last_number = 0;  // where those that it has drawn end
+        std::atomic<Bytes> cached = 0;  // cache.bytes(), for others to read
+    };
+
+    // All locks at once, in the order in which any are taken: shards by index, then the policy's.
+    class Everything {
+      public:
+        explicit Everything(BasicSharedAllocator& shared) : shared_(shared) { shared_.lock_all(); }
+        Everything(const Everything&) = delete;
+        Everything& operator=(const Everything&) = delete;
+        ~Everything() { shared_.unlock_all(); }
+
+      private:
+        BasicSharedAllocator& shared_;
+    };
+
+    void before_fork() override { lock_all(); }
+    void after_fork() override { unlock_all(); }
+    void lock_all();
+    void unlock_all();
+
+    Shard& own_shard() { return shards_[thread_slot() & (shards_.size() - 1)]; }
+
+    std::optional<OutOfMemory> objection(const Request& request, const Shard& shard) const;
+    Range hand_out(Entry& entry, const Request& request, Shard& shard);
+    std::optional<Range> take_cached(const Request& request, Shard& shard);
+    tl::expected<Range, OutOfMemory> allocate_alone(const Request& request, Shard& shard);
+    tl::expected<Range, OutOfMemory> ask_policy(const Request& request, Shard& shard);
+    tl::expected<Range, OutOfMemory> refuse(const OutOfMemory& why);
+    bool ready_for(const Request& request) const;
+    bool any_cached() const;
+    void empty_caches();
+    void give_back(const std::vector<Entry*>& entries);
+
     tl::expected<void, BadAddress> free_on(Address address, std::optional<StreamId> stream);
+    bool may_keep(const Entry& entry, std::optional<StreamId> stream) const;
+    Entry* find_locked(Address address, Shard*& shard, Lock& lock);
     tl::expected<void, BadAddress> reject(Address address);
-    void count_peaks();
+    void free_in_policy(Entry& entry, StreamId stream);
+    Sums sums() const;
+    std::vector<LiveAllocation> living() const;
 
     template <class Step>
-    void with_policy(Step step) {
-        const std::lock_guard lock(mutex_);
-        if (allocator_ != nullptr)
-            step(*allocator_);
-    }
+    void with_policy(Step step);
 
-    mutable std::mutex mutex_;  // guards everything below, the device included
-    std::unique_ptr<Allocator> allocator_;
     Device& device_;
+    const Bytes granularity_;
+    const ThreadCaches caches_;
     LeakReport report_;
+    std::vector<Shard> shards_;              // a power of two of them; one without caches
+    std::atomic<std::uint64_t> numbers_ = 0;  // drawn by shards
+
+    Mutex policy_mutex_;  // guards everything below, the device, and changes of the map
+    std::unique_ptr<Allocator> allocator_;
     AddressMap map_;
-    SharedStatus status_;  // without `usage`, `stats` and `live`, until it is asked for
-    std::array<Address, kRemembered> freed_{};  // the last ones, round and round
+    Bytes peak_reserved_ = 0;
+    Bytes seen_allocated_ = 0;  // the most at moments when all locks were held
+    Bytes seen_requested_ = 0;
+    std::uint64_t refused_ = 0;
+    std::uint64_t record_uses_ = 0;
+    std::uint64_t bad_addresses_ = 0;
+    Usage last_usage_;  // of the policy, when it was closed
+    AllocatorStats last_stats_;
+    std::array<Address, kRemembered> freed_{};  // by the policy; the last ones, round and round
+    std::uint64_t frees_ = 0;
 };
+
+extern template class BasicSharedAllocator<std::mutex>;
+using SharedAllocator = BasicSharedAllocator<std::mutex>;
 
 }  // namespace tidemark

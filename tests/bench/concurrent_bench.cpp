@@ -78,12 +78,14 @@ class Plain {
     std::unordered_map<std::uint64_t, Allocation> map_;
 };
 
+template <bool caches>
 class Shared {
   public:
     using Held = Address;
 
     Shared(std::unique_ptr<Allocator> allocator, Device& device)
-        : shared_(std::move(allocator), device) {}
+        : shared_(std::move(allocator), device, {},
+                  caches ? ThreadCaches{32_MiB} : ThreadCaches{}) {}
 
     Held take(const Request& request) { return shared_.allocate(request)->begin; }
 
@@ -119,7 +121,8 @@ void pairs(benchmark::State& state) {
 
 BENCHMARK(pairs<Bare>)->DenseRange(0, 1)->Threads(1)->UseRealTime();
 BENCHMARK(pairs<Plain>)->DenseRange(0, 1)->Threads(1)->Threads(8)->UseRealTime();
-BENCHMARK(pairs<Shared>)->DenseRange(0, 1)->Threads(1)->Threads(8)->UseRealTime();
+BENCHMARK(pairs<Shared<false>>)->DenseRange(0, 1)->Threads(1)->Threads(8)->UseRealTime();
+BENCHMARK(pairs<Shared<true>>)->DenseRange(0, 1)->ThreadRange(1, 32)->UseRealTime();
 
 }  // namespace
 

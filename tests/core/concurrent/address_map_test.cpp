@@ -11,12 +11,14 @@ using namespace tidemark;
 
 namespace {
 
-AddressMap::Entry entry_at(std::uint64_t begin, Bytes size, std::uint64_t number = 0) {
-    AddressMap::Entry entry;
-    entry.allocation = {Address{begin}, size, 0, false};
-    entry.requested = size;
-    entry.number = number;
-    return entry;
+constexpr std::uint32_t kOwner = 3;
+
+AddressMap::Entry& insert(AddressMap& map, std::uint64_t begin, Bytes size,
+                          std::uint64_t number = 0) {
+    if (map.full())
+        map.make_room();
+    return map.insert(
+        {.address = Address{begin}, .requested = size, .size = size, .number = number}, 0, kOwner);
 }
 
 // The answer of `containing` in a map from beginnings to sizes.
@@ -36,7 +38,7 @@ std::uint64_t begin_of(const AddressMap::Entry* entry) {
 
 TEST_CASE("an allocation is found at its beginning and anywhere inside", "[concurrent]") {
     AddressMap map;
-    map.insert(entry_at(0x1000, 0x300));
+    insert(map, 0x1000, 0x300);
 
     CHECK(map.find(Address{0x1000}) != nullptr);
     CHECK(map.find(Address{0x1001}) == nullptr);
@@ -49,26 +51,27 @@ TEST_CASE("an allocation is found at its beginning and anywhere inside", "[concu
 
 TEST_CASE("what was taken is gone, and what is left stays where it was", "[concurrent]") {
     AddressMap map;
-    AddressMap::Entry taken;
-    CHECK_FALSE(map.take(Address{0x1000}, taken));
-    map.insert(entry_at(0x1000, 0x300, 7));
-    map.insert(entry_at(0x2000, 0x300, 8));
+    AddressMap::Entry& first = insert(map, 0x1000, 0x300, 7);
+    AddressMap::Entry& second = insert(map, 0x2000, 0x300, 8);
+    CHECK(first.number == 7);
+    CHECK(first.owner == kOwner);
 
-    REQUIRE(map.take(Address{0x1000}, taken));
+    map.erase(first);
 
-    CHECK(taken.number == 7);
+    CHECK(first.owner == AddressMap::kNobody);
     CHECK(map.size() == 1);
+    CHECK(map.find(Address{0x1000}) == nullptr);
     CHECK(map.containing(Address{0x1100}) == nullptr);
-    CHECK(begin_of(map.containing(Address{0x2100})) == 0x2000);
-    CHECK_FALSE(map.take(Address{0x1000}, taken));
+    CHECK(map.containing(Address{0x2100}) == &second);
+    CHECK(map.find(Address{0x2000}) == &second);
 }
 
 TEST_CASE("addresses at both ends of the address space are found", "[concurrent]") {
     AddressMap map;
     const std::uint64_t last = ~std::uint64_t{0} - 0xff;
-    map.insert(entry_at(1, 1));
-    map.insert(entry_at(last, 0x100));
-    map.insert(entry_at(Bytes{1} << 60, Bytes{1} << 59));
+    insert(map, 1, 1);
+    insert(map, last, 0x100);
+    insert(map, Bytes{1} << 60, Bytes{1} << 59);
 
     CHECK(begin_of(map.containing(Address{1})) == 1);
     CHECK(begin_of(map.containing(Address{~std::uint64_t{0}})) == last);
@@ -76,28 +79,25 @@ TEST_CASE("addresses at both ends of the address space are found", "[concurrent]
     CHECK(map.containing(Address{2}) == nullptr);
 }
 
-TEST_CASE("all are listed in the order of their numbers", "[concurrent]") {
+TEST_CASE("a map that was cleared is empty and goes on", "[concurrent]") {
     AddressMap map;
-    AddressMap::Entry taken;
-    map.insert(entry_at(0x3000, 16, 0));
-    map.insert(entry_at(0x2000, 16, 1));
-    map.insert(entry_at(0x4000, 16, 2));
-    map.take(Address{0x2000}, taken);
-    map.insert(entry_at(0x1000, 16, 3));
+    insert(map, 0x3000, 16);
+    insert(map, 0x2000, 16);
 
-    const std::vector<LiveAllocation> all = map.all();
+    map.clear();
 
-    REQUIRE(all.size() == 3);
-    CHECK(all[0].address == Address{0x3000});
-    CHECK(all[1].address == Address{0x4000});
-    CHECK(all[2].address == Address{0x1000});
+    CHECK(map.size() == 0);
+    CHECK(map.find(Address{0x3000}) == nullptr);
+    insert(map, 0x3000, 16);
+    std::size_t visited = 0;
+    map.for_each([&](const AddressMap::Entry&) { ++visited; });
+    CHECK(visited == 1);
 }
 
 TEST_CASE("the map answers as an ordered map does, whatever comes and goes", "[concurrent]") {
     AddressMap map;
     std::map<std::uint64_t, Bytes> model;
     Random random(1);
-    AddressMap::Entry taken;
     for (int step = 0; step < 200'000; ++step) {
         // Slots of 1 MiB hold one range each, so that ranges never meet.
         const std::uint64_t slot = (1 + random.below(3000)) << 20U;
@@ -107,10 +107,12 @@ TEST_CASE("the map answers as an ordered map does, whatever comes and goes", "[c
             const Bytes offset = random.below(4) * 77;
             const Bytes size = 1 + random.below(Bytes{1} << random.below(20));
             model.emplace(slot + offset, size);
-            map.insert(entry_at(slot + offset, size));
+            insert(map, slot + offset, size);
         } else if (random.below(2) == 0) {
-            REQUIRE(map.take(Address{found->first}, taken));
-            REQUIRE(taken.allocation.size == found->second);
+            AddressMap::Entry* const entry = map.find(Address{found->first});
+            REQUIRE(entry != nullptr);
+            REQUIRE(entry->allocation.size == found->second);
+            map.erase(*entry);
             model.erase(found);
         } else {
             const std::uint64_t address = found->first + random.below(found->second + 2);
@@ -119,5 +121,15 @@ TEST_CASE("the map answers as an ordered map does, whatever comes and goes", "[c
         }
     }
     CHECK(map.size() == model.size());
-    CHECK(map.all().size() == model.size());
+}
+
+TEST_CASE("addresses that never come again don't make the map grow", "[concurrent]") {
+    AddressMap map;
+    int rooms = 0;
+    for (std::uint64_t i = 1; i < 200'000; ++i) {
+        rooms += map.full() ? 1 : 0;
+        map.erase(insert(map, i * 512, 512));
+        REQUIRE(map.find(Address{i * 512}) == nullptr);
+    }
+    CHECK(rooms < 200);
 }

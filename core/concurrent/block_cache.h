@@ -1,0 +1,171 @@
+// BlockCache: freed blocks of one thread that were not given back to the policy, for requests of
+// the same size and stream. A hit asks neither the policy nor the device.
+//
+// Sizes are rounded up to 256 bytes, which most policies do by themselves; a block serves only
+// requests of the rounded size that it was granted for, so that a cache wastes no memory inside
+// blocks. What it holds is bounded: by a budget of bytes, by the size of a block, and by use: what
+// nobody asked for while many blocks came and went is given up (the low-water marks of TCMalloc's
+// thread caches).
+//
+// Block is whatever its owner knows a block by. Not thread-safe. take and put are O(1) expected.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/base/hash_index.h"
+
+namespace tidemark {
+
+// How much a thread may keep for itself.
+struct ThreadCaches {
+    Bytes budget = 0;      // bytes for each thread; 0: no caches
+    unsigned threads = 0;  // that have a cache of their own (a power of two); 0: as many as run
+
+    // The largest block that is kept.
+    Bytes largest() const { return budget / 4; }
+
+    // Whether requests like this one are served from caches. Private pools aren't: their memory is
+    // planned, and ends with them.
+    bool serve(const Request& request) const {
+        return request.size <= largest() && request.alignment <= kUnit &&
+               request.pool == PoolId::default_pool && budget != 0;
+    }
+
+    // Whether a block for such a request, at `address`, may be kept.
+    bool keep(Address address) const { return to_integer(address) % kUnit == 0; }
+
+    // What is asked of the policy for a request that `serve` takes.
+    static Bytes rounded(Bytes size) { return align_up(std::max(size, Bytes{1}), kUnit); }
+
+    // A thousandth of the device's memory, from 4 to 128 MiB: what eight threads keep is then less
+    // than one part in a hundred.
+    static ThreadCaches for_device(const Device& device) {
+        return {.budget = std::clamp(device.memory().total / 1024, 4_MiB, 128_MiB)};
+    }
+
+  private:
+    static constexpr Bytes kUnit = 256;
+};
+
+template <class Block>
+class BlockCache {
+  public:
+    explicit BlockCache(ThreadCaches settings = {}) : budget_(settings.budget) {}
+
+    // A block for a request of `size` (rounded) on `stream`, the one that came last; or none.
+    std::optional<Block> take(Bytes size, StreamId stream) {
+        const std::uint32_t number = numbers_.find(key(size, stream));
+        if (number == HashIndex::kNothing || bins_[number].blocks.empty())
+            return std::nullopt;
+        Bin& bin = bins_[number];
+        const Kept kept = bin.blocks.back();
+        bin.blocks.pop_back();
+        bin.idle = std::min(bin.idle, bin.blocks.size());
+        bytes_ -= kept.size;
+        return kept.block;
+    }
+
+    // Keeps a block of `granted` bytes for requests of `size` (rounded) on `stream`. True: it is
+    // time to call give_up.
+    bool put(Block block, Bytes size, Bytes granted, StreamId stream) {
+        const std::uint64_t bin_key = key(size, stream);
+        std::uint32_t number = numbers_.find(bin_key);
+        if (number == HashIndex::kNothing) {
+            number = static_cast<std::uint32_t>(bins_.size());
+            numbers_.insert(bin_key, number);
+            bins_.push_back({.key = bin_key, .blocks = {}});
+        }
+        bins_[number].blocks.push_back({block, granted});
+        bytes_ += granted;
+        return ++puts_ >= kPeriod || bytes_ > budget_;
+    }
+
+    // Appends to `given_up` what no request came for since the last time, and, if that doesn't
+    // bring it back to its budget, the older half of each size. O(what it holds).
+    void give_up(std::vector<Block>& given_up) {
+        for (Bin& bin : bins_)
+            give_up(bin, bin.idle, given_up);
+        if (bytes_ > budget_) {
+            for (Bin& bin : bins_)
+                give_up(bin, (bin.blocks.size() + 1) / 2, given_up);
+        }
+        end_period();
+    }
+
+    // Appends everything to `given_up`. O(what it holds).
+    void empty(std::vector<Block>& given_up) {
+        for (Bin& bin : bins_)
+            give_up(bin, bin.blocks.size(), given_up);
+        end_period();
+    }
+
+    Bytes bytes() const { return bytes_; }  // granted
+
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const Bin& bin : bins_) {
+            for (const Kept& kept : bin.blocks)
+                visit(kept.block);
+        }
+    }
+
+  private:
+    static constexpr unsigned kPeriod = 4096;        // blocks that came
+    static constexpr std::size_t kMostSizes = 1024;  // with a bin, before those that are empty go
+
+    struct Kept {
+        Block block;
+        Bytes size;
+    };
+
+    struct Bin {
+        std::uint64_t key = 0;
+        std::vector<Kept> blocks;  // the one that came last is at the end
+        std::size_t idle = 0;      // so many of the first were there since the period began
+    };
+
+    static std::uint64_t key(Bytes size, StreamId stream) {
+        return size / 256 << 32 | static_cast<std::uint32_t>(stream);
+    }
+
+    void give_up(Bin& bin, std::size_t count, std::vector<Block>& given_up) {
+        const auto end = bin.blocks.begin() + static_cast<std::ptrdiff_t>(count);
+        for (auto kept = bin.blocks.begin(); kept != end; ++kept) {
+            bytes_ -= kept->size;
+            given_up.push_back(kept->block);
+        }
+        bin.blocks.erase(bin.blocks.begin(), end);
+    }
+
+    void end_period() {
+        puts_ = 0;
+        for (Bin& bin : bins_)
+            bin.idle = bin.blocks.size();
+        if (bins_.size() > kMostSizes)
+            forget_empty_bins();
+    }
+
+    // For programs whose sizes never come again.
+    void forget_empty_bins() {
+        std::vector<Bin> left;
+        numbers_ = {};
+        for (Bin& bin : bins_) {
+            if (bin.blocks.empty())
+                continue;
+            numbers_.insert(bin.key, static_cast<std::uint32_t>(left.size()));
+            left.push_back(std::move(bin));
+        }
+        bins_ = std::move(left);
+    }
+
+    Bytes budget_;
+    Bytes bytes_ = 0;
+    unsigned puts_ = 0;
+    HashIndex numbers_;  // of bins, by size and stream
+    std::vector<Bin> bins_;
+};
+
+}  // namespace tidemark
