@@ -23,6 +23,8 @@ void ForwardingAllocator::before_call() {
 
 void ForwardingAllocator::after_call() {
     usage_ = inner_.usage();
+    usage_.allocated -= held_back_;
+    usage_.active -= held_back_;
     stats_ = inner_.stats();
     stats_.out_of_memory += refused_here_;
     reported_ = usage_;

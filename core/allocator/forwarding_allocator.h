@@ -50,6 +50,16 @@ class ForwardingAllocator : public Allocator {
         ++stats_.out_of_memory;
     }
 
+    // Bytes that are granted for the inner allocator and free for the program: `more` of them now,
+    // or fewer (it wraps).
+    void hold_back(Bytes more) {
+        held_back_ += more;
+        for (Usage* usage : {&usage_, &reported_}) {
+            usage->allocated -= more;
+            usage->active -= more;
+        }
+    }
+
     // Runs `call`, which calls the inner allocator, with the counters of both sides brought in line
     // before and after.
     template <class Call>
@@ -73,6 +83,7 @@ class ForwardingAllocator : public Allocator {
 
     Allocator& inner_;
     Usage reported_;  // usage_ as the last call left it
+    Bytes held_back_ = 0;
     std::uint64_t refused_here_ = 0;
 };
 
@@ -81,6 +92,11 @@ template <class Entry>
 class NodeTable {
   public:
     std::uint32_t put(Entry entry) { return vacant_.put_into(entries_, std::move(entry)); }
+
+    Entry& at(std::uint32_t node) {
+        TM_CHECK(node < entries_.size());
+        return entries_[node];
+    }
 
     const Entry& at(std::uint32_t node) const {
         TM_CHECK(node < entries_.size());

@@ -5,11 +5,26 @@
 
 #include <fmt/format.h>
 
+#include "core/allocator/cached_allocator.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 
 namespace tidemark {
 namespace {
+
+constexpr OptionInfo kThreadOptions[] = {
+    {.name = "threads",
+     .type = OptionType::count,
+     .default_value = "0",
+     .maximum = "1024",
+     .summary = "caches of so many threads before the policy; requests go to them in turn"},
+    {.name = "thread_cache",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "0",
+     .summary = "what each of them keeps at most; 0 = a 4096th of the device's memory, 4 to "
+                "64 MiB"},
+};
 
 // Takes `word` off the front of `text` if it is there.
 bool take(std::string_view& text, std::string_view word) {
@@ -94,7 +109,7 @@ const PolicyInfo* policy_of_assignment(std::string_view text) {
 
 std::string PolicySpec::text() const {
     TM_CHECK(policy != nullptr);
-    return with_options(policy->name, options);
+    return with_options(with_options(policy->name, options), threads);
 }
 
 bool PolicySpec::keeps_limit() const {
@@ -119,7 +134,18 @@ Result<PolicySpec> PolicySpec::with_limit(Bytes limit) const {
 
 Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {
     TM_CHECK(policy != nullptr);
-    return policy->make(device, options);
+    TM_ASSIGN(std::unique_ptr<Allocator> made, policy->make(device, options));
+    const auto count = static_cast<unsigned>(threads.count("threads"));
+    if (count == 0)
+        return made;
+    const Bytes budget = threads.bytes("thread_cache");
+    const ThreadCaches caches =
+        budget == 0 ? ThreadCaches::for_device(device) : ThreadCaches{.budget = budget};
+    return std::make_unique<CachedAllocator>(std::move(made), caches, count);
+}
+
+std::span<const OptionInfo> thread_options() {
+    return kThreadOptions;
 }
 
 Result<PolicySpec> parse_policy(std::string_view text) {
@@ -132,8 +158,10 @@ Result<PolicySpec> parse_policy(std::string_view text) {
         TM_ASSIGN(spec.policy, find_policy(trimmed(text.substr(0, mark))));
         options = mark == std::string_view::npos ? std::string_view{} : text.substr(mark + 1);
     }
-    TM_ASSIGN(spec.options, Options::parse(spec.policy->options, resolved(*spec.policy, options),
-                                           fmt::format("policy {}", spec.policy->name)));
+    std::string text_of_options = resolved(*spec.policy, options);
+    const std::string where = fmt::format("policy {}", spec.policy->name);
+    TM_ASSIGN(spec.threads, Options::take(kThreadOptions, text_of_options, where));
+    TM_ASSIGN(spec.options, Options::parse(spec.policy->options, text_of_options, where));
     return spec;
 }
 

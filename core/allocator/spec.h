@@ -2,6 +2,9 @@
 // policy models a system that is configured by an environment variable, the assignment may be
 // pasted as it is: "torch:PYTORCH_ALLOC_CONF=expandable_segments:True", with or without the
 // policy's name, "export" and quotes.
+//
+// Every policy also has the options of thread_options(): the caches of SharedAllocator
+// (core/concurrent) that a program of so many threads has before it.
 #pragma once
 
 #include <memory>
@@ -16,6 +19,7 @@ namespace tidemark {
 struct PolicySpec {
     const PolicyInfo* policy = nullptr;
     Options options;
+    Options threads;  // of thread_options()
 
     // "torch:max_split_size_mb=128": the name and the options that are not at their default. Reads
     // back (parse_policy) as an equal spec.
@@ -32,6 +36,9 @@ struct PolicySpec {
     // A fresh allocator of this policy on `device`, which must outlive it.
     Result<std::unique_ptr<Allocator>> make(Device& device) const;
 };
+
+// "threads" (0: no caches) and "thread_cache". O(1), thread-safe.
+std::span<const OptionInfo> thread_options();
 
 // Errors (bad_option): unknown policy or option, with the nearest name; a bad value.
 Result<PolicySpec> parse_policy(std::string_view text);

@@ -214,9 +214,28 @@ Result<Options> Options::parse(std::span<const OptionInfo> declared, std::string
     return options;
 }
 
+Result<Options> Options::take(std::span<const OptionInfo> declared, std::string& text,
+                              std::string_view where) {
+    std::string taken;
+    std::string left;
+    for (std::string_view rest = trimmed(text); !rest.empty();) {
+        const auto entry = take_entry(rest);
+        if (!entry)
+            return parse({}, text, where);  // for its error
+        const std::string_view name = trimmed(entry->substr(0, entry->find_first_of("=:")));
+        std::string& side = std::any_of(declared.begin(), declared.end(),
+                                        [name](const OptionInfo& one) { return one.name == name; })
+                                ? taken
+                                : left;
+        side += fmt::format("{}{}", side.empty() ? "" : ",", *entry);
+    }
+    text = std::move(left);
+    return parse(declared, taken, where);
+}
+
 std::string with_options(std::string_view name, const Options& options) {
     std::string text(name);
-    char mark = ':';
+    char mark = text.find(':') == text.npos ? ':' : ',';
     for (const auto& [option, value] : options.all()) {
         if (options.is_default(option))
             continue;

@@ -56,6 +56,10 @@ class Options {
     static Result<Options> parse(std::span<const OptionInfo> declared, std::string_view text,
                                  std::string_view where);
 
+    // Takes the entries with a declared name out of `text` and reads them as parse does.
+    static Result<Options> take(std::span<const OptionInfo> declared, std::string& text,
+                                std::string_view where);
+
   private:
     const OptionInfo& info(std::string_view name) const;
 
@@ -63,7 +67,8 @@ class Options {
     std::vector<std::pair<std::string, std::string>> values_;
 };
 
-// "name:key=value,key=value": `name` with those options that are not at their default.
+// "name:key=value,key=value": `name`, which may have options already, with those options that are
+// not at their default.
 std::string with_options(std::string_view name, const Options& options);
 
 }  // namespace tidemark

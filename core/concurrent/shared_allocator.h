@@ -42,9 +42,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/allocator/block_cache.h"
 #include "core/base/check.h"
 #include "core/concurrent/address_map.h"
-#include "core/concurrent/block_cache.h"
 #include "core/concurrent/thread_slot.h"
 
 namespace tidemark {
@@ -160,7 +160,7 @@ class BasicSharedAllocator final : ForkAware {
     using Entry = AddressMap::Entry;
     using Lock = std::unique_lock<Mutex>;
 
-    static constexpr std::size_t kRemembered = 1024;    // frees
+    static constexpr std::size_t kRemembered = 1024;  // frees
     static constexpr std::uint64_t kNumbersAtOnce = 256;
 
     // Sums over what was granted from a shard.
@@ -191,8 +191,10 @@ class BasicSharedAllocator final : ForkAware {
     class Everything {
       public:
         explicit Everything(BasicSharedAllocator& shared) : shared_(shared) { shared_.lock_all(); }
+
         Everything(const Everything&) = delete;
         Everything& operator=(const Everything&) = delete;
+
         ~Everything() { shared_.unlock_all(); }
 
       private:
@@ -200,7 +202,9 @@ class BasicSharedAllocator final : ForkAware {
     };
 
     void before_fork() override { lock_all(); }
+
     void after_fork() override { unlock_all(); }
+
     void lock_all();
     void unlock_all();
 
@@ -232,7 +236,7 @@ class BasicSharedAllocator final : ForkAware {
     const Bytes granularity_;
     const ThreadCaches caches_;
     LeakReport report_;
-    std::vector<Shard> shards_;              // a power of two of them; one without caches
+    std::vector<Shard> shards_;               // a power of two of them; one without caches
     std::atomic<std::uint64_t> numbers_ = 0;  // drawn by shards
 
     Mutex policy_mutex_;  // guards everything below, the device, and changes of the map

@@ -13,7 +13,7 @@ namespace {
 struct Process {
     std::mutex forks;  // guards `aware`; held while the process forks
     std::vector<ForkAware*> aware;
-    std::mutex numbers;  // guards `slots`; the last lock that is taken
+    std::mutex numbers;       // guards `slots`; the last lock that is taken
     std::vector<bool> slots;  // which numbers are taken
 };
 

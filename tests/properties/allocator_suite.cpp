@@ -46,6 +46,8 @@ constexpr std::string_view kVariants[] = {
     "extent:slack=0,handle=2MiB,slab=64KiB",
     "extent:handle=4MiB,mappings=2,limit=40MiB",
     "extent:va_size=16MiB,handle=2MiB",
+    "extent:threads=3",
+    "torch:threads=2,thread_cache=64KiB",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

@@ -20,9 +20,8 @@ constexpr StreamId kMine{1};
 
 struct CachingShell {
     explicit CachingShell(std::string_view policy = "best-fit", Bytes capacity = 256_MiB,
-                   ThreadCaches caches = {.budget = 16_MiB})
-        : device(small_device(capacity)),
-          shared(make_policy(policy, device), device, {}, caches) {}
+                          ThreadCaches caches = {.budget = 16_MiB})
+        : device(small_device(capacity)), shared(make_policy(policy, device), device, {}, caches) {}
 
     Address take(Bytes size, StreamId stream = kMine) {
         const auto range = shared.allocate({.size = size, .stream = stream});

@@ -171,21 +171,21 @@ void check_every_order(const Program& program, Bytes capacity = 64_MiB) {
     std::string wrong;
     EveryOrder orders(static_cast<unsigned>(program.size()));
 
-    const std::uint64_t tried = orders.run(
-        [&] { run = std::make_unique<Run>(program.size(), capacity); },
-        [&](unsigned thread) {
-            for (const Op op : program[thread])
-                run->step(thread, op);
-        },
-        [&] {
-            const std::string outcome = run->outcome();
-            seen.insert(outcome);
-            if (!allowed.contains(outcome))
-                wrong = outcome;
-            else if (!run->whole())
-                wrong = "memory was lost or granted twice: " + outcome;
-            return wrong.empty();
-        });
+    const std::uint64_t tried =
+        orders.run([&] { run = std::make_unique<Run>(program.size(), capacity); },
+                   [&](unsigned thread) {
+                       for (const Op op : program[thread])
+                           run->step(thread, op);
+                   },
+                   [&] {
+                       const std::string outcome = run->outcome();
+                       seen.insert(outcome);
+                       if (!allowed.contains(outcome))
+                           wrong = outcome;
+                       else if (!run->whole())
+                           wrong = "memory was lost or granted twice: " + outcome;
+                       return wrong.empty();
+                   });
 
     INFO(tried << " orders, " << seen.size() << " outcomes of " << allowed.size());
     CHECK(tried > 1);

@@ -4,11 +4,10 @@
 #include <set>
 #include <thread>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/base/random.h"
 #include "core/concurrent/shared_allocator.h"

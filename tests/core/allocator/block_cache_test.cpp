@@ -1,5 +1,5 @@
 // What a thread's cache holds, and what it lets go.
-#include "core/concurrent/block_cache.h"
+#include "core/allocator/block_cache.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,7 +15,7 @@ using Cache = BlockCache<int>;
 
 }  // namespace
 
-TEST_CASE("a block serves its size on its stream, the last one first", "[concurrent][one-thread]") {
+TEST_CASE("a block serves its size on its stream, the last one first", "[allocator]") {
     Cache cache(ThreadCaches{.budget = 1_MiB});
     cache.put(1, 512, 512, kCachedOn);
     cache.put(2, 512, 768, kCachedOn);
@@ -30,8 +30,7 @@ TEST_CASE("a block serves its size on its stream, the last one first", "[concurr
     CHECK(cache.bytes() == 0);
 }
 
-TEST_CASE("beyond its budget it gives up what was idle, then the older half",
-          "[concurrent][one-thread]") {
+TEST_CASE("beyond its budget it gives up what was idle, then the older half", "[allocator]") {
     Cache cache(ThreadCaches{.budget = 1_MiB});
     std::vector<int> given_up;
     for (int i = 0; i < 4; ++i)
@@ -48,8 +47,7 @@ TEST_CASE("beyond its budget it gives up what was idle, then the older half",
     CHECK(given_up == std::vector<int>{3});
 }
 
-TEST_CASE("what no request came for goes in time, within the budget too",
-          "[concurrent][one-thread]") {
+TEST_CASE("what no request came for goes in time, within the budget too", "[allocator]") {
     Cache cache(ThreadCaches{.budget = 1_MiB});
     std::vector<int> given_up;
     cache.put(-1, 1024, 1024, kCachedOn);
@@ -62,7 +60,7 @@ TEST_CASE("what no request came for goes in time, within the budget too",
     CHECK_FALSE(cache.take(1024, kCachedOn));
 }
 
-TEST_CASE("nothing is lost or given twice, whatever comes and goes", "[concurrent][one-thread]") {
+TEST_CASE("nothing is lost or given twice, whatever comes and goes", "[allocator]") {
     Cache cache(ThreadCaches{.budget = 1_MiB});
     std::vector<char> inside(200'000);
     std::vector<Bytes> sizes(inside.size());

@@ -1,0 +1,57 @@
+// CachedAllocator: what a policy becomes behind the caches of SharedAllocator in a program of so
+// many threads, as an Allocator of one thread: replays say by it what caches cost in memory.
+//
+// A recording does not say which thread a request came from: they are dealt to the threads in turn,
+// which spreads equal sizes over all caches and so shows the most that they cost. All else is as in
+// SharedAllocator: the same BlockCache, emptied for the same reasons.
+//
+// Not thread-safe, as any allocator.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/allocator/block_cache.h"
+#include "core/allocator/forwarding_allocator.h"
+
+namespace tidemark {
+
+class CachedAllocator final : public ForwardingAllocator {
+  public:
+    // At least one thread.
+    CachedAllocator(std::unique_ptr<Allocator> policy, ThreadCaches caches, unsigned threads);
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
+    void deallocate(const Allocation& allocation, StreamId stream) override;
+    void record_use(const Allocation& allocation, StreamId stream) override;
+    void trim(TrimLevel level) override;
+    Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
+
+    // What caches hold is free.
+    void for_each_region(const std::function<void(const Region&)>& visit) const override;
+    std::unique_ptr<Allocator> clone(Device& device) const override;
+
+  private:
+    struct Entry {
+        Allocation inner;
+        Request request;  // as asked of the policy
+        std::uint32_t thread = 0;
+        bool used_elsewhere = false;
+    };
+
+    using Cache = BlockCache<std::uint32_t>;  // of nodes
+
+    Allocation entered(const Allocation& inner, const Request& asked, std::uint32_t thread);
+    tl::expected<Allocation, OutOfMemory> ask_policy(const Request& asked, std::uint32_t thread);
+    void give_back(const std::vector<std::uint32_t>& nodes);
+    void empty_caches();
+    bool may_help(const Request& request) const;
+
+    std::unique_ptr<Allocator> policy_;
+    ThreadCaches settings_;
+    std::vector<Cache> caches_;  // of each thread
+    std::uint32_t turn_ = 0;     // whose the next request is
+    NodeTable<Entry> entries_;
+};
+
+}  // namespace tidemark
