@@ -210,6 +210,9 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
     run.policy_name = parts.policy.policy->name;
     const auto options = parts.policy.options.all();
     run.policy_options.assign(options.begin(), options.end());
+    if (parts.policy.threads.count("threads") != 0)
+        for (const auto& option : parts.policy.threads.all())
+            run.policy_options.push_back(option);
     run.profile_hash = parts.device.real ? 0 : parts.profile.hash();
     machine.finish(run);
 }

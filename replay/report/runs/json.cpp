@@ -351,7 +351,9 @@ std::string policies_json(std::span<const PolicyInfo> policies, const Provenance
                 {"source", policy.source},
                 {"options", options_of(policy.options)}};
     });
-    return text_of({{"policies", std::move(list)}, {"provenance", provenance_of(provenance)}});
+    return text_of({{"policies", std::move(list)},
+                    {"options_of_every_policy", options_of(thread_options())},
+                    {"provenance", provenance_of(provenance)}});
 }
 
 std::string generators_json(std::span<const GeneratorInfo> generators,

@@ -272,11 +272,12 @@ std::string policy_text(const PolicyInfo& policy) {
     std::string text =
         fmt::format("{}: {}\nfollows: {}\n", policy.name, policy.summary, policy.source);
     if (policy.options.empty())
-        return text + "no options\n";
-    return text +
-           fmt::format("\nOptions, as in --policy {}:{}={}\n", policy.name,
-                       policy.options.front().name, policy.options.front().default_value) +
-           options_text(policy.options);
+        text += "no options\n";
+    else
+        text += fmt::format("\nOptions, as in --policy {}:{}={}\n", policy.name,
+                            policy.options.front().name, policy.options.front().default_value) +
+                options_text(policy.options);
+    return text + "\nOptions of every policy\n" + options_text(thread_options());
 }
 
 std::string generators_text(std::span<const GeneratorInfo> generators) {
