@@ -70,6 +70,7 @@ class Extent final : public Allocator {
     Bytes peak_with(Bytes size) const;
     Bytes cap(Bytes peak) const;
     Bytes missing(Bytes size) const;
+    Bytes growth(Bytes needed, Bytes peak) const;
     bool reserve_line();
     bool grow(Bytes amount);
     bool add_handle(Bytes size);

@@ -11,6 +11,16 @@ constexpr double kSlackGrowth = 6;
 constexpr double kMostSlack = 0.08;  // where it ends: with more, reserved memory grows, not speed
 constexpr Bytes kPeakParts = 64;
 
+// A handle costs the driver about the same whatever its size. So growth adds at least this, even
+// beyond the slack: a program that rises by small requests would pay for each of them.
+constexpr double kLeastGrowth = 0.003;  // of the most that was live
+constexpr Bytes kSmallGrowth = 10_MiB;  // or this, but no more than
+constexpr Bytes kSmallPart = 8;         // such a part of it
+
+// Of the most that was live: what a stitched row has to save where it needs more new memory than
+// the slack allows. Saving less isn't worth its mappings, since the slack is spent in any case.
+constexpr double kLeastSaving = 0.02;
+
 Bytes scaled(Bytes bytes, double factor) {
     return static_cast<Bytes>(static_cast<double>(bytes) * factor);
 }
@@ -40,6 +50,17 @@ Bytes Extent::missing(Bytes size) const {
     return align_up(size - std::min(size, there), device_->granularity());
 }
 
+// How much to grow by where `needed` bytes are meant to be new.
+Bytes Extent::growth(Bytes needed, Bytes peak) const {
+    const Bytes granularity = device_->granularity();
+    Bytes least =
+        align_up(std::max(scaled(peak, kLeastGrowth), std::min(kSmallGrowth, peak / kSmallPart)),
+                 granularity);
+    if (settings_.limit != 0)
+        least = std::min(least, settings_.limit - std::min(settings_.limit, usage_.reserved));
+    return std::max(needed, least / granularity * granularity);
+}
+
 Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     refusal_ = {};
     if (const Grant grant = grant_fit(size, stream);
@@ -57,7 +78,7 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     const Bytes needed = missing(size);
     const Bytes granularity = device_->granularity();
     if (needed <= budget) {
-        grow(budget / granularity * granularity);  // a part of it may do
+        grow(growth(budget / granularity * granularity, peak));  // a part of it may do
         const Grant grant = grant_fit(size, stream);
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
             return grant;
@@ -67,7 +88,9 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
             return grant;
     }
-    if (grow(missing(size)))
+    const Bytes lacking = missing(size);  // less may do than before: a part of the growth above
+    const Bytes more = growth(lacking, peak);
+    if (grow(more) || (more != lacking && grow(missing(size))))
         return grant_fit(size, stream);
     if (slab || refusal_.cause == OutOfMemory::Cause::device_error)
         return {};
@@ -174,7 +197,9 @@ Extent::Grant Extent::reuse_view(Bytes size, StreamId stream) {
 // A new view of free parts, and of new memory where that is cheaper. Nothing if growing is.
 Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId stream) {
     const auto row = stitched_row(line_.pieces(prices.granularity), size, prices);
-    if (!row || (prices.budget != 0 && row->fresh > prices.budget) ||
+    if (!row ||
+        (prices.budget != 0 && row->fresh > prices.budget &&
+         missing(size) < row->fresh + scaled(peak_, kLeastSaving)) ||
         row->price > prices.of(1, 1, missing(size)))
         return {};
     std::vector<Range> parts;

@@ -64,6 +64,11 @@ double ExtentLine::damage(const Block& block, Bytes size, bool high,
 }
 
 ExtentLine::Fit ExtentLine::find(Bytes size, StreamId stream, const Placement& placement) const {
+    if (handles_.empty())
+        return {};
+    const Range last = handles_.back().home;
+    const double slope =
+        static_cast<double>(size) / static_cast<double>(last.begin + last.size - addresses_.begin);
     Fit best;
     double least = 0;
     bool best_own = false;
@@ -74,13 +79,17 @@ ExtentLine::Fit ExtentLine::find(Bytes size, StreamId stream, const Placement& p
         if (block.size == size && block.streams.only(stream))
             return {id, false};
         const bool own = block.streams.only(stream);
-        // What is left over grows from block to block, and cutting never adds worth.
+        // What is left over grows from block to block, and all else only adds to it.
         const Bytes left = block.size - size;
-        if (best.block != kNoBlock &&
-            placement.leftover * static_cast<double>(std::min(left, size)) > least)
+        const double rest = placement.leftover * static_cast<double>(std::min(left, size));
+        if (best.block != kNoBlock && rest > least)
             break;
         for (const bool high : {false, true}) {
-            const double lost = damage(block, size, high, placement);
+            const Address taken = high ? block.address + left : block.address;
+            const double distance = slope * static_cast<double>(taken - addresses_.begin);
+            if (best.block != kNoBlock && rest + distance > least)
+                break;  // the high end is farther
+            const double lost = damage(block, size, high, placement) + distance;
             if (best.block == kNoBlock || lost < least || (lost == least && own && !best_own)) {
                 best = {id, high};
                 least = lost;

@@ -38,10 +38,12 @@ class ExtentLine {
     // whose cutting does the least damage. What is free of a handle is worth its bytes if that is
     // all of it, `edge` times them if it touches one end of the handle (it can still be stitched),
     // nothing otherwise. What is left over of the block costs `leftover` times the smaller of it
-    // and the request.
+    // and the request; its place in the line nothing at the beginning, rising to the request's
+    // size at the end, so that free memory gathers there. If `leftover` is `edge` many choices
+    // are equal, and the place decides.
     struct Placement {
-        std::uint32_t candidates = 16;
-        double edge = 0.6;
+        std::uint32_t candidates = 8;
+        double edge = 0.5;
         double leftover = 0.5;
     };
 

@@ -62,6 +62,28 @@ TEST_CASE("a request that fits a free block costs no driver call", "[extent]") {
     CHECK(device.counters().total_calls() == before);
 }
 
+TEST_CASE("a program that rises by small requests doesn't pay for each of them", "[extent]") {
+    SimDevice device(small_device(256_MiB));
+    const auto pool = make_policy(kTight, device);
+    for (int i = 0; i < 200; ++i)
+        must_allocate(*pool, 1_MiB);
+
+    CHECK(calls(device, DeviceCall::create) < 50);
+    CHECK(pool->usage().reserved <= 210_MiB);
+}
+
+TEST_CASE("growth in steps stops at the limit and at the device's last bytes", "[extent]") {
+    SimDevice device(small_device(64_MiB));
+    const bool limited = GENERATE(true, false);
+    const auto pool =
+        make_policy(limited ? "extent:limit=64MiB,slack=0" : "extent:slack=0", device);
+    must_allocate(*pool, 60_MiB);
+    must_allocate(*pool, 2_MiB);
+    must_allocate(*pool, 2_MiB);
+
+    CHECK(pool->usage().reserved == 64_MiB);
+}
+
 TEST_CASE("free ends of pieces serve a request together, without new memory", "[extent]") {
     Fragmented state;
     const Bytes reserved = state.pool->usage().reserved;
