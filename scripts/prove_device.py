@@ -9,6 +9,8 @@
              calibrated again before each trace in each round; the median of the rounds counts, of
              prices as of times
   touch      the same with --touch: content proves that no byte is granted twice
+  pairs      what a pair of allocate and free costs by threads, beside the driver's pool and PyTorch
+  stress     eight threads share a policy and check what they wrote, for --stress seconds
 
 A trace is any that `tidemark replay` reads; without --trace SAMPLES of traces/samples. Everything
 runs one after the other, because times are measured; the simulator comes last. All parts run,
@@ -20,16 +22,19 @@ Examples:
 """
 import argparse
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import typing
 
+import prove_pairs
 import prove_parity as parity
 from prove_on_gpu import Machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ["tests", "calibrate", "parity", "touch"]
+PARTS = ["tests", "calibrate", "parity", "touch", "pairs", "stress"]
 VARIANTS = ["torch:expandable_segments=true"]  # beside every policy of the catalogue
 TEST_PROGRAMS = ["test_backends_cuda", "test_gpu"]
 SAMPLES = ["gpt2_var", "gpt2_var-ring", "graphs", "multistream"]  # of traces/samples/torch
@@ -62,7 +67,7 @@ class DeviceProof:
         listed = self.machine.tidemark("policies").get("policies") or []
         return [each["name"] for each in listed] + VARIANTS
 
-    def pairs(self):
+    def cases(self):
         return [Pair(trace, policy) for trace in self.options.trace for policy in self.policies()]
 
     def tests(self):
@@ -114,7 +119,7 @@ class DeviceProof:
     def parity(self):
         traces, policies = self.options.trace, self.policies()
         prices = {trace: [] for trace in traces}
-        runs = {pair: [] for pair in self.pairs()}
+        runs = {pair: [] for pair in self.cases()}
         places = {pair: self.folder / f"{number}.txt" for number, pair in enumerate(runs)}
         for number in range(self.options.repeat):
             for trace in traces:
@@ -166,9 +171,23 @@ class DeviceProof:
         self.note(parity.check_leak(subject, real))
 
     def touch(self):
-        for pair in self.pairs():
+        for pair in self.cases():
             run = self.replay(pair, "--device", self.options.device, "--touch")
             self.note(parity.check_touch(pair.subject(), run))
+
+    def pairs(self):
+        times, note = prove_pairs.measure(self.options.tests / "concurrent_bench", self.folder, 0.2)
+        print(prove_pairs.table(times), note, sep="\n", flush=True)
+        self.runs.append({"pairs": [[*name, each] for name, each in times.items()], "note": note})
+        for fact in prove_pairs.facts(times):
+            self.note(fact)
+
+    def stress(self):
+        environment = dict(os.environ, TIDEMARK_STRESS_SECONDS=str(self.options.stress))
+        done = subprocess.run([self.options.tests / "test_gpu", "[stress]"], env=environment,
+                              capture_output=True, text=True, check=False)
+        print(done.stdout, flush=True)
+        self.note(parity.check_tests("stress", done.returncode, done.stdout + done.stderr))
 
     def part(self, name):
         try:
@@ -203,6 +222,8 @@ def parse(arguments):
                         help="rounds on the GPU; the median counts (default 1)")
     parser.add_argument("--seconds", type=float, default=500, metavar="S",
                         help="for everything (default 500); what is left then counts as failed")
+    parser.add_argument("--stress", type=float, default=15, metavar="S",
+                        help="how long the stress lasts (default 15)")
     parser.add_argument("--case-seconds", type=float, default=180, metavar="S",
                         help="for one run (default 180)")
     options = parser.parse_args(arguments)

@@ -40,15 +40,34 @@ struct ThreadCaches {
     // What is asked of the policy for a request that `serve` takes.
     static Bytes rounded(Bytes size) { return align_up(std::max(size, Bytes{1}), kUnit); }
 
-    // A 4096th of the device's memory, from 4 to 64 MiB: enough for what a thread uses again and
-    // again, and sixteen threads keep less than half a percent. Larger caches cost memory (see
-    // docs/extent.md) before they save time.
+    // A 2048th of the device's memory, from 4 to 64 MiB: enough for what a thread uses again and
+    // again, and eight threads keep less than half a percent.
     static ThreadCaches for_device(const Device& device) {
-        return {.budget = std::clamp(device.memory().total / 4096, 4_MiB, 64_MiB)};
+        return {.budget = std::clamp(device.memory().total / 2048, 4_MiB, 64_MiB)};
     }
 
   private:
     static constexpr Bytes kUnit = 256;
+};
+
+// When the caches of all threads are emptied so that the policy need not take more memory: only if
+// so many requests have come since the last time that filling them again costs each of those
+// little. Else the program is still growing into its memory, and would have them emptied at each
+// step.
+class Emptying {
+  public:
+    // `requests` of all time, and `blocks` that would be given back. True counts as done.
+    bool pays(std::uint64_t requests, std::uint64_t blocks) {
+        if (requests - requests_then_ < kRequestsForBlock * blocks)
+            return false;
+        requests_then_ = requests;
+        return true;
+    }
+
+  private:
+    static constexpr std::uint64_t kRequestsForBlock = 4;
+
+    std::uint64_t requests_then_ = 0;
 };
 
 template <class Block>
@@ -84,15 +103,15 @@ class BlockCache {
         return ++puts_ >= kPeriod || bytes_ > budget_;
     }
 
-    // Appends to `given_up` what no request came for since the last time, and, if that doesn't
-    // bring it back to its budget, the older half of each size. O(what it holds).
+    // Appends to `given_up` what no request came for since the last time, and, if it still holds
+    // more than its budget, the largest blocks until it has a quarter of that free: fewest calls
+    // for the most bytes, and small sizes, of which there are many, go on being served. O(what it
+    // holds and the sizes).
     void give_up(std::vector<Block>& given_up) {
         for (Bin& bin : bins_)
             give_up(bin, bin.idle, given_up);
-        if (bytes_ > budget_) {
-            for (Bin& bin : bins_)
-                give_up(bin, (bin.blocks.size() + 1) / 2, given_up);
-        }
+        if (bytes_ > budget_)
+            give_up_largest(given_up);
         end_period();
     }
 
@@ -104,6 +123,13 @@ class BlockCache {
     }
 
     Bytes bytes() const { return bytes_; }  // granted
+
+    std::size_t blocks() const {  // O(sizes)
+        std::size_t count = 0;
+        for (const Bin& bin : bins_)
+            count += bin.blocks.size();
+        return count;
+    }
 
     template <class Visit>
     void for_each(Visit visit) const {
@@ -139,6 +165,24 @@ class BlockCache {
             given_up.push_back(kept->block);
         }
         bin.blocks.erase(bin.blocks.begin(), end);
+    }
+
+    void give_up_largest(std::vector<Block>& given_up) {
+        std::vector<Bin*> by_size;
+        for (Bin& bin : bins_)
+            by_size.push_back(&bin);
+        std::sort(by_size.begin(), by_size.end(),
+                  [](const Bin* a, const Bin* b) { return a->key > b->key; });
+        const Bytes wanted = budget_ - budget_ / 32;  // not again at once
+        for (Bin* bin : by_size) {
+            if (bytes_ <= wanted)
+                return;
+            if (bin->blocks.empty())
+                continue;
+            const Bytes size = bin->blocks.front().size;  // about that of all
+            give_up(*bin, std::min(bin->blocks.size(), (bytes_ - wanted + size - 1) / size),
+                    given_up);
+        }
     }
 
     void end_period() {

@@ -17,6 +17,7 @@ CachedAllocator::CachedAllocator(std::unique_ptr<Allocator> policy, ThreadCaches
 }
 
 tl::expected<Allocation, OutOfMemory> CachedAllocator::allocate(const Request& request) {
+    ++requests_;
     const std::uint32_t thread = turn_;
     turn_ = (turn_ + 1) % static_cast<std::uint32_t>(caches_.size());
     Request asked = request;
@@ -29,8 +30,13 @@ tl::expected<Allocation, OutOfMemory> CachedAllocator::allocate(const Request& r
                 .address = entry.inner.address, .size = entry.inner.size, .node = *node};
         }
     }
-    if (may_help(asked) && asked.size > largest_free())
-        empty_caches();
+    if (may_help(asked) && asked.size > largest_free()) {
+        std::size_t blocks = 0;
+        for (const Cache& cache : caches_)
+            blocks += cache.blocks();
+        if (emptying_.pays(requests_, blocks))
+            empty_caches();
+    }
     auto granted = ask_policy(asked, thread);
     if (!granted && may_help(asked)) {
         empty_caches();
@@ -144,6 +150,8 @@ std::unique_ptr<Allocator> CachedAllocator::clone(Device& device) const {
                                                   static_cast<unsigned>(caches_.size()));
     copy->caches_ = caches_;
     copy->turn_ = turn_;
+    copy->requests_ = requests_;
+    copy->emptying_ = emptying_;
     copy->entries_ = entries_;
     for (const Cache& cache : caches_)
         copy->hold_back(cache.bytes());

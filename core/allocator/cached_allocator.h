@@ -51,6 +51,8 @@ class CachedAllocator final : public ForwardingAllocator {
     ThreadCaches settings_;
     std::vector<Cache> caches_;  // of each thread
     std::uint32_t turn_ = 0;     // whose the next request is
+    std::uint64_t requests_ = 0;
+    Emptying emptying_;
     NodeTable<Entry> entries_;
 };
 

@@ -22,7 +22,7 @@ constexpr OptionInfo kThreadOptions[] = {
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
-     .summary = "what each of them keeps at most; 0 = a 4096th of the device's memory, 4 to "
+     .summary = "what each of them keeps at most; 0 = a 2048th of the device's memory, 4 to "
                 "64 MiB"},
 };
 

@@ -44,7 +44,8 @@ class AddressMap {
     // What the policy granted. Whoever holds the lock of `owner` and finds itself the owner may
     // read and write the fields; nobody else may, but for `owner`, and but for the allocation's
     // address and size, which stay as they are while the entry is in the map.
-    struct Entry {
+    // A cache line each: neighbours belong to other threads.
+    struct alignas(64) Entry {
         Allocation allocation;
         Bytes requested = 0;
         std::uint64_t number = 0;

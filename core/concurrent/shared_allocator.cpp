@@ -1,4 +1,4 @@
-// SharedAllocator with the standard's lock.
+// SharedAllocator with the lock that programs get.
 #include "core/concurrent/shared_allocator.inc"
 
 namespace tidemark {
@@ -17,6 +17,6 @@ std::string_view to_text(BadAddress why) {
     return "";
 }
 
-template class BasicSharedAllocator<std::mutex>;
+template class BasicSharedAllocator<SpinningLock>;
 
 }  // namespace tidemark

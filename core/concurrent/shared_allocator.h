@@ -7,8 +7,8 @@
 // lock that is nearly always free, and asks neither the policy nor the device. Nothing is cached
 // that the device might still be at work with for another stream (record_use, frees on another
 // stream) nor what belongs to a private pool. Caches never cost a program its memory: they are
-// emptied before the policy takes more from the device, as far as its hint (largest_free) tells,
-// and before a request is refused.
+// emptied before a request is refused, and before the policy takes more from the device (as far as
+// its hint largest_free tells) if they were of use since the last time.
 //
 // Without caches (the default) the policy decides exactly as it would alone, and every call takes
 // effect at one moment: what all threads see is what one thread would have seen that made the same
@@ -45,6 +45,7 @@
 #include "core/allocator/block_cache.h"
 #include "core/base/check.h"
 #include "core/concurrent/address_map.h"
+#include "core/concurrent/spinning_lock.h"
 #include "core/concurrent/thread_slot.h"
 
 namespace tidemark {
@@ -236,12 +237,13 @@ class BasicSharedAllocator final : ForkAware {
     const Bytes granularity_;
     const ThreadCaches caches_;
     LeakReport report_;
-    std::vector<Shard> shards_;               // a power of two of them; one without caches
-    std::atomic<std::uint64_t> numbers_ = 0;  // drawn by shards
+    std::vector<Shard> shards_;  // a power of two of them; one without caches
+    alignas(128) std::atomic<std::uint64_t> numbers_ = 0;  // drawn by shards
 
-    Mutex policy_mutex_;  // guards everything below, the device, and changes of the map
+    alignas(128) Mutex policy_mutex_;  // guards all below, the device, and changes of the map
     std::unique_ptr<Allocator> allocator_;
     AddressMap map_;
+    Emptying emptying_;
     Bytes peak_reserved_ = 0;
     Bytes seen_allocated_ = 0;  // the most at moments when all locks were held
     Bytes seen_requested_ = 0;
@@ -254,7 +256,7 @@ class BasicSharedAllocator final : ForkAware {
     std::uint64_t frees_ = 0;
 };
 
-extern template class BasicSharedAllocator<std::mutex>;
-using SharedAllocator = BasicSharedAllocator<std::mutex>;
+extern template class BasicSharedAllocator<SpinningLock>;
+using SharedAllocator = BasicSharedAllocator<SpinningLock>;
 
 }  // namespace tidemark

@@ -1,129 +1,271 @@
-// How many pairs of allocate and free a second a program gets through SharedAllocator, with one
-// thread and with eight, against the policy alone (no lock, no addresses) and against a lock with
-// std::unordered_map. Every request is a hit: the simulator is asked only while warming up.
+// What a pair of allocate and free costs a program, by threads: each has a stream of its own and
+// frees by address.
+//
+// Usage: concurrent_bench [--gpu] [--torch LIBRARY] [Google Benchmark's options]
+//
+//   bare    the policy alone, without lock and addresses: one thread
+//   lock    a lock and a std::unordered_map before the policy
+//   shared  SharedAllocator without caches
+//   cached  SharedAllocator with the caches of its device
+//   driver  cuMemAllocAsync and cuMemFreeAsync            (--gpu)
+//   torch   PyTorch's own allocator, called from C++      (--torch: torch_pairs.cpp as a library)
+//
+// Patterns: one block of a size again and again; `window`: each request replaces the oldest of 32
+// blocks of 64 sizes to 64 KiB; `burst`: 64 blocks of 512 B to 4 MiB are taken, then all are freed.
+// Every request but the first ones is a hit. Times are of all threads together: what a pair costs
+// its thread is that times the number of threads.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include <benchmark/benchmark.h>
+#include <dlfcn.h>
 
+#include "backends/cuda/cuda_device.h"
 #include "backends/sim/sim_device.h"
 #include "core/allocator/spec.h"
+#include "core/base/random.h"
 #include "core/concurrent/shared_allocator.h"
 
 namespace {
 
 using namespace tidemark;
 
-constexpr std::size_t kHeld = 32;  // live allocations of a thread
-constexpr const char* kPolicies[] = {"torch", "best-fit"};
-
-std::unique_ptr<Allocator> make(const char* policy, Device& device) {
-    return std::move(*parse_policy(policy)->make(device));
-}
-
-Bytes size_of(std::size_t step) {
-    return 512 + (step * 7919) % 64 * 1024;
-}
-
-// A device with the policy on it, behind `Front`.
-template <class Front>
-struct Setup {
-    explicit Setup(const char* policy) : front(make(policy, device), device) {}
-
-    SimDevice device{{.capacity = 8_GiB}};
-    Front front;
+// What a program asks of an allocator. Out of memory ends the benchmark.
+class Front {
+  public:
+    virtual ~Front() = default;
+    virtual Address take(Bytes size, StreamId stream) = 0;
+    virtual void give(Address address, StreamId stream) = 0;
 };
 
-// The policy as one thread may use it.
-class Bare {
+template <class T>
+T must(T value) {
+    if (!value)
+        std::abort();
+    return value;
+}
+
+using Policy = std::unique_ptr<Allocator>;
+
+class Bare final : public Front {
   public:
-    using Held = Allocation;
+    Bare(Policy policy, Device&) : policy_(std::move(policy)) {}
 
-    Bare(std::unique_ptr<Allocator> allocator, Device&) : allocator_(std::move(allocator)) {}
-
-    Held take(const Request& request) { return *allocator_->allocate(request); }
-
-    void give(const Held& held, StreamId stream) { allocator_->deallocate(held, stream); }
-
-  private:
-    std::unique_ptr<Allocator> allocator_;
-};
-
-// The simplest shell that frees by address.
-class Plain {
-  public:
-    using Held = Address;
-
-    Plain(std::unique_ptr<Allocator> allocator, Device&) : allocator_(std::move(allocator)) {}
-
-    Held take(const Request& request) {
-        const std::lock_guard lock(mutex_);
-        const Allocation allocation = *allocator_->allocate(request);
-        map_.emplace(to_integer(allocation.address), allocation);
-        return allocation.address;
+    // Addresses stand for allocations in a small table: cheaper than any map.
+    Address take(Bytes size, StreamId stream) override {
+        const auto granted = must(policy_->allocate({.size = size, .stream = stream}));
+        held_[slot(granted->address)] = *granted;
+        return granted->address;
     }
 
-    void give(Held held, StreamId stream) {
+    void give(Address address, StreamId stream) override {
+        policy_->deallocate(held_[slot(address)], stream);
+    }
+
+  private:
+    static std::size_t slot(Address address) {
+        return to_integer(address) * 0x9e3779b97f4a7c15U >> 44U;
+    }
+
+    Policy policy_;
+    std::vector<Allocation> held_ = std::vector<Allocation>(1U << 20U);
+};
+
+class Locked final : public Front {
+  public:
+    Locked(Policy policy, Device&) : policy_(std::move(policy)) {}
+
+    Address take(Bytes size, StreamId stream) override {
         const std::lock_guard lock(mutex_);
-        const auto found = map_.find(to_integer(held));
-        allocator_->deallocate(found->second, stream);
-        map_.erase(found);
+        const auto granted = must(policy_->allocate({.size = size, .stream = stream}));
+        held_.emplace(to_integer(granted->address), *granted);
+        return granted->address;
+    }
+
+    void give(Address address, StreamId stream) override {
+        const std::lock_guard lock(mutex_);
+        const auto found = held_.find(to_integer(address));
+        policy_->deallocate(found->second, stream);
+        held_.erase(found);
     }
 
   private:
     std::mutex mutex_;
-    std::unique_ptr<Allocator> allocator_;
-    std::unordered_map<std::uint64_t, Allocation> map_;
+    Policy policy_;
+    std::unordered_map<std::uint64_t, Allocation> held_;
 };
 
-template <bool caches>
-class Shared {
+template <bool cached>
+class Shell final : public Front {
   public:
-    using Held = Address;
+    Shell(Policy policy, Device& device)
+        : shared_(std::move(policy), device, {},
+                  cached ? ThreadCaches::for_device(device) : ThreadCaches{}) {}
 
-    Shared(std::unique_ptr<Allocator> allocator, Device& device)
-        : shared_(std::move(allocator), device, {},
-                  caches ? ThreadCaches{32_MiB} : ThreadCaches{}) {}
-
-    Held take(const Request& request) { return shared_.allocate(request)->begin; }
-
-    void give(Held held, StreamId stream) {
-        if (!shared_.free(held, stream))
-            std::abort();
+    Address take(Bytes size, StreamId stream) override {
+        return must(shared_.allocate({.size = size, .stream = stream}))->begin;
     }
+
+    void give(Address address, StreamId stream) override { must(shared_.free(address, stream)); }
 
   private:
     SharedAllocator shared_;
 };
 
-template <class Front>
-void pairs(benchmark::State& state) {
-    static std::unique_ptr<Setup<Front>> setup;
-    if (state.thread_index() == 0)
-        setup = std::make_unique<Setup<Front>>(kPolicies[state.range(0)]);
-    const StreamId stream{static_cast<std::uint32_t>(state.thread_index()) + 1};
-    typename Front::Held held[kHeld];
-    std::size_t step = 0;
-    for (auto _ : state) {  // all threads begin here together, when the setup is there
-        const std::size_t index = step % kHeld;
-        if (step >= kHeld)
-            setup->front.give(held[index], stream);
-        held[index] = setup->front.take({.size = size_of(step), .stream = stream});
-        ++step;
+class Driver final : public Front {
+  public:
+    explicit Driver(CudaDevice& device) : device_(device) {
+        for (std::uint32_t i = 0; i < streams_.size(); ++i)
+            streams_[i] = reinterpret_cast<cuda::CUstream>(*must(device.native(StreamId{i})));
     }
-    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
-    state.SetLabel(kPolicies[state.range(0)]);
-    for (std::size_t i = 0; i < std::min(step, kHeld); ++i)
-        setup->front.give(held[i], stream);
+
+    Address take(Bytes size, StreamId stream) override {
+        cuda::CUdeviceptr address = 0;
+        if (device_.driver().cuMemAllocAsync(&address, size, streams_[to_integer(stream)]) !=
+            cuda::CUresult::success)
+            std::abort();
+        return Address{address};
+    }
+
+    void give(Address address, StreamId stream) override {
+        device_.driver().cuMemFreeAsync(to_integer(address), streams_[to_integer(stream)]);
+    }
+
+  private:
+    CudaDevice& device_;
+    std::array<cuda::CUstream, 40> streams_{};
+};
+
+class Torch final : public Front {
+  public:
+    Torch(const std::string& library, CudaDevice& device) : device_(device) {
+        void* const handle = must(dlopen(library.c_str(), RTLD_NOW));
+        take_ = reinterpret_cast<Take*>(must(dlsym(handle, "torch_pairs_take")));
+        give_ = reinterpret_cast<Give*>(must(dlsym(handle, "torch_pairs_give")));
+        for (std::uint32_t i = 0; i < streams_.size(); ++i)
+            streams_[i] = *must(device_.native(StreamId{i}));
+    }
+
+    Address take(Bytes size, StreamId stream) override {
+        return Address{take_(size, streams_[to_integer(stream)])};
+    }
+
+    void give(Address address, StreamId) override { give_(to_integer(address)); }
+
+  private:
+    using Take = std::uint64_t(std::uint64_t size, std::uint64_t stream);
+    using Give = void(std::uint64_t address);
+
+    CudaDevice& device_;
+    Take* take_ = nullptr;
+    Give* give_ = nullptr;
+    std::array<std::uint64_t, 40> streams_{};
+};
+
+struct Pattern {
+    const char* name;
+    std::size_t live;  // of a thread
+    bool burst;
+    Bytes sizes[64];
+};
+
+std::vector<Pattern> patterns() {
+    std::vector<Pattern> all;
+    for (const auto& [name, size] :
+         {std::pair{"1KiB", 1_KiB}, {"64KiB", 64_KiB}, {"4MiB", 4_MiB}}) {
+        all.push_back({name, 1, true, {}});
+        std::fill_n(all.back().sizes, 64, size);
+    }
+    Random random(1);
+    all.push_back({"window", 32, false, {}});
+    for (Bytes& size : all.back().sizes)
+        size = 512 + random.below(64) * 1024;
+    all.push_back({"burst", 64, true, {}});
+    for (Bytes& size : all.back().sizes)
+        size = Bytes{512} << random.below(14);
+    return all;
 }
 
-BENCHMARK(pairs<Bare>)->DenseRange(0, 1)->Threads(1)->UseRealTime();
-BENCHMARK(pairs<Plain>)->DenseRange(0, 1)->Threads(1)->Threads(8)->UseRealTime();
-BENCHMARK(pairs<Shared<false>>)->DenseRange(0, 1)->Threads(1)->Threads(8)->UseRealTime();
-BENCHMARK(pairs<Shared<true>>)->DenseRange(0, 1)->ThreadRange(1, 32)->UseRealTime();
+std::unique_ptr<Front> g_front;
+
+void pairs(benchmark::State& state, const Pattern& pattern,
+           const std::function<std::unique_ptr<Front>()>& make) {
+    if (state.thread_index() == 0)
+        g_front = make();
+    const StreamId stream{static_cast<std::uint32_t>(state.thread_index()) + 1};
+    std::array<Address, 64> held{};
+    std::size_t step = 0;
+    for (auto _ : state) {  // all threads begin here together, when the front is there
+        const std::size_t index = step % pattern.live;
+        if (pattern.burst ? index == 0 : step >= pattern.live) {
+            const std::size_t first = pattern.burst ? 0 : index;
+            const std::size_t last = pattern.burst ? (step == 0 ? 0 : pattern.live) : index + 1;
+            for (std::size_t i = first; i < last; ++i)
+                g_front->give(held[i], stream);
+        }
+        held[index] = g_front->take(pattern.sizes[step % 64], stream);
+        ++step;
+    }
+    const std::size_t left = pattern.burst ? (step == 0 ? 0 : (step - 1) % pattern.live + 1)
+                                           : std::min(step, pattern.live);
+    for (std::size_t i = 0; i < left; ++i)
+        g_front->give(held[i], stream);
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+}
+
+void add(const std::string& name, bool threads, std::function<std::unique_ptr<Front>()> make) {
+    static const std::vector<Pattern> all = patterns();
+    for (const Pattern& pattern : all) {
+        auto* const made = benchmark::RegisterBenchmark(
+            (name + "/" + pattern.name).c_str(),
+            [&pattern, make](benchmark::State& state) { pairs(state, pattern, make); });
+        made->UseRealTime()->Threads(1);
+        if (threads)
+            made->Threads(2)->Threads(4)->Threads(8)->Threads(16)->Threads(32);
+    }
+}
+
+template <class Made>
+void add_policy(const char* name, const char* policy, bool threads, Device& device) {
+    add(std::string(name) + " " + policy, threads, [policy, &device] {
+        return std::make_unique<Made>(std::move(*parse_policy(policy)->make(device)), device);
+    });
+}
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int count, char** words) {
+    benchmark::Initialize(&count, words);
+    bool gpu = false;
+    std::string torch;
+    for (int i = 1; i < count; ++i) {
+        gpu = gpu || std::string_view(words[i]) == "--gpu";
+        if (std::string_view(words[i]) == "--torch" && i + 1 < count)
+            torch = words[++i];
+    }
+    std::unique_ptr<Device> device = std::make_unique<SimDevice>(SimConfig{.capacity = 64_GiB});
+    CudaDevice* card = nullptr;
+    if (gpu) {
+        const auto driver = must(CudaDriver::open());
+        auto opened = must(CudaDevice::open(*driver, {}));
+        card = opened->get();
+        device = std::move(*opened);
+    }
+    for (const char* policy : {"torch", "extent"}) {
+        add_policy<Bare>("bare", policy, false, *device);
+        add_policy<Locked>("lock", policy, true, *device);
+        add_policy<Shell<false>>("shared", policy, true, *device);
+        add_policy<Shell<true>>("cached", policy, true, *device);
+    }
+    if (card != nullptr)
+        add("driver", true, [card] { return std::make_unique<Driver>(*card); });
+    if (card != nullptr && !torch.empty())
+        add("torch", true, [card, torch] { return std::make_unique<Torch>(torch, *card); });
+    benchmark::RunSpecifiedBenchmarks();
+    g_front.reset();
+    return 0;
+}
