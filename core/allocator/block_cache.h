@@ -34,8 +34,11 @@ struct ThreadCaches {
                request.pool == PoolId::default_pool && budget != 0;
     }
 
-    // Whether a block for such a request, at `address`, may be kept.
-    bool keep(Address address) const { return to_integer(address) % kUnit == 0; }
+    // Whether what was granted to `request` may be kept.
+    bool keep(const Request& request, const Allocation& granted) const {
+        return serve(request) && to_integer(granted.address) % kUnit == 0 &&
+               rounded(request.size) <= granted.size;
+    }
 
     // What is asked of the policy for a request that `serve` takes.
     static Bytes rounded(Bytes size) { return align_up(std::max(size, Bytes{1}), kUnit); }
@@ -56,18 +59,18 @@ struct ThreadCaches {
 // step.
 class Emptying {
   public:
-    // `requests` of all time, and `blocks` that would be given back. True counts as done.
-    bool pays(std::uint64_t requests, std::uint64_t blocks) {
-        if (requests - requests_then_ < kRequestsForBlock * blocks)
+    // `granted` requests of all time, and `blocks` that would be given back. True counts as done.
+    bool pays(std::uint64_t granted, std::uint64_t blocks) {
+        if (granted - granted_then_ < kRequestsForBlock * blocks)
             return false;
-        requests_then_ = requests;
+        granted_then_ = granted;
         return true;
     }
 
   private:
     static constexpr std::uint64_t kRequestsForBlock = 4;
 
-    std::uint64_t requests_then_ = 0;
+    std::uint64_t granted_then_ = 0;
 };
 
 template <class Block>

@@ -17,52 +17,53 @@ CachedAllocator::CachedAllocator(std::unique_ptr<Allocator> policy, ThreadCaches
 }
 
 tl::expected<Allocation, OutOfMemory> CachedAllocator::allocate(const Request& request) {
-    ++requests_;
     const std::uint32_t thread = turn_;
     turn_ = (turn_ + 1) % static_cast<std::uint32_t>(caches_.size());
-    Request asked = request;
+    Request padded = request;
     if (settings_.serve(request)) {
-        asked.size = ThreadCaches::rounded(request.size);
-        if (const auto node = caches_[thread].take(asked.size, asked.stream)) {
+        padded.size = ThreadCaches::rounded(request.size);
+        if (const auto node = caches_[thread].take(padded.size, padded.stream)) {
             const Entry& entry = entries_.at(*node);
+            ++grants_;
             hold_back(0 - entry.inner.size);
             return Allocation{
                 .address = entry.inner.address, .size = entry.inner.size, .node = *node};
         }
     }
-    if (may_help(asked) && asked.size > largest_free()) {
+    if (may_help(padded) && padded.size > largest_free()) {
         std::size_t blocks = 0;
         for (const Cache& cache : caches_)
             blocks += cache.blocks();
-        if (emptying_.pays(requests_, blocks))
+        if (emptying_.pays(grants_, blocks))
             empty_caches();
     }
-    auto granted = ask_policy(asked, thread);
-    if (!granted && may_help(asked)) {
+    auto granted = ask_policy(padded, thread);
+    if (!granted && may_help(padded)) {
         empty_caches();
-        granted = ask_policy(asked, thread);
+        granted = ask_policy(padded, thread);
     }
     return granted;
 }
 
-tl::expected<Allocation, OutOfMemory> CachedAllocator::ask_policy(const Request& asked,
+tl::expected<Allocation, OutOfMemory> CachedAllocator::ask_policy(const Request& padded,
                                                                   std::uint32_t thread) {
-    const auto granted = ForwardingAllocator::allocate(asked);
+    const auto granted = ForwardingAllocator::allocate(padded);
     if (!granted)
         return tl::make_unexpected(granted.error());
-    return entered(*granted, asked, thread);
+    ++grants_;
+    return entered(*granted, padded, thread);
 }
 
-Allocation CachedAllocator::entered(const Allocation& inner, const Request& asked,
+Allocation CachedAllocator::entered(const Allocation& inner, const Request& padded,
                                     std::uint32_t thread) {
-    const std::uint32_t node = entries_.put({.inner = inner, .request = asked, .thread = thread});
+    const std::uint32_t node = entries_.put({.inner = inner, .request = padded, .thread = thread});
     return {.address = inner.address, .size = inner.size, .node = node, .retired = inner.retired};
 }
 
 void CachedAllocator::deallocate(const Allocation& allocation, StreamId stream) {
     const Entry& entry = entries_.at(allocation.node);
-    if (!settings_.serve(entry.request) || entry.used_elsewhere || stream != entry.request.stream ||
-        !settings_.keep(allocation.address) || entry.request.size > allocation.size) {
+    if (entry.used_elsewhere || stream != entry.request.stream ||
+        !settings_.keep(entry.request, allocation)) {
         Allocation inner = entries_.take(allocation.node).inner;
         inner.retired = allocation.retired;
         ForwardingAllocator::deallocate(inner, stream);
@@ -117,10 +118,10 @@ Result<std::vector<Allocation>> CachedAllocator::restore(std::span<const SeedSeg
     std::size_t next = 0;
     for (const SeedSegment& segment : segments) {
         for (const SeedBlock& block : segment.blocks) {
-            const Request asked{.size = ThreadCaches::rounded(block.requested),
-                                .stream = segment.stream,
-                                .pool = segment.pool};
-            restored[next] = entered(restored[next], asked, 0);
+            const Request padded{.size = ThreadCaches::rounded(block.requested),
+                                 .stream = segment.stream,
+                                 .pool = segment.pool};
+            restored[next] = entered(restored[next], padded, 0);
             ++next;
         }
     }
@@ -150,7 +151,7 @@ std::unique_ptr<Allocator> CachedAllocator::clone(Device& device) const {
                                                   static_cast<unsigned>(caches_.size()));
     copy->caches_ = caches_;
     copy->turn_ = turn_;
-    copy->requests_ = requests_;
+    copy->grants_ = grants_;
     copy->emptying_ = emptying_;
     copy->entries_ = entries_;
     for (const Cache& cache : caches_)

@@ -34,15 +34,15 @@ class CachedAllocator final : public ForwardingAllocator {
   private:
     struct Entry {
         Allocation inner;
-        Request request;  // as asked of the policy
+        Request request;  // as the policy got it
         std::uint32_t thread = 0;
         bool used_elsewhere = false;
     };
 
     using Cache = BlockCache<std::uint32_t>;  // of nodes
 
-    Allocation entered(const Allocation& inner, const Request& asked, std::uint32_t thread);
-    tl::expected<Allocation, OutOfMemory> ask_policy(const Request& asked, std::uint32_t thread);
+    Allocation entered(const Allocation& inner, const Request& padded, std::uint32_t thread);
+    tl::expected<Allocation, OutOfMemory> ask_policy(const Request& padded, std::uint32_t thread);
     void give_back(const std::vector<std::uint32_t>& nodes);
     void empty_caches();
     bool may_help(const Request& request) const;
@@ -51,7 +51,7 @@ class CachedAllocator final : public ForwardingAllocator {
     ThreadCaches settings_;
     std::vector<Cache> caches_;  // of each thread
     std::uint32_t turn_ = 0;     // whose the next request is
-    std::uint64_t requests_ = 0;
+    std::uint64_t grants_ = 0;
     Emptying emptying_;
     NodeTable<Entry> entries_;
 };

@@ -223,7 +223,6 @@ class BasicSharedAllocator final : ForkAware {
     void give_back(const std::vector<Entry*>& entries);
 
     tl::expected<void, BadAddress> free_on(Address address, std::optional<StreamId> stream);
-    bool may_keep(const Entry& entry, std::optional<StreamId> stream) const;
     Entry* find_locked(Address address, Shard*& shard, Lock& lock);
     tl::expected<void, BadAddress> reject(Address address);
     void free_in_policy(Entry& entry, StreamId stream);

@@ -12,13 +12,15 @@
 //
 // Patterns: one block of a size again and again; `window`: each request replaces the oldest of 32
 // blocks of 64 sizes to 64 KiB; `burst`: 64 blocks of 512 B to 4 MiB are taken, then all are freed.
-// Every request but the first ones is a hit. Times are of all threads together: what a pair costs
-// its thread is that times the number of threads.
+// Times begin when the memory is there: every request is a hit then. They are of all threads
+// together: what a pair costs its thread is that times the number of threads.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include <benchmark/benchmark.h>
@@ -190,30 +192,59 @@ std::vector<Pattern> patterns() {
     return all;
 }
 
-std::unique_ptr<Front> g_front;
+// A thread's way through a pattern.
+class Walk {
+  public:
+    Walk(const Pattern& pattern, Front& front, StreamId stream)
+        : pattern_(pattern), front_(front), stream_(stream) {}
 
+    void step() {
+        const std::size_t index = step_ % pattern_.live;
+        if (!pattern_.burst && step_ >= pattern_.live)
+            front_.give(held_[index], stream_);
+        if (pattern_.burst && index == 0 && step_ != 0)
+            give(pattern_.live);
+        held_[index] = front_.take(pattern_.sizes[step_ % 64], stream_);
+        ++step_;
+    }
+
+    void end() {
+        give(pattern_.burst ? (step_ - 1) % pattern_.live + 1 : std::min(step_, pattern_.live));
+    }
+
+  private:
+    void give(std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i)
+            front_.give(held_[i], stream_);
+    }
+
+    const Pattern& pattern_;
+    Front& front_;
+    StreamId stream_;
+    std::array<Address, 64> held_{};
+    std::size_t step_ = 0;
+};
+
+std::unique_ptr<Front> g_front;
+std::atomic<bool> g_made = false;
+
+// Memory is taken from the device before the time begins.
 void pairs(benchmark::State& state, const Pattern& pattern,
            const std::function<std::unique_ptr<Front>()>& make) {
-    if (state.thread_index() == 0)
+    if (state.thread_index() == 0) {
         g_front = make();
-    const StreamId stream{static_cast<std::uint32_t>(state.thread_index()) + 1};
-    std::array<Address, 64> held{};
-    std::size_t step = 0;
-    for (auto _ : state) {  // all threads begin here together, when the front is there
-        const std::size_t index = step % pattern.live;
-        if (pattern.burst ? index == 0 : step >= pattern.live) {
-            const std::size_t first = pattern.burst ? 0 : index;
-            const std::size_t last = pattern.burst ? (step == 0 ? 0 : pattern.live) : index + 1;
-            for (std::size_t i = first; i < last; ++i)
-                g_front->give(held[i], stream);
-        }
-        held[index] = g_front->take(pattern.sizes[step % 64], stream);
-        ++step;
+        g_made = true;
     }
-    const std::size_t left = pattern.burst ? (step == 0 ? 0 : (step - 1) % pattern.live + 1)
-                                           : std::min(step, pattern.live);
-    for (std::size_t i = 0; i < left; ++i)
-        g_front->give(held[i], stream);
+    while (!g_made)
+        std::this_thread::yield();
+    Walk walk(pattern, *g_front, StreamId{static_cast<std::uint32_t>(state.thread_index()) + 1});
+    for (int i = 0; i < 1024; ++i)
+        walk.step();
+    for (auto _ : state)  // all threads begin here together, and end together
+        walk.step();
+    if (state.thread_index() == 0)
+        g_made = false;
+    walk.end();
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
@@ -238,16 +269,16 @@ void add_policy(const char* name, const char* policy, bool threads, Device& devi
 
 }  // namespace
 
-int main(int count, char** words) {
-    benchmark::Initialize(&count, words);
+int main(int count, char** arguments) {
+    benchmark::Initialize(&count, arguments);
     bool gpu = false;
     std::string torch;
     for (int i = 1; i < count; ++i) {
-        gpu = gpu || std::string_view(words[i]) == "--gpu";
-        if (std::string_view(words[i]) == "--torch" && i + 1 < count)
-            torch = words[++i];
+        gpu = gpu || std::string_view(arguments[i]) == "--gpu";
+        if (std::string_view(arguments[i]) == "--torch" && i + 1 < count)
+            torch = arguments[++i];
     }
-    std::unique_ptr<Device> device = std::make_unique<SimDevice>(SimConfig{.capacity = 64_GiB});
+    std::unique_ptr<Device> device = std::make_unique<SimDevice>(SimConfig{.capacity = 140_GiB});
     CudaDevice* card = nullptr;
     if (gpu) {
         const auto driver = must(CudaDriver::open());

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import prove_device  # noqa: E402
+import prove_pairs
 import prove_parity as parity  # noqa: E402
 
 MIB = 1 << 20
@@ -120,6 +121,35 @@ class Facts(unittest.TestCase):
         self.assertEqual(facts(arena.format(1)), [("arena, planned", False)])
 
 
+# What a pair costs all threads together, in ns.
+PAIRS = [{"name": f"cached torch/1KiB/real_time/threads:{threads}", "real_time": time}
+         for threads, time in ((1, 100), (2, 60), (8, 30), (16, 15), (32, 15))]
+
+
+class Pairs(unittest.TestCase):
+    """What counts as fast enough."""
+
+    def facts(self, **changed):
+        times = {1: 100, 2: 60, 8: 30, 16: 15, 32: 15}
+        times.update({int(threads[1:]): time for threads, time in changed.items()})
+        return {fact.what: fact.ok
+                for fact in prove_pairs.facts({("cached torch", "1KiB"): times})}
+
+    def test_each_figure_has_its_limit(self):
+        self.assertTrue(all(self.facts().values()))
+        self.assertFalse(self.facts(t1=151)["one thread"])
+        self.assertFalse(self.facts(t8=38)["8 threads"])
+        self.assertFalse(self.facts(t2=101)["grows"])
+        self.assertFalse(self.facts(t32=31)["many threads"])
+
+    def test_nothing_measured_proves_nothing(self):
+        self.assertFalse(prove_pairs.facts({})[0].ok)
+
+    def test_the_table_says_what_a_pair_costs_its_thread(self):
+        self.assertIn("| cached torch | 1KiB | 100 | 240 |",
+                      prove_pairs.table({("cached torch", "1KiB"): {1: 100, 8: 30}}))
+
+
 class Proof(unittest.TestCase):
     """The whole program, with a stand-in for tidemark that is right unless told otherwise."""
 
@@ -129,6 +159,7 @@ class Proof(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         for name in prove_device.TEST_PROGRAMS:
             self.program(name, "print('All tests passed (3 assertions in 1 test case)')")
+        self.program("concurrent_bench", f"print(json.dumps({{'benchmarks': {PAIRS!r}}}))")
         (self.folder / "run.pickle").touch()
 
     def program(self, name, text):
@@ -166,8 +197,9 @@ print(json.dumps(run))
         self.assertEqual(code, 0, output)
         self.assertEqual([fact["what"] for fact in report["facts"]], [
             "tests", "tests", "profile", *["decisions", "driver time", "peak", "given back"] * 2,
-            "driver time of all", "driver time of all", "content", "content"])
-        self.assertIn("15 checks hold, 0 fail", output)
+            "driver time of all", "driver time of all", "content", "content",
+            "one thread", "8 threads", "grows", "many threads", "tests"])
+        self.assertIn("20 checks hold, 0 fail", output)
 
     def test_the_simulator_gets_the_card_that_was_measured_and_its_memory(self):
         _, report, _ = self.prove("--only", "calibrate", "--only", "parity", "--policy", "vpmm",
