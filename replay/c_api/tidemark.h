@@ -1,0 +1,288 @@
+/* tidemark.h: libtidemark.so for C, and for every language that calls C.
+ *
+ * Contexts are allocators for programs: a policy on a GPU or on a simulated device. Traces are
+ * recordings, read as columns. tm_run asks what the program `tidemark` answers, in this process.
+ *
+ * Conventions. Every function that can fail gives a tm_status; tm_last_error says more, on the
+ * thread that called. Sizes are bytes, times nanoseconds, addresses integers. Text is UTF-8 and ends
+ * with a zero; it belongs to the object that gave it, and lives until that is freed or, where said
+ * so, until the next call. Structs begin with their size, set by the caller (TM_INIT does): a
+ * library that knows more fields leaves those alone that the caller does not have, and a caller that
+ * knows more finds them as it set them. Null for an options struct means its defaults.
+ *
+ * Thread-safety: all functions may be called from any thread, on the same object too, except where a
+ * function says otherwise; what frees an object must be its last call.
+ *
+ * No exception leaves the library, nothing is printed, no signal handler is installed, and CUDA is
+ * loaded when the first context on a GPU is opened.
+ */
+#ifndef TIDEMARK_H
+#define TIDEMARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TM_API __attribute__((visibility("default")))
+
+/* Grows when what a caller was compiled for would be misunderstood; new functions and new fields at
+ * the end of structs don't change it. */
+#define TM_ABI_VERSION 1
+
+/* A struct of the library with its size set and all else zero: TM_INIT(tm_request, r); */
+#define TM_INIT(type, name) type name = {sizeof(type)}
+
+TM_API uint32_t tm_abi_version(void);
+TM_API const char* tm_version(void); /* "0.1.0" */
+
+/* Errors. Numbers are stable. */
+typedef enum tm_status {
+    TM_OK = 0,
+    TM_OUT_OF_MEMORY = 1, /* ordinary: the policy or the device has no room, or a limit */
+    TM_BAD_ADDRESS = 2,   /* freed already, inside an allocation, or none of ours */
+    TM_BAD_OPTION = 3,    /* an argument that cannot be */
+    TM_BAD_INPUT = 4,     /* a file that is not what it should be */
+    TM_NOT_FOUND = 5,
+    TM_IO = 6,
+    TM_DRIVER = 7,
+    TM_UNSUPPORTED = 8,
+    TM_NO_SPACE = 9,
+    TM_CANCELLED = 10, /* by a progress function */
+    TM_INTERNAL = 11   /* this computer has no memory left, or a library threw */
+} tm_status;
+
+typedef struct tm_error {
+    size_t struct_size;
+    tm_status status;
+    const char* what;  /* "unrecognized key 'spilt'" */
+    const char* where; /* "policy torch", "run.pickle:0x1f40"; may be "" */
+    const char* hint;  /* "did you mean split?"; may be "" */
+} tm_error;
+
+/* The last failure on this thread; TM_OK if there was none. Its text lives until the thread's next
+ * failure. Returns its status. */
+TM_API tm_status tm_last_error(tm_error* error);
+
+/* Says how far long work is, now and then, from the thread that called; `total` 0 = not known. Any
+ * result but 0 asks for the end: the call then gives TM_CANCELLED, or what it has so far. It must
+ * not call the library. */
+typedef int (*tm_progress)(void* user, const char* label, uint64_t done, uint64_t total);
+
+/* ---- Contexts: memory for a program ---------------------------------------------------------- */
+
+/* A stream as CUDA knows it: a CUstream or cudaStream_t as an integer; 0 and 1 are the legacy default
+ * stream. On a simulated device any number is a stream. */
+typedef uint64_t tm_stream;
+
+/* "Nobody knows": memory requested so may be used on any stream at once, and memory freed so is
+ * used again after all work that the device had by then is done. Slower than a known stream. */
+#define TM_STREAM_UNKNOWN UINT64_MAX
+
+typedef struct tm_context tm_context;
+
+typedef struct tm_context_options {
+    size_t struct_size;
+    const char* machine;   /* "cuda:0", "sim", "sim:h200"; null: cuda:0 if there is one, else sim */
+    const char* policy;    /* "extent", "torch:max_split_size_mb=64"; null: extent on a GPU that can,
+                              else torch */
+    uint64_t memory;       /* of a simulated device; 0: as large as its card */
+    uint64_t limit;        /* on the bytes requested and not freed; 0: none */
+    uint64_t thread_cache; /* bytes that each thread keeps for itself; TM_CACHE_AUTO, 0: none */
+    const char* record;    /* a live recording of that name is published (see docs/format-live.md);
+                              null: none. Wants thread_cache 0 */
+} tm_context_options;
+
+#define TM_CACHE_AUTO UINT64_MAX
+
+/* Errors: not_found (no GPU), bad_option (policy, machine), driver. Milliseconds on a GPU. */
+TM_API tm_status tm_context_open(const tm_context_options* options, tm_context** context);
+
+/* Gives unused memory back. What still lives stays valid until the process ends; its number is put
+ * into `leaked` if that is not null. Null is closed without effect. */
+TM_API tm_status tm_context_close(tm_context* context, uint64_t* leaked);
+
+/* "cuda:0", "NVIDIA H200"; lives as long as the context. */
+TM_API const char* tm_context_machine(const tm_context* context);
+TM_API const char* tm_context_device_name(const tm_context* context);
+TM_API const char* tm_context_policy(const tm_context* context); /* with its options */
+
+/* One token for every request of 0 bytes: no memory, not null, freed without effect. */
+#define TM_UNIQUE_EMPTY 1u
+
+typedef struct tm_request {
+    size_t struct_size;
+    uint64_t bytes;
+    uint64_t alignment; /* a power of two; 0 = 512 */
+    tm_stream stream;
+    uint32_t pool;      /* a private pool, see tm_pool_begin; 0: the program's memory */
+    uint32_t flags;     /* TM_UNIQUE_EMPTY: 0 bytes are granted an address, else null */
+    uint64_t tag;       /* of the caller; tm_base_of tells it again */
+} tm_request;
+
+/* Grants `request`; its address, and in `granted` (may be null) what it costs. Errors:
+ * out_of_memory, bad_option (alignment). About 0.1 us from a thread's cache. */
+TM_API tm_status tm_alloc(tm_context* context, const tm_request* request, uint64_t* address,
+                          uint64_t* granted);
+
+/* Takes back what was granted at `address`, after the work queued on `stream` and on those of
+ * tm_record_use. `bytes` is what was requested, or 0 if the caller does not know; another size than
+ * that is a bad_address, and nothing is freed. Null is freed without effect. */
+TM_API tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, tm_stream stream);
+
+/* `stream` uses the allocation at `address` too. */
+TM_API tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream);
+
+/* Gives unused memory back to the device: without waiting for it, or (`wait`) after that. */
+TM_API tm_status tm_trim(tm_context* context, int wait);
+
+typedef struct tm_block {
+    size_t struct_size;
+    uint64_t address;   /* where it begins */
+    uint64_t requested;
+    uint64_t granted;
+    tm_stream stream;
+    uint32_t pool;
+    uint32_t reserved;
+    uint64_t number;    /* of its request, rising for each thread */
+    uint64_t tag;
+} tm_block;
+
+/* The living allocation that `address` is in. Errors: bad_address. */
+TM_API tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block);
+
+typedef struct tm_statistics {
+    size_t struct_size;
+    uint64_t reserved;  /* held from the device */
+    uint64_t allocated; /* granted, after rounding */
+    uint64_t active;    /* allocated, or freed and awaited by the device */
+    uint64_t requested; /* as asked */
+    uint64_t cached;    /* freed, and kept by threads */
+    uint64_t live;      /* allocations */
+    uint64_t peak_reserved;
+    uint64_t peak_allocated_least; /* with thread caches a peak is known as a range */
+    uint64_t peak_allocated_most;
+    uint64_t peak_requested_least;
+    uint64_t peak_requested_most;
+    uint64_t granted; /* requests */
+    uint64_t hits;    /* of those, from a thread's cache */
+    uint64_t refused;
+    uint64_t freed;
+    uint64_t retries; /* caches emptied and the device asked again */
+    uint64_t segments_created;
+    uint64_t segments_released;
+    uint64_t device_free; /* what the device says at this moment */
+    uint64_t device_total;
+} tm_statistics;
+
+/* Everything of one moment; all other calls wait for it. */
+TM_API tm_status tm_statistics_of(tm_context* context, tm_statistics* statistics);
+
+/* On the bytes requested and not freed; 0 lifts it. */
+TM_API tm_status tm_set_limit(tm_context* context, uint64_t bytes);
+
+/* Private pools, as graph captures and MemPools have them (core/allocator/allocator.h): requests
+ * say their pool themselves; scopes nest and repeat. A closed pool's memory goes back with the next
+ * trim. `pool` is any number but 0. */
+TM_API tm_status tm_pool_begin(tm_context* context, uint32_t pool);
+TM_API tm_status tm_pool_end(tm_context* context, uint32_t pool);
+TM_API tm_status tm_pool_close(tm_context* context, uint32_t pool);
+
+/* Memory for other processes on the same GPU. A handle is of the whole piece of memory that
+ * `address` lies in, `offset` is where in it; tm_ipc_open maps it here until tm_ipc_close. Errors:
+ * unsupported on simulated devices and for policies on virtual memory. */
+typedef struct tm_ipc_handle {
+    size_t struct_size;
+    uint64_t offset;
+    uint8_t bytes[64];
+} tm_ipc_handle;
+
+TM_API tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* handle);
+TM_API tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address);
+TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
+
+/* ---- Traces ----------------------------------------------------------------------------------- */
+
+typedef struct tm_trace tm_trace;
+
+typedef struct tm_trace_options {
+    size_t struct_size;
+    int strict;      /* the first oddity is an error */
+    int lenient;     /* malformed records are skipped and counted */
+    int as_recorded; /* without what can be inferred of events that the recording lost */
+    tm_progress progress; /* may be null; `done` are bytes */
+    void* user;
+} tm_trace_options;
+
+/* Reads a recording in any format that `tidemark` knows, or "generate:NAME:options". */
+TM_API tm_status tm_trace_open(const char* path, const tm_trace_options* options,
+                               tm_trace** trace);
+TM_API void tm_trace_close(tm_trace* trace); /* null too */
+
+/* All events as columns, in order of time. Pointers are valid while the trace is open, for `count`
+ * elements each. What the numbers mean: traces/model/event.h, docs/format-tmk.md. */
+typedef struct tm_columns {
+    size_t struct_size;
+    uint64_t count;
+    const uint64_t* time;    /* ns since the first event */
+    const uint64_t* size;    /* bytes */
+    const uint64_t* address; /* as recorded; 0 = unknown */
+    const uint32_t* slot;    /* of the allocation; 0xffffffff = none */
+    const uint32_t* stream;
+    const uint32_t* stack;   /* for tm_trace_stack; 0 = none */
+    const uint32_t* aux;
+    const uint32_t* tag;     /* for tm_trace_string; 0 = none */
+    const uint16_t* device;
+    const uint8_t* kind;     /* for tm_event_kind */
+    const uint8_t* flags;
+} tm_columns;
+
+/* The first call gathers them (48 bytes an event); O(1) then. Errors: bad_input (a damaged file). */
+TM_API tm_status tm_trace_columns(tm_trace* trace, tm_columns* columns);
+
+/* "allocate", "free", ...; "unknown". */
+TM_API const char* tm_event_kind(uint8_t kind);
+
+/* What is known of the trace but its events: a JSON object with `format`, `source`, `event_count`,
+ * `duration_ns`, `start_time_ns`, `devices`, `streams`, `pools`, `settings`, `metadata`, `warnings`,
+ * `hash` and `strings` and `stacks` (their numbers). Lives as long as the trace. */
+TM_API const char* tm_trace_info(tm_trace* trace);
+
+/* A string by its number: bytes, which need not be UTF-8 nor end with a zero. */
+TM_API tm_status tm_trace_string(tm_trace* trace, uint32_t number, const char** text,
+                                 size_t* length);
+
+typedef struct tm_frame {
+    uint32_t function; /* strings, by number */
+    uint32_t file;
+    uint32_t line;
+} tm_frame;
+
+/* The frames of a stack, innermost first: at most `capacity` are written; `count` is how many it
+ * has. */
+TM_API tm_status tm_trace_stack(tm_trace* trace, uint32_t number, tm_frame* frames, size_t capacity,
+                                size_t* count);
+
+/* ---- Questions -------------------------------------------------------------------------------- */
+
+typedef struct tm_answer tm_answer;
+
+/* Runs `tidemark ARGUMENTS...` in this process (without the program's name): with --json its output
+ * is the object that docs/json.md describes. The status is TM_OK if an answer was given, whatever
+ * its exit code says (docs/guide: 4 = a request was out of memory). Several may run at once, in
+ * threads. `view`, `live` and commands that read standard input are unsupported. `progress` may be
+ * null. */
+TM_API tm_status tm_run(const char* const* arguments, size_t count, tm_progress progress,
+                        void* user, tm_answer** answer);
+TM_API const char* tm_answer_output(const tm_answer* answer, size_t* length);
+TM_API const char* tm_answer_notes(const tm_answer* answer); /* what it said on standard error */
+TM_API int tm_answer_exit_code(const tm_answer* answer);
+TM_API void tm_answer_free(tm_answer* answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
