@@ -30,13 +30,13 @@ struct ThreadCaches {
     // Whether requests like this one are served from caches. Private pools aren't: their memory is
     // planned, and ends with them.
     bool serve(const Request& request) const {
-        return request.size <= largest() && request.alignment <= kUnit &&
+        return request.size <= largest() && request.alignment <= kAlignment &&
                request.pool == PoolId::default_pool && budget != 0;
     }
 
     // Whether what was granted to `request` may be kept.
     bool keep(const Request& request, const Allocation& granted) const {
-        return serve(request) && to_integer(granted.address) % kUnit == 0 &&
+        return serve(request) && to_integer(granted.address) % kAlignment == 0 &&
                rounded(request.size) <= granted.size;
     }
 
@@ -51,6 +51,7 @@ struct ThreadCaches {
 
   private:
     static constexpr Bytes kUnit = 256;
+    static constexpr Bytes kAlignment = 512;  // of every block that is kept
 };
 
 // When the caches of all threads are emptied so that the policy need not take more memory: only if

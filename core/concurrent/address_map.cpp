@@ -29,7 +29,8 @@ LiveAllocation to_live(const AddressMap::Entry& entry) {
             entry.allocation.size,
             entry.stream,
             entry.pool,
-            entry.number};
+            entry.number,
+            entry.tag};
 }
 
 AddressMap::Entry& AddressMap::insert(const LiveAllocation& grant, std::uint32_t node,
@@ -43,6 +44,7 @@ AddressMap::Entry& AddressMap::insert(const LiveAllocation& grant, std::uint32_t
     entry.allocation = {.address = grant.address, .size = grant.size, .node = node};
     entry.requested = grant.requested;
     entry.number = grant.number;
+    entry.tag = grant.tag;
     entry.stream = grant.stream;
     entry.pool = grant.pool;
     entry.living = true;

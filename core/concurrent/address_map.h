@@ -35,6 +35,7 @@ struct LiveAllocation {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     std::uint64_t number = 0;  // of its request: those of one thread are in order, 0 is the first
+    std::uint32_t tag = 0;     // the program's own
 };
 
 class AddressMap {
@@ -53,6 +54,7 @@ class AddressMap {
         PoolId pool = PoolId::default_pool;
         bool living = false;          // in the program's hands
         bool used_elsewhere = false;  // on another stream than its own
+        std::uint32_t tag = 0;
         std::atomic<std::uint32_t> owner = kNobody;
 
       private:

@@ -11,6 +11,8 @@ std::string_view to_text(BadAddress why) {
             return "freed already";
         case BadAddress::inside:
             return "inside an allocation, not its beginning";
+        case BadAddress::other_size:
+            return "requested with another size";
         case BadAddress::closed:
             return "the allocator is closed";
     }

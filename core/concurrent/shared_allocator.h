@@ -55,6 +55,7 @@ enum class BadAddress : std::uint8_t {
     unknown,        // nothing was granted there, or too long ago to remember
     freed_already,  // granted once, freed, and not granted again
     inside,         // in the middle of a living allocation
+    other_size,     // another number of bytes was requested there
     closed,         // the allocator is no more
 };
 
@@ -104,17 +105,20 @@ class BasicSharedAllocator final : ForkAware {
     // Grants what the policy grants, and says where and how much. Beside the policy's refusals:
     // `limit` beyond set_limit, `device_error` with invalid_value for an alignment that is no power
     // of two or above the device's granularity, and with not_permitted after close. A hit is O(1);
-    // else O(policy).
-    tl::expected<Range, OutOfMemory> allocate(const Request& request);
+    // else O(policy). range_of and live tell `tag` again.
+    tl::expected<Range, OutOfMemory> allocate(const Request& request, std::uint32_t tag = 0);
 
     // Gives back what was granted at `address`, after the work queued so far on `stream` (without
     // one: on the stream of the grant) and on the streams that record_use named. Null is freed
-    // without effect, as everywhere. O(1) into a cache, else O(policy).
-    tl::expected<void, BadAddress> free(Address address, StreamId stream) {
-        return free_on(address, stream);
+    // without effect, as everywhere. `size` is what was requested, for callers who know, to find
+    // those who err; 0 = unknown. O(1) into a cache, else O(policy).
+    tl::expected<void, BadAddress> free(Address address, StreamId stream, Bytes size = 0) {
+        return free_on(address, stream, size);
     }
 
-    tl::expected<void, BadAddress> free(Address address) { return free_on(address, std::nullopt); }
+    tl::expected<void, BadAddress> free(Address address) {
+        return free_on(address, std::nullopt, 0);
+    }
 
     // `stream` uses the allocation at `address` too. O(policy).
     tl::expected<void, BadAddress> record_use(Address address, StreamId stream);
@@ -164,6 +168,10 @@ class BasicSharedAllocator final : ForkAware {
     static constexpr std::size_t kRemembered = 1024;  // frees
     static constexpr std::uint64_t kNumbersAtOnce = 256;
 
+    struct Tagged : Request {
+        std::uint32_t tag = 0;
+    };
+
     // Sums over what was granted from a shard.
     struct Sums {
         std::uint64_t granted = 0;
@@ -212,17 +220,18 @@ class BasicSharedAllocator final : ForkAware {
     Shard& own_shard() { return shards_[thread_slot() & (shards_.size() - 1)]; }
 
     std::optional<OutOfMemory> objection(const Request& request, const Shard& shard) const;
-    Range hand_out(Entry& entry, const Request& request, Shard& shard);
-    std::optional<Range> take_cached(const Request& request, Shard& shard);
-    tl::expected<Range, OutOfMemory> allocate_alone(const Request& request, Shard& shard);
-    tl::expected<Range, OutOfMemory> ask_policy(const Request& request, Shard& shard);
+    Range hand_out(Entry& entry, const Tagged& request, Shard& shard);
+    std::optional<Range> take_cached(const Tagged& request, Shard& shard);
+    tl::expected<Range, OutOfMemory> allocate_alone(const Tagged& request, Shard& shard);
+    tl::expected<Range, OutOfMemory> ask_policy(const Tagged& request, Shard& shard);
     tl::expected<Range, OutOfMemory> refuse(const OutOfMemory& why);
     bool ready_for(const Request& request) const;
     bool any_cached() const;
     void empty_caches();
     void give_back(const std::vector<Entry*>& entries);
 
-    tl::expected<void, BadAddress> free_on(Address address, std::optional<StreamId> stream);
+    tl::expected<void, BadAddress> free_on(Address address, std::optional<StreamId> stream,
+                                           Bytes size);
     Entry* find_locked(Address address, Shard*& shard, Lock& lock);
     tl::expected<void, BadAddress> reject(Address address);
     void free_in_policy(Entry& entry, StreamId stream);

@@ -4,14 +4,14 @@
  * recordings, read as columns. tm_run asks what the program `tidemark` answers, in this process.
  *
  * Conventions. Every function that can fail gives a tm_status; tm_last_error says more, on the
- * thread that called. Sizes are bytes, times nanoseconds, addresses integers. Text is UTF-8 and ends
- * with a zero; it belongs to the object that gave it, and lives until that is freed or, where said
- * so, until the next call. Structs begin with their size, set by the caller (TM_INIT does): a
- * library that knows more fields leaves those alone that the caller does not have, and a caller that
- * knows more finds them as it set them. Null for an options struct means its defaults.
+ * thread that called. Sizes are bytes, times nanoseconds, addresses integers. Text is UTF-8 and
+ * ends with a zero; it belongs to the object that gave it, and lives until that is freed or, where
+ * said so, until the next call. Structs begin with their size, set by the caller (TM_INIT does): a
+ * library that knows more fields leaves those alone that the caller does not have, and a caller
+ * that knows more finds them as it set them. Null for an options struct means its defaults.
  *
- * Thread-safety: all functions may be called from any thread, on the same object too, except where a
- * function says otherwise; what frees an object must be its last call.
+ * Thread-safety: all functions may be called from any thread, on the same object too, except where
+ * a function says otherwise; what frees an object must be its last call.
  *
  * No exception leaves the library, nothing is printed, no signal handler is installed, and CUDA is
  * loaded when the first context on a GPU is opened.
@@ -73,8 +73,9 @@ typedef int (*tm_progress)(void* user, const char* label, uint64_t done, uint64_
 
 /* ---- Contexts: memory for a program ---------------------------------------------------------- */
 
-/* A stream as CUDA knows it: a CUstream or cudaStream_t as an integer; 0 and 1 are the legacy default
- * stream. On a simulated device any number is a stream. */
+/* A stream as CUDA knows it: a CUstream or cudaStream_t as an integer; 0 and 1 are the legacy
+ * default stream, 2 (that of the calling thread) is taken as unknown. On a simulated device any
+ * number is a stream. */
 typedef uint64_t tm_stream;
 
 /* "Nobody knows": memory requested so may be used on any stream at once, and memory freed so is
@@ -85,17 +86,18 @@ typedef struct tm_context tm_context;
 
 typedef struct tm_context_options {
     size_t struct_size;
-    const char* machine;   /* "cuda:0", "sim", "sim:h200"; null: cuda:0 if there is one, else sim */
-    const char* policy;    /* "extent", "torch:max_split_size_mb=64"; null: extent on a GPU that can,
-                              else torch */
-    uint64_t memory;       /* of a simulated device; 0: as large as its card */
-    uint64_t limit;        /* on the bytes requested and not freed; 0: none */
-    uint64_t thread_cache; /* bytes that each thread keeps for itself; TM_CACHE_AUTO, 0: none */
+    const char* machine; /* "cuda:0", "sim", "sim:h200"; null: cuda:0 if there is one, else sim */
+    const char* policy;  /* "extent", "torch:max_split_size_mb=64"; null: extent on a GPU that can,
+                            else torch */
+    uint64_t memory;     /* of a simulated device; 0: as large as its card */
+    uint64_t limit;      /* on the bytes requested and not freed; 0: none */
+    uint64_t thread_cache; /* bytes that each thread keeps for itself; 0: as fits the device, none
+                              where it is recorded; TM_CACHE_NONE */
     const char* record;    /* a live recording of that name is published (see docs/format-live.md);
-                              null: none. Wants thread_cache 0 */
+                              null: none */
 } tm_context_options;
 
-#define TM_CACHE_AUTO UINT64_MAX
+#define TM_CACHE_NONE UINT64_MAX
 
 /* Errors: not_found (no GPU), bad_option (policy, machine), driver. Milliseconds on a GPU. */
 TM_API tm_status tm_context_open(const tm_context_options* options, tm_context** context);
@@ -109,7 +111,8 @@ TM_API const char* tm_context_machine(const tm_context* context);
 TM_API const char* tm_context_device_name(const tm_context* context);
 TM_API const char* tm_context_policy(const tm_context* context); /* with its options */
 
-/* One token for every request of 0 bytes: no memory, not null, freed without effect. */
+/* A request of 0 bytes is granted an odd address that no other has: no memory, freed without
+ * effect. Without it the address is null. */
 #define TM_UNIQUE_EMPTY 1u
 
 typedef struct tm_request {
@@ -117,9 +120,10 @@ typedef struct tm_request {
     uint64_t bytes;
     uint64_t alignment; /* a power of two; 0 = 512 */
     tm_stream stream;
-    uint32_t pool;      /* a private pool, see tm_pool_begin; 0: the program's memory */
-    uint32_t flags;     /* TM_UNIQUE_EMPTY: 0 bytes are granted an address, else null */
-    uint64_t tag;       /* of the caller; tm_base_of tells it again */
+    uint32_t pool;     /* a private pool, see tm_pool_begin; 0: the program's memory */
+    uint32_t flags;    /* TM_UNIQUE_EMPTY */
+    uint32_t tag;      /* of the caller; tm_base_of tells it again */
+    uint32_t reserved; /* 0 */
 } tm_request;
 
 /* Grants `request`; its address, and in `granted` (may be null) what it costs. Errors:
@@ -140,14 +144,13 @@ TM_API tm_status tm_trim(tm_context* context, int wait);
 
 typedef struct tm_block {
     size_t struct_size;
-    uint64_t address;   /* where it begins */
+    uint64_t address; /* where it begins */
     uint64_t requested;
     uint64_t granted;
     tm_stream stream;
     uint32_t pool;
-    uint32_t reserved;
-    uint64_t number;    /* of its request, rising for each thread */
-    uint64_t tag;
+    uint32_t tag;
+    uint64_t number; /* of its request, rising for each thread */
 } tm_block;
 
 /* The living allocation that `address` is in. Errors: bad_address. */
@@ -203,22 +206,22 @@ TM_API tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_han
 TM_API tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address);
 TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
 
-/* ---- Traces ----------------------------------------------------------------------------------- */
+/* ---- Traces -----------------------------------------------------------------------------------
+ */
 
 typedef struct tm_trace tm_trace;
 
 typedef struct tm_trace_options {
     size_t struct_size;
-    int strict;      /* the first oddity is an error */
-    int lenient;     /* malformed records are skipped and counted */
-    int as_recorded; /* without what can be inferred of events that the recording lost */
+    int strict;           /* the first oddity is an error */
+    int lenient;          /* malformed records are skipped and counted */
+    int as_recorded;      /* without what can be inferred of events that the recording lost */
     tm_progress progress; /* may be null; `done` are bytes */
     void* user;
 } tm_trace_options;
 
 /* Reads a recording in any format that `tidemark` knows, or "generate:NAME:options". */
-TM_API tm_status tm_trace_open(const char* path, const tm_trace_options* options,
-                               tm_trace** trace);
+TM_API tm_status tm_trace_open(const char* path, const tm_trace_options* options, tm_trace** trace);
 TM_API void tm_trace_close(tm_trace* trace); /* null too */
 
 /* All events as columns, in order of time. Pointers are valid while the trace is open, for `count`
@@ -231,23 +234,24 @@ typedef struct tm_columns {
     const uint64_t* address; /* as recorded; 0 = unknown */
     const uint32_t* slot;    /* of the allocation; 0xffffffff = none */
     const uint32_t* stream;
-    const uint32_t* stack;   /* for tm_trace_stack; 0 = none */
+    const uint32_t* stack; /* for tm_trace_stack; 0 = none */
     const uint32_t* aux;
-    const uint32_t* tag;     /* for tm_trace_string; 0 = none */
+    const uint32_t* tag; /* for tm_trace_string; 0 = none */
     const uint16_t* device;
-    const uint8_t* kind;     /* for tm_event_kind */
+    const uint8_t* kind; /* for tm_event_kind */
     const uint8_t* flags;
 } tm_columns;
 
-/* The first call gathers them (48 bytes an event); O(1) then. Errors: bad_input (a damaged file). */
+/* The first call gathers them (48 bytes an event); O(1) then. Errors: bad_input (a damaged file).
+ */
 TM_API tm_status tm_trace_columns(tm_trace* trace, tm_columns* columns);
 
 /* "allocate", "free", ...; "unknown". */
 TM_API const char* tm_event_kind(uint8_t kind);
 
 /* What is known of the trace but its events: a JSON object with `format`, `source`, `event_count`,
- * `duration_ns`, `start_time_ns`, `devices`, `streams`, `pools`, `settings`, `metadata`, `warnings`,
- * `hash` and `strings` and `stacks` (their numbers). Lives as long as the trace. */
+ * `duration_ns`, `start_time_ns`, `devices`, `streams`, `pools`, `settings`, `metadata`,
+ * `warnings`, `hash` and `strings` and `stacks` (their numbers). Lives as long as the trace. */
 TM_API const char* tm_trace_info(tm_trace* trace);
 
 /* A string by its number: bytes, which need not be UTF-8 nor end with a zero. */
@@ -265,7 +269,8 @@ typedef struct tm_frame {
 TM_API tm_status tm_trace_stack(tm_trace* trace, uint32_t number, tm_frame* frames, size_t capacity,
                                 size_t* count);
 
-/* ---- Questions -------------------------------------------------------------------------------- */
+/* ---- Questions --------------------------------------------------------------------------------
+ */
 
 typedef struct tm_answer tm_answer;
 

@@ -92,6 +92,25 @@ TEST_CASE("an address that was freed and granted again is a good one", "[concurr
     CHECK(shell.must_reject(second) == BadAddress::freed_already);
 }
 
+TEST_CASE("a free with another size than was requested is refused", "[concurrent]") {
+    Shell shell;
+    const Address a = shell.must_allocate(1000);
+
+    CHECK(shell.shared.free(a, StreamId::default_stream, 1024).error() == BadAddress::other_size);
+    CHECK(shell.shared.status().bad_addresses == 1);
+    CHECK(shell.shared.status().live == 1);
+    CHECK(shell.shared.free(a, StreamId::default_stream, 1000));
+}
+
+TEST_CASE("a tag is told again", "[concurrent]") {
+    Shell shell;
+    const auto range = shell.shared.allocate({.size = 1000}, 77);
+    REQUIRE(range);
+
+    CHECK(shell.shared.range_of(range->begin + 5)->tag == 77);
+    CHECK(shell.shared.live()[0].tag == 77);
+}
+
 TEST_CASE("null is freed without effect", "[concurrent]") {
     Shell shell;
 
