@@ -1,23 +1,21 @@
-/* tidemark.h: libtidemark.so for C, and for every language that calls C.
- *
- * Contexts are allocators for programs: a policy on a GPU or on a simulated device. Traces are
- * recordings, read as columns. tm_run asks what the program `tidemark` answers, in this process.
- *
- * Conventions. Every function that can fail gives a tm_status; tm_last_error says more, on the
- * thread that called. Sizes are bytes, times nanoseconds, addresses integers. Text is UTF-8 and
- * ends with a zero; it belongs to the object that gave it, and lives until that is freed or, where
- * said so, until the next call. Structs begin with their size, set by the caller (TM_INIT does): a
- * library that knows more fields leaves those alone that the caller does not have, and a caller
- * that knows more finds them as it set them. Null for an options struct means its defaults.
- *
- * Thread-safety: all functions may be called from any thread, on the same object too, except where
- * a function says otherwise; what frees an object must be its last call.
- *
- * No exception leaves the library, nothing is printed, no signal handler is installed, and CUDA is
- * loaded when the first context on a GPU is opened.
- */
-#ifndef TIDEMARK_H
-#define TIDEMARK_H
+// libtidemark.so for C, and for every language that calls C.
+//
+// Contexts are allocators for programs: a policy on a GPU or on a simulated device. Traces are
+// recordings, read as columns. tm_run asks what the program `tidemark` answers, in this process.
+//
+// Conventions. Every function that can fail gives a tm_status; tm_last_error says more, on the
+// thread that called. Sizes are bytes, times nanoseconds, addresses integers. Text is UTF-8 and
+// ends with a zero; it belongs to the object that gave it, and lives until that is freed or, where
+// said so, until the next call. Structs begin with their size, set by the caller (TM_INIT does): a
+// library that knows more fields leaves those alone that the caller does not have, and a caller
+// that knows more finds them as it set them. Null for an options struct means its defaults.
+//
+// Thread-safety: all functions may be called from any thread, on the same object too, except where
+// a function says otherwise; what frees an object must be its last call.
+//
+// No exception leaves the library, nothing is printed, no signal handler is installed, and CUDA is
+// loaded when the first context on a GPU is opened.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -122,7 +120,7 @@ typedef struct tm_request {
     tm_stream stream;
     uint32_t pool;     /* a private pool, see tm_pool_begin; 0: the program's memory */
     uint32_t flags;    /* TM_UNIQUE_EMPTY */
-    uint32_t tag;      /* of the caller; tm_base_of tells it again */
+    uint32_t tag;      /* of the caller; tm_base_of gives it again */
     uint32_t reserved; /* 0 */
 } tm_request;
 
@@ -161,9 +159,9 @@ typedef struct tm_statistics {
     uint64_t reserved;  /* held from the device */
     uint64_t allocated; /* granted, after rounding */
     uint64_t active;    /* allocated, or freed and awaited by the device */
-    uint64_t requested; /* as asked */
-    uint64_t cached;    /* freed, and kept by threads */
-    uint64_t live;      /* allocations */
+    uint64_t requested;
+    uint64_t cached; /* freed, and kept by threads */
+    uint64_t live;   /* allocations */
     uint64_t peak_reserved;
     uint64_t peak_allocated_least; /* with thread caches a peak is known as a range */
     uint64_t peak_allocated_most;
@@ -173,7 +171,7 @@ typedef struct tm_statistics {
     uint64_t hits;    /* of those, from a thread's cache */
     uint64_t refused;
     uint64_t freed;
-    uint64_t retries; /* caches emptied and the device asked again */
+    uint64_t retries; /* caches emptied, and the device tried again */
     uint64_t segments_created;
     uint64_t segments_released;
     uint64_t device_free; /* what the device says at this moment */
@@ -288,6 +286,4 @@ TM_API void tm_answer_free(tm_answer* answer);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
