@@ -3,7 +3,7 @@
 
 Usage: scripts/check_reach.py [--root DIR]
 
-Begins with what users have: the sources of the programs and the headers that the examples name.
+Begins with what users have: the sources of the programs and of the C library, and the headers that the examples name.
 A header that is included by something reached is reached. A source is when its own header is
 (that of its name, or else any of its folder that it includes: a class may be spread over several
 sources), or when a list (.inc) that is reached names it. Exit code 1 if anything is out of reach: ship it, unite it with what
@@ -15,7 +15,7 @@ import re
 import sys
 
 PRODUCT = ["core", "backends", "traces", "replay", "viz"]
-PROGRAMS = ["replay/cli", "viz/app"]
+PROGRAMS = ["replay/cli", "replay/c_api", "viz/app"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 

@@ -1,0 +1,102 @@
+// The last failure of each thread, and the versions.
+#include "replay/c_api/errors.h"
+
+#include <new>
+
+namespace tidemark::c_api {
+namespace {
+
+constexpr const char* kNoMemory = "this computer has too little free memory for that";
+
+struct Failure {
+    tm_status status = TM_OK;
+    std::string what;
+    std::string where;
+    std::string hint;
+    bool no_memory = false;  // not even for the texts
+};
+
+thread_local Failure last;
+
+}  // namespace
+
+tm_status status_of(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::bad_option:
+            return TM_BAD_OPTION;
+        case ErrorCode::bad_input:
+            return TM_BAD_INPUT;
+        case ErrorCode::not_found:
+            return TM_NOT_FOUND;
+        case ErrorCode::io:
+            return TM_IO;
+        case ErrorCode::driver:
+            return TM_DRIVER;
+        case ErrorCode::unsupported:
+            return TM_UNSUPPORTED;
+        case ErrorCode::no_space:
+            return TM_NO_SPACE;
+        case ErrorCode::cancelled:
+            return TM_CANCELLED;
+    }
+    return TM_INTERNAL;
+}
+
+tm_status fail(tm_status status, std::string what, std::string where, std::string hint) noexcept {
+    last = Failure{status, std::move(what), std::move(where), std::move(hint)};
+    return status;
+}
+
+tm_status fail(const Error& error) noexcept {
+    try {
+        return fail(status_of(error.code), error.what, error.where, error.hint);
+    } catch (...) {
+        return fail_with(std::current_exception());
+    }
+}
+
+tm_status fail_with(const std::exception_ptr& exception) noexcept {
+    try {
+        try {
+            std::rethrow_exception(exception);
+        } catch (const std::bad_alloc&) {
+            last = {TM_INTERNAL, {}, {}, {}, true};
+        } catch (const std::exception& error) {
+            last = {TM_INTERNAL, error.what(), {}, {}};
+        } catch (...) {
+            last = {TM_INTERNAL, "something was thrown that says nothing", {}, {}};
+        }
+    } catch (...) {
+        last = {TM_INTERNAL, {}, {}, {}, true};
+    }
+    return TM_INTERNAL;
+}
+
+tm_status fail_without_size() noexcept {
+    return guarded([] {
+        return fail(TM_BAD_OPTION, "a struct is null or has no size", "struct_size",
+                    "declare it with TM_INIT");
+    });
+}
+
+}  // namespace tidemark::c_api
+
+uint32_t tm_abi_version(void) {
+    return TM_ABI_VERSION;
+}
+
+const char* tm_version(void) {
+    return TIDEMARK_VERSION;
+}
+
+tm_status tm_last_error(tm_error* error) {
+    using namespace tidemark::c_api;
+    if (error != nullptr && has_size(*error)) {
+        const Failure& failure = last;
+        const tm_error ours{sizeof(tm_error), failure.status,
+                            failure.no_memory ? kNoMemory : failure.what.c_str(),
+                            failure.where.c_str(), failure.hint.c_str()};
+        copy_out(error, ours);
+    }
+    return last.status;
+}
