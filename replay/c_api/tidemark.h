@@ -19,6 +19,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +32,10 @@ extern "C" {
 #define TM_ABI_VERSION 1
 
 /* A struct of the library with its size set and all else zero: TM_INIT(tm_request, r); */
-#define TM_INIT(type, name) type name = {sizeof(type)}
+#define TM_INIT(type, name)           \
+    type name;                        \
+    memset(&(name), 0, sizeof(name)); \
+    (name).struct_size = sizeof(name)
 
 TM_API uint32_t tm_abi_version(void);
 TM_API const char* tm_version(void); /* "0.1.0" */
@@ -134,7 +138,8 @@ TM_API tm_status tm_alloc(tm_context* context, const tm_request* request, uint64
  * that is a bad_address, and nothing is freed. Null is freed without effect. */
 TM_API tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, tm_stream stream);
 
-/* `stream` uses the allocation at `address` too. */
+/* `stream` uses the allocation at `address` too. Errors: bad_option for a stream that nobody knows:
+ * such memory is freed on TM_STREAM_UNKNOWN. */
 TM_API tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream);
 
 /* Gives unused memory back to the device: without waiting for it, or (`wait`) after that. */

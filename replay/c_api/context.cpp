@@ -1,0 +1,254 @@
+// The functions of contexts: arguments in, status out.
+#include "replay/c_api/context.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "replay/c_api/errors.h"
+
+using tidemark::c_api::ContextPlan;
+using tidemark::c_api::ContextState;
+
+struct tm_context {
+    std::unique_ptr<ContextState> state;
+};
+
+namespace tidemark::c_api {
+namespace {
+
+std::string text_of(const char* text) {
+    return text == nullptr ? std::string() : std::string(text);
+}
+
+tm_status fail_of(const OutOfMemory& why, const tm_request& request) {
+    if (why.cause == OutOfMemory::Cause::device_error) {
+        if (why.status == DeviceStatus::invalid_value)
+            return fail({ErrorCode::bad_option,
+                         fmt::format("no memory can be aligned to {} bytes", request.alignment),
+                         "alignment", "a power of two, at most the device's granularity"});
+        return fail({ErrorCode::driver, fmt::format("the device failed: {}", to_text(why.status)),
+                     "tm_alloc", ""});
+    }
+    return fail(TM_OUT_OF_MEMORY,
+                fmt::format("out of memory: {} for {} bytes", to_text(why.cause), request.bytes),
+                "tm_alloc");
+}
+
+tm_status fail_of(BadAddress why, std::uint64_t address, const char* call) {
+    return fail(TM_BAD_ADDRESS, fmt::format("{:#x}: {}", address, to_text(why)), call);
+}
+
+tm_status fail_of(ContextState& state, const DeviceError& error) {
+    return fail(state.explain(error));
+}
+
+tm_status null_argument(const char* call, const char* argument) {
+    return fail({ErrorCode::bad_option, fmt::format("{} is null", argument), call, ""});
+}
+
+}  // namespace
+}  // namespace tidemark::c_api
+
+using namespace tidemark;
+using namespace tidemark::c_api;
+
+tm_status tm_context_open(const tm_context_options* given, tm_context** context) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_context_open", "context");
+        *context = nullptr;
+        tm_context_options options{};
+        if (const tm_status bad = copy_in(given, options); bad != TM_OK)
+            return bad;
+        auto opened = ContextState::open({.machine = text_of(options.machine),
+                                          .policy = text_of(options.policy),
+                                          .record = text_of(options.record),
+                                          .memory = options.memory,
+                                          .limit = options.limit,
+                                          .thread_cache = options.thread_cache});
+        if (!opened)
+            return fail(opened.error());
+        *context = new tm_context{std::move(*opened)};
+        return TM_OK;
+    });
+}
+
+tm_status tm_context_close(tm_context* context, uint64_t* leaked) {
+    return guarded([&] {
+        const std::unique_ptr<tm_context> gone(context);
+        const std::uint64_t left = gone ? gone->state->close() : 0;
+        if (leaked != nullptr)
+            *leaked = left;
+        return TM_OK;
+    });
+}
+
+const char* tm_context_machine(const tm_context* context) {
+    return context->state->machine().c_str();
+}
+
+const char* tm_context_device_name(const tm_context* context) {
+    return context->state->device_name().c_str();
+}
+
+const char* tm_context_policy(const tm_context* context) {
+    return context->state->policy().c_str();
+}
+
+tm_status tm_alloc(tm_context* context, const tm_request* given, uint64_t* address,
+                   uint64_t* granted) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr || given == nullptr || address == nullptr)
+            return null_argument("tm_alloc", "context, request or address");
+        tm_request request{};
+        if (const tm_status bad = copy_in(given, request); bad != TM_OK)
+            return bad;
+        const auto range = context->state->allocate(request);
+        if (!range)
+            return fail_of(range.error(), request);
+        *address = to_integer(range->begin);
+        if (granted != nullptr)
+            *granted = range->size;
+        return TM_OK;
+    });
+}
+
+tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, tm_stream stream) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_free", "context");
+        const auto freed = context->state->free(Address{address}, bytes, stream);
+        return freed ? TM_OK : fail_of(freed.error(), address, "tm_free");
+    });
+}
+
+tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_record_use", "context");
+        if (!Streams::known(stream))
+            return fail({ErrorCode::bad_option, "a use on a stream that nobody knows", "stream",
+                         "free the memory on TM_STREAM_UNKNOWN"});
+        const auto used = context->state->record_use(Address{address}, stream);
+        return used ? TM_OK : fail_of(used.error(), address, "tm_record_use");
+    });
+}
+
+tm_status tm_trim(tm_context* context, int wait) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_trim", "context");
+        context->state->trim(wait != 0);
+        return TM_OK;
+    });
+}
+
+tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_base_of", "context");
+        const auto found = context->state->range_of(Address{address});
+        if (!found)
+            return fail_of(BadAddress::unknown, address, "tm_base_of");
+        tm_block all{};
+        all.address = to_integer(found->address);
+        all.requested = found->requested;
+        all.granted = found->size;
+        all.stream = context->state->streams().handle_of(found->stream);
+        all.pool = to_integer(found->pool);
+        all.tag = found->tag;
+        all.number = found->number;
+        return copy_out(block, all);
+    });
+}
+
+tm_status tm_statistics_of(tm_context* context, tm_statistics* statistics) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_statistics_of", "context");
+        return copy_out(statistics, context->state->statistics());
+    });
+}
+
+tm_status tm_set_limit(tm_context* context, uint64_t bytes) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_set_limit", "context");
+        context->state->shared().set_limit(bytes);
+        return TM_OK;
+    });
+}
+
+namespace {
+
+template <class Step>
+tm_status with_pool(tm_context* context, uint32_t pool, Step step) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_pool", "context");
+        if (pool == 0)
+            return fail(
+                {ErrorCode::bad_option, "0 is the program's memory, no private pool", "pool", ""});
+        step(context->state->shared(), PoolId{pool});
+        return TM_OK;
+    });
+}
+
+}  // namespace
+
+tm_status tm_pool_begin(tm_context* context, uint32_t pool) {
+    return with_pool(context, pool,
+                     [](SharedAllocator& shared, PoolId id) { shared.begin_pool(id, {}); });
+}
+
+tm_status tm_pool_end(tm_context* context, uint32_t pool) {
+    return with_pool(context, pool,
+                     [](SharedAllocator& shared, PoolId id) { shared.end_pool(id); });
+}
+
+tm_status tm_pool_close(tm_context* context, uint32_t pool) {
+    return with_pool(context, pool,
+                     [](SharedAllocator& shared, PoolId id) { shared.close_pool(id); });
+}
+
+tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* handle) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_ipc_export", "context");
+        IpcHandle exported;
+        const auto offset = context->state->ipc_export(Address{address}, exported);
+        if (!offset)
+            return fail_of(*context->state, offset.error());
+        tm_ipc_handle all{};
+        all.offset = *offset;
+        std::memcpy(all.bytes, exported.bytes.data(), sizeof(all.bytes));
+        return copy_out(handle, all);
+    });
+}
+
+tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr || handle == nullptr || address == nullptr)
+            return null_argument("tm_ipc_open", "context, handle or address");
+        tm_ipc_handle given{};
+        if (const tm_status bad = copy_in(handle, given); bad != TM_OK)
+            return bad;
+        IpcHandle imported;
+        std::memcpy(imported.bytes.data(), given.bytes, sizeof(given.bytes));
+        const auto opened = context->state->ipc_open(imported, given.offset);
+        if (!opened)
+            return fail_of(*context->state, opened.error());
+        *address = to_integer(*opened);
+        return TM_OK;
+    });
+}
+
+tm_status tm_ipc_close(tm_context* context, uint64_t address) {
+    return guarded([&]() -> tm_status {
+        if (context == nullptr)
+            return null_argument("tm_ipc_close", "context");
+        const auto closed = context->state->ipc_close(Address{address});
+        return closed ? TM_OK : fail_of(*context->state, closed.error());
+    });
+}

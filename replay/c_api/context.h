@@ -1,0 +1,88 @@
+// What a tm_context is made of: a device, perhaps its recorder, and a policy behind
+// SharedAllocator.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "backends/cuda/cuda_device.h"
+#include "backends/sim/sim_device.h"
+#include "backends/wrap/observed_device.h"
+#include "core/allocator/observed_allocator.h"
+#include "core/concurrent/shared_allocator.h"
+#include "replay/c_api/fenced_frees.h"
+#include "replay/c_api/streams.h"
+#include "replay/c_api/tidemark.h"
+#include "traces/live/publisher.h"
+
+namespace tidemark::c_api {
+
+// What the caller wants, understood.
+struct ContextPlan {
+    std::string machine;
+    std::string policy;
+    std::string record;  // "" = none
+    Bytes memory = 0;
+    Bytes limit = 0;
+    std::uint64_t thread_cache = 0;
+};
+
+// Thread-safe but for its end.
+class ContextState {
+  public:
+    static Result<std::unique_ptr<ContextState>> open(const ContextPlan& plan);
+
+    const std::string& machine() const { return machine_; }
+
+    const std::string& device_name() const { return device_name_; }
+
+    const std::string& policy() const { return policy_; }
+
+    tl::expected<Range, OutOfMemory> allocate(const tm_request& request);
+    tl::expected<void, BadAddress> free(Address address, Bytes size, tm_stream stream);
+    tl::expected<void, BadAddress> record_use(Address address, tm_stream stream);
+    void trim(bool wait);
+    std::optional<LiveAllocation> range_of(Address address);
+    tm_statistics statistics();
+
+    SharedAllocator& shared() { return *shared_; }
+
+    Streams& streams() { return *streams_; }
+
+    // Of this process's memory for others, and of theirs here.
+    DeviceResult<std::uint64_t> ipc_export(Address address, IpcHandle& handle);
+    DeviceResult<Address> ipc_open(const IpcHandle& handle, std::uint64_t offset);
+    DeviceResult<void> ipc_close(Address address);
+    Error explain(const DeviceError& error);
+
+    std::uint64_t close();
+
+  private:
+    // The addresses of empty blocks are odd, which no memory is.
+    static bool is_empty_block(Address address) { return (to_integer(address) & 1) != 0; }
+
+    Result<void> open_device(const ContextPlan& plan);
+    Result<void> open_policy(const ContextPlan& plan);
+
+    std::string machine_;
+    std::string device_name_;
+    std::string policy_;
+    CostProfile profile_;
+    std::unique_ptr<Device> device_;
+    CudaDevice* card_ = nullptr;  // device_, if it is one
+    std::unique_ptr<live::Publisher> publisher_;
+    std::unique_ptr<ObservedDevice> observed_;
+    std::unique_ptr<Allocator> recorded_;  // what an ObservedAllocator observes
+    std::unique_ptr<Streams> streams_;
+    std::unique_ptr<SharedAllocator> shared_;
+    std::unique_ptr<FencedFrees> fenced_;
+    std::atomic<std::uint64_t> empty_blocks_ = 0;
+    std::mutex imports_mutex_;
+    std::map<Address, Address> imports_;  // what ipc_open gave, and where its memory begins
+};
+
+}  // namespace tidemark::c_api

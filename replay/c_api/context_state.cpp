@@ -1,0 +1,227 @@
+// A context's parts, made in their order and taken down in the other one.
+#include <fmt/format.h>
+
+#include "core/allocator/policy_file.h"
+#include "core/allocator/spec.h"
+#include "replay/c_api/context.h"
+#include "replay/scenario/device_name.h"
+#include "replay/scenario/open_device.h"
+
+namespace tidemark::c_api {
+
+Result<std::unique_ptr<ContextState>> ContextState::open(const ContextPlan& plan) {
+    auto state = std::unique_ptr<ContextState>(new ContextState);
+    TM_TRY(state->open_device(plan));
+    TM_TRY(state->open_policy(plan));
+    return state;
+}
+
+Result<void> ContextState::open_device(const ContextPlan& plan) {
+    TM_ASSIGN(DeviceName name, parse_device_name(plan.machine));
+    if (plan.machine.empty())
+        name.real = CudaDriver::open()
+                        .map([](const auto& driver) { return driver->device_count() > 0; })
+                        .value_or(false);
+    if (name.real) {
+        if (plan.memory != 0)
+            return fail(ErrorCode::bad_option, "a GPU has the memory that it has", "memory",
+                        "give a limit, or a simulated machine");
+        TM_ASSIGN(const auto driver, open_cuda_driver());
+        TM_ASSIGN(auto card, open_cuda_device(driver, {.ordinal = name.ordinal}));
+        card_ = card.get();
+        device_ = std::move(card);
+        machine_ = fmt::format("cuda:{}", name.ordinal);
+    } else {
+        const std::string profile = name.profile.empty() ? "h200" : name.profile;
+        TM_ASSIGN(profile_, load_profile(profile));
+        if (plan.memory > SimDevice::kLargestCapacity)
+            return fail(
+                ErrorCode::bad_option,
+                fmt::format("{} bytes are more than a simulated device can have", plan.memory),
+                "memory");
+        device_ = std::make_unique<SimDevice>(SimConfig{.capacity = plan.memory,
+                                                        .profile = &profile_,
+                                                        .backed = false,
+                                                        .placement = Placement::driver});
+        machine_ = "sim:" + profile;
+    }
+    device_name_ = device_->name();
+    streams_ = std::make_unique<Streams>(card_);
+    return {};
+}
+
+Result<void> ContextState::open_policy(const ContextPlan& plan) {
+    const bool none = plan.thread_cache == TM_CACHE_NONE;
+    const bool chosen = plan.thread_cache != 0 && !none;
+    if (!plan.record.empty() && chosen)
+        return fail(ErrorCode::bad_option, "what caches serve is not recorded", "thread_cache",
+                    "record without caches, or don't record");
+    if (const std::string_view file = policy_file_of(plan.policy); !file.empty())
+        TM_TRY(load_policy_file(file));
+    std::string text = plan.policy;
+    if (text.empty())
+        text = device_->has(Feature::virtual_memory) ? "extent" : "torch";
+    TM_ASSIGN(const PolicySpec spec, parse_policy(text));
+    policy_ = spec.text();
+    Device* beneath = device_.get();
+    if (!plan.record.empty()) {
+        live::PublishOptions options;
+        options.name = plan.record;
+        options.devices = {{device_name_, device_->memory().total}};
+        TM_ASSIGN(publisher_, live::Publisher::start(options));
+        observed_ = std::make_unique<ObservedDevice>(*device_, publisher_->observer());
+        beneath = observed_.get();
+    }
+    TM_ASSIGN(std::unique_ptr<Allocator> allocator, spec.make(*beneath));
+    if (publisher_) {
+        recorded_ = std::move(allocator);
+        allocator = std::make_unique<ObservedAllocator>(*recorded_, publisher_->observer());
+    }
+    const ThreadCaches caches = none || publisher_ ? ThreadCaches{}
+                                : chosen           ? ThreadCaches{.budget = plan.thread_cache}
+                                                   : ThreadCaches::for_device(*device_);
+    shared_ = std::make_unique<SharedAllocator>(std::move(allocator), *beneath,
+                                                SharedAllocator::LeakReport{}, caches);
+    shared_->set_limit(plan.limit);
+    fenced_ = std::make_unique<FencedFrees>(*shared_);
+    return {};
+}
+
+// Memory for any stream was last used before a wait for the whole device, or by work that the
+// policy has the library's own stream wait for: so that stream must get there.
+tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& request) {
+    if (request.bytes == 0) {
+        const bool wanted = (request.flags & TM_UNIQUE_EMPTY) != 0;
+        return Range{wanted ? Address{2 * ++empty_blocks_ - 1} : Address::null, 0};
+    }
+    const Request query{.size = request.bytes,
+                        .alignment = request.alignment == 0 ? 512 : request.alignment,
+                        .stream = streams_->id_of(request.stream),
+                        .pool = PoolId{request.pool}};
+    auto granted = shared_->allocate(query, request.tag);
+    if (!granted && fenced_->count() != 0) {
+        fenced_->flush();
+        granted = shared_->allocate(query, request.tag);
+    }
+    if (granted && !Streams::known(request.stream)) {
+        const auto there = shared_->locked(
+            [](Allocator&, Device& device) { return device.synchronize(Streams::kUnknown); });
+        if (!there) {
+            static_cast<void>(shared_->free(granted->begin));
+            return tl::make_unexpected(refused_by(there.error()));
+        }
+    }
+    return granted;
+}
+
+tl::expected<void, BadAddress> ContextState::free(Address address, Bytes size, tm_stream stream) {
+    if (is_empty_block(address)) {
+        if (to_integer(address) < 2 * empty_blocks_)
+            return {};
+        return tl::make_unexpected(BadAddress::unknown);
+    }
+    if (address == Address::null)
+        return {};
+    if (!Streams::known(stream))
+        return fenced_->add(address, size);
+    if (fenced_->holds(address))
+        return tl::make_unexpected(BadAddress::freed_already);
+    return shared_->free(address, streams_->id_of(stream), size);
+}
+
+tl::expected<void, BadAddress> ContextState::record_use(Address address, tm_stream stream) {
+    if (is_empty_block(address) || address == Address::null)
+        return {};
+    return shared_->record_use(address, streams_->id_of(stream));
+}
+
+void ContextState::trim(bool wait) {
+    if (wait)
+        fenced_->flush();
+    shared_->trim(wait ? TrimLevel::all : TrimLevel::unused);
+}
+
+std::optional<LiveAllocation> ContextState::range_of(Address address) {
+    const auto found = shared_->range_of(address);
+    return found && fenced_->holds(found->address) ? std::nullopt : found;
+}
+
+tm_statistics ContextState::statistics() {
+    const SharedStatus now = shared_->status();
+    const MemoryInfo memory =
+        shared_->locked([](Allocator&, Device& device) { return device.memory(); });
+    tm_statistics all{};
+    all.reserved = now.usage.reserved;
+    all.allocated = now.usage.allocated;
+    all.active = now.usage.active;
+    all.requested = now.requested;
+    all.cached = now.cached;
+    all.live = now.live;
+    all.peak_reserved = now.peak_reserved;
+    all.peak_allocated_least = now.peak_allocated.at_least;
+    all.peak_allocated_most = now.peak_allocated.at_most;
+    all.peak_requested_least = now.peak_requested.at_least;
+    all.peak_requested_most = now.peak_requested.at_most;
+    all.granted = now.granted;
+    all.hits = now.hits;
+    all.refused = now.refused;
+    all.freed = now.freed;
+    all.retries = now.stats.retries;
+    all.segments_created = now.stats.segments_created;
+    all.segments_released = now.stats.segments_released;
+    all.device_free = memory.free;
+    all.device_total = memory.total;
+    return all;
+}
+
+DeviceResult<std::uint64_t> ContextState::ipc_export(Address address, IpcHandle& handle) {
+    return shared_->locked([&](Allocator&, Device& device) -> DeviceResult<std::uint64_t> {
+        const auto range = device.address_range(address);
+        if (!range)
+            return tl::make_unexpected(range.error());
+        const auto exported = device.ipc_export(range->begin);
+        if (!exported)
+            return tl::make_unexpected(exported.error());
+        handle = *exported;
+        return address - range->begin;
+    });
+}
+
+DeviceResult<Address> ContextState::ipc_open(const IpcHandle& handle, std::uint64_t offset) {
+    const auto opened =
+        shared_->locked([&](Allocator&, Device& device) { return device.ipc_open(handle); });
+    if (!opened)
+        return opened;
+    const std::lock_guard lock(imports_mutex_);
+    imports_[*opened + offset] = *opened;
+    return *opened + offset;
+}
+
+DeviceResult<void> ContextState::ipc_close(Address address) {
+    Address begin = Address::null;
+    {
+        const std::lock_guard lock(imports_mutex_);
+        const auto found = imports_.find(address);
+        if (found == imports_.end())
+            return tl::make_unexpected(
+                DeviceError{DeviceStatus::invalid_value, DeviceCall::ipc_close, 0});
+        begin = found->second;
+        imports_.erase(found);
+    }
+    return shared_->locked([&](Allocator&, Device& device) { return device.ipc_close(begin); });
+}
+
+Error ContextState::explain(const DeviceError& error) {
+    return device_->explain(error);
+}
+
+std::uint64_t ContextState::close() {
+    fenced_->flush();
+    const std::uint64_t left = shared_->close().size();
+    recorded_.reset();
+    if (publisher_)
+        static_cast<void>(publisher_->close());
+    return left;
+}
+
+}  // namespace tidemark::c_api

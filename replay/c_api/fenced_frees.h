@@ -1,0 +1,41 @@
+// FencedFrees: memory that was freed on a stream that nobody knows. It goes back in batches, each
+// behind a wait for the whole device: work that still uses it may be on any stream, also on those
+// that the library has never seen.
+//
+// Thread-safe. O(1), but for the call that ends a batch.
+#pragma once
+
+#include <mutex>
+#include <unordered_set>
+
+#include "core/concurrent/shared_allocator.h"
+
+namespace tidemark::c_api {
+
+class FencedFrees {
+  public:
+    explicit FencedFrees(SharedAllocator& shared) : shared_(shared) {}
+
+    // Whether `address` is on its way: freed for the program.
+    bool holds(Address address) const;
+
+    // Takes the allocation that begins at `address`. Errors: those of SharedAllocator::free.
+    tl::expected<void, BadAddress> add(Address address, Bytes size);
+
+    // Frees all that is there. Waits for the device, if anything is.
+    void flush();
+
+    Bytes bytes() const;  // requested
+    std::size_t count() const;
+
+  private:
+    static constexpr std::size_t kMostBlocks = 512;
+    static constexpr Bytes kMostBytes = 256_MiB;
+
+    SharedAllocator& shared_;
+    mutable std::mutex mutex_;  // guards all below; before those of the allocator
+    std::unordered_set<Address> addresses_;
+    Bytes bytes_ = 0;
+};
+
+}  // namespace tidemark::c_api
