@@ -6,6 +6,8 @@
 namespace tidemark::c_api {
 
 bool FencedFrees::holds(Address address) const {
+    if (count() == 0)
+        return false;
     const std::lock_guard lock(mutex_);
     return addresses_.contains(address);
 }
@@ -22,6 +24,7 @@ tl::expected<void, BadAddress> FencedFrees::add(Address address, Bytes size) {
                        ? shared_.free(address, living->stream, size)
                        : shared_.free(address);
         addresses_.insert(address);
+        count_ = addresses_.size();
         bytes_ += living->requested;
         if (addresses_.size() < kMostBlocks && bytes_ < kMostBytes)
             return {};
@@ -37,6 +40,7 @@ void FencedFrees::flush() {
         if (addresses_.empty())
             return;
         batch = std::exchange(addresses_, {});
+        count_ = 0;
         bytes_ = 0;
     }
     const auto waited =
@@ -46,20 +50,11 @@ void FencedFrees::flush() {
     if (!waited && waited.error().status != DeviceStatus::lost) {
         const std::lock_guard lock(mutex_);
         addresses_.merge(batch);
+        count_ = addresses_.size();
         return;
     }
     for (const Address address : batch)
         static_cast<void>(shared_.free(address));
-}
-
-Bytes FencedFrees::bytes() const {
-    const std::lock_guard lock(mutex_);
-    return bytes_;
-}
-
-std::size_t FencedFrees::count() const {
-    const std::lock_guard lock(mutex_);
-    return addresses_.size();
 }
 
 }  // namespace tidemark::c_api

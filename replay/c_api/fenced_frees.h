@@ -5,6 +5,7 @@
 // Thread-safe. O(1), but for the call that ends a batch.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <unordered_set>
 
@@ -16,7 +17,7 @@ class FencedFrees {
   public:
     explicit FencedFrees(SharedAllocator& shared) : shared_(shared) {}
 
-    // Whether `address` is on its way: freed for the program.
+    // Whether `address` is on its way: freed for the program. Without a lock where nothing is.
     bool holds(Address address) const;
 
     // Takes the allocation that begins at `address`. Errors: those of SharedAllocator::free.
@@ -25,8 +26,7 @@ class FencedFrees {
     // Frees all that is there. Waits for the device, if anything is.
     void flush();
 
-    Bytes bytes() const;  // requested
-    std::size_t count() const;
+    std::size_t count() const { return count_.load(std::memory_order_relaxed); }
 
   private:
     static constexpr std::size_t kMostBlocks = 512;
@@ -35,7 +35,8 @@ class FencedFrees {
     SharedAllocator& shared_;
     mutable std::mutex mutex_;  // guards all below; before those of the allocator
     std::unordered_set<Address> addresses_;
-    Bytes bytes_ = 0;
+    std::atomic<std::size_t> count_ = 0;  // addresses_.size()
+    Bytes bytes_ = 0;                     // requested
 };
 
 }  // namespace tidemark::c_api

@@ -1,0 +1,234 @@
+// Contexts through the C interface, on simulated devices.
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "replay/c_api/tidemark.h"
+
+namespace {
+
+class Opened {
+  public:
+    explicit Opened(const char* policy = "best-fit", std::uint64_t memory = std::uint64_t{1} << 30,
+                    std::uint64_t thread_cache = TM_CACHE_NONE) {
+        TM_INIT(tm_context_options, options);
+        options.machine = "sim:h200";
+        options.policy = policy;
+        options.memory = memory;
+        options.thread_cache = thread_cache;
+        REQUIRE(tm_context_open(&options, &context) == TM_OK);
+    }
+
+    Opened(const Opened&) = delete;
+    Opened& operator=(const Opened&) = delete;
+
+    ~Opened() { tm_context_close(context, nullptr); }
+
+    std::uint64_t alloc(std::uint64_t bytes, tm_stream stream = 0, std::uint32_t flags = 0) {
+        TM_INIT(tm_request, request);
+        request.bytes = bytes;
+        request.stream = stream;
+        request.flags = flags;
+        request.tag = 7;
+        std::uint64_t address = 0;
+        REQUIRE(tm_alloc(context, &request, &address, nullptr) == TM_OK);
+        return address;
+    }
+
+    tm_statistics statistics() {
+        TM_INIT(tm_statistics, all);
+        REQUIRE(tm_statistics_of(context, &all) == TM_OK);
+        return all;
+    }
+
+    tm_context* context = nullptr;
+};
+
+std::string last_words() {
+    TM_INIT(tm_error, error);
+    tm_last_error(&error);
+    return std::string(error.where) + ": " + error.what + "; " + error.hint;
+}
+
+}  // namespace
+
+TEST_CASE("memory is granted and freed, and counted", "[c_api]") {
+    Opened opened;
+    const std::uint64_t a = opened.alloc(1000);
+    const std::uint64_t b = opened.alloc(5000, 1234);
+
+    CHECK(a % 512 == 0);
+    CHECK(opened.statistics().live == 2);
+    CHECK(opened.statistics().requested == 6000);
+    TM_INIT(tm_block, block);
+    REQUIRE(tm_base_of(opened.context, b + 4999, &block) == TM_OK);
+    CHECK(block.address == b);
+    CHECK(block.requested == 5000);
+    CHECK(block.stream == 1234);
+    CHECK(block.tag == 7);
+    CHECK(tm_free(opened.context, a, 0, 0) == TM_OK);
+    CHECK(tm_free(opened.context, b, 5000, 1234) == TM_OK);
+    CHECK(tm_free(opened.context, 0, 0, 0) == TM_OK);
+    CHECK(opened.statistics().live == 0);
+    CHECK(opened.statistics().freed == 2);
+    CHECK(tm_trim(opened.context, 1) == TM_OK);
+    CHECK(opened.statistics().reserved == 0);
+}
+
+TEST_CASE("what a caller gets wrong is told, and changes nothing", "[c_api]") {
+    Opened opened;
+    const std::uint64_t a = opened.alloc(1000);
+
+    CHECK(tm_free(opened.context, a, 999, 0) == TM_BAD_ADDRESS);
+    CHECK(last_words().find("another size") != std::string::npos);
+    CHECK(tm_free(opened.context, a + 4, 0, 0) == TM_BAD_ADDRESS);
+    CHECK(tm_free(opened.context, 0x1000, 0, 0) == TM_BAD_ADDRESS);
+    CHECK(tm_free(opened.context, a, 0, 0) == TM_OK);
+    CHECK(tm_free(opened.context, a, 0, 0) == TM_BAD_ADDRESS);
+    CHECK(last_words().find("freed already") != std::string::npos);
+    CHECK(tm_record_use(opened.context, a, 5) == TM_BAD_ADDRESS);
+    CHECK(tm_record_use(opened.context, a, TM_STREAM_UNKNOWN) == TM_BAD_OPTION);
+    CHECK(tm_free(nullptr, a, 0, 0) == TM_BAD_OPTION);
+    CHECK(tm_pool_begin(opened.context, 0) == TM_BAD_OPTION);
+    std::uint64_t address = 0;
+    TM_INIT(tm_request, request);
+    request.bytes = 10;
+    request.alignment = 24;
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_BAD_OPTION);
+    request.struct_size = 0;
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_BAD_OPTION);
+    CHECK(opened.statistics().live == 0);
+}
+
+TEST_CASE("a context that cannot be says why", "[c_api]") {
+    tm_context* context = nullptr;
+    TM_INIT(tm_context_options, options);
+    options.machine = "sim";
+    options.policy = "torhc";
+    CHECK(tm_context_open(&options, &context) == TM_NOT_FOUND);
+    CHECK(last_words().find("torch") != std::string::npos);
+    CHECK(context == nullptr);
+    options.policy = "torch:spilt=1";
+    CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
+    options.policy = nullptr;
+    options.machine = "sim:nonesuch";
+    CHECK(tm_context_open(&options, &context) != TM_OK);
+    options.machine = "abacus";
+    CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
+    options.machine = "sim";
+    options.record = "program";
+    options.thread_cache = 1 << 20;
+    CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
+    CHECK(tm_context_close(nullptr, nullptr) == TM_OK);
+}
+
+TEST_CASE("out of memory is an answer, and a limit is kept", "[c_api]") {
+    Opened opened("torch", 64 << 20);
+    TM_INIT(tm_request, request);
+    request.bytes = 100 << 20;
+    std::uint64_t address = 1;
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
+    CHECK(last_words().find("104857600 bytes") != std::string::npos);
+    REQUIRE(tm_set_limit(opened.context, 1 << 20) == TM_OK);
+    request.bytes = 2 << 20;
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
+    CHECK(opened.statistics().refused == 2);
+}
+
+TEST_CASE("requests of nothing are null, or each an address of its own", "[c_api]") {
+    Opened opened;
+    CHECK(opened.alloc(0) == 0);
+    const std::uint64_t a = opened.alloc(0, 0, TM_UNIQUE_EMPTY);
+    const std::uint64_t b = opened.alloc(0, 0, TM_UNIQUE_EMPTY);
+    CHECK(a != 0);
+    CHECK(a != b);
+    CHECK(tm_free(opened.context, a, 0, 0) == TM_OK);
+    CHECK(tm_free(opened.context, b, 0, 0) == TM_OK);
+    CHECK(tm_free(opened.context, b + 2, 0, 0) == TM_BAD_ADDRESS);
+    CHECK(opened.statistics().live == 0);
+}
+
+TEST_CASE("memory of streams that nobody knows comes back behind the whole device", "[c_api]") {
+    Opened opened("torch", 64 << 20);
+    const std::uint64_t a = opened.alloc(20 << 20, TM_STREAM_UNKNOWN);
+    TM_INIT(tm_block, block);
+    REQUIRE(tm_base_of(opened.context, a, &block) == TM_OK);
+    CHECK(block.stream == TM_STREAM_UNKNOWN);
+    REQUIRE(tm_free(opened.context, a, 0, TM_STREAM_UNKNOWN) == TM_OK);
+    CHECK(tm_free(opened.context, a, 0, TM_STREAM_UNKNOWN) == TM_BAD_ADDRESS);
+    CHECK(tm_free(opened.context, a, 0, 0) == TM_BAD_ADDRESS);
+    CHECK(tm_base_of(opened.context, a, &block) == TM_BAD_ADDRESS);
+    CHECK(opened.alloc(20 << 20, TM_STREAM_UNKNOWN) != a);
+    opened.alloc(20 << 20, TM_STREAM_UNKNOWN);  // there is no room but for the first one's
+
+    CHECK(opened.statistics().live == 2);
+    CHECK(opened.statistics().refused == 1);
+}
+
+TEST_CASE("a caller of an older or a newer library is served", "[c_api]") {
+    Opened opened;
+    opened.alloc(1000);
+
+    struct Old {
+        std::size_t struct_size;
+        std::uint64_t reserved;
+        std::uint64_t allocated;
+        std::uint64_t mine;
+    } old{offsetof(Old, mine), 1, 1, 42};
+
+    REQUIRE(tm_statistics_of(opened.context, reinterpret_cast<tm_statistics*>(&old)) == TM_OK);
+    CHECK(old.allocated >= 1000);
+    CHECK(old.mine == 42);
+
+    struct Newer {
+        tm_request known;
+        std::uint64_t more;
+    } newer{};
+
+    newer.known.struct_size = sizeof(Newer);
+    newer.known.bytes = 1000;
+    newer.more = ~std::uint64_t{0};
+    std::uint64_t address = 0;
+    CHECK(tm_alloc(opened.context, &newer.known, &address, nullptr) == TM_OK);
+}
+
+TEST_CASE("a context serves many threads from their caches", "[c_api]") {
+    Opened opened("torch", std::uint64_t{4} << 30, 0);
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (unsigned i = 0; i < 4; ++i)
+        threads.emplace_back([&, i] {
+            for (int step = 0; step < 2000; ++step) {
+                TM_INIT(tm_request, request);
+                request.bytes = 4096;
+                request.stream = 100 + i;
+                std::uint64_t address = 0;
+                wrong += tm_alloc(opened.context, &request, &address, nullptr) != TM_OK;
+                wrong += tm_free(opened.context, address, 4096, 100 + i) != TM_OK;
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    CHECK(wrong == 0);
+    CHECK(opened.statistics().hits > 7000);
+}
+
+TEST_CASE("pools and processes", "[c_api]") {
+    Opened opened("torch");
+    REQUIRE(tm_pool_begin(opened.context, 3) == TM_OK);
+    TM_INIT(tm_request, request);
+    request.bytes = 1 << 20;
+    request.pool = 3;
+    std::uint64_t address = 0;
+    REQUIRE(tm_alloc(opened.context, &request, &address, nullptr) == TM_OK);
+    REQUIRE(tm_pool_end(opened.context, 3) == TM_OK);
+    REQUIRE(tm_free(opened.context, address, 0, 0) == TM_OK);
+    REQUIRE(tm_pool_close(opened.context, 3) == TM_OK);
+    REQUIRE(tm_trim(opened.context, 0) == TM_OK);
+    CHECK(opened.statistics().reserved == 0);
+    TM_INIT(tm_ipc_handle, handle);
+    CHECK(tm_ipc_export(opened.context, opened.alloc(4096), &handle) == TM_UNSUPPORTED);
+    CHECK(tm_ipc_close(opened.context, 0x1000) != TM_OK);
+}
