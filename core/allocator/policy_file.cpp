@@ -1,6 +1,7 @@
 // Loading policies from shared libraries.
 #include "core/allocator/policy_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <list>
 #include <mutex>
@@ -28,6 +29,14 @@ struct LoadedPolicies {
                 return &loaded.info;
         }
         return nullptr;
+    }
+
+    const PolicyInfo* add(std::string_view path, const PolicyInfo& info) {
+        LoadedPolicy& added = policies.emplace_back();
+        added.path = path;
+        added.info = info;
+        added.info.name = added.path;
+        return &added.info;
     }
 };
 
@@ -105,11 +114,25 @@ Result<const PolicyInfo*> load_policy_file(std::string_view path) {
         dlclose(library);
         return tl::make_unexpected(file.error());
     }
-    LoadedPolicy& added = loaded.policies.emplace_back();
-    added.path = path;
-    added.info = *(*file)->policy;
-    added.info.name = added.path;
-    return &added.info;
+    return loaded.add(path, *(*file)->policy);
+}
+
+Result<const PolicyInfo*> add_policy(const PolicyInfo& info) {
+    const auto allowed = [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+               (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+    };
+    if (info.name.empty() || !std::all_of(info.name.begin(), info.name.end(), allowed))
+        return fail(ErrorCode::bad_option, fmt::format("'{}' cannot be a policy's name", info.name),
+                    "policy", "letters, digits, '_' and '-'");
+    const bool shipped = std::ranges::any_of(
+        all_policies(), [&](const PolicyInfo& each) { return each.name == info.name; });
+    LoadedPolicies& loaded = loaded_policies();
+    const std::lock_guard guard(loaded.lock);
+    if (shipped || loaded.find(info.name) != nullptr)
+        return fail(ErrorCode::bad_option, fmt::format("there is a policy '{}' already", info.name),
+                    "policy");
+    return loaded.add(info.name, info);
 }
 
 }  // namespace tidemark

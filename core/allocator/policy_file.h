@@ -44,10 +44,15 @@ struct PolicyFile {
 // not_found; bad_input for what is no library, shows no policy, or was built for another interface.
 Result<const PolicyInfo*> load_policy_file(std::string_view path);
 
+// Adds a policy of the program itself under `info.name`, which must be letters, digits, '_' and '-'
+// and no policy's name yet; find_policy and parse_policy know it from then on. `info`'s other texts
+// must live as long as the program. Thread-safe. Errors: bad_option.
+Result<const PolicyInfo*> add_policy(const PolicyInfo& info);
+
 // The path in a policy's text that names a library ("./libmine.so:page=2MiB"), "" if it names none.
 std::string_view policy_file_of(std::string_view text);
 
-// The loaded one of that path; null if there is none. For find_policy.
+// The loaded or added one of that path or name; null if there is none. For find_policy.
 const PolicyInfo* loaded_policy(std::string_view path);
 
 }  // namespace tidemark

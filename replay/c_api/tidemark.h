@@ -209,6 +209,48 @@ TM_API tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_han
 TM_API tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address);
 TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
 
+/* ---- Policies of the caller -------------------------------------------------------------------
+ */
+
+/* The device of one run of a policy, with the memory that the policy holds there. Valid between
+ * `create` and the end of `destroy`, for the thread that calls the policy. */
+typedef struct tm_policy_device tm_policy_device;
+
+/* Memory from the device, and back to it; what is granted lies in such a piece. Errors:
+ * out_of_memory, driver; bad_address for what is no piece or has a grant in it. */
+TM_API tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* address);
+TM_API tm_status tm_policy_free(tm_policy_device* device, uint64_t address);
+
+/* Work that is queued on the stream `after` from now on waits for what is queued on `before`. */
+TM_API tm_status tm_policy_order(tm_policy_device* device, uint32_t before, uint32_t after);
+
+/* A policy as functions. `self` is what `create` gave, one for each run; runs may be made by
+ * several threads at once, each with its own. Streams are numbers, 0 is the default stream. The
+ * device is done with a freed block on the stream that it was granted to, whoever used it: the
+ * library sees to that. A policy that grants memory of one stream to another calls tm_policy_order
+ * itself (--check finds where it did not). Functions that may be null are marked. */
+typedef struct tm_policy {
+    size_t struct_size;
+    const char* name;    /* letters, digits, '_', '-' */
+    const char* summary; /* one line; may be null */
+    void* user;
+    void* (*create)(void* user, tm_policy_device* device); /* null: it cannot be made */
+    void (*destroy)(void* self);                           /* may be null */
+    /* 0: granted, at *address and of *granted bytes, at least `bytes`. Else: no memory. */
+    int (*allocate)(void* self, uint64_t bytes, uint64_t alignment, uint32_t stream, uint32_t pool,
+                    uint64_t* address, uint64_t* granted);
+    void (*deallocate)(void* self, uint64_t address, uint64_t granted, uint32_t stream);
+    void (*trim)(void* self, int wait); /* may be null: gives unused memory back */
+    /* What the policy did wrong (it granted what it does not hold, or twice): the request is then
+     * refused. May be null. */
+    void (*fault)(void* self, const char* what);
+} tm_policy;
+
+/* Makes it known by its name: in tm_run ("-p", NAME) and in tm_context_options. The same name again
+ * replaces the functions for runs that begin later. At most 64 names a process. Errors: bad_option
+ * (the name of a policy of ours, a missing function), no_space. */
+TM_API tm_status tm_policy_register(const tm_policy* policy);
+
 /* ---- Traces -----------------------------------------------------------------------------------
  */
 
