@@ -49,6 +49,25 @@ class FileSink final : public ByteSink {
     OutputFile& file_;
 };
 
+// Takes events as long as somebody wants them.
+class CancellableSink final : public TraceSink {
+  public:
+    CancellableSink(TraceSink& sink, const Cancelling& cancelled)
+        : sink_(sink), cancelled_(cancelled) {}
+
+    Result<void> append(std::span<const TraceEvent> events) override {
+        if (cancelled_())
+            return fail(ErrorCode::cancelled, "reading was given up");
+        return sink_.append(events);
+    }
+
+    Result<void> finish(const TraceInfo& info) override { return sink_.finish(info); }
+
+  private:
+    TraceSink& sink_;
+    const Cancelling& cancelled_;
+};
+
 Result<const FormatInfo*> recognise(ByteSource& source) {
     TM_TRY(source.need(kHead));
     const std::span<const std::byte> head =
@@ -109,11 +128,12 @@ struct Opened {
     std::unique_ptr<Trace> tmk;
 };
 
-Result<Opened> open_either(const std::string& path) {
+Result<Opened> open_either(const std::string& path, const ReadOptions& options) {
     Opened opened;
     if (path.starts_with(kGenerate))
         return opened;
     TM_ASSIGN(opened.source, open_bytes(path));
+    opened.source->end_when(options.cancelled);
     TM_TRY(opened.source->need(kHead));
     if (!is_tmk(opened.source->window()))
         return opened;
@@ -127,6 +147,12 @@ Result<Opened> open_either(const std::string& path) {
 
 Result<TraceInfo> generate_or_read(const std::string& path, ByteSource* source, TraceSink& sink,
                                    const ReadOptions& options) {
+    if (options.cancelled) {
+        ReadOptions inside = options;
+        inside.cancelled = {};
+        CancellableSink cancellable(sink, options.cancelled);
+        return generate_or_read(path, source, cancellable, inside);
+    }
     return source == nullptr ? generate(std::string_view(path).substr(kGenerate.size()), sink)
                              : read_stream(*source, sink, options);
 }
@@ -134,7 +160,7 @@ Result<TraceInfo> generate_or_read(const std::string& path, ByteSource* source, 
 }  // namespace
 
 Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options) {
-    TM_ASSIGN(Opened opened, open_either(path));
+    TM_ASSIGN(Opened opened, open_either(path, options));
     if (opened.tmk)
         return std::move(opened.tmk);
     MemorySink bytes;
@@ -153,7 +179,7 @@ bool is_trace_file(const std::string& path) {
 
 Result<TraceInfo> import_trace(const std::string& path, const std::string& target,
                                const ReadOptions& options) {
-    TM_ASSIGN(const Opened opened, open_either(path));
+    TM_ASSIGN(const Opened opened, open_either(path, options));
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     FileSink bytes(*file);
     const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes, encoding_helpers());

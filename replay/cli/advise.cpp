@@ -75,10 +75,10 @@ class Advise final : public Command {
         AdviseOptions options = options_;
         options.top = top_ > 0 ? top_ : kTopOfAdvice;
         options.budget = budget_;
-        Progress progress(context.terminal(), "trying settings on " + trace_name(paths_[0]));
+        Progress progress(context.front(), "trying settings on " + trace_name(paths_[0]));
         options.progress = progress.listener();
-        const Interrupt interrupt;
-        options.stop = Interrupt::requested;
+        const Interrupt interrupt(context.front().owns_process());
+        options.stop = context.front().stop();
         TM_ASSIGN(const Advice advice,
                   tidemark::advise(trace, options).map_error(in_trace(paths_[0])));
         progress.clear();

@@ -50,7 +50,7 @@ class Calibrate final : public Command {
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(target_, json_));
         TM_ASSIGN(const auto measured, open(device_));
-        Progress progress(context.terminal(), "calibrating " + device_);
+        Progress progress(context.front(), "calibrating " + device_);
         CalibrateOptions options;
         options.name = target_ == "-" ? "calibrated" : std::filesystem::path(target_).stem();
         options.quick = quick_;

@@ -15,7 +15,7 @@
 #include "replay/cli_support/arguments.h"
 #include "replay/cli_support/exit_codes.h"
 #include "replay/cli_support/fit_screen.h"
-#include "replay/cli_support/terminal.h"
+#include "replay/cli_support/front.h"
 #include "replay/report/forms/model.h"
 
 namespace tidemark {
@@ -31,21 +31,22 @@ struct CommandDeclaration {
 // What every command is given.
 class Context {
   public:
-    Context(const Terminal& terminal, Provenance provenance,
-            std::span<const CommandDeclaration> commands)
-        : terminal_(terminal), provenance_(std::move(provenance)), commands_(commands) {}
+    Context(Front& front, Provenance provenance, std::span<const CommandDeclaration> commands)
+        : front_(front), provenance_(std::move(provenance)), commands_(commands) {}
 
     // All commands of the program, for those that describe it.
     std::span<const CommandDeclaration> commands() const { return commands_; }
 
-    const Terminal& terminal() const { return terminal_; }
+    Front& front() const { return front_; }
+
+    const Terminal& terminal() const { return front_.terminal(); }
 
     const Provenance& provenance() const { return provenance_; }
 
     // Adds to what is printed on standard output when the command has ended well, laid out for the
     // screen if that is one.
     void print(std::string_view text) {
-        output_ += terminal_.output ? fit_screen(text, terminal_.width) : std::string(text);
+        output_ += terminal().output ? fit_screen(text, terminal().width) : std::string(text);
     }
 
     // The same for what is no report but a file: never laid out anew.
@@ -54,7 +55,7 @@ class Context {
     const std::string& output() const { return output_; }
 
   private:
-    Terminal terminal_;
+    Front& front_;
     Provenance provenance_;
     std::span<const CommandDeclaration> commands_;
     std::string output_;
@@ -81,6 +82,8 @@ struct CommandInfo {
     std::string_view also = {};  // another name of it
     // The main table of its JSON, for --csv; "a,b": of several answers. "" = all as one row.
     std::string_view tables = {};
+    // Has the terminal to itself, or starts another program in its stead: not for a Front without.
+    bool interactive = false;
 };
 
 }  // namespace tidemark

@@ -95,7 +95,7 @@ class Compare final : public Command {
             named.push_back({names[traces.size()], trace.get()});
             traces.push_back(std::move(trace));
         }
-        const Interrupt interrupt;
+        const Interrupt interrupt(context.front().owns_process());
         std::vector<Scenario> scenarios;
         std::vector<std::string> policies = policies_;
         if (policies.empty()) {
@@ -106,11 +106,11 @@ class Compare final : public Command {
             scenarios.push_back(std::move(scenario));
         }
 
-        Progress progress(context.terminal(), "comparing");
+        Progress progress(context.front(), "comparing");
         CompareOptions options;
         options.threads = machine_.is_real() ? 1 : threads_;
         options.settings_first = policies_.empty();
-        options.stop = Interrupt::requested;
+        options.stop = context.front().stop();
         options.spread = spread_;
         options.progress = progress.listener();
         TM_ASSIGN(const Comparison comparison, tidemark::compare(named, scenarios, options));
@@ -160,8 +160,8 @@ class Compare final : public Command {
         options.limit = scenario.limit;
         options.profile = scenario.profile;
         options.threads = threads_;
-        options.stop = Interrupt::requested;
-        Progress progress(context.terminal(), "trying settings");
+        options.stop = context.front().stop();
+        Progress progress(context.front(), "trying settings");
         options.progress = progress.listener();
         TM_ASSIGN(const Advice advice, tidemark::advise(*traces.front(), options));
         return advice.search.improves ? advice.search.best.policy.text() : std::string();
@@ -178,7 +178,7 @@ class Compare final : public Command {
     Result<ExitCode> run_over_tiers(Context& context) {
         TM_TRY(tiers_.refuse(kCompareForeign));
         TM_ASSIGN(const std::vector<std::string> policies, tiers_.policies());
-        TM_ASSIGN(const std::vector<GpuMemory> memories, tiers_.memories());
+        TM_ASSIGN(const std::vector<GpuMemory> memories, tiers_.memories(context.front()));
         TM_ASSIGN(const TierScenario scenario, tiers_.scenario());
         TM_ASSIGN(const MachineSpec machine, tiers_.machine());
         std::vector<TierProgram> programs;
@@ -192,7 +192,7 @@ class Compare final : public Command {
         for (std::size_t i = 0; i < paths_.size(); ++i)
             named.push_back({names[i], &programs[i]});
 
-        Progress progress(context.terminal(), "comparing");
+        Progress progress(context.front(), "comparing");
         const TierCompareOptions options{
             .threads = threads_, .bound = !no_bound_, .progress = progress.listener()};
         const TierQuestion question{named, &machine, policies, memories, scenario};

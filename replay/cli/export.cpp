@@ -67,7 +67,7 @@ class Export final : public Command {
         if (scenarios.empty())
             scenarios.push_back({.trace = path_});
         TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
-        Progress progress(context.terminal(), "exporting " + trace_name(path_));
+        Progress progress(context.front(), "exporting " + trace_name(path_));
         const std::uint64_t all = scenarios.size() * trace->info().event_count;
         TM_ASSIGN(const std::uint64_t entries,
                   write_chrome_trace(*trace, scenarios, context.provenance(), *output,

@@ -45,13 +45,13 @@ class Fit final : public Command {
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         const std::string name = trace_name(path_);
-        Progress progress(context.terminal(), "fitting " + name);
+        Progress progress(context.front(), "fitting " + name);
         const std::uint64_t events = trace->info().event_count;
         question_.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.show_events(done * events, total * events);
         };
-        const Interrupt interrupt;
-        question_.stop = Interrupt::requested;
+        const Interrupt interrupt(context.front().owns_process());
+        question_.stop = context.front().stop();
         TM_ASSIGN(const FitReport report,
                   tidemark::fit(*trace, question_).map_error(in_trace(path_)));
         progress.clear();

@@ -56,7 +56,7 @@ class Info final : public Command {
 
     static Result<TraceSummary> look_at(const Context& context, const std::string& name,
                                         const Trace& trace) {
-        Progress progress(context.terminal(), "looking at " + name);
+        Progress progress(context.front(), "looking at " + name);
         return summarize(trace, progress.listener(trace.info().event_count));
     }
 

@@ -118,6 +118,7 @@ CommandInfo live_command() {
             "  tidemark view --attach trainer     look at one of them\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Live>(); },
         .tables = "programs,recordings",
+        .interactive = true,
     };
 }
 

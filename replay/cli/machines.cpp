@@ -147,8 +147,8 @@ class Machines final : public Command {
                          DiscoveredMachine& discovered) {
         TM_ASSIGN(const DiskFiles disk, open_disk_files());
         const NumaHost host = NumaHost::open();
-        Progress progress(context.terminal(), "measuring this computer");
-        const Interrupt interrupt;
+        Progress progress(context.front(), "measuring this computer");
+        const Interrupt interrupt(context.front().owns_process());
         MeasureQuestion question{.gpus = wanted.gpus.ids, .host = &host, .files = disk.files.get()};
         for (const FoundGpu& gpu : discovered.found.gpus) {
             if (wanted.gpus.ids.empty())
@@ -161,7 +161,7 @@ class Machines final : public Command {
         question.budget = quick_ ? kQuickBudget : kBudget;
         if (quick_)
             question.runs = kQuickRuns;
-        question.stop = Interrupt::requested;
+        question.stop = context.front().stop();
         question.progress = [&progress](double share) { progress.show_share(share); };
         TM_ASSIGN(measured_, measure_machine(discovered, question));
         return {};

@@ -92,7 +92,7 @@ class Replay final : public Command {
         TM_TRY(check_plot(plot_));
         TM_TRY(allow_report(decisions_, json_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
-        Progress progress(context.terminal(), "replaying " + trace_name(path_));
+        Progress progress(context.front(), "replaying " + trace_name(path_));
         RunListeners listeners;
         listeners.progress = progress.listener(trace->info().event_count);
         std::unique_ptr<OutputFile> decisions;
@@ -135,12 +135,12 @@ class Replay final : public Command {
     Result<ExitCode> run_over_tiers(Context& context) {
         TM_TRY(tiers_.refuse(kReplayForeign));
         TM_TRY(allow_report(timeline_, json_));
-        TM_ASSIGN(const TierScenario scenario, tier_scenario());
+        TM_ASSIGN(const TierScenario scenario, tier_scenario(context.front()));
         TM_ASSIGN(const MachineSpec machine, tiers_.machine());
         TM_ASSIGN(const std::optional<int> device, machine_.tier_device());
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
-        Progress progress(context.terminal(), "replaying " + trace_name(path_));
+        Progress progress(context.front(), "replaying " + trace_name(path_));
         const auto report_progress = progress.listener(program.steps.size());
         TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, report_progress));
         std::optional<TierRun> predicted;
@@ -166,9 +166,9 @@ class Replay final : public Command {
         return run.out_of_memory > 0 ? ExitCode::out_of_memory : ExitCode::yes;
     }
 
-    Result<TierScenario> tier_scenario() const {
+    Result<TierScenario> tier_scenario(Front& front) const {
         TM_ASSIGN(TierScenario scenario, tiers_.scenario());
-        TM_ASSIGN(const auto memory, tiers_.memory());
+        TM_ASSIGN(const auto memory, tiers_.memory(front));
         TM_ASSIGN(scenario.spill, tiers_.policy());
         scenario.trace = path_;
         scenario.gpu_memory = memory.bytes;

@@ -126,7 +126,7 @@ class Report final : public Command {
         const std::string& name = report.traces[index].name;
         const std::vector<std::string> recorded{""};
         for (const std::string& policy : policies_.empty() ? recorded : policies_) {
-            Progress progress(context.terminal(), "replaying " + name);
+            Progress progress(context.front(), "replaying " + name);
             RecordHistoryOptions options;
             options.keep = false;  // a report leaves nothing but itself
             options.progress = progress.listener(trace.info().event_count);
@@ -144,7 +144,7 @@ class Report final : public Command {
 
     Result<void> add_advice(Context& context, ReportInput& report, std::size_t index) const {
         ReportedTrace& trace = report.traces[index];
-        Progress progress(context.terminal(), "trying settings on " + trace.name);
+        Progress progress(context.front(), "trying settings on " + trace.name);
         AdviseOptions options;
         options.memory = memory_.memory;
         options.overhead = memory_.held();

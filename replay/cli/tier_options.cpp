@@ -133,8 +133,8 @@ Result<MachineSpec> TierOptions::machine() const {
     return open_machine(machine_);
 }
 
-Result<GpuMemory> TierOptions::memory() const {
-    TM_ASSIGN(const std::vector<GpuMemory> memories, given_memories());
+Result<GpuMemory> TierOptions::memory(Front& front) const {
+    TM_ASSIGN(const std::vector<GpuMemory> memories, given_memories(front));
     if (memories.size() > 1)
         return fail(ErrorCode::bad_option, "a replay has one size", "--gpu-memory",
                     "tidemark compare takes several");
@@ -150,14 +150,14 @@ Result<std::string> TierOptions::policy() const {
     return policy;
 }
 
-Result<std::vector<GpuMemory>> TierOptions::memories() const {
-    TM_ASSIGN(std::vector<GpuMemory> memories, given_memories());
+Result<std::vector<GpuMemory>> TierOptions::memories(Front& front) const {
+    TM_ASSIGN(std::vector<GpuMemory> memories, given_memories(front));
     if (memories.empty())
         memories = {{0, 0.8}, {0, 0.6}, {0, 0.4}, {0, 0.2}};
     return memories;
 }
 
-Result<std::vector<GpuMemory>> TierOptions::given_memories() const {
+Result<std::vector<GpuMemory>> TierOptions::given_memories(Front& front) const {
     std::vector<GpuMemory> memories;
     for (const std::string& arguments : memories_) {
         for (std::size_t begin = 0; begin <= arguments.size();) {
@@ -165,7 +165,7 @@ Result<std::vector<GpuMemory>> TierOptions::given_memories() const {
             const std::string_view word = std::string_view(arguments).substr(begin, end - begin);
             TM_ASSIGN(const GpuMemory memory, parse_gpu_memory(word));
             if (const auto size = parse_typed_size(word); size && !size->note.empty())
-                print_error(fmt::format("note: --gpu-memory: {}", size->note));
+                front.note(fmt::format("note: --gpu-memory: {}", size->note));
             memories.push_back(memory);
             begin = end + 1;
         }

@@ -44,15 +44,15 @@ class TierOptions {
 
     // Of one run: nothing if no size was given, so that the machine's own counts; lru.
     // Errors (bad_option): several; a value that is none.
-    Result<GpuMemory> memory() const;
+    Result<GpuMemory> memory(Front& front) const;
     Result<std::string> policy() const;
 
     // Of several runs, in the order given. Without any: 80, 60, 40 and 20 %; all policies.
-    Result<std::vector<GpuMemory>> memories() const;
+    Result<std::vector<GpuMemory>> memories(Front& front) const;
     Result<std::vector<std::string>> policies() const;
 
   private:
-    Result<std::vector<GpuMemory>> given_memories() const;
+    Result<std::vector<GpuMemory>> given_memories(Front& front) const;
 
     const Arguments* arguments_ = nullptr;
     std::string machine_ = "h200-node";

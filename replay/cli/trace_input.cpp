@@ -4,54 +4,63 @@
 #include <fmt/format.h>
 
 #include "replay/record/infer_missing_events.h"
+#include "traces/model/cancellable_trace.h"
 #include "traces/open.h"
 
 namespace tidemark {
+namespace {
+
+Result<ReadOptions> read_options(Front& front, const TraceReading& reading) {
+    if (reading.strict && reading.lenient)
+        return fail(ErrorCode::bad_option, "contradicts --lenient", "--strict", "give one of them");
+    ReadOptions options;
+    options.strict = reading.strict;
+    options.lenient = reading.lenient;
+    if (!front.owns_process())
+        options.cancelled = front.stop();
+    return options;
+}
+
+}  // namespace
 
 void TraceInput::declare(Arguments& arguments) {
     arguments.flag({"--strict", "", "fail at the first oddity in the trace instead of counting it"},
-                   strict_);
+                   reading_.strict);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
-                   lenient_);
+                   reading_.lenient);
 }
 
 void TraceInput::declare_inference(Arguments& arguments) {
     arguments.flag({"--as-recorded", "",
                     "infer nothing that the recording leaves out: emptied caches, pools, limits"},
-                   as_recorded_);
+                   reading_.as_recorded);
 }
 
-Result<ReadOptions> TraceInput::options() const {
-    if (strict_ && lenient_)
-        return fail(ErrorCode::bad_option, "contradicts --lenient", "--strict", "give one of them");
-    ReadOptions options;
-    options.strict = strict_;
-    options.lenient = lenient_;
-    return options;
-}
-
-Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context,
-                                                const std::string& path) const {
-    TM_ASSIGN(ReadOptions options, this->options());
-    Progress progress(context.terminal(), "reading " + trace_name(path));
+Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& path,
+                                              const TraceReading& reading) {
+    TM_ASSIGN(ReadOptions options, read_options(front, reading));
+    Progress progress(front, "reading " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
-    return open_trace(path, options);
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace(path, options));
+    if (front.owns_process())
+        return trace;
+    return std::make_unique<CancellableTrace>(std::move(trace), front.stop());
 }
 
-Result<std::unique_ptr<Trace>> TraceInput::open_inferred(const Context& context,
-                                                         const std::string& path) const {
-    TM_ASSIGN(std::unique_ptr<Trace> trace, open(context, path));
-    if (as_recorded_)
+Result<std::unique_ptr<Trace>> open_inferred_recording(Front& front, const std::string& path,
+                                                       const TraceReading& reading) {
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_recording(front, path, reading));
+    if (reading.as_recorded)
         return trace;
     const std::uint64_t events = trace->info().event_count;
-    Progress progress(context.terminal(), "inferring what is missing in " + trace_name(path));
+    Progress progress(front, "inferring what is missing in " + trace_name(path));
     return infer_missing_events(std::move(trace), progress.listener(events));
 }
 
 Result<TraceInfo> TraceInput::import(const Context& context, const std::string& path,
                                      const std::string& target) const {
-    TM_ASSIGN(ReadOptions options, this->options());
-    Progress progress(context.terminal(), "importing " + trace_name(path));
+    TM_ASSIGN(ReadOptions options, read_options(context.front(), reading_));
+    Progress progress(context.front(), "importing " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     return import_trace(path, target, options);
 }

@@ -12,6 +12,25 @@
 
 namespace tidemark {
 
+// How a recording is opened.
+struct TraceReading {
+    bool strict = false;
+    bool lenient = false;
+    bool as_recorded = false;
+};
+
+// Opens a file of any format, "-" or "generate:NAME:options", and where the process isn't ours
+// (Front::owns_process) so that all that reads the trace ends when the front wants it to; `front`
+// must outlive it then. Errors: those of open_trace; bad_option if the options contradict each
+// other.
+Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& path,
+                                              const TraceReading& reading);
+
+// As above, for replays: with what the recording leaves out put in where it can be inferred
+// (replay/record/infer_missing_events.h), unless it is to be as recorded.
+Result<std::unique_ptr<Trace>> open_inferred_recording(Front& front, const std::string& path,
+                                                       const TraceReading& reading);
+
 class TraceInput {
   public:
     // Adds --strict and --lenient.
@@ -20,25 +39,23 @@ class TraceInput {
     // Adds --as-recorded, for commands that call open_inferred.
     void declare_inference(Arguments& arguments);
 
-    // Opens a file of any format, "-" or "generate:NAME:options". Errors: those of open_trace;
-    // bad_option if the options contradict each other.
-    Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const;
+    // open_recording as the options say.
+    Result<std::unique_ptr<Trace>> open(const Context& context, const std::string& path) const {
+        return open_recording(context.front(), path, reading_);
+    }
 
-    // As above, for replays: with what the recording leaves out put in where it can be inferred
-    // (replay/record/infer_missing_events.h), unless --as-recorded was given.
+    // The same with open_inferred_recording.
     Result<std::unique_ptr<Trace>> open_inferred(const Context& context,
-                                                 const std::string& path) const;
+                                                 const std::string& path) const {
+        return open_inferred_recording(context.front(), path, reading_);
+    }
 
     // As open(), read from `path` and written to `target` as .tmk.
     Result<TraceInfo> import(const Context& context, const std::string& path,
                              const std::string& target) const;
 
   private:
-    Result<ReadOptions> options() const;
-
-    bool strict_ = false;
-    bool lenient_ = false;
-    bool as_recorded_ = false;
+    TraceReading reading_;
 };
 
 // For map_error: an error that a later step met in the trace, with the trace's name in front of its

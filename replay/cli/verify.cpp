@@ -36,7 +36,7 @@ class Verify final : public Command {
             warnings = std::move(recorded.warnings);
         }
         TM_ASSIGN(const PolicySpec spec, parse_policy(policy));
-        Progress progress(context.terminal(), "verifying " + trace_name(path_));
+        Progress progress(context.front(), "verifying " + trace_name(path_));
         VerifyOptions options;
         options.limit = limit_;
         options.memory = memory_;

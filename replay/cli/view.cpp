@@ -73,6 +73,7 @@ CommandInfo view_command() {
             "  tidemark view --attach trainer                     follow a living program\n"
             "  tidemark view --help                               all its options\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<View>(); },
+        .interactive = true,
     };
 }
 

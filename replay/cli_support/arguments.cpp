@@ -10,8 +10,8 @@
 
 #include "core/allocator/policy_file.h"
 #include "core/base/text.h"
+#include "replay/cli_support/front.h"
 #include "replay/cli_support/own_file.h"
-#include "replay/cli_support/terminal.h"
 
 namespace tidemark {
 namespace {
@@ -38,6 +38,16 @@ Result<void> load_if_file(const std::string& policy) {
     const std::string_view file = policy_file_of(policy);
     if (!file.empty())
         TM_TRY(load_policy_file(file));
+    return {};
+}
+
+Result<void> refuse_standard_streams(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+        const std::vector<std::string>& values = option->results();
+        if (std::ranges::find(values, "-") != values.end())
+            return fail(ErrorCode::unsupported, "standard input and output are the program's",
+                        fmt::format("{} -", option->get_name()), "name a file");
+    }
     return {};
 }
 
@@ -155,17 +165,19 @@ bool Arguments::given(const std::string& name) const {
     return app_.get_option(name)->count() > 0;
 }
 
-Result<void> Arguments::finish() const {
+Result<void> Arguments::finish(Front& front) const {
+    if (!front.owns_process())
+        TM_TRY(refuse_standard_streams(app_));
     const auto at = [](const Pending& pending) {
         return [&pending](Error error) {
             error.where = pending.name;
             return error;
         };
     };
-    const auto size_of = [&at](const Pending& pending) -> Result<Bytes> {
+    const auto size_of = [&at, &front](const Pending& pending) -> Result<Bytes> {
         TM_ASSIGN(const TypedSize size, parse_typed_size(pending.text).map_error(at(pending)));
         if (!size.note.empty())
-            print_error(fmt::format("note: {}: {}", pending.name, size.note));
+            front.note(fmt::format("note: {}: {}", pending.name, size.note));
         return size.bytes;
     };
     if (rest_ != nullptr)

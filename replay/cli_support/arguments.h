@@ -2,7 +2,7 @@
 // fields. Hides the library that parses (CLI11) from the commands.
 //
 // Targets must live until the command has run. Sizes are read by parse_typed_size
-// (core/base/text.h); how an ambiguous one was understood is noted on standard error.
+// (core/base/text.h); how an ambiguous one was understood is noted to the Front.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,8 @@ class App;
 }
 
 namespace tidemark {
+
+class Front;
 
 // One argument. `name`: "TRACE" is positional, "--policy" or "-p,--policy" an option. `value` is
 // what --help calls the value of an option.
@@ -83,7 +85,9 @@ class Arguments {
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
     // Errors: bad_option (where = the option's name) for what is not one; those of check_target
     // (replay/cli_support/own_file.h) for each file to be written; those of load_policy_file.
-    Result<void> finish() const;
+    // Where the process isn't ours (Front::owns_process), also unsupported: "-", standard input or
+    // output.
+    Result<void> finish(Front& front) const;
 
     // Whether the user gave what is declared under that name ("--policy"). After parsing.
     bool given(const std::string& name) const;

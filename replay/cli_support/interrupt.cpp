@@ -16,7 +16,9 @@ void on_interrupt(int /*signal*/) {
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(bool owns_process) : installed_(owns_process) {
+    if (!installed_)
+        return;
     interrupted.store(false);
 
     struct sigaction action {};
@@ -27,7 +29,8 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
-    std::signal(SIGINT, SIG_DFL);
+    if (installed_)
+        std::signal(SIGINT, SIG_DFL);
 }
 
 bool Interrupt::requested() {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "replay/cli_support/front.h"
 #include "replay/report/forms/wording.h"
 
 namespace tidemark {
@@ -19,6 +20,7 @@ namespace {
 
 constexpr Nanoseconds kFirstDrawn = 500'000'000;
 constexpr Nanoseconds kRedrawn = 100'000'000;
+constexpr std::uint64_t kShareSteps = 1000;
 constexpr unsigned kNarrowest = 40;
 constexpr unsigned kWidest = 400;
 
@@ -96,10 +98,15 @@ void print_help_to_errors(std::string_view text) {
     static_cast<void>(write_all(STDERR_FILENO, printable(text, true)));
 }
 
-Progress::Progress(const Terminal& terminal, std::string label)
-    : label_(printable(label)), width_(80), enabled_(terminal.errors), next_(kFirstDrawn) {
+Progress::Progress(Front& front, std::string label)
+    : front_(front),
+      label_(printable(label)),
+      width_(80),
+      enabled_(front.terminal().errors),
+      next_(kFirstDrawn) {
     if (enabled_)
         width_ = terminal_width(STDERR_FILENO);
+    front_.show(label_, 0, 0);
 }
 
 bool Progress::due() {
@@ -113,6 +120,7 @@ bool Progress::due() {
 }
 
 void Progress::show_events(std::uint64_t done, std::uint64_t total) {
+    front_.show(label_, done, total);
     if (!due())
         return;
     if (total == 0)
@@ -122,11 +130,13 @@ void Progress::show_events(std::uint64_t done, std::uint64_t total) {
 }
 
 void Progress::show_bytes(std::uint64_t done) {
+    front_.show(label_, done, 0);
     if (due())
         draw(format_bytes(done), -1);
 }
 
 void Progress::show_share(double share) {
+    front_.show(label_, static_cast<std::uint64_t>(share * kShareSteps), kShareSteps);
     if (due())
         draw(fmt::format("{:3.0f} %", share * 100), share);
 }

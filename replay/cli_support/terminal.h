@@ -13,6 +13,8 @@
 
 namespace tidemark {
 
+class Front;
+
 struct Terminal {
     bool output = false;   // standard output is a terminal
     bool errors = false;   // standard error is one
@@ -44,11 +46,13 @@ void print_error(std::string_view text);
 // The same without the name in front and with its lines kept: for help after wrong usage.
 void print_help_to_errors(std::string_view text);
 
-// One line on standard error that says how far we are, redrawn a few times a second, only on a
-// terminal and only once the work has lasted half a second; removed at the end. Not thread-safe.
+// Says how far we are: to a Front that takes that, and else as one line on standard error, redrawn
+// a few times a second, only on a terminal and only once the work has lasted half a second; removed
+// at the end. Not thread-safe.
 class Progress {
   public:
-    Progress(const Terminal& terminal, std::string label);
+    // `front` must outlive it.
+    Progress(Front& front, std::string label);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
@@ -76,6 +80,7 @@ class Progress {
     bool due();
     void draw(const std::string& amount, double share);
 
+    Front& front_;
     std::string label_;
     unsigned width_;
     bool enabled_;

@@ -34,6 +34,13 @@ function(tidemark_publish)
     endwhile()
 endfunction()
 
+# The header of the C library, which includes none of ours: <tidemark/tidemark.h>.
+function(tidemark_publish_c header)
+    get_filename_component(name ${header} NAME)
+    set_property(GLOBAL APPEND PROPERTY tidemark_published ${name})
+    configure_file(${PROJECT_SOURCE_DIR}/${header} ${tidemark_include}/tidemark/${name} COPYONLY)
+endfunction()
+
 # tidemark_library(NAME HEADERS HEADER ... [REQUIRES NAME ...] [LIBRARIES PKG-CONFIG-NAME ...]
 #                  [LINK FLAG ...])
 # A library tidemark_NAME, tidemark::NAME to others. REQUIRES: ours that it links. LIBRARIES and

@@ -1,4 +1,4 @@
-# The programs, with the manual page and what shells need to complete our words, as the program
+# The programs and the C library, with the manual page and what shells need to complete our words, as the program
 # itself tells them.
 set(words ${PROJECT_BINARY_DIR}/words)
 file(MAKE_DIRECTORY ${words})
@@ -11,6 +11,10 @@ add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidema
 add_custom_target(words ALL DEPENDS ${words}/tidemark.1)
 if(TIDEMARK_INSTALL)
     install(TARGETS tidemark RUNTIME)
+    configure_file(${PROJECT_SOURCE_DIR}/scripts/package/c_library.pc.in
+        ${PROJECT_BINARY_DIR}/package/tidemark.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/package/tidemark.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
     if(TARGET tidemark::viz)
         install(TARGETS tidemark-view RUNTIME)
     endif()

@@ -14,7 +14,7 @@ class CheckReach(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name)
-        self.plant("replay/cli/main.cpp", '#include "core/used.h"\n')
+        self.plant("replay/app/main.cpp", '#include "core/used.h"\n')
         self.plant("core/used.h", '#include "core/list.inc"\n')
         self.plant("core/used.cpp", '#include "core/used.h"\n#include "core/inner.h"\n')
         self.plant("core/inner.h", "")

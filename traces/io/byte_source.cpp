@@ -162,6 +162,8 @@ std::size_t ByteSource::first_size() const {
 
 Result<void> ByteSource::need(std::size_t count) {
     while (window().size() < count && !ended_) {
+        if (cancelled_ && cancelled_())
+            return fail(ErrorCode::cancelled, "reading was given up", name_);
         TM_ASSIGN(const bool taken, take_block());
         if (taken)
             continue;

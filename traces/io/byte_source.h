@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,7 +30,7 @@ class ByteSource {
 
     // Makes at least `count` bytes available in the window if the stream has that many; the window
     // is shorter only at the end of the stream. Errors: io; bad_input for a broken compressed
-    // stream (where = name and compressed offset). The window may be moved.
+    // stream (where = name and compressed offset); cancelled. The window may be moved.
     Result<void> need(std::size_t count);
 
     // Drops the first `count` bytes of the window (at most its size). O(1).
@@ -37,6 +38,10 @@ class ByteSource {
         begin_ += count;
         offset_ += count;
     }
+
+    // From now on need() fails with ErrorCode::cancelled where it would have to read and
+    // `cancelled` says so.
+    void end_when(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
 
     // Offset of the window's first byte in the (uncompressed) stream.
     std::uint64_t offset() const { return offset_; }
@@ -74,6 +79,7 @@ class ByteSource {
     void make_room();
 
     std::string name_;
+    std::function<bool()> cancelled_;
     std::vector<std::byte> buffer_;
     const std::byte* begin_ = nullptr;
     const std::byte* end_ = nullptr;

@@ -119,11 +119,15 @@ class Trace {
     virtual std::uint64_t recorded_hash() const { return hash(); }
 };
 
+// Whether work is to end early, with ErrorCode::cancelled. Called now and then, by any thread.
+using Cancelling = std::function<bool()>;
+
 // How a reader treats what it meets, and to whom it reports.
 struct ReadOptions {
     bool strict = false;   // the first anomaly is an Error
     bool lenient = false;  // malformed records are skipped and counted instead of an Error
     std::function<void(std::uint64_t bytes_done)> progress;  // now and then; may be empty
+    Cancelling cancelled = {};                               // may be empty
 };
 
 }  // namespace tidemark

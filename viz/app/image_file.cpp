@@ -16,7 +16,8 @@ namespace {
 constexpr std::chrono::milliseconds kImageFilePause{5};
 
 void load(Loader& loader, const Session& session) {
-    Progress progress(find_terminal(), "loading");
+    TerminalFront front;
+    Progress progress(front, "loading");
     while (loader.running()) {
         loader.poll();
         double share = 0;

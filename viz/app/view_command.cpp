@@ -222,7 +222,8 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     } catch (const CLI::ParseError& error) {
         return fail(ErrorCode::bad_option, error.what(), {}, "see tidemark-view --help");
     }
-    TM_TRY(arguments.finish());
+    TerminalFront front;
+    TM_TRY(arguments.finish(front));
     TM_TRY(check(command, texts));
     return command;
 }

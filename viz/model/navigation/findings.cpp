@@ -6,6 +6,7 @@
 
 #include "replay/findings/find.h"
 #include "replay/report/findings/finding_text.h"
+#include "traces/model/cancellable_trace.h"
 
 namespace tidemark::viz {
 namespace {
@@ -37,44 +38,6 @@ std::vector<Finding> in_text(const std::vector<findings::Finding>& list) {
     return rows;
 }
 
-// A trace whose cursors fail as soon as nobody wants to know any more: that ends a search of many
-// replays, whatever it is at.
-class CancellableTrace final : public Trace {
-  public:
-    CancellableTrace(const Trace& trace, const Cancelled& cancelled)
-        : trace_(trace), cancelled_(cancelled) {}
-
-    const TraceInfo& info() const override { return trace_.info(); }
-
-    std::uint64_t hash() const override { return trace_.hash(); }
-
-    std::uint64_t recorded_hash() const override { return trace_.recorded_hash(); }
-
-    std::unique_ptr<TraceCursor> cursor() const override {
-        return std::make_unique<Cursor>(trace_.cursor(), cancelled_);
-    }
-
-  private:
-    class Cursor final : public TraceCursor {
-      public:
-        Cursor(std::unique_ptr<TraceCursor> cursor, const Cancelled& cancelled)
-            : cursor_(std::move(cursor)), cancelled_(cancelled) {}
-
-        Result<EventBatch> next() override {
-            if (cancelled_)
-                return fail(ErrorCode::cancelled, "the search was given up");
-            return cursor_->next();
-        }
-
-      private:
-        std::unique_ptr<TraceCursor> cursor_;
-        const Cancelled& cancelled_;
-    };
-
-    const Trace& trace_;
-    const Cancelled& cancelled_;
-};
-
 }  // namespace
 
 std::vector<Finding> findings_of_history(const History& history, const Cancelled& cancelled) {
@@ -91,7 +54,7 @@ std::vector<Finding> findings_of(const History& history, const std::string& poli
 
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,
                                   const Cancelled& cancelled) {
-    return advise(CancellableTrace(trace, cancelled), options);
+    return advise(CancellableTrace(trace, [&cancelled] { return cancelled.load(); }), options);
 }
 
 }  // namespace tidemark::viz

@@ -1,12 +1,8 @@
-// tidemark: records, replays and compares GPU memory allocators. This file finds the command,
-// hands it its arguments and turns its end into text and an exit code. Exceptions of libraries end
-// here.
+// Finds the command, hands it its arguments, and takes its output.
+#include "replay/cli/program.h"
+
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -54,11 +50,11 @@ std::string exit_code_table() {
 }
 
 // The command line as a shell would take it again.
-std::string quoted(std::span<char* const> arguments) {
+std::string quoted(std::span<const std::string> arguments) {
     constexpr std::string_view kPlain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
     std::string line = "tidemark";
-    for (const std::string_view word : arguments.subspan(1)) {
+    for (const std::string_view word : arguments) {
         if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
             line += fmt::format(" {}", word);
             continue;
@@ -132,38 +128,25 @@ Error unknown_word(const CLI::App& app) {
             near.empty() ? help_hint(inside, app) : fmt::format("did you mean {}?", near)};
 }
 
-ExitCode fail_with(const Error& error) {
-    print_error(to_text(error));
-    return exit_code_of(error.code);
-}
-
-// Prints; `code` unless standard output cannot be written.
-ExitCode print_and_end(std::string_view text, ExitCode code) {
-    if (write_output(text) != Written::failed)
-        return code;
-    return fail_with({ErrorCode::io,
-                      fmt::format("cannot be written: {}", std::strerror(errno)),
-                      "standard output",
-                      {}});
-}
-
-ExitCode run_command(Entry& entry, const Provenance& provenance,
-                     std::span<const CommandDeclaration> commands) {
-    if (const auto finished = entry.arguments->finish(); !finished)
-        return fail_with(finished.error());
-    Context context(find_terminal(), provenance, commands);
+Result<ProgramAnswer> run_command(Entry& entry, const Provenance& provenance,
+                                  std::span<const CommandDeclaration> commands, Front& front) {
+    if (entry.info->interactive && !front.owns_process())
+        return fail(ErrorCode::unsupported, "wants the terminal to itself",
+                    fmt::format("tidemark {}", entry.info->name), "run the program");
+    TM_TRY(entry.arguments->finish(front));
+    Context context(front, provenance, commands);
     const Result<ExitCode> code = entry.command->run(context);
     if (!code) {
         // Whoever reads our output had enough of it: nobody is left to report it to.
-        if (code.error().code == ErrorCode::io && output_is_closed())
-            return ExitCode::yes;
-        return fail_with(code.error());
+        if (code.error().code == ErrorCode::io && front.owns_process() && output_is_closed())
+            return ProgramAnswer{};
+        return tl::make_unexpected(code.error());
     }
     if (!entry.arguments->csv())
-        return print_and_end(context.output(), *code);
-    const Result<std::string> table =
-        csv_of_json(context.output(), entry.arguments->table(), entry.info->tables);
-    return table ? print_and_end(*table, *code) : fail_with(table.error());
+        return ProgramAnswer{context.output(), *code};
+    TM_ASSIGN(std::string table,
+              csv_of_json(context.output(), entry.arguments->table(), entry.info->tables));
+    return ProgramAnswer{std::move(table), *code};
 }
 
 bool is_command(std::string_view word) {
@@ -174,25 +157,27 @@ bool is_command(std::string_view word) {
 
 // The arguments as the parser takes them: "help X" asks for X's help, and a recording instead of
 // the command is looked at.
-std::vector<std::string> completed(std::span<char* const> arguments) {
+std::vector<std::string> completed(std::span<const std::string> arguments) {
     std::vector<std::string> line(arguments.begin(), arguments.end());
-    if (line.size() < 2 || is_command(line[1]))
+    if (line.empty() || is_command(line[0]))
         return line;
-    const std::string& first = line[1];
+    const std::string& first = line[0];
     std::error_code ignored;
     if (first == "help") {
-        line.erase(line.begin() + 1);
-        if (line.size() == 1 || is_command(line[1]))
+        line.erase(line.begin());
+        if (line.empty() || is_command(line[0]))
             line.emplace_back("--help");  // else the parser says that there is no such command
     } else if (first == "-" || first.starts_with("generate:") ||
                std::filesystem::exists(first, ignored) ||
                (first.front() != '-' && first.find_first_of("*?[") != std::string::npos)) {
-        line.insert(line.begin() + 1, "info");
+        line.insert(line.begin(), "info");
     }
     return line;
 }
 
-ExitCode run_program(std::span<char* const> arguments) {
+}  // namespace
+
+Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front& front) {
     CLI::App app(
         "tidemark replays recorded GPU memory traffic under other allocators and compares "
         "what each would have needed.");
@@ -209,46 +194,30 @@ ExitCode run_program(std::span<char* const> arguments) {
     try {
         std::vector<std::string> line = completed(arguments);
         std::reverse(line.begin(), line.end());
-        line.pop_back();  // the program's name
         app.parse(std::move(line));
     } catch (const CLI::CallForHelp&) {
         const CLI::App& inside = innermost(app);
-        return print_and_end(inside.help(&inside == &app ? "" : "tidemark"), ExitCode::yes);
+        return ProgramAnswer{inside.help(&inside == &app ? "" : "tidemark"), ExitCode::yes};
     } catch (const CLI::CallForVersion& version) {
-        return print_and_end(std::string(version.what()) + "\n", ExitCode::yes);
+        return ProgramAnswer{std::string(version.what()) + "\n", ExitCode::yes};
     } catch (const CLI::ExtrasError&) {
-        return fail_with(unknown_word(app));
+        return tl::make_unexpected(unknown_word(app));
     } catch (const CLI::ParseError& error) {
         const CLI::App& inside = innermost(app);
-        return fail_with({ErrorCode::bad_option, error.what(),
-                          &inside == &app ? "" : inside.get_name(), help_hint(inside, app)});
+        return fail(ErrorCode::bad_option, error.what(), &inside == &app ? "" : inside.get_name(),
+                    help_hint(inside, app));
     }
     const auto chosen =
         std::ranges::find_if(entries, [](const Entry& entry) { return entry.app->parsed(); });
     if (chosen == entries.end()) {
-        print_error("no command given; this is what there is:");
-        print_help_to_errors(app.help());
-        return ExitCode::bad_usage;
+        front.note("no command given; this is what there is:");
+        front.note_help(app.help());
+        return ProgramAnswer{{}, ExitCode::bad_usage};
     }
     std::vector<CommandDeclaration> commands;
     for (const Entry& entry : entries)
         commands.push_back({entry.info, entry.arguments.get()});
-    return run_command(*chosen, {TIDEMARK_VERSION, quoted(arguments)}, commands);
+    return run_command(*chosen, {TIDEMARK_VERSION, quoted(arguments)}, commands, front);
 }
 
-}  // namespace
 }  // namespace tidemark
-
-int main(int argc, char** argv) {
-    std::signal(SIGPIPE,
-                SIG_IGN);  // a reader that goes away is an error of write(), see terminal.h
-    try {
-        return static_cast<int>(
-            tidemark::run_program({argv, static_cast<std::size_t>(std::max(argc, 1))}));
-    } catch (const std::bad_alloc&) {
-        tidemark::print_error("this computer has too little free memory for that");
-    } catch (const std::exception& error) {
-        tidemark::print_error(error.what());
-    }
-    return static_cast<int>(tidemark::ExitCode::not_possible);
-}

@@ -1,0 +1,51 @@
+// LibraryFront: the front of a caller of the library, who has no terminal. Notes are kept for the
+// answer, and progress until the caller's own function is shown it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "replay/c_api/tidemark.h"
+#include "replay/cli_support/front.h"
+
+namespace tidemark::c_api {
+
+class LibraryFront final : public Front {
+  public:
+    LibraryFront() : Front(Terminal{}) {}
+
+    void note(std::string_view text) override;
+    void note_help(std::string_view text) override;
+    void show(std::string_view label, std::uint64_t done, std::uint64_t total) override;
+
+    std::function<bool()> stop() override {
+        return [this] { return cancelled_.load(std::memory_order_relaxed); };
+    }
+
+    bool owns_process() const override { return false; }
+
+    // All that was noted, as standard error would have it.
+    std::string notes() const;
+
+    // Runs `work`, and meanwhile shows the caller how far it is, a few times a second and once at
+    // the begin; a null `progress` is shown nothing. `work` has a thread of its own then, so that
+    // the caller's function is called by the caller's thread alone, and at its pace whatever the
+    // work is at. Throws what `work` throws.
+    void run(tm_progress progress, void* user, const std::function<void()>& work);
+
+  private:
+    bool show_caller(tm_progress progress, void* user) const;
+
+    mutable std::mutex mutex_;  // guards the next four
+    std::string notes_;
+    std::string label_;
+    std::uint64_t done_ = 0;
+    std::uint64_t total_ = 0;
+    std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace tidemark::c_api

@@ -1,0 +1,56 @@
+// CancellableTrace: a trace whose cursors fail as soon as nobody wants to know any more: that ends
+// whatever reads it, in all its threads, be it one replay or a search of many.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+class CancellableTrace final : public Trace {
+  public:
+    // `trace` must outlive it.
+    CancellableTrace(const Trace& trace, Cancelling cancelled)
+        : trace_(trace), cancelled_(std::move(cancelled)) {}
+
+    CancellableTrace(std::unique_ptr<Trace> trace, Cancelling cancelled)
+        : owned_(std::move(trace)), trace_(*owned_), cancelled_(std::move(cancelled)) {}
+
+    const ExplainedRecord* explained_record() const override { return trace_.explained_record(); }
+
+    const TraceInfo& info() const override { return trace_.info(); }
+
+    std::uint64_t hash() const override { return trace_.hash(); }
+
+    std::uint64_t recorded_hash() const override { return trace_.recorded_hash(); }
+
+    // Its next() also gives ErrorCode::cancelled.
+    std::unique_ptr<TraceCursor> cursor() const override {
+        return std::make_unique<Cursor>(trace_.cursor(), cancelled_);
+    }
+
+  private:
+    class Cursor final : public TraceCursor {
+      public:
+        Cursor(std::unique_ptr<TraceCursor> cursor, const Cancelling& cancelled)
+            : cursor_(std::move(cursor)), cancelled_(cancelled) {}
+
+        Result<EventBatch> next() override {
+            if (cancelled_())
+                return fail(ErrorCode::cancelled, "the trace is no longer wanted");
+            return cursor_->next();
+        }
+
+      private:
+        std::unique_ptr<TraceCursor> cursor_;
+        const Cancelling& cancelled_;
+    };
+
+    std::unique_ptr<Trace> owned_;
+    const Trace& trace_;
+    Cancelling cancelled_;
+};
+
+}  // namespace tidemark
