@@ -15,11 +15,12 @@ struct tm_context {
 };
 
 namespace tidemark::c_api {
-namespace {
 
-std::string text_of(const char* text) {
-    return text == nullptr ? std::string() : std::string(text);
+ContextState& state_of(tm_context& context) {
+    return *context.state;
 }
+
+namespace {
 
 tm_status fail_of(const OutOfMemory& why, const tm_request& request) {
     if (why.cause == OutOfMemory::Cause::device_error) {
@@ -43,10 +44,6 @@ tm_status fail_of(ContextState& state, const DeviceError& error) {
     return fail(state.explain(error));
 }
 
-tm_status null_argument(const char* call, const char* argument) {
-    return fail({ErrorCode::bad_option, fmt::format("{} is null", argument), call, ""});
-}
-
 }  // namespace
 }  // namespace tidemark::c_api
 
@@ -61,9 +58,9 @@ tm_status tm_context_open(const tm_context_options* given, tm_context** context)
         tm_context_options options{};
         if (const tm_status bad = copy_in(given, options); bad != TM_OK)
             return bad;
-        auto opened = ContextState::open({.machine = text_of(options.machine),
-                                          .policy = text_of(options.policy),
-                                          .record = text_of(options.record),
+        auto opened = ContextState::open({.machine = text_or_empty(options.machine),
+                                          .policy = text_or_empty(options.policy),
+                                          .record = text_or_empty(options.record),
                                           .memory = options.memory,
                                           .limit = options.limit,
                                           .thread_cache = options.thread_cache});

@@ -53,6 +53,8 @@ class ContextState {
 
     Streams& streams() { return *streams_; }
 
+    CudaDevice* card() { return card_; }  // null: the device is simulated
+
     // Of this process's memory for others, and of theirs here.
     DeviceResult<std::uint64_t> ipc_export(Address address, IpcHandle& handle);
     DeviceResult<Address> ipc_open(const IpcHandle& handle, std::uint64_t offset);
@@ -84,5 +86,7 @@ class ContextState {
     std::mutex imports_mutex_;
     std::map<Address, Address> imports_;  // what ipc_open gave, and where its memory begins
 };
+
+ContextState& state_of(tm_context& context);
 
 }  // namespace tidemark::c_api

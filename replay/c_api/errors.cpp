@@ -79,6 +79,14 @@ tm_status fail_without_size() noexcept {
     });
 }
 
+tm_status null_argument(const char* call, const char* argument) {
+    return fail({ErrorCode::bad_option, std::string(argument) + " is null", call, ""});
+}
+
+std::string text_or_empty(const char* text) {
+    return text == nullptr ? std::string() : std::string(text);
+}
+
 }  // namespace tidemark::c_api
 
 uint32_t tm_abi_version(void) {

@@ -37,6 +37,12 @@ tm_status guarded(F&& work) noexcept {
     }
 }
 
+// What a function that needs `argument` gives where it is null.
+tm_status null_argument(const char* call, const char* argument);
+
+// A text of the caller; "" for null.
+std::string text_or_empty(const char* text);
+
 // The status of a Result without a value.
 inline tm_status status_of(const Result<void>& result) {
     return result ? TM_OK : fail(result.error());

@@ -209,6 +209,102 @@ TM_API tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_han
 TM_API tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address);
 TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
 
+/* ---- Buffers that may leave the GPU ------------------------------------------------------------
+ */
+
+/* Buffers of bytes in tiers: a GPU, pinned or plain host memory, files. A buffer that is accessed
+ * stays where it is until the access is released; others leave for slower tiers when room is wanted
+ * (core/tiers/store/tiered_store.h). */
+typedef struct tm_store tm_store;
+typedef struct tm_access tm_access;
+
+typedef enum tm_tier { TM_TIER_GPU = 0, TM_TIER_HOST = 1, TM_TIER_DISK = 2 } tm_tier;
+
+typedef struct tm_store_options {
+    size_t struct_size;
+    tm_context* gpu;     /* a context on a real GPU, which outlives the store; null: no such tier */
+    uint64_t gpu_bytes;  /* of that GPU's memory; with `gpu` not 0 */
+    uint64_t host_bytes; /* not 0; pinned if there is a GPU */
+    const char* directory; /* for files, which go when the store is closed; null: no such tier */
+    uint64_t disk_bytes;   /* 0: as much as there is */
+    const char* victims;   /* which buffer leaves: "lru", ... (tidemark victims); null: lru */
+} tm_store_options;
+
+TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);
+
+/* All accesses have been released. Null is closed without effect. */
+TM_API tm_status tm_store_close(tm_store* store);
+
+#define TM_PATIENT 1u /* waits for room until others let go, rather than being refused */
+#define TM_STAYS 2u   /* the buffer never leaves its tier */
+
+/* A new buffer of `bytes` in `tier`, its content undefined, charged to `reservation` if that is not
+ * 0. `flags`: TM_PATIENT, TM_STAYS. Errors: no_space. */
+TM_API tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32_t flags,
+                                  uint64_t reservation, uint64_t* buffer);
+
+/* Errors: not_found; bad_input: somebody has an access. */
+TM_API tm_status tm_buffer_destroy(tm_store* store, uint64_t buffer);
+
+typedef enum tm_mode {
+    TM_READ = 0,      /* shared */
+    TM_WRITE = 1,     /* alone */
+    TM_OVERWRITE = 2, /* alone, and the content does not matter: nothing is copied */
+    TM_PIN = 3        /* stays there; says nothing about who reads or writes */
+} tm_mode;
+
+/* Brings the buffer to `tier` if it is elsewhere, and keeps it there until tm_access_release. On a
+ * GPU its bytes are there for work queued on `stream` from now on. `flags`: TM_PATIENT. Errors:
+ * no_space, not_found, io. Waits for copies. */
+TM_API tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_mode mode,
+                                   tm_stream stream, uint32_t flags, tm_access** access);
+
+/* Where the bytes are: on a GPU and on the disk's side one piece, in host memory perhaps several.
+ * At most `capacity` are written; `count` is how many there are. */
+typedef struct tm_piece {
+    uint64_t address;
+    uint64_t bytes;
+} tm_piece;
+
+TM_API tm_status tm_access_pieces(tm_access* access, tm_piece* pieces, size_t capacity,
+                                  size_t* count);
+
+/* Ends it after what is queued on its stream so far. Null is released without effect. */
+TM_API void tm_access_release(tm_access* access);
+
+/* Brings it there without keeping it, into room that there is. Errors: no_space. */
+TM_API tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier tier);
+
+/* Among the victims of a policy that looks at hints, lower ones leave first. */
+TM_API tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint);
+
+/* The tiers with its content: 1 << TM_TIER_..., added. */
+TM_API tm_status tm_buffer_tiers(tm_store* store, uint64_t buffer, uint32_t* tiers);
+
+/* Sets memory of a tier aside. Errors: no_space (without TM_PATIENT). */
+TM_API tm_status tm_reserve(tm_store* store, tm_tier tier, uint64_t bytes, uint32_t flags,
+                            uint64_t* reservation);
+TM_API tm_status tm_reservation_end(tm_store* store, uint64_t reservation);
+
+/* Has buffers leave `tier` until `bytes` came free, as far as they may; `freed` is how far. */
+TM_API tm_status tm_store_free_bytes(tm_store* store, tm_tier tier, uint64_t bytes,
+                                     uint64_t* freed);
+
+typedef struct tm_tier_counters {
+    size_t struct_size;
+    uint64_t capacity;
+    uint64_t used;       /* by buffers, at this moment */
+    uint64_t reserved;   /* set aside and not used */
+    uint64_t copied_out; /* to slower tiers */
+    uint64_t copied_in;  /* from them */
+    uint64_t evictions;  /* buffers that left to make room */
+    uint64_t hits;       /* accesses that found the buffer here */
+    uint64_t misses;
+    uint64_t failed; /* copies */
+} tm_tier_counters;
+
+TM_API tm_status tm_store_counters(tm_store* store, tm_tier tier, tm_tier_counters* counters);
+
 /* ---- Policies of the caller -------------------------------------------------------------------
  */
 

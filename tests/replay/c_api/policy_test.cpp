@@ -109,8 +109,8 @@ TEST_CASE("a policy of the caller grants and takes back", "[c_api]") {
 TEST_CASE("a policy of the caller is replayed, and the checker finds nothing", "[c_api]") {
     const tm_policy calls = first_fit("first-fit");
     REQUIRE(tm_policy_register(&calls) == TM_OK);
-    const char* const arguments[] = {"replay", "generate:training:layers=4,steps=2", "-p",
-                                     "first-fit", "--check", "--json"};
+    const char* const arguments[] = {
+        "replay", "generate:training:layers=4,steps=2", "-p", "first-fit", "--check", "--json"};
     tm_answer* answer = nullptr;
     REQUIRE(tm_run(arguments, 6, nullptr, nullptr, &answer) == TM_OK);
     const std::string output = tm_answer_output(answer, nullptr);

@@ -1,0 +1,156 @@
+// Buffers in host memory and files, through the C interface.
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "replay/c_api/tidemark.h"
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+// A store of 16 MiB of host memory and a directory of its own.
+class Shelf {
+  public:
+    Shelf() {
+        std::string name = (std::filesystem::temp_directory_path() / "tm-store-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        directory_ = name;
+        TM_INIT(tm_store_options, options);
+        options.host_bytes = 16 * kMiB;
+        options.directory = directory_.c_str();
+        REQUIRE(tm_store_open(&options, &store) == TM_OK);
+    }
+
+    Shelf(const Shelf&) = delete;
+    Shelf& operator=(const Shelf&) = delete;
+
+    ~Shelf() {
+        tm_store_close(store);
+        std::filesystem::remove_all(directory_);
+    }
+
+    std::uint64_t buffer(std::uint64_t bytes) {
+        std::uint64_t made = 0;
+        REQUIRE(tm_buffer_create(store, bytes, TM_TIER_HOST, TM_PATIENT, 0, &made) == TM_OK);
+        return made;
+    }
+
+    tm_access* acquire(std::uint64_t buffer, tm_mode mode) {
+        tm_access* access = nullptr;
+        REQUIRE(tm_buffer_acquire(store, buffer, TM_TIER_HOST, mode, 0, TM_PATIENT, &access) ==
+                TM_OK);
+        return access;
+    }
+
+    tm_tier_counters counters(tm_tier tier) {
+        TM_INIT(tm_tier_counters, all);
+        REQUIRE(tm_store_counters(store, tier, &all) == TM_OK);
+        return all;
+    }
+
+    tm_store* store = nullptr;
+
+  private:
+    std::string directory_;
+};
+
+std::vector<tm_piece> pieces_of(tm_access* access) {
+    std::size_t count = 0;
+    REQUIRE(tm_access_pieces(access, nullptr, 0, &count) == TM_OK);
+    std::vector<tm_piece> pieces(count);
+    REQUIRE(tm_access_pieces(access, pieces.data(), count, nullptr) == TM_OK);
+    return pieces;
+}
+
+void fill(tm_access* access, int value) {
+    for (const tm_piece& piece : pieces_of(access))
+        std::memset(reinterpret_cast<void*>(piece.address), value, piece.bytes);
+}
+
+bool holds(tm_access* access, int value) {
+    std::uint64_t right = 0;
+    std::uint64_t all = 0;
+    for (const tm_piece& piece : pieces_of(access)) {
+        const auto* const bytes = reinterpret_cast<const unsigned char*>(piece.address);
+        for (std::uint64_t i = 0; i < piece.bytes; ++i)
+            right += bytes[i] == value;
+        all += piece.bytes;
+    }
+    return all != 0 && right == all;
+}
+
+}  // namespace
+
+TEST_CASE("more buffers than memory go to files and come back whole", "[c_api]") {
+    Shelf shelf;
+    std::vector<std::uint64_t> buffers;
+    for (int i = 0; i < 8; ++i) {
+        buffers.push_back(shelf.buffer(4 * kMiB));
+        tm_access* const access = shelf.acquire(buffers.back(), TM_OVERWRITE);
+        fill(access, i + 1);
+        tm_access_release(access);
+    }
+    CHECK(shelf.counters(TM_TIER_HOST).used <= 16 * kMiB);
+    CHECK(shelf.counters(TM_TIER_HOST).copied_out >= 16 * kMiB);
+    for (int i = 0; i < 8; ++i) {
+        tm_access* const access = shelf.acquire(buffers[static_cast<std::size_t>(i)], TM_READ);
+        CHECK(holds(access, i + 1));
+        tm_access_release(access);
+    }
+    std::uint32_t tiers = 0;
+    REQUIRE(tm_buffer_tiers(shelf.store, buffers[0], &tiers) == TM_OK);
+    CHECK(tiers != 0);
+    CHECK(tm_buffer_hint(shelf.store, buffers[0], 5) == TM_OK);
+    std::uint64_t freed = 0;
+    CHECK(tm_store_free_bytes(shelf.store, TM_TIER_HOST, 4 * kMiB, &freed) == TM_OK);
+    CHECK(freed >= 4 * kMiB);
+    for (const std::uint64_t buffer : buffers)
+        CHECK(tm_buffer_destroy(shelf.store, buffer) == TM_OK);
+    CHECK(shelf.counters(TM_TIER_HOST).used == 0);
+}
+
+TEST_CASE("reservations keep room for who pays with them", "[c_api]") {
+    Shelf shelf;
+    std::uint64_t reservation = 0;
+    REQUIRE(tm_reserve(shelf.store, TM_TIER_HOST, 12 * kMiB, 0, &reservation) == TM_OK);
+    std::uint64_t more = 0;
+    CHECK(tm_reserve(shelf.store, TM_TIER_HOST, 8 * kMiB, 0, &more) == TM_NO_SPACE);
+    std::uint64_t buffer = 0;
+    CHECK(tm_buffer_create(shelf.store, 8 * kMiB, TM_TIER_HOST, 0, 0, &buffer) == TM_NO_SPACE);
+    REQUIRE(tm_buffer_create(shelf.store, 8 * kMiB, TM_TIER_HOST, 0, reservation, &buffer) ==
+            TM_OK);
+    CHECK(shelf.counters(TM_TIER_HOST).reserved == 4 * kMiB);
+    CHECK(tm_reservation_end(shelf.store, reservation) == TM_OK);
+    CHECK(tm_reservation_end(shelf.store, reservation) == TM_NOT_FOUND);
+    CHECK(tm_buffer_destroy(shelf.store, buffer) == TM_OK);
+}
+
+TEST_CASE("what cannot be is told", "[c_api]") {
+    Shelf shelf;
+    std::uint64_t buffer = 0;
+    CHECK(tm_buffer_create(shelf.store, 1, TM_TIER_GPU, 0, 0, &buffer) == TM_BAD_OPTION);
+    CHECK(tm_buffer_create(shelf.store, 0, TM_TIER_HOST, 0, 0, &buffer) == TM_BAD_OPTION);
+    CHECK(tm_buffer_create(shelf.store, 1, TM_TIER_HOST, 0, 77, &buffer) == TM_NOT_FOUND);
+    CHECK(tm_buffer_destroy(shelf.store, 12345) == TM_NOT_FOUND);
+    tm_store* other = nullptr;
+    CHECK(tm_store_open(nullptr, &other) == TM_BAD_OPTION);
+    TM_INIT(tm_store_options, options);
+    options.host_bytes = kMiB;
+    options.victims = "lur";
+    CHECK(tm_store_open(&options, &other) != TM_OK);
+    options.victims = nullptr;
+    options.directory = "/no/such/directory";
+    CHECK(tm_store_open(&options, &other) == TM_IO);
+    CHECK(tm_store_close(nullptr) == TM_OK);
+
+    buffer = shelf.buffer(kMiB);
+    tm_access* const access = shelf.acquire(buffer, TM_READ);
+    CHECK(tm_buffer_destroy(shelf.store, buffer) == TM_BAD_INPUT);
+    tm_access_release(access);
+    tm_access_release(nullptr);
+    CHECK(tm_buffer_destroy(shelf.store, buffer) == TM_OK);
+}
