@@ -6,11 +6,14 @@ Usage: scripts/check_style.py [--root DIR]
 Exit code 1 if anything is found.
 """
 import argparse
+import io
 import pathlib
 import re
 import sys
+import tokenize
 
 OURS = ["core", "backends", "traces", "replay", "viz", "tests"]
+PYTHON = ["python", "tests/python"]
 LINES_MAX = 600  # look for a second job in the file at 400
 FUNCTION_LINES_MAX = 70
 WIDTH_MAX = 100
@@ -55,6 +58,7 @@ BANNED_PARTS = {
     "voice": "emitter", "wish": "request", "wishes": "requests", "words": "text, names",
     "yard": "retired",
 }
+PYTHON_NAMES = {"picture", "pictures"}  # what a notebook shows is called so there
 FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bImGui\w*::\w+")
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 IDENTIFIER_PART = re.compile(r"[A-Z]?[a-z]+")
@@ -153,8 +157,37 @@ def faults(path, text):
         yield from long_functions(lines)
 
 
+def python_faults(text):
+    lines = text.splitlines()
+    if not lines:
+        yield 1, "an empty file"
+        return
+    if not re.match(r'(#!.*\n)?"""', text):
+        yield 1, "begin with a docstring that says what the file is and promises"
+    if len(lines) > LINES_MAX:
+        yield 1, f"{len(lines)} lines (limit {LINES_MAX}): split by job"
+    for number, line in enumerate(lines, 1):
+        if len(line) > WIDTH_MAX:
+            yield number, f"{len(line)} columns (limit {WIDTH_MAX})"
+        if line != line.rstrip():
+            yield number, "blanks at the end"
+        for pattern, cure in BANNED_ANYWHERE:
+            if re.search(pattern, line):
+                yield number, cure
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME:
+            for word in (found.lower() for found in IDENTIFIER_PART.findall(token.string)):
+                if word in BANNED_PARTS and word not in PYTHON_NAMES:
+                    yield token.start[0], (f"'{word}' is a word of ours: {BANNED_PARTS[word]} "
+                                           "(docs/glossary.md)")
+
+
 def check(root):
     """Yields (path, line, cure) for the tree under `root`."""
+    for folder in PYTHON:
+        for source in sorted((root / folder).rglob("*.py")):
+            for number, cure in python_faults(source.read_text(errors="replace")):
+                yield source.relative_to(root).as_posix(), number, cure
     for folder in OURS:
         for source in sorted((root / folder).rglob("*")):
             if source.suffix in {".h", ".cpp", ".inc"}:

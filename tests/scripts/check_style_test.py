@@ -33,6 +33,12 @@ class CheckStyle(unittest.TestCase):
         result = self.check()
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
+    def test_python_is_checked(self):
+        self.passes("python/a.py", '"""x."""\n')
+        self.finds("python/a.py", "a = 1\n", 1, "docstring")
+        self.finds("python/a.py", '"""x."""\n' + "a = 1  # " + "x" * 100 + "\n", 2, "columns")
+        self.finds("tests/python/a.py", '"""x."""\nasked_size = 1\n', 2, "requested")
+
     def test_chance_is_found(self):
         self.finds("core/a.cpp", "// x\nint a = std::rand();\n", 2, "core/base/random.h")
 

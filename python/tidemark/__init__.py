@@ -1,0 +1,73 @@
+"""Tidemark: GPU memory under other allocators.
+
+    import tidemark
+
+    tidemark.replay("snapshot.pickle", "extent").peak_reserved_bytes
+    tidemark.compare("snapshot.pickle", policies=["torch", "extent"]).to_frame()
+    tidemark.load("snapshot.pickle").size.sum()
+
+Sizes are bytes, times nanoseconds. Importing this loads no library, touches no GPU and starts no
+thread; NumPy, pandas and IPython are used only where a call needs them.
+"""
+
+from __future__ import annotations
+
+from tidemark import errors, machines, policies
+from tidemark.answers import (Answer, Record, advise, compare, fit, info, replay, report, run,
+                              verify)
+from tidemark.context import STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle, Statistics
+from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
+                             InputError, InternalError, NotFoundError, OptionError,
+                             OutOfMemoryError, SpaceError, UnsupportedError)
+from tidemark.pictures import Picture, picture
+from tidemark.trace import Event, Frame, Trace, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddressError",
+    "Answer",
+    "Block",
+    "Buffer",
+    "CancelledError",
+    "Context",
+    "DriverError",
+    "Error",
+    "Event",
+    "FileError",
+    "Frame",
+    "InputError",
+    "InternalError",
+    "IpcHandle",
+    "NotFoundError",
+    "OptionError",
+    "OutOfMemoryError",
+    "Picture",
+    "Record",
+    "STREAM_UNKNOWN",
+    "SpaceError",
+    "Statistics",
+    "Trace",
+    "UnsupportedError",
+    "advise",
+    "compare",
+    "errors",
+    "fit",
+    "info",
+    "library_version",
+    "load",
+    "machines",
+    "picture",
+    "policies",
+    "replay",
+    "report",
+    "run",
+    "verify",
+]
+
+
+def library_version() -> str:
+    """The version of libtidemark.so, which is loaded for this."""
+    from tidemark import _library
+
+    return _library.text(_library.library().tm_version())

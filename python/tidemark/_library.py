@@ -1,0 +1,215 @@
+"""libtidemark.so: where it is, what it declares (replay/c_api/tidemark.h), and its errors."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import threading
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from tidemark.errors import BY_STATUS, Error, InternalError, NotFoundError
+
+ABI_VERSION = 1
+STREAM_UNKNOWN = 2**64 - 1
+CACHE_NONE = 2**64 - 1
+UNIQUE_EMPTY = 1
+NO_SLOT = 2**32 - 1
+
+
+class Struct(ctypes.Structure):
+    """A struct of the library: zero, and its size in its first field."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.struct_size = ctypes.sizeof(self)
+
+
+class tm_error(Struct):
+    _fields_ = [("struct_size", c_size_t), ("status", c_int), ("what", c_char_p),
+                ("where", c_char_p), ("hint", c_char_p)]
+
+
+class tm_context_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("machine", c_char_p), ("policy", c_char_p),
+                ("memory", c_uint64), ("limit", c_uint64), ("thread_cache", c_uint64),
+                ("record", c_char_p)]
+
+
+class tm_request(Struct):
+    _fields_ = [("struct_size", c_size_t), ("bytes", c_uint64), ("alignment", c_uint64),
+                ("stream", c_uint64), ("pool", c_uint32), ("flags", c_uint32), ("tag", c_uint32),
+                ("reserved", c_uint32)]
+
+
+class tm_block(Struct):
+    _fields_ = [("struct_size", c_size_t), ("address", c_uint64), ("requested", c_uint64),
+                ("granted", c_uint64), ("stream", c_uint64), ("pool", c_uint32),
+                ("tag", c_uint32), ("number", c_uint64)]
+
+
+class tm_statistics(Struct):
+    _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
+        "reserved", "allocated", "active", "requested", "cached", "live", "peak_reserved",
+        "peak_allocated_least", "peak_allocated_most", "peak_requested_least",
+        "peak_requested_most", "granted", "hits", "refused", "freed", "retries",
+        "segments_created", "segments_released", "device_free", "device_total")]
+
+
+class tm_ipc_handle(Struct):
+    _fields_ = [("struct_size", c_size_t), ("offset", c_uint64), ("bytes", ctypes.c_uint8 * 64)]
+
+
+# int progress(void* user, const char* label, uint64_t done, uint64_t total)
+PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64)
+
+
+class tm_trace_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("strict", c_int), ("lenient", c_int),
+                ("as_recorded", c_int), ("progress", PROGRESS), ("user", c_void_p)]
+
+
+class tm_columns(Struct):
+    _fields_ = [("struct_size", c_size_t), ("count", c_uint64)] + [(name, c_void_p) for name in (
+        "time", "size", "address", "slot", "stream", "stack", "aux", "tag", "device", "kind",
+        "flags")]
+
+
+class tm_frame(ctypes.Structure):
+    _fields_ = [("function", c_uint32), ("file", c_uint32), ("line", c_uint32)]
+
+
+# Every function: what it gives, what it takes. A c_int that is a status is STATUS: `Library` makes
+# an exception of it.
+STATUS = "status"
+FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
+    "tm_abi_version": (c_uint32, []),
+    "tm_version": (c_char_p, []),
+    "tm_last_error": (c_int, [POINTER(tm_error)]),
+    "tm_context_open": (STATUS, [POINTER(tm_context_options), POINTER(c_void_p)]),
+    "tm_context_close": (STATUS, [c_void_p, POINTER(c_uint64)]),
+    "tm_context_machine": (c_char_p, [c_void_p]),
+    "tm_context_device_name": (c_char_p, [c_void_p]),
+    "tm_context_policy": (c_char_p, [c_void_p]),
+    "tm_alloc": (STATUS, [c_void_p, POINTER(tm_request), POINTER(c_uint64), POINTER(c_uint64)]),
+    "tm_free": (STATUS, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "tm_record_use": (STATUS, [c_void_p, c_uint64, c_uint64]),
+    "tm_trim": (STATUS, [c_void_p, c_int]),
+    "tm_base_of": (STATUS, [c_void_p, c_uint64, POINTER(tm_block)]),
+    "tm_statistics_of": (STATUS, [c_void_p, POINTER(tm_statistics)]),
+    "tm_set_limit": (STATUS, [c_void_p, c_uint64]),
+    "tm_pool_begin": (STATUS, [c_void_p, c_uint32]),
+    "tm_pool_end": (STATUS, [c_void_p, c_uint32]),
+    "tm_pool_close": (STATUS, [c_void_p, c_uint32]),
+    "tm_ipc_export": (STATUS, [c_void_p, c_uint64, POINTER(tm_ipc_handle)]),
+    "tm_ipc_open": (STATUS, [c_void_p, POINTER(tm_ipc_handle), POINTER(c_uint64)]),
+    "tm_ipc_close": (STATUS, [c_void_p, c_uint64]),
+    "tm_trace_open": (STATUS, [c_char_p, POINTER(tm_trace_options), POINTER(c_void_p)]),
+    "tm_trace_close": (None, [c_void_p]),
+    "tm_trace_columns": (STATUS, [c_void_p, POINTER(tm_columns)]),
+    "tm_event_kind": (c_char_p, [ctypes.c_uint8]),
+    "tm_trace_info": (c_char_p, [c_void_p]),
+    "tm_trace_string": (STATUS, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_size_t)]),
+    "tm_trace_stack": (STATUS, [c_void_p, c_uint32, POINTER(tm_frame), c_size_t,
+                                POINTER(c_size_t)]),
+    "tm_run": (STATUS, [POINTER(c_char_p), c_size_t, PROGRESS, c_void_p, POINTER(c_void_p)]),
+    "tm_answer_output": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "tm_answer_notes": (c_char_p, [c_void_p]),
+    "tm_answer_exit_code": (c_int, [c_void_p]),
+    "tm_answer_free": (None, [c_void_p]),
+}
+
+
+class Library:
+    """The functions of libtidemark.so under their names; a failure is raised as `tidemark.Error`.
+
+    Calls release the interpreter's lock; all functions may be called from any thread.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._dll = ctypes.CDLL(path)
+        version = self._declare("tm_abi_version")()
+        if version != ABI_VERSION:
+            raise InternalError(
+                f"its interface is version {version}; this package wants {ABI_VERSION}", path,
+                "install library and package of the same release")
+        self._last_error = self._declare("tm_last_error")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        # Declared when first used, so that a library without the newest functions serves the rest.
+        if name not in FUNCTIONS:
+            raise AttributeError(name)
+        function = self._declare(name)
+        setattr(self, name, function)
+        return function
+
+    def _declare(self, name: str) -> Callable[..., Any]:
+        try:
+            function = getattr(self._dll, name)
+        except AttributeError:
+            raise InternalError(f"it has no {name}", self.path, "install a newer one") from None
+        result, function.argtypes = FUNCTIONS[name]
+        function.restype = c_int if result is STATUS else result
+        if result is STATUS:
+            function.errcheck = self._check
+        return function  # type: ignore[no-any-return]
+
+    def _check(self, status: int, _function: Any, _arguments: Any) -> int:
+        if status:
+            raise self.last_error(status)
+        return status
+
+    def last_error(self, status: int) -> Error:
+        """The last failure on this thread, which had `status`."""
+        error = tm_error()
+        self._last_error(ctypes.byref(error))
+        kind = BY_STATUS.get(status, Error)
+        if error.status != status:
+            return kind(f"failed with status {status}")
+        failure = kind(text(error.what), text(error.where), text(error.hint))
+        failure.status = status
+        return failure
+
+
+def text(raw: Optional[bytes]) -> str:
+    """Text of the library; bytes that are no UTF-8 become U+FFFD, as in --json."""
+    return raw.decode("utf-8", "replace") if raw else ""
+
+
+def candidates() -> List[str]:
+    """Where the library may be, best first: as given, in this package, in a build tree."""
+    given = os.environ.get("TIDEMARK_LIBRARY")
+    if given:
+        return [given]
+    package = pathlib.Path(__file__).resolve().parent
+    return [str(package / "lib" / "libtidemark.so"),
+            str(package.parents[1] / "build" / "release" / "libtidemark.so")]
+
+
+_lock = threading.Lock()
+_library: Optional[Library] = None
+
+
+def library() -> Library:
+    """The library, loaded when it is first needed. Loading it touches no CUDA."""
+    global _library
+    if _library is None:
+        with _lock:
+            if _library is None:
+                _library = _load()
+    return _library
+
+
+def _load() -> Library:
+    paths = candidates()
+    for path in paths:
+        if os.path.exists(path):
+            try:
+                return Library(path)
+            except OSError as failure:
+                raise NotFoundError(str(failure), "libtidemark.so",
+                                    "it is built for another system") from failure
+    raise NotFoundError("not found at " + " nor at ".join(paths), "libtidemark.so",
+                        "build the target tidemark_c, or name the file in TIDEMARK_LIBRARY")

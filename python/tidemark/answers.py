@@ -1,0 +1,351 @@
+"""Questions about recordings, and their answers: what `tidemark COMMAND --json` prints."""
+
+from __future__ import annotations
+
+import ctypes
+import html
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from tidemark import _library
+from tidemark._format import rows_html, table_html, value_text
+from tidemark._tables import flatten, main_table, rows_of, tables_of
+from tidemark._waiting import Progress, wait_for
+from tidemark.errors import (CancelledError, Error, InputError, OptionError, UnsupportedError)
+from tidemark.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Answer", "Record", "advise", "compare", "fit", "info", "replay", "report", "run",
+           "verify"]
+
+Source = Union[str, "os.PathLike[str]", Trace]
+Size = Union[int, str]  # bytes, or text with a unit: "80GiB"
+
+SIZE_OPTIONS = {"memory", "limit", "overhead", "gpu_memory", "host_memory"}
+NO_AS_RECORDED = {"verify"}  # commands without this option
+REPORT_OPTIONS = {"policy", "policies", "memory", "overhead", "limit", "profile", "machine",
+                  "spread"}
+WITH_DEVICE = {"replay", "compare"}
+
+# What the program's exit codes mean where they are no answer.
+FAILURES = {2: OptionError, 3: InputError, 5: UnsupportedError, 130: CancelledError}
+
+# Columns that a notebook shows; all are in to_frame().
+SHOWN = {
+    "compare": ["label", "trace", "peak_reserved_bytes", "change.peak_reserved_bytes",
+                "overhead_ratio", "mean_reserved_bytes", "device_calls", "driver_ns", "stall_ns",
+                "retries", "out_of_memory"],
+}
+SHOWN_MOST = 12  # columns of other tables
+SHOWN_KEYS = 40  # of an answer without a table
+
+
+class Record(Mapping[str, Any]):
+    """An object of --json: its names are attributes and keys. Sizes are bytes, times ns."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            raise AttributeError(f"there is no '{name}' here; one of: {', '.join(self._values)}")
+        return _wrapped(self._values[name])
+
+    def __getitem__(self, name: str) -> Any:
+        return _wrapped(self._values[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __dir__(self) -> List[str]:
+        return [*super().__dir__(), *self._values]
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The same as plain dicts and lists."""
+        return json.loads(json.dumps(self._values))  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={value!r}" if not isinstance(value, (Mapping, list))
+                 else f"{name}={'{...}' if isinstance(value, Mapping) else f'[{len(value)}]'}"
+                 for name, value in self._values.items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        return rows_html((name, value_text(name, value))
+                         for name, value in flatten(self._values).items())
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Record(value)
+    if isinstance(value, list):
+        return [_wrapped(part) for part in value]
+    return value
+
+
+class Answer(Record):
+    """What one command answered.
+
+    Attributes
+    ----------
+    arguments : list of str
+        The command line, without the program's name.
+    exit_code : int
+        0: done, yes; 1: the answer is no; 4: a request was out of memory.
+    messages : str
+        What the program said beside the answer: notes and warnings.
+    text : str
+        The output as it came.
+    """
+
+    def __init__(self, arguments: Sequence[str], text: str, messages: str, exit_code: int) -> None:
+        try:
+            values = json.loads(text)
+        except ValueError:
+            values = {}
+        super().__init__(values if isinstance(values, dict) else {})
+        self.arguments = list(arguments)
+        self.text = text
+        self.messages = messages
+        self.exit_code = exit_code
+        self._report: List[str] = []
+
+    def to_frame(self, table: Optional[str] = None) -> "pandas.DataFrame":
+        """A table of the answer as a pandas DataFrame: the rows and names of --csv.
+
+        Without `table` the main one (`runs` of compare, ...) or the whole answer as one row;
+        `tables` lists the names.
+        """
+        import pandas
+
+        return pandas.DataFrame(list(rows_of(self._command, self._values, table or "")))
+
+    @property
+    def tables(self) -> List[str]:
+        """The names that to_frame takes."""
+        return list(tables_of(self._values))
+
+    def report(self, out: Union[str, "os.PathLike[str]"], force: bool = False,
+               progress: Progress = None) -> "Answer":
+        """Writes the page of `tidemark report` about the same traces, policies and limits.
+
+        `force` writes over a file that Tidemark didn't make.
+        """
+        if not self._report:
+            raise UnsupportedError(f"there is no page about what '{self._command}' answers",
+                                   "report")
+        return run(*self._report, "--output", os.fspath(out), *(["--force"] if force else []),
+                   "--json", progress=progress)
+
+    @property
+    def _command(self) -> str:
+        return self.arguments[0] if self.arguments else ""
+
+    def __repr__(self) -> str:
+        title = f"<tidemark {' '.join(self.arguments)}>"
+        if not self._values:
+            return f"{title}\n{self.text}"
+        verdict = self._values.get("verdict")
+        shown = {name: value_text(name, value) for name, value in flatten(self._values).items()
+                 if "." not in name and name != "verdict"}
+        lines = [f"  {name}: {text}" for name, text in list(shown.items())[:SHOWN_KEYS]]
+        if main_table(self._command, self._values):
+            lines = []
+        tables = f"  tables: {', '.join(self.tables)}" if self.tables else ""
+        return "\n".join(part for part in (title, verdict and f"  {verdict}", *lines, tables)
+                         if part)
+
+    def _repr_html_(self) -> str:
+        if not self._values:
+            return f"<pre>{html.escape(self.text)}</pre>"
+        verdict = self._values.get("verdict")
+        head = f"<p>{html.escape(verdict)}</p>" if isinstance(verdict, str) else ""
+        if not main_table(self._command, self._values):
+            shown = flatten(self._values).items()
+            return head + rows_html([(name, value_text(name, value)) for name, value in shown
+                                     if value is not None][:SHOWN_KEYS])
+        rows = rows_of(self._command, self._values, "")
+        known = list(dict.fromkeys(name for row in rows for name in row))
+        names = [name for name in SHOWN.get(self._command, []) if name in known] or \
+            known[:SHOWN_MOST]
+        return head + table_html(names, ([value_text(name, row.get(name)) for name in names]
+                                         for row in rows))
+
+
+def run(*arguments: Union[str, "os.PathLike[str]", Trace], progress: Progress = None) -> Answer:
+    """Runs `tidemark ARGUMENTS...` in this process, exactly as given.
+
+    With "--json" among them the answer has the names that docs/json.md describes; else its `text`
+    is what the program prints. A request out of memory (exit code 4) and the answer "no" (1) are
+    answers; everything else that fails raises `tidemark.Error`.
+    """
+    texts = [_path_of(part) if isinstance(part, Trace) else os.fspath(part) for part in arguments]
+    library = _library.library()
+
+    def work(callback: Any) -> Answer:
+        given = (ctypes.c_char_p * len(texts))(*(os.fsencode(part) for part in texts))
+        handle = ctypes.c_void_p()
+        library.tm_run(given, len(texts), callback, None, ctypes.byref(handle))
+        try:
+            length = ctypes.c_size_t()
+            start = library.tm_answer_output(handle, ctypes.byref(length))
+            output = ctypes.string_at(start, length.value) if length.value else b""
+            return Answer(texts, _library.text(output),
+                          _library.text(library.tm_answer_notes(handle)),
+                          library.tm_answer_exit_code(handle))
+        finally:
+            library.tm_answer_free(handle)
+
+    answer = wait_for(work, progress)
+    if answer.exit_code not in (0, 1, 4):
+        raise _failure(answer)
+    return answer
+
+
+def _failure(answer: Answer) -> Error:
+    said = answer.messages.strip()
+    if said.startswith("tidemark: "):
+        said = said[len("tidemark: "):]
+    return FAILURES.get(answer.exit_code, Error)(said or f"ended with {answer.exit_code}")
+
+
+def _path_of(trace: Source) -> str:
+    if not isinstance(trace, Trace):
+        path = os.fspath(trace)
+        return f"./{path}" if path.startswith("-") and path != "-" else path
+    if not trace.is_whole:
+        raise OptionError(
+            "this is a part of a recording; questions are about whole ones", repr(trace),
+            'write it first: tidemark.run("cut", trace.path, "--from", ..., "-o", ...)')
+    return trace.path
+
+
+def _loading(command: str, traces: Sequence[Source]) -> List[str]:
+    """The options that the traces were loaded with."""
+    given = [part for trace in traces if isinstance(trace, Trace) for part in trace.arguments]
+    return [part for part in dict.fromkeys(given)
+            if not (part == "--as-recorded" and command in NO_AS_RECORDED)]
+
+
+def _option_arguments(command: str, options: Mapping[str, Any]) -> List[str]:
+    """Options as the program takes them: gpu_memory="60%" is --gpu-memory=60%. Those that are None
+    or False are left out, True is an option without a value, a list is one option for each."""
+    arguments = []
+    for name, value in options.items():
+        if name == "machine":
+            arguments += _machine_arguments(command, value)
+            continue
+        option = "--" + ("policy" if name == "policies" else name.replace("_", "-"))
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is None or one is False:
+                continue
+            if name in SIZE_OPTIONS and isinstance(one, int):
+                one = f"{one}B"
+            arguments.append(option if one is True else f"{option}={one}")
+    return arguments
+
+
+def _machine_arguments(command: str, machine: Optional[str]) -> List[str]:
+    """A device is one the program runs on; any other machine is one with tiers."""
+    if machine is None:
+        return []
+    if not machine.startswith(("sim", "cuda")):
+        return [f"--machine={machine}"]
+    if command in WITH_DEVICE:
+        return [f"--device={machine}"]
+    if machine.startswith("cuda"):
+        raise UnsupportedError(f"'{command}' runs on simulated devices only", machine)
+    profile = machine.partition(":")[2]
+    return [f"--profile={profile}"] if profile else []
+
+
+def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
+         progress: Progress) -> Answer:
+    if not traces:
+        raise OptionError("no trace is given", command)
+    given = [*(_path_of(trace) for trace in traces)]
+    loading = _loading(command, traces)
+    answer = run(command, *given, *loading, *_option_arguments(command, options), "--json",
+                 progress=progress)
+    shared = {name: value for name, value in options.items() if name in REPORT_OPTIONS}
+    if command in ("replay", "compare", "fit", "advise"):
+        answer._report = ["report", *given, *loading, *_option_arguments("report", shared)]
+    return answer
+
+
+def info(*traces: Source, progress: Progress = None, **options: Any) -> Answer:
+    """What is in a trace: events, sizes, lifetimes, peaks, oddities. Of several: a row each."""
+    return _ask("info", traces, options, progress)
+
+
+def replay(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size] = None,
+           machine: Optional[str] = None, limit: Optional[Size] = None, progress: Progress = None,
+           **options: Any) -> Answer:
+    """What a run would have needed under one policy.
+
+    Parameters
+    ----------
+    trace : str, path or Trace
+        A recording of any format, or "generate:NAME:options".
+    policy : str, optional
+        "torch", "extent:slack=0.1", tidemark.policies.torch(expandable_segments=True); without it
+        the settings that the trace was recorded under.
+    memory, limit : int or str, optional
+        Of the card, and on reserved memory: bytes, or "80GiB".
+    machine : str, optional
+        "sim:h200", "cuda:0", or a machine with tiers: "h200-node".
+    **options
+        As `tidemark replay` has them, with underscores: check=True, gpu_memory="60%", scale=0.5.
+    """
+    return _ask("replay", [trace], {"policy": policy, "memory": memory, "machine": machine,
+                                    "limit": limit, **options}, progress)
+
+
+def compare(*traces: Source, policies: Sequence[str] = (), memory: Optional[Size] = None,
+            machine: Optional[str] = None, limit: Optional[Size] = None,
+            progress: Progress = None, **options: Any) -> Answer:
+    """Traces under several policies, best first; the first policy is the baseline.
+
+    Without `policies` the recorded settings, others that can be set, then other allocators.
+    """
+    return _ask("compare", traces, {"policies": list(policies), "memory": memory,
+                                    "machine": machine, "limit": limit, **options}, progress)
+
+
+def advise(*traces: Source, policy: Optional[str] = None, memory: Optional[Size] = None,
+           limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
+    """Where the memory went, why, and which settings need less; of two traces, what grew.
+
+    A progress function that returns True ends the search: the answer is the best so far.
+    """
+    return _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit, **options},
+                progress)
+
+
+def fit(trace: Source, memory: Optional[Size] = None, *, policies: Sequence[str] = (),
+        limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
+    """Would this run have survived on a card with `memory`, and what is the least it needs."""
+    return _ask("fit", [trace], {"memory": memory, "policies": list(policies), "limit": limit,
+                                 **options}, progress)
+
+
+def verify(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size] = None,
+           limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
+    """Compares our model of the recorded allocator with every recorded decision. Exit code 1: not
+    the same."""
+    return _ask("verify", [trace], {"policy": policy, "memory": memory, "limit": limit, **options},
+                progress)
+
+
+def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: Sequence[str] = (),
+           memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
+           **options: Any) -> Answer:
+    """One page about a run, for any browser. `force=True` writes over a file of others."""
+    return _ask("report", traces, {"output": os.fspath(out), "policies": list(policies),
+                                   "memory": memory, "limit": limit, **options}, progress)

@@ -1,0 +1,325 @@
+"""Allocators for programs: a policy on a GPU or on a simulated device."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import threading
+from types import TracebackType
+from typing import Any, Dict, Iterator, Optional, Type, Union
+
+from tidemark import _library
+from tidemark.errors import AddressError, OptionError
+
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_UNKNOWN", "Statistics"]
+
+STREAM_UNKNOWN = _library.STREAM_UNKNOWN
+"""Nobody knows on which stream: slower than a known one, and always correct."""
+
+Stream = Any  # an int, or what has __cuda_stream__(): streams of torch, CuPy, Numba, cuda.core
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """Everything of one moment. Bytes, and numbers of what is counted."""
+
+    reserved: int  # held from the device
+    allocated: int  # granted, after rounding
+    active: int  # allocated, or freed and awaited by the device
+    requested: int
+    cached: int  # freed, and kept by threads
+    live: int  # allocations
+    peak_reserved: int
+    peak_allocated_least: int  # with thread caches a peak is known as a range
+    peak_allocated_most: int
+    peak_requested_least: int
+    peak_requested_most: int
+    granted: int  # requests
+    hits: int  # of those, from a thread's cache
+    refused: int
+    freed: int
+    retries: int  # caches emptied, and the device tried again
+    segments_created: int
+    segments_released: int
+    device_free: int  # what the device says at this moment
+    device_total: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A living allocation."""
+
+    address: int  # where it begins
+    requested: int  # bytes
+    granted: int  # bytes
+    stream: int
+    pool: int  # 0: the program's memory
+    tag: int
+    number: int  # of its request, rising for each thread
+
+
+@dataclasses.dataclass(frozen=True)
+class IpcHandle:
+    """Memory for another process on the same GPU; it can be pickled."""
+
+    offset: int  # in the piece of memory that `handle` is of
+    handle: bytes  # 64 of them
+
+
+class Context:
+    """An allocator: grants addresses on a device under a policy.
+
+    Parameters
+    ----------
+    machine : str, optional
+        "cuda:0", "sim", "sim:h200"; without it cuda:0 if there is one, else a simulated device.
+    policy : str, optional
+        "extent", "torch:max_split_size_mb=64", or from tidemark.policies.
+    memory : int
+        Bytes of a simulated device; 0: as large as its card.
+    limit : int
+        On the bytes requested and not freed; 0: none.
+    thread_cache : int, optional
+        Bytes that each thread keeps for itself; None: as fits the device; 0: none.
+    record : str, optional
+        Publishes a live recording of that name (`tidemark view --attach NAME`).
+
+    All functions may be called from any thread; `close` must be the last.
+    """
+
+    def __init__(self, machine: Optional[str] = None, policy: Optional[str] = None,
+                 memory: int = 0, limit: int = 0, thread_cache: Optional[int] = None,
+                 record: Optional[str] = None) -> None:
+        self._handle: Optional[ctypes.c_void_p] = None
+        self._library = _library.library()
+        # 0 bytes for each thread is another number in C, where 0 stands for the default.
+        cache = 0 if thread_cache is None else thread_cache or _library.CACHE_NONE
+        options = _library.tm_context_options(
+            machine=_bytes(machine), policy=_bytes(policy), memory=_natural(memory, "memory"),
+            limit=_natural(limit, "limit"), thread_cache=_natural(cache, "thread_cache"),
+            record=_bytes(record))
+        handle = ctypes.c_void_p()
+        self._library.tm_context_open(ctypes.byref(options), ctypes.byref(handle))
+        self._handle = handle
+        self._requests = threading.local()
+        self.machine = _library.text(self._library.tm_context_machine(handle))
+        """"cuda:0", "sim:h200"."""
+        self.device_name = _library.text(self._library.tm_context_device_name(handle))
+        """"NVIDIA H200"."""
+        self.policy = _library.text(self._library.tm_context_policy(handle))
+        """The policy with its options."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Addresses are numbers only: there is no memory behind them."""
+        return not self.machine.startswith("cuda")
+
+    def alloc(self, bytes: int, stream: Stream = 0, alignment: int = 0, pool: int = 0,
+              tag: int = 0, unique_empty: bool = False) -> int:
+        """Grants `bytes` and gives their address; 0 for 0 bytes, or with `unique_empty` an odd
+        address that no other has.
+
+        `alignment` is a power of two (0 = 512), `pool` a private pool, `tag` a number that base_of
+        gives again. Raises OutOfMemoryError.
+        """
+        local = self._requests
+        try:
+            request, address = local.request, local.address
+        except AttributeError:
+            # One of each for a thread: making them costs more than the call.
+            request = local.request = _library.tm_request()
+            address = local.address = ctypes.c_uint64()
+        request.bytes = _natural(bytes, "bytes")
+        request.alignment = _natural(alignment, "alignment")
+        request.stream = stream if type(stream) is int else stream_number(stream)
+        request.pool = _small(pool, "pool")
+        request.tag = _small(tag, "tag")
+        request.flags = _library.UNIQUE_EMPTY if unique_empty else 0
+        self._library.tm_alloc(self._open(), ctypes.byref(request), ctypes.byref(address), None)
+        return int(address.value)
+
+    def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
+        """Takes back what was granted at `address`, after the work queued on `stream` and on those
+        of record_use. `bytes`: as requested, or 0 if not known. Raises AddressError."""
+        self._library.tm_free(self._open(), address, bytes, stream_number(stream))
+
+    def record_use(self, address: int, stream: Stream) -> None:
+        """`stream` uses the allocation at `address` too."""
+        self._library.tm_record_use(self._open(), address, stream_number(stream))
+
+    def trim(self, wait: bool = False) -> None:
+        """Gives unused memory back to the device: without waiting for it, or after that."""
+        self._library.tm_trim(self._open(), int(wait))
+
+    def base_of(self, address: int) -> Block:
+        """The living allocation that `address` is in. Raises AddressError."""
+        raw = _library.tm_block()
+        self._library.tm_base_of(self._open(), address, ctypes.byref(raw))
+        return Block(**_fields(Block, raw))
+
+    def statistics(self) -> Statistics:
+        """Everything of one moment; all other calls wait for it."""
+        raw = _library.tm_statistics()
+        self._library.tm_statistics_of(self._open(), ctypes.byref(raw))
+        return Statistics(**_fields(Statistics, raw))
+
+    def set_limit(self, bytes: int) -> None:
+        """On the bytes requested and not freed; 0 lifts it."""
+        self._library.tm_set_limit(self._open(), _natural(bytes, "limit"))
+
+    @contextlib.contextmanager
+    def pool(self, number: int) -> Iterator[int]:
+        """A scope of the private pool `number` (any but 0): `with context.pool(1) as pool:` and
+        requests with pool=pool. Scopes nest and repeat."""
+        self._library.tm_pool_begin(self._open(), _small(number, "pool"))
+        try:
+            yield number
+        finally:
+            self._library.tm_pool_end(self._open(), number)
+
+    def close_pool(self, number: int) -> None:
+        """A closed pool's memory goes back with the next trim."""
+        self._library.tm_pool_close(self._open(), _small(number, "pool"))
+
+    def export(self, address: int) -> IpcHandle:
+        """The memory at `address` for another process. Raises UnsupportedError on simulated devices
+        and for policies on virtual memory."""
+        raw = _library.tm_ipc_handle()
+        self._library.tm_ipc_export(self._open(), address, ctypes.byref(raw))
+        return IpcHandle(int(raw.offset), bytes(raw.bytes))
+
+    def open_ipc(self, handle: IpcHandle) -> int:
+        """Maps another process's memory here; its address, valid until close_ipc."""
+        raw = _library.tm_ipc_handle(offset=handle.offset)
+        ctypes.memmove(raw.bytes, handle.handle, min(len(handle.handle), len(raw.bytes)))
+        address = ctypes.c_uint64()
+        self._library.tm_ipc_open(self._open(), ctypes.byref(raw), ctypes.byref(address))
+        return int(address.value)
+
+    def close_ipc(self, address: int) -> None:
+        """Ends a mapping of open_ipc."""
+        self._library.tm_ipc_close(self._open(), address)
+
+    def buffer(self, bytes: int, stream: Stream = 0, **options: Any) -> "Buffer":
+        """A device buffer that is freed with its object; `options` as of alloc."""
+        return Buffer(self, bytes, stream, **options)
+
+    def close(self) -> int:
+        """Gives unused memory back. What still lives stays valid until the process ends; gives its
+        number. Closing twice does nothing."""
+        handle, self._handle = self._handle, None
+        leaked = ctypes.c_uint64()
+        if handle is not None:
+            self._library.tm_context_close(handle, ctypes.byref(leaked))
+        return int(leaked.value)
+
+    def _open(self) -> ctypes.c_void_p:
+        if self._handle is None:
+            raise OptionError("this context is closed", "tidemark.Context")
+        return self._handle
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], failure: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_handle") is not None:
+            self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<tidemark.Context closed>"
+        return f"<tidemark.Context {self.policy} on {self.machine} ({self.device_name})>"
+
+
+class Buffer:
+    """Bytes on the device: granted when made, freed by `free` or with the object.
+
+    On a GPU it is an array of uint8 for all that know __cuda_array_interface__ (version 3): CuPy,
+    Numba, torch. On a simulated device there is no memory behind it, and no such attribute.
+    """
+
+    def __init__(self, context: Context, bytes: int, stream: Stream = 0, **options: Any) -> None:
+        self.context = context
+        self.bytes = bytes
+        self.stream = stream_number(stream)
+        self._live = False
+        self.address = context.alloc(bytes, self.stream, **options)
+        self._live = True
+
+    def free(self, stream: Stream = None) -> None:
+        """Frees it after the work queued on `stream` (its own without one). Twice is an error."""
+        if not self._live:
+            raise AddressError("it was freed already", repr(self))
+        self._live = False
+        self.context.free(self.address, self.bytes,
+                          self.stream if stream is None else stream_number(stream))
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        if self.context.is_simulated or not self._live:
+            raise AttributeError("a simulated device has no memory to show, nor has a freed buffer")
+        # 0 is forbidden here: 1 is the legacy default stream. None: nothing to wait for.
+        stream = None if self.stream == STREAM_UNKNOWN else self.stream or 1
+        return {"version": 3, "shape": (self.bytes,), "typestr": "|u1", "strides": None,
+                "data": (self.address if self.bytes else 0, False), "stream": stream}
+
+    def __len__(self) -> int:
+        return self.bytes
+
+    def __enter__(self) -> "Buffer":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], failure: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        if self._live:
+            self.free()
+
+    def __del__(self) -> None:
+        # A closed context's memory stays until the process ends.
+        if self.__dict__.get("_live") and self.context._handle is not None:
+            self.free()
+
+    def __repr__(self) -> str:
+        state = f"at {self.address:#x}" if self._live else "freed"
+        return f"<tidemark.Buffer of {self.bytes:,} bytes {state}>"
+
+
+def stream_number(stream: Stream) -> int:
+    """A stream as an integer: itself, that of __cuda_stream__(), or a torch stream's handle."""
+    if isinstance(stream, int):
+        return stream
+    if stream is None:
+        return 0
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    handle = getattr(stream, "cuda_stream", None)  # torch
+    if handle is not None:
+        return int(handle)
+    raise OptionError(f"{stream!r} is no stream", "stream",
+                      "an integer, or an object with __cuda_stream__()")
+
+
+def _natural(value: int, what: str) -> int:
+    if not 0 <= value < 2**64:
+        raise OptionError(f"{value} cannot be", what)
+    return value
+
+
+def _small(value: int, what: str) -> int:
+    if not 0 <= value < 2**32:
+        raise OptionError(f"{value} cannot be", what)
+    return value
+
+
+def _bytes(text: Optional[str]) -> Optional[bytes]:
+    return None if text is None else text.encode()
+
+
+def _fields(kind: Union[Type[Block], Type[Statistics]], raw: Any) -> Dict[str, int]:
+    return {field.name: int(getattr(raw, field.name)) for field in dataclasses.fields(kind)}

@@ -1,0 +1,121 @@
+"""What can go wrong, as exceptions: one class for each status of the library."""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+__all__ = [
+    "AddressError",
+    "CancelledError",
+    "DriverError",
+    "Error",
+    "FileError",
+    "InputError",
+    "InternalError",
+    "NotFoundError",
+    "OptionError",
+    "OutOfMemoryError",
+    "SpaceError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """A failure that the library reports.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong: "unrecognized key 'spilt'".
+    where : str
+        What it is wrong with: "policy torch", "run.pickle:0x1f40"; may be empty.
+    hint : str
+        What to do about it: "did you mean split?"; may be empty.
+    status : int
+        The number of `tm_status` in tidemark.h; it tells the same as the class.
+    """
+
+    status: int = 11
+
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The policy or the device has no room, or the limit is reached. An ordinary outcome."""
+
+    status = 1
+
+
+class AddressError(Error, ValueError):
+    """An address that was freed already, lies inside an allocation, or is none of ours."""
+
+    status = 2
+
+
+class OptionError(Error, ValueError):
+    """An argument that cannot be."""
+
+    status = 3
+
+
+class InputError(Error, ValueError):
+    """A file that is not what it should be."""
+
+    status = 4
+
+
+class NotFoundError(Error, LookupError):
+    """No such file, GPU, policy."""
+
+    status = 5
+
+
+class FileError(Error):
+    """A file or folder that cannot be read or written."""
+
+    status = 6
+
+
+class DriverError(Error):
+    """A call of the GPU's driver failed."""
+
+    status = 7
+
+
+class UnsupportedError(Error):
+    """Not possible here: the device, policy or file lacks what is needed."""
+
+    status = 8
+
+
+class SpaceError(Error):
+    """A disk without room."""
+
+    status = 9
+
+
+class CancelledError(Error):
+    """Ended by a progress function before there was an answer."""
+
+    status = 10
+
+
+class InternalError(Error):
+    """This computer has no memory left, or a library failed in an unforeseen way."""
+
+    status = 11
+
+
+BY_STATUS: Dict[int, Type[Error]] = {
+    kind.status: kind
+    for kind in (OutOfMemoryError, AddressError, OptionError, InputError, NotFoundError, FileError,
+                 DriverError, UnsupportedError, SpaceError, CancelledError, InternalError)
+}

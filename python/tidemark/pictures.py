@@ -1,0 +1,80 @@
+"""Pictures of recordings, drawn by tidemark-view without a display."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any, Optional, Sequence, Tuple, Union
+
+from tidemark.answers import FAILURES, Source, _loading, _path_of, _option_arguments
+from tidemark.errors import Error
+from tidemark.programs import program
+
+__all__ = ["Picture", "picture"]
+
+
+class Picture:
+    """A PNG; a notebook shows it.
+
+    Attributes
+    ----------
+    png : bytes
+        The file.
+    """
+
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+
+    @property
+    def size(self) -> Tuple[int, int]:
+        """Width and height in pixels."""
+        return (int.from_bytes(self.png[16:20], "big"), int.from_bytes(self.png[20:24], "big"))
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the file."""
+        pathlib.Path(path).write_bytes(self.png)
+
+    def __bytes__(self) -> bytes:
+        return self.png
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return "<tidemark.Picture {} x {}>".format(*self.size)
+
+
+def picture(*traces: Source, view: Union[str, Sequence[str]] = (), goto: Optional[str] = None,
+            find: Optional[str] = None, policies: Sequence[str] = (),
+            size: Tuple[int, int] = (1600, 900), scale: Optional[float] = None,
+            theme: str = "light", **options: Any) -> Picture:
+    """Draws what `tidemark view` shows.
+
+    Parameters
+    ----------
+    view : str or list of str
+        "timeline", "address-map", "stacks", ...: see `tidemark-view --help`.
+    goto : str
+        "peak", "oom", "1.25s", "event=81".
+    size : (int, int)
+        Pixels.
+    **options
+        As `tidemark-view` has them, with underscores: memory="80GiB", gpu_memory="60%".
+    """
+    import subprocess
+    import tempfile
+
+    views = [view] if isinstance(view, str) else list(view)
+    with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
+        png = os.path.join(folder, "picture.png")
+        command = [program("tidemark-view"), *(_path_of(trace) for trace in traces),
+                   *_loading("view", traces),
+                   *_option_arguments("view", {"view": views, "goto": goto, "find": find,
+                                    "policies": list(policies), "size": f"{size[0]}x{size[1]}",
+                                    "scale": scale, "theme": theme, "png": png, **options})]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, check=False)
+        if not os.path.exists(png):
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise FAILURES.get(done.returncode, Error)(said or "it drew nothing", "tidemark-view")
+        return Picture(pathlib.Path(png).read_bytes())

@@ -1,0 +1,267 @@
+"""The policies, as functions that give what a `policy` argument takes:
+torch(expandable_segments=True) is "torch:expandable_segments=true".
+
+Options that are left out have their defaults. Sizes are bytes, or texts with a unit: "32MiB".
+Written by scripts/make_catalogue.py from `tidemark policies --json`: change nothing here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, Union
+
+from tidemark._spec import size, spec
+
+__all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent"]
+
+TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
+    "2.10", "2.11"]
+
+
+def cuda_malloc() -> str:
+    """No pool: every request is a cudaMalloc, every free a cudaFree."""
+    return spec("cuda-malloc", {})
+
+
+def bump(*, segment: Optional[Union[int, str]] = None, alignment: Optional[Union[int, str]] = None,
+         release_empty: Optional[bool] = None) -> str:
+    """Never reuses an address: the floor of an allocator's own cost.
+
+    Parameters
+    ----------
+    segment: what is taken from the device at once (default 256MiB; 512 to 1TiB)
+    alignment: addresses and sizes are multiples of this power of two (default 512; 16 to 1GiB)
+    release_empty: give a segment back as soon as nothing lives in it (default true)
+    """
+    return spec("bump", {
+        "segment": size(segment),
+        "alignment": size(alignment),
+        "release_empty": release_empty,
+    })
+
+
+def best_fit(*, segment: Optional[Union[int, str]] = None,
+             split: Optional[Union[int, str]] = None) -> str:
+    """One coalescing pool that grows; smallest fitting block, lowest address.
+
+    Parameters
+    ----------
+    segment: the least that is taken from the device at once (default 32MiB; 512 to 1TiB)
+    split: a block is cut if at least this much would be left over (default 512; 512 to 1TiB)
+    """
+    return spec("best-fit", {"segment": size(segment), "split": size(split)})
+
+
+def buddy(*, min_block: Optional[Union[int, str]] = None,
+          segment: Optional[Union[int, str]] = None) -> str:
+    """Blocks are powers of two, halved on demand; only twins join again.
+
+    Parameters
+    ----------
+    min_block: the smallest block, a power of two (default 512; 512 to 1GiB)
+    segment: what is taken from the device at once, a power of two (default 32MiB; 512 to 1TiB)
+    """
+    return spec("buddy", {"min_block": size(min_block), "segment": size(segment)})
+
+
+def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Optional[int] = None,
+          max_non_split_rounding_mb: Optional[int] = None,
+          roundup_power2_divisions: Optional[Union[int, str]] = None,
+          garbage_collection_threshold: Optional[float] = None,
+          large_segment_size_mb: Optional[int] = None,
+          per_process_memory_fraction: Optional[float] = None,
+          backend: Optional[Literal["native", "cudaMallocAsync"]] = None,
+          graph_capture_record_stream_reuse: Optional[bool] = None,
+          release_lock_on_cudamalloc: Optional[bool] = None,
+          throw_on_cudamalloc_oom: Optional[bool] = None,
+          expandable_segments_reserve: Optional[Union[int, str]] = None,
+          expandable_segments_reserve_by_class: Optional[Union[int, str]] = None,
+          pinned_use_cuda_host_register: Optional[bool] = None,
+          pinned_num_register_threads: Optional[int] = None,
+          pinned_use_background_threads: Optional[bool] = None,
+          pinned_reserve_segment_size_mb: Optional[int] = None,
+          pinned_max_power2_size_mb: Optional[int] = None, version: Optional[TorchVersion] = None,
+          limit: Optional[Union[int, str]] = None) -> str:
+    """PyTorch's caching allocator: segments, split and merged, per stream.
+
+    Parameters
+    ----------
+    expandable_segments: grow segments page by page inside reserved addresses (default false)
+    max_split_size_mb: blocks of this size and above are never split and serve only such requests; 0
+        = no limit, else at least the size of a large segment (20) (MiB; default 0)
+    max_non_split_rounding_mb: how much larger than its request an unsplittable block may be; before
+        version 2.6 20 in any case (MiB; default 20; 20 to any)
+    roundup_power2_divisions: round requests up to this many steps between powers of two: one
+        number, or a list [256:1,512:2,>:8] by MiB; numbers are powers of two, 0 and 1 = off
+        (default 0)
+    garbage_collection_threshold: release old unused blocks when more than this fraction of the
+        limit is reserved; below 1; 0 = off; needs a limit (default 0; 0 to 1)
+    large_segment_size_mb: size of the segments that requests from 1 MiB to 10 MiB are cut from
+        (MiB; default 20; 11 to 1000000)
+    per_process_memory_fraction: limit on reserved bytes as a part of the device's memory; 0 = never
+        set; 1 = no limit from version 2.9 on, before: all of the memory (default 0; 0 to 1)
+    backend: only native is PyTorch's own allocator: cudaMallocAsync is an error here (default
+        native)
+    graph_capture_record_stream_reuse: no effect here: what a captured graph's topology allows to
+        reuse isn't recorded (default false)
+    release_lock_on_cudamalloc: no effect here: only threads that race see it (default false)
+    throw_on_cudamalloc_oom: no effect here: how out of memory is reported (default false)
+    expandable_segments_reserve: no effect here: reservations have PyTorch's ordinary size (default
+        off)
+    expandable_segments_reserve_by_class: no effect here: reservations have PyTorch's ordinary size
+        (default off)
+    pinned_use_cuda_host_register: no effect here: host memory (default false)
+    pinned_num_register_threads: no effect here: host memory (default 1)
+    pinned_use_background_threads: no effect here: host memory (default false)
+    pinned_reserve_segment_size_mb: no effect here: host memory (MiB; default 0)
+    pinned_max_power2_size_mb: no effect here: host memory (MiB; default 0)
+    version: of PyTorch, where versions differ (default 2.11)
+    limit: most that may be reserved, 0 = no limit (default 0)
+    """
+    return spec("torch", {
+        "expandable_segments": expandable_segments,
+        "max_split_size_mb": max_split_size_mb,
+        "max_non_split_rounding_mb": max_non_split_rounding_mb,
+        "roundup_power2_divisions": roundup_power2_divisions,
+        "garbage_collection_threshold": garbage_collection_threshold,
+        "large_segment_size_mb": large_segment_size_mb,
+        "per_process_memory_fraction": per_process_memory_fraction,
+        "backend": backend,
+        "graph_capture_record_stream_reuse": graph_capture_record_stream_reuse,
+        "release_lock_on_cudamalloc": release_lock_on_cudamalloc,
+        "throw_on_cudamalloc_oom": throw_on_cudamalloc_oom,
+        "expandable_segments_reserve": expandable_segments_reserve,
+        "expandable_segments_reserve_by_class": expandable_segments_reserve_by_class,
+        "pinned_use_cuda_host_register": pinned_use_cuda_host_register,
+        "pinned_num_register_threads": pinned_num_register_threads,
+        "pinned_use_background_threads": pinned_use_background_threads,
+        "pinned_reserve_segment_size_mb": pinned_reserve_segment_size_mb,
+        "pinned_max_power2_size_mb": pinned_max_power2_size_mb,
+        "version": version,
+        "limit": size(limit),
+    })
+
+
+def vpmm(*, page: Optional[Union[int, str]] = None, va_size: Optional[Union[int, str]] = None,
+         pages: Optional[int] = None, harvest: Optional[Literal["document", "source"]] = None,
+         growth: Optional[Literal["wait", "grow", "cost"]] = None,
+         worth_waiting: Optional[Union[int, str]] = None,
+         soft_limit: Optional[Union[int, str]] = None, limit: Optional[Union[int, str]] = None,
+         waste: Optional[int] = None, capture: Optional[Literal["reject", "survive"]] = None,
+         peers: Optional[Union[int, str]] = None) -> str:
+    """Pages behind reserved addresses, moved to where a request needs them in a row.
+
+    Parameters
+    ----------
+    page: bytes of a page, a multiple of the device's granularity; 0 = that; smaller requests are
+        left to the device's own pool (default 0; 0 to 1TiB)
+    va_size: addresses that are reserved at once, a multiple of the page; more for a request that
+        needs more (default 8TiB; 1 to 256TiB)
+    pages: pages that are created at the start (default 0; 0 to 1000000000)
+    harvest: document: the free region before the new addresses stays, the stream's other regions
+        move whole, new pages come last; source: new pages come first, then what is missing, page by
+        page from the oldest regions (default document)
+    growth: no region fits: wait = move all that is free, of other streams too, before making pages;
+        grow = make pages while there is memory; cost = move, but wait only for regions of
+        worth_waiting bytes (default wait)
+    worth_waiting: growth=cost waits for another stream's region from this size on, and makes new
+        pages instead of smaller ones (default 128MiB)
+    soft_limit: reserved bytes beyond which growth is as with wait, 0 = none (default 0)
+    limit: most that may be reserved, 0 = no limit (default 0)
+    waste: a free region is cut for a request only if it is at most this many times as large or
+        nothing else is left; 0 = any (default 0; 0 to 1000000)
+    capture: while a graph is captured, requests that no free region serves: reject = out of memory,
+        survive = served by new pages (default reject)
+    peers: other devices that may read and write the pages: [1,2], or how many: 2 (default [])
+    """
+    return spec("vpmm", {
+        "page": size(page),
+        "va_size": size(va_size),
+        "pages": pages,
+        "harvest": harvest,
+        "growth": growth,
+        "worth_waiting": size(worth_waiting),
+        "soft_limit": size(soft_limit),
+        "limit": size(limit),
+        "waste": waste,
+        "capture": capture,
+        "peers": peers,
+    })
+
+
+def arena(*, mode: Optional[Literal["bump", "planned"]] = None,
+          arena: Optional[Union[int, str]] = None,
+          share: Optional[Literal["none", "sequence"]] = None,
+          escapes: Optional[Literal["apart", "after"]] = None,
+          free_list_cap_mb: Optional[int] = None,
+          pool_release_threshold_mb: Optional[int] = None) -> str:
+    """Private pools from arenas that grow in place, bumped or planned; free lists of exact sizes
+    for the rest.
+
+    Parameters
+    ----------
+    mode: private pools hand out every address once, or by a plan made from a dry run (default bump)
+    arena: size of each private pool's arena, taken at its first request; 0 = it grows (default 0; 0
+        to 1TiB)
+    share: private pools have arenas of their own, or one if their graphs never run together
+        (default none)
+    escapes: what outlives a planned capture shares with nobody, or may take the bytes of what was
+        freed before it (default apart)
+    free_list_cap_mb: most that the free lists keep; beyond it the oldest of the largest size goes
+        (MiB; default 1024; 0 to 1048576)
+    pool_release_threshold_mb: what the driver's pool keeps when the device is awaited (MiB; default
+        512; 0 to 1048576)
+    """
+    return spec("arena", {
+        "mode": mode,
+        "arena": size(arena),
+        "share": share,
+        "escapes": escapes,
+        "free_list_cap_mb": free_list_cap_mb,
+        "pool_release_threshold_mb": pool_release_threshold_mb,
+    })
+
+
+def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] = None,
+           slab: Optional[Union[int, str]] = None, candidates: Optional[int] = None,
+           edge: Optional[float] = None, leftover: Optional[float] = None,
+           worth: Optional[float] = None, patience: Optional[float] = None,
+           mappings: Optional[int] = None, limit: Optional[Union[int, str]] = None,
+           va_size: Optional[Union[int, str]] = None) -> str:
+    """One heap on virtual memory; free parts are stitched together instead of growing.
+
+    Parameters
+    ----------
+    slack: reserved memory may be this share above the most that was ever live, before free parts
+        are stitched together; more is faster (default 0.03; 0 to 10)
+    handle: the largest piece of physical memory, or 1/64 of the most that was live; smaller ones go
+        together more easily, and cost the driver more calls (default 256MiB; 64KiB to 1TiB)
+    slab: requests below half of it are packed into blocks of this size (default 2MiB; 64KiB to
+        1GiB)
+    candidates: of so many free blocks that fit tightest the one is cut that loses least by it
+        (default 8; 1 to 1000)
+    edge: what free memory at the edge of a piece is worth, to that of a whole free piece (default
+        0.5; 0 to 1)
+    leftover: what a byte of a cut block's rest costs, to a byte of a whole free piece (default 0.5;
+        0 to 100)
+    worth: mapping one more piece is worth so much memory, as a share of the most that was live
+        (default 0.0005; 0.000001 to 1)
+    patience: stitched pieces for each 12 MiB of the most that was live, from which on the slack
+        grows with each, to 0.08: the program fragments its memory faster than stitching pays
+        (default 0.4; 0 to 1000000)
+    mappings: second mappings of pieces that are kept for later requests (default 256; 0 to 1000000)
+    limit: most that may be reserved, 0 = no limit (default 0)
+    va_size: addresses that are reserved (default 8TiB; 64KiB to 64TiB)
+    """
+    return spec("extent", {
+        "slack": slack,
+        "handle": size(handle),
+        "slab": size(slab),
+        "candidates": candidates,
+        "edge": edge,
+        "leftover": leftover,
+        "worth": worth,
+        "patience": patience,
+        "mappings": mappings,
+        "limit": size(limit),
+        "va_size": size(va_size),
+    })

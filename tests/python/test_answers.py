@@ -1,0 +1,216 @@
+"""Questions: the answers are those of the program, value by value."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT, SAMPLES
+
+import tidemark
+from tidemark.answers import _option_arguments
+from tidemark.programs import program
+
+# What differs from run to run, and where the program was called.
+CHANGES = re.compile(r"^(elapsed(_total)?_ns|command)$")
+
+
+def steady(value):
+    """`value` without what no two runs have in common."""
+    if isinstance(value, dict):
+        return {name: steady(part) for name, part in value.items() if not CHANGES.match(name)}
+    return [steady(part) for part in value] if isinstance(value, list) else value
+
+
+def printed(*arguments):
+    done = subprocess.run([program("tidemark"), *arguments, "--json"], stdout=subprocess.PIPE,
+                          check=False)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("ask, arguments", [
+    (lambda t: tidemark.info(t), ["info"]),
+    (lambda t: tidemark.replay(t), ["replay"]),
+    (lambda t: tidemark.replay(t, "extent:slack=0.1", memory=8 << 30, check=True),
+     ["replay", "--policy=extent:slack=0.1", "--memory=8GiB", "--check"]),
+    (lambda t: tidemark.replay(t, tidemark.policies.torch(expandable_segments=True),
+                               machine=tidemark.machines.sim_h200),
+     ["replay", "-p", "torch:expandable_segments=true", "--device", "sim:h200"]),
+    (lambda t: tidemark.compare(t, policies=["torch", "extent"]),
+     ["compare", "-p", "torch", "-p", "extent"]),
+    (lambda t: tidemark.fit(t, "4GiB", spread=0), ["fit", "--memory", "4GiB", "--spread", "0"]),
+    (lambda t: tidemark.verify(t), ["verify"]),
+    (lambda t: tidemark.advise(t, budget=3), ["advise", "--budget", "3"]),
+])
+def test_answers_are_those_of_the_program(sample, ask, arguments):
+    assert steady(ask(sample).to_dict()) == steady(printed(arguments[0], sample, *arguments[1:]))
+
+
+def test_names_are_attributes_and_keys(sample):
+    answer = tidemark.compare(sample, policies=["torch", "extent"])
+    assert answer.runs[0].peak_reserved_bytes == answer["runs"][0]["peak_reserved_bytes"] > 0
+    assert answer.runs[0].policy == "extent" and answer.runs[0].best
+    assert "verdict" in answer and "verdict" in dir(answer) and len(answer) > 5
+    assert answer.exit_code == 0
+    with pytest.raises(AttributeError, match="no 'nosuch' here"):
+        answer.nosuch
+    with pytest.raises(KeyError):
+        answer["nosuch"]
+
+
+def test_no_name_of_an_answer_is_hidden_by_a_function():
+    keys = set(re.findall(r"[\w]+", " ".join(re.findall(
+        r"`([\w.\[\]*]+)`", (ROOT / "docs" / "json.md").read_text()))))
+    ours = {name for name in dir(tidemark.Record({})) if not name.startswith("_")}
+    assert not keys & ours
+    first = {key.split(".")[0].split("[")[0] for line in
+             (ROOT / "docs" / "json.md").read_text().splitlines() if line.startswith("| `")
+             for key in re.findall(r"`([^`]+)`", line.split("|")[1])}
+    answers = {name for name in dir(tidemark.Answer([], "", "", 0)) if not name.startswith("_")}
+    assert not first & answers
+
+
+def test_out_of_memory_is_an_answer(small):
+    answer = tidemark.replay(small, "torch", memory="256MiB", overhead=0)
+    assert answer.exit_code == 4 and answer.out_of_memory > 0
+    assert answer.out_of_memory_events[0].bytes > 0
+
+
+def test_no_is_an_answer(sample):
+    answer = tidemark.fit(sample, "2GiB", exit_code=True)
+    assert answer.exit_code == 1 and answer.survives is False
+
+
+@pytest.mark.parametrize("ask, kind", [
+    (lambda t: tidemark.replay(t, "nosuch"), tidemark.OptionError),
+    (lambda t: tidemark.replay(t, nosuch=3), tidemark.OptionError),
+    (lambda t: tidemark.replay(t, memory="80"), tidemark.OptionError),
+    (lambda t: tidemark.replay("/nowhere/run.pickle"), tidemark.Error),
+    (lambda t: tidemark.run("nosuch"), tidemark.Error),
+    (lambda t: tidemark.run("view", t), tidemark.UnsupportedError),
+    (lambda t: tidemark.advise(t, machine="cuda:0"), tidemark.UnsupportedError),
+    (lambda t: tidemark.compare(), tidemark.OptionError),
+])
+def test_wrong_use_is_refused(sample, ask, kind):
+    with pytest.raises(kind):
+        ask(sample)
+
+
+def test_traces_and_paths_are_the_same(small, tmp_path):
+    trace = tidemark.load(small)
+    assert steady(tidemark.replay(trace, "torch").to_dict()) == \
+        steady(tidemark.replay(small, "torch").to_dict())
+    with pytest.raises(tidemark.OptionError, match="cut"):
+        tidemark.replay(trace[:100])
+    odd = tidemark.load(small, lenient=True, as_recorded=True)
+    assert {"--lenient", "--as-recorded"} <= set(tidemark.replay(odd).arguments)
+    assert "--as-recorded" not in tidemark.verify(odd).arguments
+
+
+def test_several_traces(small, sample):
+    assert {run.trace for run in tidemark.compare(small, sample, policies=["torch"]).runs} == {
+        "multistream.pickle.xz", "gpt2_var.pickle.xz"}
+    assert len(tidemark.info(small, sample).traces) == 2
+    assert tidemark.advise(small, sample).by
+
+
+def test_tiers():
+    answer = tidemark.replay(SAMPLES / "uses" / "query.jsonl.xz", gpu_memory="60%",
+                             machine=tidemark.machines.h200_node)
+    assert answer.spilled_bytes > 0
+
+
+def test_run_is_exactly_the_program(small):
+    answer = tidemark.run("info", small)
+    assert answer.text == subprocess.check_output([program("tidemark"), "info", small], text=True)
+    assert tidemark.run("policies", "--json").policies[0].name == "cuda-malloc"
+
+
+def test_options_become_arguments():
+    assert _option_arguments("replay", {
+        "policy": "torch", "memory": 8 << 30, "limit": None, "check": True, "touch": False,
+        "gpu_memory": ["60%", 1024], "machine": "cuda:0"}) == [
+        "--policy=torch", "--memory=8589934592B", "--check", "--gpu-memory=60%",
+        "--gpu-memory=1024B", "--device=cuda:0"]
+    assert _option_arguments("replay", {"machine": "two-gpu"}) == ["--machine=two-gpu"]
+    assert _option_arguments("fit", {"machine": "sim:h200"}) == ["--profile=h200"]
+
+
+def test_progress_may_end_a_search(sample):
+    seen = []
+
+    def progress(label, done, total):
+        seen.append(label)
+        return True
+
+    try:
+        answer = tidemark.advise(sample, budget=400, spread=0, progress=progress)
+        assert answer.interrupted
+    except tidemark.CancelledError:
+        pass
+    assert seen
+
+
+@pytest.mark.parametrize("command, table", [
+    ("compare", None), ("compare", "traces"), ("info", None), ("info", "sizes"), ("fit", None),
+    ("replay", None), ("replay", "devices"), ("advise", "holders"), ("policies", None),
+    ("policies", "policies.options")])
+def test_frames_are_the_tables_of_csv(small, command, table):
+    pandas = pytest.importorskip("pandas")
+    import io
+
+    options = {"compare": ["-p", "torch", "-p", "extent"], "fit": ["--spread=0"],
+             "advise": ["--budget=2"]}.get(command, [])
+    call = [command, *([] if command == "policies" else [small]), *options]
+    frame = tidemark.run(*call, "--json").to_frame(table)
+    text = tidemark.run(*call, "--csv", *(["--table", table] if table else [])).text
+    printed_frame = pandas.read_csv(io.StringIO(text))
+    assert list(frame.columns) == list(printed_frame.columns)
+    assert len(frame) == len(printed_frame)
+    for name in frame.columns:
+        if not CHANGES.match(name.split(".")[-1]):
+            ours = frame[name].dropna().astype(str).replace("", None).dropna().tolist()
+            theirs = printed_frame[name].dropna().tolist()
+            assert len(ours) == len(theirs)
+            if printed_frame[name].dtype.kind in "if":
+                assert [float(value) for value in ours] == pytest.approx(theirs)
+
+
+def test_tables_that_are_not_there(small):
+    pytest.importorskip("pandas")
+    answer = tidemark.replay(small)
+    with pytest.raises(tidemark.OptionError, match="one of: "):
+        answer.to_frame("nosuch")
+    assert "devices" in answer.tables
+
+
+def test_pages(small, tmp_path):
+    page = tmp_path / "page.html"
+    written = tidemark.report(small, out=page, advise=False, no_advise=True)
+    assert page.read_text().startswith("<!") and written.exit_code == 0
+    other = tmp_path / "other.html"
+    tidemark.compare(small, policies=["torch", "extent"]).report(other)
+    assert "extent" in other.read_text()
+    foreign = tmp_path / "mine.html"
+    foreign.write_text("mine")
+    with pytest.raises(tidemark.Error):
+        tidemark.report(small, out=foreign, no_advise=True)
+    assert foreign.read_text() == "mine"
+    with pytest.raises(tidemark.UnsupportedError):
+        tidemark.info(small).report(other)
+
+
+def test_how_they_look(small):
+    compared = tidemark.compare(small, policies=["torch", "extent"])
+    assert compared.verdict in repr(compared)
+    assert compared._repr_html_().count("<tr>") == 3 and "GiB" in compared._repr_html_()
+    replayed = tidemark.replay(small)
+    assert "peak_reserved_bytes: " in repr(replayed) and "<table>" in replayed._repr_html_()
+    assert repr(replayed.devices[0]).startswith("Record(device=0")
+    assert "<pre>" in tidemark.run("info", small)._repr_html_()
+
+
+def test_markup_in_names_is_text():
+    answer = tidemark.Answer(["compare"], json.dumps(
+        {"verdict": "<b>", "runs": [{"label": "<script>", "peak_reserved_bytes": 1}]}), "", 0)
+    assert "<script>" not in answer._repr_html_() and "<b>" not in answer._repr_html_()
