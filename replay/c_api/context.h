@@ -83,6 +83,7 @@ class ContextState {
     std::unique_ptr<SharedAllocator> shared_;
     std::unique_ptr<FencedFrees> fenced_;
     std::atomic<std::uint64_t> empty_blocks_ = 0;
+    std::atomic<std::uint64_t> second_attempts_ = 0;  // after a refusal that was none yet
     std::mutex imports_mutex_;
     std::map<Address, Address> imports_;  // what ipc_open gave, and where its memory begins
 };

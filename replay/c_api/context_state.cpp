@@ -102,6 +102,7 @@ tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& reques
     if (!granted && fenced_->count() != 0) {
         fenced_->flush();
         granted = shared_->allocate(query, request.tag);
+        ++second_attempts_;
     }
     if (granted && !Streams::known(request.stream)) {
         const auto there = shared_->locked(
@@ -147,7 +148,7 @@ std::optional<LiveAllocation> ContextState::range_of(Address address) {
 }
 
 tm_statistics ContextState::statistics() {
-    const SharedStatus now = shared_->status();
+    const SharedStatus now = fenced_->status();
     const MemoryInfo memory =
         shared_->locked([](Allocator&, Device& device) { return device.memory(); });
     tm_statistics all{};
@@ -164,7 +165,7 @@ tm_statistics ContextState::statistics() {
     all.peak_requested_most = now.peak_requested.at_most;
     all.granted = now.granted;
     all.hits = now.hits;
-    all.refused = now.refused;
+    all.refused = now.refused - second_attempts_;
     all.freed = now.freed;
     all.retries = now.stats.retries;
     all.segments_created = now.stats.segments_created;

@@ -1,8 +1,6 @@
 // A set of addresses.
 #include "replay/c_api/fenced_frees.h"
 
-#include <utility>
-
 namespace tidemark::c_api {
 
 bool FencedFrees::holds(Address address) const {
@@ -25,36 +23,42 @@ tl::expected<void, BadAddress> FencedFrees::add(Address address, Bytes size) {
                        : shared_.free(address);
         addresses_.insert(address);
         count_ = addresses_.size();
-        bytes_ += living->requested;
-        if (addresses_.size() < kMostBlocks && bytes_ < kMostBytes)
+        requested_ += living->requested;
+        granted_ += living->size;
+        if (addresses_.size() < kMostBlocks && requested_ < kMostBytes)
             return {};
     }
     flush();
     return {};
 }
 
+// The batch stays here until the device is done: until then it is this that has it.
 void FencedFrees::flush() {
-    std::unordered_set<Address> batch;
-    {
-        const std::lock_guard lock(mutex_);
-        if (addresses_.empty())
-            return;
-        batch = std::exchange(addresses_, {});
-        count_ = 0;
-        bytes_ = 0;
-    }
+    const std::lock_guard lock(mutex_);
+    if (addresses_.empty())
+        return;
     const auto waited =
         shared_.locked([](Allocator&, Device& device) { return device.synchronize_device(); });
     // A device that is lost does no more work. One that refuses for another reason (a capture)
     // might: its memory stays.
-    if (!waited && waited.error().status != DeviceStatus::lost) {
-        const std::lock_guard lock(mutex_);
-        addresses_.merge(batch);
-        count_ = addresses_.size();
+    if (!waited && waited.error().status != DeviceStatus::lost)
         return;
-    }
-    for (const Address address : batch)
+    for (const Address address : addresses_)
         static_cast<void>(shared_.free(address));
+    addresses_.clear();
+    count_ = 0;
+    requested_ = 0;
+    granted_ = 0;
+}
+
+SharedStatus FencedFrees::status() const {
+    const std::lock_guard lock(mutex_);
+    SharedStatus status = shared_.status();
+    status.live -= addresses_.size();
+    status.freed += addresses_.size();
+    status.requested -= requested_;
+    status.usage.allocated -= granted_;
+    return status;
 }
 
 }  // namespace tidemark::c_api

@@ -28,6 +28,9 @@ class FencedFrees {
 
     std::size_t count() const { return count_.load(std::memory_order_relaxed); }
 
+    // The allocator's, with what is here freed, and awaited by the device.
+    SharedStatus status() const;
+
   private:
     static constexpr std::size_t kMostBlocks = 512;
     static constexpr Bytes kMostBytes = 256_MiB;
@@ -36,7 +39,8 @@ class FencedFrees {
     mutable std::mutex mutex_;  // guards all below; before those of the allocator
     std::unordered_set<Address> addresses_;
     std::atomic<std::size_t> count_ = 0;  // addresses_.size()
-    Bytes bytes_ = 0;                     // requested
+    Bytes requested_ = 0;
+    Bytes granted_ = 0;
 };
 
 }  // namespace tidemark::c_api

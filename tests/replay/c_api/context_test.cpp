@@ -107,7 +107,7 @@ TEST_CASE("a context that cannot be says why", "[c_api]") {
     TM_INIT(tm_context_options, options);
     options.machine = "sim";
     options.policy = "torhc";
-    CHECK(tm_context_open(&options, &context) == TM_NOT_FOUND);
+    CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
     CHECK(last_words().find("torch") != std::string::npos);
     CHECK(context == nullptr);
     options.policy = "torch:spilt=1";
@@ -152,7 +152,7 @@ TEST_CASE("requests of nothing are null, or each an address of its own", "[c_api
 
 TEST_CASE("memory of streams that nobody knows comes back behind the whole device", "[c_api]") {
     Opened opened("torch", 64 << 20);
-    const std::uint64_t a = opened.alloc(20 << 20, TM_STREAM_UNKNOWN);
+    const std::uint64_t a = opened.alloc(24 << 20, TM_STREAM_UNKNOWN);
     TM_INIT(tm_block, block);
     REQUIRE(tm_base_of(opened.context, a, &block) == TM_OK);
     CHECK(block.stream == TM_STREAM_UNKNOWN);
@@ -160,11 +160,15 @@ TEST_CASE("memory of streams that nobody knows comes back behind the whole devic
     CHECK(tm_free(opened.context, a, 0, TM_STREAM_UNKNOWN) == TM_BAD_ADDRESS);
     CHECK(tm_free(opened.context, a, 0, 0) == TM_BAD_ADDRESS);
     CHECK(tm_base_of(opened.context, a, &block) == TM_BAD_ADDRESS);
-    CHECK(opened.alloc(20 << 20, TM_STREAM_UNKNOWN) != a);
-    opened.alloc(20 << 20, TM_STREAM_UNKNOWN);  // there is no room but for the first one's
+    CHECK(opened.statistics().live == 0);
+    CHECK(opened.statistics().allocated == 0);
+    CHECK(opened.statistics().active == 24 << 20);
+    CHECK(opened.alloc(24 << 20, TM_STREAM_UNKNOWN) != a);
+    opened.alloc(24 << 20, TM_STREAM_UNKNOWN);  // there is no room but for the first one's
 
     CHECK(opened.statistics().live == 2);
-    CHECK(opened.statistics().refused == 1);
+    CHECK(opened.statistics().freed == 1);
+    CHECK(opened.statistics().refused == 0);
 }
 
 TEST_CASE("a caller of an older or a newer library is served", "[c_api]") {
