@@ -184,8 +184,8 @@ def candidates() -> List[str]:
     if given:
         return [given]
     package = pathlib.Path(__file__).resolve().parent
-    return [str(package / "lib" / "libtidemark.so"),
-            str(package.parents[1] / "build" / "release" / "libtidemark.so")]
+    return [str(package / "lib" / "libtidemark.so.1"),
+            str(package.parents[1] / "build" / "release" / "libtidemark.so.1")]
 
 
 _lock = threading.Lock()

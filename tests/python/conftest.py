@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "traces" / "samples"
 
 # A build's own library and programs; tests/python/run.py is told which build.
-os.environ.setdefault("TIDEMARK_LIBRARY", str(ROOT / "build" / "release" / "libtidemark.so"))
+os.environ.setdefault("TIDEMARK_LIBRARY", str(ROOT / "build" / "release" / "libtidemark.so.1"))
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def main():
               "install python3-numpy and python3-pytest, or run scripts/setup --checks")
         return SKIPPED
     build = given.build.resolve()
-    environment = {**os.environ, "TIDEMARK_LIBRARY": str(build / "libtidemark.so"),
+    environment = {**os.environ, "TIDEMARK_LIBRARY": str(build / "libtidemark.so.1"),
                    "TIDEMARK_PROGRAMS": str(build), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER),
                            *options], cwd=FOLDER.parents[1], env=environment,

@@ -1,0 +1,33 @@
+# The build that goes into a Python wheel (see pyproject.toml): what must run on other Linux systems
+# takes the libraries of others with it, the compiler's included, and needs of the system only glibc.
+# The viewer's wheel draws pictures to files: a window would need libraries that cannot come along.
+set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+add_compile_definitions(FMT_HEADER_ONLY)  # Debian has no static fmt
+add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--exclude-libs,ALL)
+# What is linked by its name alone is looked for here first.
+set(static ${PROJECT_BINARY_DIR}/static)
+file(MAKE_DIRECTORY ${static})
+find_library(TIDEMARK_STATIC_XXHASH NAMES libxxhash.a REQUIRED)
+file(CREATE_LINK ${TIDEMARK_STATIC_XXHASH} ${static}/libxxhash.a SYMBOLIC)
+link_directories(BEFORE ${static})
+
+# Once zstd is found: the static one under the shared one's name.
+function(tidemark_wheel_zstd)
+    find_library(TIDEMARK_STATIC_ZSTD NAMES libzstd.a REQUIRED)
+    get_target_property(configurations zstd::libzstd_shared IMPORTED_CONFIGURATIONS)
+    foreach(configuration IN LISTS configurations)
+        set_target_properties(zstd::libzstd_shared PROPERTIES
+            IMPORTED_LOCATION_${configuration} ${TIDEMARK_STATIC_ZSTD})
+    endforeach()
+endfunction()
+
+# Once all targets are there: what the wheel holds, below its package's folder.
+function(tidemark_wheel_install)
+    install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
+    install(TARGETS tidemark RUNTIME DESTINATION bin COMPONENT python)
+    if(TARGET tidemark::viz)
+        install(TARGETS tidemark-view RUNTIME DESTINATION bin COMPONENT python)
+    endif()
+    install(FILES ${PROJECT_SOURCE_DIR}/replay/c_api/tidemark.h DESTINATION include
+        COMPONENT python)
+endfunction()
