@@ -1,8 +1,12 @@
 """Questions: the answers are those of the program, value by value."""
 
 import json
+import os
 import re
+import signal
 import subprocess
+import threading
+import time
 
 import pytest
 from conftest import ROOT, SAMPLES
@@ -136,7 +140,7 @@ def test_options_become_arguments():
     assert _option_arguments("fit", {"machine": "sim:h200"}) == ["--profile=h200"]
 
 
-def test_progress_may_end_a_search(sample):
+def test_progress_may_end_a_search():
     seen = []
 
     def progress(label, done, total):
@@ -144,11 +148,20 @@ def test_progress_may_end_a_search(sample):
         return True
 
     try:
-        answer = tidemark.advise(sample, budget=400, spread=0, progress=progress)
+        answer = tidemark.advise("generate:mix:events=400000", budget=1000, spread=0,
+                                 progress=progress)
         assert answer.interrupted
     except tidemark.CancelledError:
         pass
     assert seen
+
+
+def test_interrupts_end_a_search():
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        tidemark.advise("generate:mix:events=400000", budget=100000, spread=0)
+    assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize("command, table", [

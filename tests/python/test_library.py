@@ -15,8 +15,8 @@ from tidemark import _library
 HEADER = ROOT / "replay" / "c_api" / "tidemark.h"
 STRUCTS = [value for name, value in vars(_library).items()
            if name.startswith("tm_") and isinstance(value, type)]
-# Functions that this package doesn't declare: policies written in Python aren't supported yet.
-NOT_DECLARED = re.compile(r"tm_policy_")
+# What this package doesn't offer: policies written in Python, buffers in tiers.
+NOT_DECLARED = re.compile(r"tm_(policy|store|buffer|access|reserve|reservation)(_|$)")
 
 
 def header_functions():
