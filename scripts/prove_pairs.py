@@ -38,7 +38,7 @@ def measure(program, folder, seconds):
     """{(allocator, pattern): {threads: ns of all threads together}}, and a note."""
     torch, why = build_torch(folder)
     command = [program, "--gpu", f"--benchmark_min_time={seconds}", "--benchmark_format=json",
-               "--benchmark_filter=^(bare|cached|shared|driver|torch)"]
+               "--benchmark_filter=^(bare|cached|shared|library|driver|torch)"]
     command += ["--torch", torch] if torch else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

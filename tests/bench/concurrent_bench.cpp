@@ -3,12 +3,13 @@
 //
 // Usage: concurrent_bench [--gpu] [--torch LIBRARY] [Google Benchmark's options]
 //
-//   bare    the policy alone, without lock and addresses: one thread
-//   lock    a lock and a std::unordered_map before the policy
-//   shared  SharedAllocator without caches
-//   cached  SharedAllocator with the caches of its device
-//   driver  cuMemAllocAsync and cuMemFreeAsync            (--gpu)
-//   torch   PyTorch's own allocator, called from C++      (--torch: torch_pairs.cpp as a library)
+//   bare     the policy alone, without lock and addresses: one thread
+//   lock     a lock and a std::unordered_map before the policy
+//   shared   SharedAllocator without caches
+//   cached   SharedAllocator with the caches of its device
+//   library  the same through libtidemark.so
+//   driver   cuMemAllocAsync and cuMemFreeAsync            (--gpu)
+//   torch    PyTorch's own allocator, called from C++      (--torch: torch_pairs.cpp as a library)
 //
 // Patterns: one block of a size again and again; `window`: each request replaces the oldest of 32
 // blocks of 64 sizes to 64 KiB; `burst`: 64 blocks of 512 B to 4 MiB are taken, then all are freed.
@@ -31,6 +32,7 @@
 #include "core/allocator/spec.h"
 #include "core/base/random.h"
 #include "core/concurrent/shared_allocator.h"
+#include "replay/c_api/tidemark.h"
 
 namespace {
 
@@ -116,6 +118,42 @@ class Shell final : public Front {
 
   private:
     SharedAllocator shared_;
+};
+
+class Library final : public Front {
+  public:
+    Library(const char* policy, bool gpu) {
+        TM_INIT(tm_context_options, options);
+        options.machine = gpu ? "cuda:0" : "sim:h200";
+        options.policy = policy;
+        if (tm_context_open(&options, &context_) != TM_OK)
+            std::abort();
+    }
+
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    ~Library() override { tm_context_close(context_, nullptr); }
+
+    // Any handle is a stream here: nothing is queued on it.
+    Address take(Bytes size, StreamId stream) override {
+        tm_request request{};
+        request.struct_size = sizeof(request);
+        request.bytes = size;
+        request.stream = 1000 + to_integer(stream);
+        std::uint64_t address = 0;
+        if (tm_alloc(context_, &request, &address, nullptr) != TM_OK)
+            std::abort();
+        return Address{address};
+    }
+
+    void give(Address address, StreamId stream) override {
+        if (tm_free(context_, to_integer(address), 0, 1000 + to_integer(stream)) != TM_OK)
+            std::abort();
+    }
+
+  private:
+    tm_context* context_ = nullptr;
 };
 
 class Driver final : public Front {
@@ -292,6 +330,9 @@ int main(int count, char** arguments) {
         add_policy<Shell<false>>("shared", policy, true, *device);
         add_policy<Shell<true>>("cached", policy, true, *device);
     }
+    for (const char* policy : {"torch", "extent"})
+        add(std::string("library ") + policy, true,
+            [policy, gpu] { return std::make_unique<Library>(policy, gpu); });
     if (card != nullptr)
         add("driver", true, [card] { return std::make_unique<Driver>(*card); });
     if (card != nullptr && !torch.empty())

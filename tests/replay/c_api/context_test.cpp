@@ -46,7 +46,7 @@ class Opened {
     tm_context* context = nullptr;
 };
 
-std::string last_words() {
+std::string last_failure() {
     TM_INIT(tm_error, error);
     tm_last_error(&error);
     return std::string(error.where) + ": " + error.what + "; " + error.hint;
@@ -82,12 +82,12 @@ TEST_CASE("what a caller gets wrong is told, and changes nothing", "[c_api]") {
     const std::uint64_t a = opened.alloc(1000);
 
     CHECK(tm_free(opened.context, a, 999, 0) == TM_BAD_ADDRESS);
-    CHECK(last_words().find("another size") != std::string::npos);
+    CHECK(last_failure().find("another size") != std::string::npos);
     CHECK(tm_free(opened.context, a + 4, 0, 0) == TM_BAD_ADDRESS);
     CHECK(tm_free(opened.context, 0x1000, 0, 0) == TM_BAD_ADDRESS);
     CHECK(tm_free(opened.context, a, 0, 0) == TM_OK);
     CHECK(tm_free(opened.context, a, 0, 0) == TM_BAD_ADDRESS);
-    CHECK(last_words().find("freed already") != std::string::npos);
+    CHECK(last_failure().find("freed already") != std::string::npos);
     CHECK(tm_record_use(opened.context, a, 5) == TM_BAD_ADDRESS);
     CHECK(tm_record_use(opened.context, a, TM_STREAM_UNKNOWN) == TM_BAD_OPTION);
     CHECK(tm_free(nullptr, a, 0, 0) == TM_BAD_OPTION);
@@ -108,7 +108,7 @@ TEST_CASE("a context that cannot be says why", "[c_api]") {
     options.machine = "sim";
     options.policy = "torhc";
     CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
-    CHECK(last_words().find("torch") != std::string::npos);
+    CHECK(last_failure().find("torch") != std::string::npos);
     CHECK(context == nullptr);
     options.policy = "torch:spilt=1";
     CHECK(tm_context_open(&options, &context) == TM_BAD_OPTION);
@@ -130,7 +130,7 @@ TEST_CASE("out of memory is an answer, and a limit is kept", "[c_api]") {
     request.bytes = 100 << 20;
     std::uint64_t address = 1;
     CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
-    CHECK(last_words().find("104857600 bytes") != std::string::npos);
+    CHECK(last_failure().find("104857600 bytes") != std::string::npos);
     REQUIRE(tm_set_limit(opened.context, 1 << 20) == TM_OK);
     request.bytes = 2 << 20;
     CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
