@@ -282,7 +282,9 @@ class Trace:
         time = self._column("time")
         import numpy
 
-        first, last = (int(numpy.searchsorted(time, max(0, moment))) for moment in (begin, end))
+        # As the column's own type: any other makes NumPy convert the column.
+        first, last = (int(numpy.searchsorted(time, numpy.uint64(max(0, moment))))
+                       for moment in (begin, end))
         return Trace(self._opened, self._begin + first, self._begin + max(first, last))
 
     def to_frame(self) -> "pandas.DataFrame":

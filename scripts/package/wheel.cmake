@@ -1,9 +1,12 @@
 # The build that goes into a Python wheel (see pyproject.toml): what must run on other Linux systems
-# takes the libraries of others with it, the compiler's included, and needs of the system only glibc.
+# takes the libraries of others with it, C++'s included, and needs of the system only glibc and
+# libgcc: a libgcc of our own would want a newer glibc.
 # The viewer's wheel draws pictures to files: a window would need libraries that cannot come along.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 add_compile_definitions(FMT_HEADER_ONLY)  # Debian has no static fmt
-add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--exclude-libs,ALL)
+# What is not used of C++'s library would want a newer glibc as well.
+add_link_options(-static-libstdc++
+    LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:--gc-sections)
 # What is linked by its name alone is looked for here first.
 set(static ${PROJECT_BINARY_DIR}/static)
 file(MAKE_DIRECTORY ${static})
