@@ -19,12 +19,15 @@ from tidemark.context import STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle, 
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
                              InputError, InternalError, NotFoundError, OptionError,
                              OutOfMemoryError, SpaceError, UnsupportedError)
+from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
+from tidemark.store import Access, Store, StoredBuffer, TierCounters
 from tidemark.trace import Event, Frame, Trace, load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Access",
     "AddressError",
     "Answer",
     "Block",
@@ -42,11 +45,18 @@ __all__ = [
     "NotFoundError",
     "OptionError",
     "OutOfMemoryError",
+    "OwnPolicy",
     "Picture",
+    "PolicyDevice",
+    "PolicyFault",
     "Record",
+    "Request",
     "STREAM_UNKNOWN",
     "SpaceError",
     "Statistics",
+    "Store",
+    "StoredBuffer",
+    "TierCounters",
     "Trace",
     "UnsupportedError",
     "advise",
@@ -59,6 +69,7 @@ __all__ = [
     "machines",
     "picture",
     "policies",
+    "policy",
     "replay",
     "report",
     "run",

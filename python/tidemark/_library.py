@@ -76,6 +76,39 @@ class tm_columns(Struct):
         "flags")]
 
 
+class tm_store_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("gpu", c_void_p), ("gpu_bytes", c_uint64),
+                ("host_bytes", c_uint64), ("directory", c_char_p), ("disk_bytes", c_uint64),
+                ("victims", c_char_p)]
+
+
+class tm_piece(ctypes.Structure):
+    _fields_ = [("address", c_uint64), ("bytes", c_uint64)]
+
+
+class tm_tier_counters(Struct):
+    _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
+        "capacity", "used", "reserved", "copied_out", "copied_in", "evictions", "hits", "misses",
+        "failed")]
+
+
+# The functions of a policy; `self` is a number of this package's.
+POLICY_CREATE = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p)
+POLICY_DESTROY = ctypes.CFUNCTYPE(None, c_void_p)
+POLICY_ALLOCATE = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64, c_uint32, c_uint32,
+                                   POINTER(c_uint64), POINTER(c_uint64))
+POLICY_DEALLOCATE = ctypes.CFUNCTYPE(None, c_void_p, c_uint64, c_uint64, c_uint32)
+POLICY_TRIM = ctypes.CFUNCTYPE(None, c_void_p, c_int)
+POLICY_FAULT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class tm_policy(Struct):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("summary", c_char_p),
+                ("user", c_void_p), ("create", POLICY_CREATE), ("destroy", POLICY_DESTROY),
+                ("allocate", POLICY_ALLOCATE), ("deallocate", POLICY_DEALLOCATE),
+                ("trim", POLICY_TRIM), ("fault", POLICY_FAULT)]
+
+
 class tm_frame(ctypes.Structure):
     _fields_ = [("function", c_uint32), ("file", c_uint32), ("line", c_uint32)]
 
@@ -105,6 +138,26 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_ipc_export": (STATUS, [c_void_p, c_uint64, POINTER(tm_ipc_handle)]),
     "tm_ipc_open": (STATUS, [c_void_p, POINTER(tm_ipc_handle), POINTER(c_uint64)]),
     "tm_ipc_close": (STATUS, [c_void_p, c_uint64]),
+    "tm_store_open": (STATUS, [POINTER(tm_store_options), POINTER(c_void_p)]),
+    "tm_store_close": (STATUS, [c_void_p]),
+    "tm_buffer_create": (STATUS, [c_void_p, c_uint64, c_int, c_uint32, c_uint64,
+                                  POINTER(c_uint64)]),
+    "tm_buffer_destroy": (STATUS, [c_void_p, c_uint64]),
+    "tm_buffer_acquire": (STATUS, [c_void_p, c_uint64, c_int, c_int, c_uint64, c_uint32,
+                                   POINTER(c_void_p)]),
+    "tm_access_pieces": (STATUS, [c_void_p, POINTER(tm_piece), c_size_t, POINTER(c_size_t)]),
+    "tm_access_release": (None, [c_void_p]),
+    "tm_buffer_prefetch": (STATUS, [c_void_p, c_uint64, c_int]),
+    "tm_buffer_hint": (STATUS, [c_void_p, c_uint64, ctypes.c_int32]),
+    "tm_buffer_tiers": (STATUS, [c_void_p, c_uint64, POINTER(c_uint32)]),
+    "tm_reserve": (STATUS, [c_void_p, c_int, c_uint64, c_uint32, POINTER(c_uint64)]),
+    "tm_reservation_end": (STATUS, [c_void_p, c_uint64]),
+    "tm_store_free_bytes": (STATUS, [c_void_p, c_int, c_uint64, POINTER(c_uint64)]),
+    "tm_store_counters": (STATUS, [c_void_p, c_int, POINTER(tm_tier_counters)]),
+    "tm_policy_register": (STATUS, [POINTER(tm_policy)]),
+    "tm_policy_malloc": (STATUS, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "tm_policy_free": (STATUS, [c_void_p, c_uint64]),
+    "tm_policy_order": (STATUS, [c_void_p, c_uint32, c_uint32]),
     "tm_trace_open": (STATUS, [c_char_p, POINTER(tm_trace_options), POINTER(c_void_p)]),
     "tm_trace_close": (None, [c_void_p]),
     "tm_trace_columns": (STATUS, [c_void_p, POINTER(tm_columns)]),

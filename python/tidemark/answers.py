@@ -13,6 +13,7 @@ from tidemark._format import rows_html, table_html, value_text
 from tidemark._tables import flatten, main_table, rows_of, tables_of
 from tidemark._waiting import Progress, wait_for
 from tidemark.errors import (CancelledError, Error, InputError, OptionError, UnsupportedError)
+from tidemark.own_policy import OwnPolicy
 from tidemark.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ __all__ = ["Answer", "Record", "advise", "compare", "fit", "info", "replay", "re
            "verify"]
 
 Source = Union[str, "os.PathLike[str]", Trace]
+PolicyText = Union[None, str, OwnPolicy[Any]]
+PolicyTexts = Sequence[Union[str, OwnPolicy[Any]]]
 Size = Union[int, str]  # bytes, or text with a unit: "80GiB"
 
 SIZE_OPTIONS = {"memory", "limit", "overhead", "gpu_memory", "host_memory"}
@@ -265,14 +268,24 @@ def _machine_arguments(command: str, machine: Optional[str]) -> List[str]:
     return [f"--profile={profile}"] if profile else []
 
 
+def _own_policies(options: Mapping[str, Any]) -> List[OwnPolicy[Any]]:
+    given = [options.get("policy"), *(options.get("policies") or [])]
+    return [policy for policy in given if isinstance(policy, OwnPolicy)]
+
+
 def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
          progress: Progress) -> Answer:
     if not traces:
         raise OptionError("no trace is given", command)
     given = [*(_path_of(trace) for trace in traces)]
     loading = _loading(command, traces)
+    own = _own_policies(options)
+    if own and command == "replay":
+        options = {"check": True, **options}
     answer = run(command, *given, *loading, *_option_arguments(command, options), "--json",
                  progress=progress)
+    for policy in own:
+        policy.raise_failure()
     shared = {name: value for name, value in options.items() if name in REPORT_OPTIONS}
     if command in ("replay", "compare", "fit", "advise"):
         answer._report = ["report", *given, *loading, *_option_arguments("report", shared)]
@@ -284,7 +297,7 @@ def info(*traces: Source, progress: Progress = None, **options: Any) -> Answer:
     return _ask("info", traces, options, progress)
 
 
-def replay(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size] = None,
+def replay(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
            machine: Optional[str] = None, limit: Optional[Size] = None, progress: Progress = None,
            **options: Any) -> Answer:
     """What a run would have needed under one policy.
@@ -307,7 +320,7 @@ def replay(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size
                                     "limit": limit, **options}, progress)
 
 
-def compare(*traces: Source, policies: Sequence[str] = (), memory: Optional[Size] = None,
+def compare(*traces: Source, policies: PolicyTexts = (), memory: Optional[Size] = None,
             machine: Optional[str] = None, limit: Optional[Size] = None,
             progress: Progress = None, **options: Any) -> Answer:
     """Traces under several policies, best first; the first policy is the baseline.
@@ -318,7 +331,7 @@ def compare(*traces: Source, policies: Sequence[str] = (), memory: Optional[Size
                                     "machine": machine, "limit": limit, **options}, progress)
 
 
-def advise(*traces: Source, policy: Optional[str] = None, memory: Optional[Size] = None,
+def advise(*traces: Source, policy: PolicyText = None, memory: Optional[Size] = None,
            limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
     """Where the memory went, why, and which settings need less; of two traces, what grew.
 
@@ -328,14 +341,14 @@ def advise(*traces: Source, policy: Optional[str] = None, memory: Optional[Size]
                 progress)
 
 
-def fit(trace: Source, memory: Optional[Size] = None, *, policies: Sequence[str] = (),
+def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts = (),
         limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
     """Would this run have survived on a card with `memory`, and what is the least it needs."""
     return _ask("fit", [trace], {"memory": memory, "policies": list(policies), "limit": limit,
                                  **options}, progress)
 
 
-def verify(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size] = None,
+def verify(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
            limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
     """Compares our model of the recorded allocator with every recorded decision. Exit code 1: not
     the same."""
@@ -343,7 +356,7 @@ def verify(trace: Source, policy: Optional[str] = None, *, memory: Optional[Size
                 progress)
 
 
-def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: Sequence[str] = (),
+def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: PolicyTexts = (),
            memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
            **options: Any) -> Answer:
     """One page about a run, for any browser. `force=True` writes over a file of others."""

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, Optional, Type, Union
 
 from tidemark import _library
 from tidemark.errors import AddressError, OptionError
+from tidemark.own_policy import OwnPolicy
 
 __all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_UNKNOWN", "Statistics"]
 
@@ -88,7 +89,8 @@ class Context:
     All functions may be called from any thread; `close` must be the last.
     """
 
-    def __init__(self, machine: Optional[str] = None, policy: Optional[str] = None,
+    def __init__(self, machine: Optional[str] = None,
+                 policy: Union[None, str, OwnPolicy[Any]] = None,
                  memory: int = 0, limit: int = 0, thread_cache: Optional[int] = None,
                  record: Optional[str] = None) -> None:
         self._handle: Optional[ctypes.c_void_p] = None
@@ -96,7 +98,8 @@ class Context:
         # 0 bytes for each thread is another number in C, where 0 stands for the default.
         cache = 0 if thread_cache is None else thread_cache or _library.CACHE_NONE
         options = _library.tm_context_options(
-            machine=_bytes(machine), policy=_bytes(policy), memory=_natural(memory, "memory"),
+            machine=_bytes(machine), policy=_bytes(None if policy is None else str(policy)),
+            memory=_natural(memory, "memory"),
             limit=_natural(limit, "limit"), thread_cache=_natural(cache, "thread_cache"),
             record=_bytes(record))
         handle = ctypes.c_void_p()

@@ -16,7 +16,7 @@ HEADER = ROOT / "replay" / "c_api" / "tidemark.h"
 STRUCTS = [value for name, value in vars(_library).items()
            if name.startswith("tm_") and isinstance(value, type)]
 # What this package doesn't offer: policies written in Python, buffers in tiers.
-NOT_DECLARED = re.compile(r"tm_(policy|store|buffer|access|reserve|reservation)(_|$)")
+NOT_DECLARED = re.compile(r"tm_recorder_")
 
 
 def header_functions():

@@ -1,0 +1,202 @@
+"""Buffers that may leave the GPU: in its memory, in the host's, and in files."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+from types import TracebackType
+from typing import Iterator, List, Optional, Set, Type, Union
+
+from tidemark import _library
+from tidemark.context import Context
+from tidemark.errors import OptionError
+
+__all__ = ["Access", "Store", "StoredBuffer", "TierCounters"]
+
+TIERS = ("gpu", "host", "disk")
+MODES = ("read", "write", "overwrite", "pin")
+PATIENT, STAYS = 1, 2
+
+
+def _number(name: str, names: "tuple[str, ...]", what: str) -> int:
+    if name not in names:
+        raise OptionError(f"there is no {what} '{name}'", what, f"one of {', '.join(names)}")
+    return names.index(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class TierCounters:
+    """A tier at this moment, in bytes, and what moved since the store was opened."""
+
+    capacity: int
+    used: int  # by buffers
+    reserved: int  # set aside and not used
+    copied_out: int  # bytes to slower tiers
+    copied_in: int  # bytes from them
+    evictions: int  # buffers that left to make room
+    hits: int  # accesses that found the buffer here
+    misses: int
+    failed: int  # copies
+
+
+class Access:
+    """The right to use a buffer in a tier; released at the end of its `with` block."""
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        self._handle: Optional[ctypes.c_void_p] = handle
+
+    def pieces(self) -> "List[tuple[int, int]]":
+        """Where the bytes are: (address, bytes), several in host memory."""
+        library = _library.library()
+        count = ctypes.c_size_t()
+        library.tm_access_pieces(self._handle, None, 0, ctypes.byref(count))
+        pieces = (_library.tm_piece * count.value)()
+        library.tm_access_pieces(self._handle, pieces, count.value, None)
+        return [(piece.address, piece.bytes) for piece in pieces]
+
+    def views(self) -> List[memoryview]:
+        """The pieces of an access in host memory, to read and write until it is released."""
+        return [memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
+                for address, size in self.pieces()]
+
+    def release(self) -> None:
+        """Ends it after the work queued on its stream so far; a second time does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            _library.library().tm_access_release(handle)
+
+
+class StoredBuffer:
+    """A buffer of a `Store`."""
+
+    def __init__(self, store: "Store", number: int, size: int) -> None:
+        self._store = store
+        self._number = number
+        self.size = size
+        """Bytes."""
+
+    @contextlib.contextmanager
+    def access(self, tier: str = "host", mode: str = "read", *, stream: int = 0,
+               patient: bool = True) -> Iterator[Access]:
+        """The buffer in `tier`, where it stays meanwhile. On a GPU its bytes are there for work
+        queued on `stream` from now on.
+
+        Parameters
+        ----------
+        tier : str
+            "gpu", "host" or "disk".
+        mode : str
+            "read" (shared), "write" (alone), "overwrite" (alone, and its content does not matter)
+            or "pin" (it stays there; says nothing about who reads or writes).
+        patient : bool
+            Wait for room until others let go, rather than being refused (`SpaceError`).
+        """
+        handle = ctypes.c_void_p()
+        _library.library().tm_buffer_acquire(
+            self._store._handle, self._number, _number(tier, TIERS, "tier"),
+            _number(mode, MODES, "mode"), stream, PATIENT if patient else 0, ctypes.byref(handle))
+        access = Access(handle)
+        try:
+            yield access
+        finally:
+            access.release()
+
+    def prefetch(self, tier: str) -> None:
+        """Brings it there without keeping it, into room that there is."""
+        _library.library().tm_buffer_prefetch(self._store._handle, self._number,
+                                              _number(tier, TIERS, "tier"))
+
+    def hint(self, value: int) -> None:
+        """Among the victims of a policy that looks at hints, lower ones leave first."""
+        _library.library().tm_buffer_hint(self._store._handle, self._number, value)
+
+    @property
+    def tiers(self) -> Set[str]:
+        """Where its content is now."""
+        bits = ctypes.c_uint32()
+        _library.library().tm_buffer_tiers(self._store._handle, self._number, ctypes.byref(bits))
+        return {tier for number, tier in enumerate(TIERS) if bits.value >> number & 1}
+
+    def destroy(self) -> None:
+        """Ends it; nobody has an access."""
+        _library.library().tm_buffer_destroy(self._store._handle, self._number)
+
+
+class Store:
+    """Buffers in tiers. What is not accessed leaves for slower tiers when room is wanted.
+
+    Parameters
+    ----------
+    host : int
+        Bytes of host memory; pinned if there is a GPU.
+    directory : path, optional
+        For files, which go when the store is closed.
+    disk : int
+        Bytes of files at most; 0 = as much as there is.
+    gpu : Context, optional
+        A context on a real GPU, which is closed after the store; with `gpu_bytes` of its memory.
+    victims : str, optional
+        Which buffer leaves: "lru" and others (`tidemark victims`).
+    """
+
+    def __init__(self, host: int, directory: Union[None, str, "os.PathLike[str]"] = None, *,
+                 disk: int = 0, gpu: Optional[Context] = None, gpu_bytes: int = 0,
+                 victims: Optional[str] = None) -> None:
+        options = _library.tm_store_options(
+            gpu=None if gpu is None else gpu._handle, gpu_bytes=gpu_bytes, host_bytes=host,
+            directory=None if directory is None else os.fsencode(directory), disk_bytes=disk,
+            victims=None if victims is None else victims.encode())
+        self._gpu = gpu  # lives as long
+        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
+        _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(self._handle))
+
+    def create(self, size: int, tier: str = "host", *, patient: bool = True, stays: bool = False,
+               reservation: int = 0) -> StoredBuffer:
+        """A new buffer of `size` bytes, its content undefined. `stays`: it never leaves its
+        tier."""
+        number = ctypes.c_uint64()
+        flags = (PATIENT if patient else 0) | (STAYS if stays else 0)
+        _library.library().tm_buffer_create(self._handle, size, _number(tier, TIERS, "tier"), flags,
+                                            reservation, ctypes.byref(number))
+        return StoredBuffer(self, number.value, size)
+
+    @contextlib.contextmanager
+    def reserve(self, size: int, tier: str = "host", *, patient: bool = True) -> Iterator[int]:
+        """Bytes of a tier set aside: `create(..., reservation=...)` pays with them."""
+        number = ctypes.c_uint64()
+        _library.library().tm_reserve(self._handle, _number(tier, TIERS, "tier"), size,
+                                      PATIENT if patient else 0, ctypes.byref(number))
+        try:
+            yield number.value
+        finally:
+            _library.library().tm_reservation_end(self._handle, number.value)
+
+    def free_bytes(self, size: int, tier: str = "gpu") -> int:
+        """Has buffers leave `tier` until `size` bytes came free, as far as they may; how many."""
+        freed = ctypes.c_uint64()
+        _library.library().tm_store_free_bytes(self._handle, _number(tier, TIERS, "tier"), size,
+                                               ctypes.byref(freed))
+        return freed.value
+
+    def counters(self, tier: str = "host") -> TierCounters:
+        """The tier's figures."""
+        all_of_them = _library.tm_tier_counters()
+        _library.library().tm_store_counters(self._handle, _number(tier, TIERS, "tier"),
+                                             ctypes.byref(all_of_them))
+        return TierCounters(**{field.name: getattr(all_of_them, field.name)
+                               for field in dataclasses.fields(TierCounters)})
+
+    def close(self) -> None:
+        """Ends all buffers. Every access has been released. A second time does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            _library.library().tm_store_close(handle)
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, _kind: Optional[Type[BaseException]], _error: Optional[BaseException],
+                 _trace: Optional[TracebackType]) -> None:
+        self.close()
