@@ -26,6 +26,8 @@ class LibraryFront final : public Front {
         return [this] { return cancelled_.load(std::memory_order_relaxed); };
     }
 
+    std::function<bool()> cancelled() override { return stop(); }
+
     bool owns_process() const override { return false; }
 
     // All that was noted, as standard error would have it.

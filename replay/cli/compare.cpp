@@ -193,8 +193,10 @@ class Compare final : public Command {
             named.push_back({names[i], &programs[i]});
 
         Progress progress(context.front(), "comparing");
-        const TierCompareOptions options{
-            .threads = threads_, .bound = !no_bound_, .progress = progress.listener()};
+        const TierCompareOptions options{.threads = threads_,
+                                         .bound = !no_bound_,
+                                         .progress = progress.listener(),
+                                         .cancelled = context.front().cancelled()};
         const TierQuestion question{named, &machine, policies, memories, scenario};
         TM_ASSIGN(const TierComparison comparison, compare_tiers(question, options));
         progress.clear();

@@ -5,22 +5,10 @@
 #include "replay/report/runs/json.h"
 #include "replay/report/runs/text.h"
 #include "traces/generators/generators.h"
-#include "traces/io/output_file.h"
-#include "traces/tmk/tmk.h"
+#include "traces/open.h"
 
 namespace tidemark::commands {
 namespace {
-
-// A file as the sink of a .tmk writer.
-class FileSink final : public ByteSink {
-  public:
-    explicit FileSink(OutputFile& file) : file_(file) {}
-
-    Result<void> write(std::span<const std::byte> bytes) override { return file_.write(bytes); }
-
-  private:
-    OutputFile& file_;
-};
 
 class Generate final : public Command {
   public:
@@ -42,14 +30,12 @@ class Generate final : public Command {
             return fail(ErrorCode::bad_option, "is required with a generator's name", "--output",
                         fmt::format("tidemark generate {} -o OUT.tmk", spec_));
         TM_TRY(allow_report(output_, json_));
-        TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
-        FileSink sink(*output);
-        const std::unique_ptr<TraceSink> writer = make_tmk_writer(sink);
-        TM_ASSIGN(TraceInfo info, generate(spec_, *writer));
-        TM_TRY(writer->finish(info));
-        TM_TRY(output->commit());
+        const std::string source = "generate:" + spec_;
+        ReadOptions options;
+        options.cancelled = context.front().cancelled();
+        TM_ASSIGN(TraceInfo info, import_trace(source, output_, options));
         const std::uint64_t events = info.event_count;
-        WrittenFile file{.source = "generate:" + spec_,
+        WrittenFile file{.source = source,
                          .target = output_,
                          .format = "tmk",
                          .info = std::move(info),

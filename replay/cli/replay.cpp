@@ -141,13 +141,15 @@ class Replay final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const TierProgram program, tier_program(*trace, machine_.scale(), path_));
         Progress progress(context.front(), "replaying " + trace_name(path_));
-        const auto report_progress = progress.listener(program.steps.size());
-        TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, report_progress));
+        TierListeners listeners{.progress = progress.listener(program.steps.size()),
+                                .cancelled = context.front().cancelled()};
+        TM_ASSIGN(TierRun run, run_tiers(program, machine, scenario, listeners));
         std::optional<TierRun> predicted;
         if (device) {
             predicted = std::move(run);
-            TM_ASSIGN(run, run_tiers_on_gpu(program, machine, scenario, *predicted, *device,
-                                            report_progress));
+            listeners.cancelled = {};  // copies of a real device end in their own time
+            TM_ASSIGN(run,
+                      run_tiers_on_gpu(program, machine, scenario, *predicted, *device, listeners));
         }
         progress.clear();
         run.machine_hash = machine_hash(machine);

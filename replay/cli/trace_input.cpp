@@ -16,8 +16,7 @@ Result<ReadOptions> read_options(Front& front, const TraceReading& reading) {
     ReadOptions options;
     options.strict = reading.strict;
     options.lenient = reading.lenient;
-    if (!front.owns_process())
-        options.cancelled = front.stop();
+    options.cancelled = front.cancelled();
     return options;
 }
 
@@ -42,9 +41,9 @@ Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& p
     Progress progress(front, "reading " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace(path, options));
-    if (front.owns_process())
+    if (!options.cancelled)
         return trace;
-    return std::make_unique<CancellableTrace>(std::move(trace), front.stop());
+    return std::make_unique<CancellableTrace>(std::move(trace), options.cancelled);
 }
 
 Result<std::unique_ptr<Trace>> open_inferred_recording(Front& front, const std::string& path,

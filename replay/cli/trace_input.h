@@ -19,10 +19,9 @@ struct TraceReading {
     bool as_recorded = false;
 };
 
-// Opens a file of any format, "-" or "generate:NAME:options", and where the process isn't ours
-// (Front::owns_process) so that all that reads the trace ends when the front wants it to; `front`
-// must outlive it then. Errors: those of open_trace; bad_option if the options contradict each
-// other.
+// Opens a file of any format, "-" or "generate:NAME:options"; all that reads the trace ends when
+// the front says so (Front::cancelled), which must outlive it. Errors: those of open_trace;
+// bad_option if the options contradict each other.
 Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& path,
                                               const TraceReading& reading);
 

@@ -33,8 +33,12 @@ class Front {
     // terminal: on one, Progress draws it.
     virtual void show(std::string_view label, std::uint64_t done, std::uint64_t total) = 0;
 
-    // Says from any thread whether the work is to end early.
+    // Says from any thread whether a search is to end, with the best so far.
     virtual std::function<bool()> stop() = 0;
+
+    // The same of all work, whose result nobody wants then; empty on a terminal, where a signal
+    // ends the process. Valid while this lives.
+    virtual std::function<bool()> cancelled() = 0;
 
     // The process is ours: its signals, its standard input and output.
     virtual bool owns_process() const = 0;
@@ -55,6 +59,8 @@ class TerminalFront final : public Front {
     void show(std::string_view, std::uint64_t, std::uint64_t) override {}
 
     std::function<bool()> stop() override { return Interrupt::requested; }
+
+    std::function<bool()> cancelled() override { return {}; }
 
     bool owns_process() const override { return true; }
 };

@@ -10,6 +10,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kProgressSteps = 1U << 16U;
+constexpr std::uint64_t kStepsUncancelled = 1U << 10U;
 
 std::vector<std::unique_ptr<MemorySpace>> make_spaces(const MachineSpec& machine,
                                                       OverReservation over_reservation) {
@@ -54,7 +55,7 @@ TierPlayer::TierPlayer(const TierProgram& program, const MachineSpec& machine, S
 
 TierPlayer::~TierPlayer() = default;
 
-void TierPlayer::play(const TierProgress& progress) {
+Result<void> TierPlayer::play(const TierListeners& listeners) {
     const Stopwatch watch;
     plan_streams();
     for (;;) {
@@ -80,11 +81,18 @@ void TierPlayer::play(const TierProgress& progress) {
         if (parks(next.stream))
             continue;
         take(next.stream);
-        if (++steps_done_ % kProgressSteps == 0 && progress)
-            progress(steps_done_);
+        ++steps_done_;
+        if (listeners.cancelled && steps_done_ % kStepsUncancelled == 0 && listeners.cancelled()) {
+            requests_.clear();  // nobody waits any more
+            finish();           // gives everything back
+            return fail(ErrorCode::cancelled, "the replay is no longer wanted");
+        }
+        if (listeners.progress && steps_done_ % kProgressSteps == 0)
+            listeners.progress(steps_done_);
     }
     run_.elapsed = watch.elapsed();
     finish();
+    return {};
 }
 
 void TierPlayer::plan_streams() {

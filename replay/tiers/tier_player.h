@@ -32,8 +32,8 @@ class TierPlayer {
                TierStage& stage, TierTimeline& timeline, TierRun& run);
     ~TierPlayer();
 
-    // Fills the run but for what describes its inputs.
-    void play(const TierProgress& progress);
+    // Fills the run but for what describes its inputs. Errors: cancelled.
+    Result<void> play(const TierListeners& listeners);
 
   private:
     static constexpr std::uint32_t kNoStep = 0xffffffffU;

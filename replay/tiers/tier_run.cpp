@@ -89,7 +89,7 @@ Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec&
 
 Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const TierProgram& program,
                              const MachineSpec& sized, const TierScenario& scenario,
-                             const TierProgress& progress) {
+                             const TierListeners& listeners) {
     TM_ASSIGN(const VictimSpec victims, parse_victim_policy(scenario.spill));
     TierRun run;
     run.scenario = scenario;
@@ -117,7 +117,7 @@ Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const Tie
     options.forecast = make_forecast(program, foresight);
     options.guesses = foresight == Foresight::learned;
     options.prefetch = options.forecast && run.scenario.prefetch != Prefetch::none;
-    TierPlayer(program, sized, options, stage, timeline, run).play(progress);
+    TM_TRY(TierPlayer(program, sized, options, stage, timeline, run).play(listeners));
     TM_ASSIGN(const StageEnd end, stage.finish());
     run.makespan = std::max(run.makespan, end.makespan);
     run.wrong_bytes = end.wrong_bytes;
@@ -127,11 +127,11 @@ Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const Tie
 }
 
 Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress) {
+                          const TierScenario& scenario, const TierListeners& listeners) {
     TM_ASSIGN(const MachineSpec sized, sized_machine(program, machine, scenario));
     TierTimeline timeline(scenario.timeline);
     VirtualStage stage(sized, timeline);
-    return run_tiers_on(stage, timeline, program, sized, scenario, progress);
+    return run_tiers_on(stage, timeline, program, sized, scenario, listeners);
 }
 
 }  // namespace tidemark

@@ -15,6 +15,7 @@
 #include "core/tiers/victims/forecast.h"
 #include "core/tiers/victims/victim_policy.h"
 #include "replay/tiers/tier_program.h"
+#include "traces/model/trace.h"
 
 namespace tidemark {
 
@@ -170,14 +171,18 @@ struct TierRun {
     double hit_ratio() const;
 };
 
-// Who is notified how far a run is: steps done, now and then. May be empty.
-using TierProgress = std::function<void(std::uint64_t steps_done)>;
+// Who is notified how far a run is, now and then, and says whether it is to go on. Each may be
+// empty.
+struct TierListeners {
+    std::function<void(std::uint64_t steps_done)> progress = {};
+    Cancelling cancelled = {};
+};
 
 // Replays `program` on `machine`. Thread-safe. Deterministic: the same inputs give the same run but
 // for `elapsed`. O(steps log buffers). Errors (bad_option): an unknown policy or option, a machine
-// without a GPU or without the program's devices, thresholds out of order.
+// without a GPU or without the program's devices, thresholds out of order; cancelled.
 Result<TierRun> run_tiers(const TierProgram& program, const MachineSpec& machine,
-                          const TierScenario& scenario, const TierProgress& progress = {});
+                          const TierScenario& scenario, const TierListeners& listeners = {});
 
 // The machine with the scenario's sizes and thresholds, for the program. Errors as above.
 Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec& machine,
@@ -187,6 +192,6 @@ Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec&
 // the stage's. Errors: the stage's, too.
 Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const TierProgram& program,
                              const MachineSpec& sized, const TierScenario& scenario,
-                             const TierProgress& progress = {});
+                             const TierListeners& listeners = {});
 
 }  // namespace tidemark

@@ -77,8 +77,8 @@ class TierUnits {
         if (unit % per_size_ == 0) {
             if (options_.bound)
                 bounds_[location] = tier_bound(*named.program, capacity_of(*named.program, memory),
-                                               bound_rounds(*named.program));
-            return true;
+                                               bound_rounds(*named.program), options_.cancelled);
+            return true;  // also when cancelled: the run after it fails then
         }
         TierScenario scenario = question_.common;
         scenario.trace = named.name;
@@ -86,8 +86,9 @@ class TierUnits {
         scenario.gpu_memory = memory.bytes;
         scenario.gpu_fraction = memory.share;
         std::uint64_t before = 0;
-        const auto progress = [&](std::uint64_t now) { advance(before, now); };
-        runs_[unit] = run_tiers(*named.program, *question_.machine, scenario, progress);
+        const TierListeners listeners{.progress = [&](std::uint64_t now) { advance(before, now); },
+                                      .cancelled = options_.cancelled};
+        runs_[unit] = run_tiers(*named.program, *question_.machine, scenario, listeners);
         if (!*runs_[unit])
             return false;
         advance(before, named.program->steps.size());

@@ -92,6 +92,7 @@ struct TierCompareOptions {
     bool bound = true;     // else all bounds say nothing
     // Called now and then, never by two threads at once; may be empty.
     std::function<void(std::uint64_t steps_done, std::uint64_t steps_total)> progress;
+    Cancelling cancelled = {};
 };
 
 // What to compare: every policy (TierScenario::spill's text) with every size on every program. What

@@ -155,7 +155,7 @@ class RealMachine {
 
 Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
                      const TierScenario& scenario, const TierRun& predicted, Device& device,
-                     CudaPacing* pacing, const TierProgress& progress) {
+                     CudaPacing* pacing, const TierListeners& listeners) {
     if (program.devices > 1)
         return fail(
             ErrorCode::unsupported,
@@ -168,7 +168,8 @@ Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
     TierTimeline timeline(scenario.timeline);
     DeviceStage stage(device, pacing, real.transfers());
     TM_TRY(stage.start());
-    TM_ASSIGN(TierRun run, run_tiers_on(stage, timeline, program, real.spec(), scenario, progress));
+    TM_ASSIGN(TierRun run,
+              run_tiers_on(stage, timeline, program, real.spec(), scenario, listeners));
     run.device = device.name();
     return run;
 }
@@ -177,19 +178,19 @@ Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
 
 Result<TierRun> run_tiers_on_device(const TierProgram& program, const MachineSpec& machine,
                                     const TierScenario& scenario, const TierRun& predicted,
-                                    Device& device, const TierProgress& progress) {
-    return play(program, machine, scenario, predicted, device, nullptr, progress);
+                                    Device& device, const TierListeners& listeners) {
+    return play(program, machine, scenario, predicted, device, nullptr, listeners);
 }
 
 Result<TierRun> run_tiers_on_gpu(const TierProgram& program, const MachineSpec& machine,
                                  const TierScenario& scenario, const TierRun& predicted,
-                                 int ordinal, const TierProgress& progress) {
+                                 int ordinal, const TierListeners& listeners) {
     TM_ASSIGN(const auto driver, open_cuda_driver());
     CudaConfig config;
     config.ordinal = ordinal;
     TM_ASSIGN(const std::unique_ptr<CudaDevice> device, open_cuda_device(driver, config));
     TM_ASSIGN(const std::unique_ptr<CudaPacing> pacing, CudaPacing::open(*device));
-    return play(program, machine, scenario, predicted, *device, pacing.get(), progress);
+    return play(program, machine, scenario, predicted, *device, pacing.get(), listeners);
 }
 
 }  // namespace tidemark

@@ -16,11 +16,11 @@ namespace tidemark {
 // GPU or the host has too little memory; driver: something failed on the way; io: a directory.
 Result<TierRun> run_tiers_on_gpu(const TierProgram& program, const MachineSpec& machine,
                                  const TierScenario& scenario, const TierRun& predicted,
-                                 int ordinal, const TierProgress& progress = {});
+                                 int ordinal, const TierListeners& listeners = {});
 
 // The same on any device, without kernels: for tests on the simulator.
 Result<TierRun> run_tiers_on_device(const TierProgram& program, const MachineSpec& machine,
                                     const TierScenario& scenario, const TierRun& predicted,
-                                    Device& device, const TierProgress& progress = {});
+                                    Device& device, const TierListeners& listeners = {});
 
 }  // namespace tidemark

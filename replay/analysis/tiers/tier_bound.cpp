@@ -257,11 +257,14 @@ class Prices {
 };
 
 // The best bound of `rounds` rounds.
-double ascend(const Demand& demand, double capacity, std::uint32_t rounds, std::uint32_t& made) {
+double ascend(const Demand& demand, double capacity, std::uint32_t rounds,
+              const Cancelling& cancelled, std::uint32_t& made) {
     constexpr double kFirstStep = 3;  // prices are around 1: leaving a byte costs 1 or 2
     Prices prices(demand, capacity);
     double best = 0;
     for (std::uint32_t round = 0; round < rounds; ++round) {
+        if (cancelled && cancelled())
+            break;
         ++made;
         best = std::max(best, prices.evaluate());
         const double left = 1 - static_cast<double>(round) / static_cast<double>(rounds);
@@ -276,7 +279,8 @@ constexpr double kRounding = 1e-9;
 
 }  // namespace
 
-TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t rounds) {
+TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t rounds,
+                     const Cancelling& cancelled) {
     TierBound bound;
     const auto room = static_cast<double>(capacity);
     std::vector<Demand> demands;
@@ -291,7 +295,7 @@ TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t r
     double bytes = 0;
     for (Demand& demand : demands) {
         mark_evictions(demand, room);
-        bytes += ascend(demand, room, rounds, bound.rounds);
+        bytes += ascend(demand, room, rounds, cancelled, bound.rounds);
     }
     bound.bytes = static_cast<Bytes>(bytes * (1 - kRounding));
     return bound;

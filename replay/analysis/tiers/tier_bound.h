@@ -31,6 +31,7 @@
 
 #include "core/base/units.h"
 #include "replay/tiers/tier_program.h"
+#include "traces/model/trace.h"
 
 namespace tidemark {
 
@@ -44,8 +45,9 @@ struct TierBound {
 constexpr std::uint32_t kTierBoundRounds = 2000;
 
 // For GPUs of `capacity` bytes each, in `rounds` rounds a GPU (fewer if nothing overflows),
-// each O(uses + kernels). Fewer rounds give a lower bound too, a worse one.
+// each O(uses + kernels). Fewer rounds give a lower bound too, a worse one; none is begun once
+// `cancelled` says so.
 TierBound tier_bound(const TierProgram& program, Bytes capacity,
-                     std::uint32_t rounds = kTierBoundRounds);
+                     std::uint32_t rounds = kTierBoundRounds, const Cancelling& cancelled = {});
 
 }  // namespace tidemark

@@ -182,11 +182,12 @@ Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
                                 : make_tier_program(trace))
                   .map_error(in_file(path)));
     const std::uint64_t steps = program.steps.size();
-    const TierProgress progress = [&](std::uint64_t done) {
+    TierListeners listeners;
+    listeners.progress = [&](std::uint64_t done) {
         report(kOpened + (1 - kOpened) * done_share(done, steps), activity);
     };
     TM_ASSIGN(TierRun run,
-              run_tiers(program, machine, scenario, progress).map_error(in_file(path)));
+              run_tiers(program, machine, scenario, listeners).map_error(in_file(path)));
     run.machine_hash = machine_hash(machine);
     return run;
 }
