@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "replay/cli_support/front.h"
 #include "replay/cli_support/terminal.h"
 #include "viz/headless/png.h"
 #include "viz/headless/still.h"

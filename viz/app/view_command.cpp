@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "replay/cli_support/arguments.h"
 #include "replay/cli_support/exit_codes.h"
+#include "replay/cli_support/front.h"
 #include "replay/cli_support/memory_options.h"
 #include "replay/cli_support/trace_files.h"
 #include "viz/headless/still.h"
