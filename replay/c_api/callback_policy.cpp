@@ -121,7 +121,10 @@ void CallbackPolicy::for_each_region(const std::function<void(const Region&)>& v
     }
 }
 
-DeviceResult<Address> CallbackPolicy::take_segment(Bytes size) {
+// In the units in which devices give plain memory away.
+DeviceResult<Address> CallbackPolicy::take_segment(Bytes wanted) {
+    constexpr Bytes kUnit = 512;
+    const Bytes size = align_up(wanted, kUnit);
     const auto address = device_.malloc(size);
     if (!address)
         return address;

@@ -44,7 +44,7 @@ class CallbackPolicy final : public Allocator {
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
 
     // What tm_policy_* do.
-    DeviceResult<Address> take_segment(Bytes size);
+    DeviceResult<Address> take_segment(Bytes wanted);
     tm_status give_back(Address address);
     DeviceResult<void> order(StreamId before, StreamId after);
 
