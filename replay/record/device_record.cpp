@@ -109,8 +109,10 @@ class RecordBuilder {
                 if (record.seeds.empty() || event.slot >= record.slots)
                     return fail(ErrorCode::bad_input,
                                 "the preamble has a block outside any segment", "trace");
-                record.seeds.back().blocks.push_back(
-                    {Address{event.address}, pending.size, event.size, pending.retired});
+                record.seeds.back().blocks.push_back({Address{event.address},
+                                                      pending.size != 0 ? pending.size : event.size,
+                                                      event.size, pending.retired});
+                pending = {};
                 record.seed_slots.push_back(event.slot);
                 return {};
             default:

@@ -166,7 +166,7 @@ tl::unexpected<Error> unknown(std::string what) {
 }  // namespace
 
 Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
-    if (info.format == "torch-snapshot")
+    if (info.from_torch())
         return torch_policy(info);
     if (info.format == "rmm-csv") {
         for (const PolicyInfo& policy : all_policies()) {

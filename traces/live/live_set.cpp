@@ -26,9 +26,16 @@ void LiveSet::add(std::span<const Record> slots) {
 void LiveSet::add_event(const Record& record) {
     switch (record.kind) {
         case RecordKind::allocate:
+        case RecordKind::live_block:
+        case RecordKind::live_retired:
             return allocate(record);
         case RecordKind::free:
+        case RecordKind::free_completed:
             return free(record);
+        case RecordKind::free_requested:
+            return retire(record);
+        case RecordKind::live_segment:
+        case RecordKind::live_mapping:
         case RecordKind::segment_alloc:
         case RecordKind::segment_free:
         case RecordKind::map:
@@ -70,25 +77,54 @@ void LiveSet::free(const Record& record) {
     slots_.give_back(slot);
 }
 
+// It keeps its bytes until the device is done with them.
+void LiveSet::retire(const Record& record) {
+    const std::uint32_t slot = block_slots_.find(key(record));
+    if (slot != kNoSlot)
+        blocks_[slot].kind = RecordKind::live_retired;
+}
+
 void LiveSet::change_segment(const Record& record) {
     const std::pair location{record.device, record.address};
     switch (record.kind) {
         case RecordKind::segment_alloc:
+        case RecordKind::live_segment:
             segments_[location] = record;
             return;
         case RecordKind::segment_free:
             segments_.erase(location);
             return;
         case RecordKind::map:
+        case RecordKind::live_mapping:
             mappings_[location] = record;
             return;
-        default: {
-            // An unmapping may take several mappings at once.
-            const auto begin = mappings_.lower_bound(location);
-            const auto end = mappings_.lower_bound(
-                {record.device, record.address + std::max<std::uint64_t>(record.size, 1)});
-            mappings_.erase(begin, end);
-            return;
+        default:
+            return cut_mappings(record);
+    }
+}
+
+// An unmapping may take several mappings at once, or parts of them.
+void LiveSet::cut_mappings(const Record& record) {
+    const std::uint64_t end = record.address + std::max<std::uint64_t>(record.size, 1);
+    auto at = mappings_.lower_bound({record.device, record.address});
+    if (at != mappings_.begin()) {
+        const auto before = std::prev(at);
+        Record& kept = before->second;
+        if (kept.device == record.device && kept.address + kept.size > record.address) {
+            Record rest = kept;
+            kept.size = record.address - kept.address;
+            rest.size = rest.address + rest.size - record.address;
+            rest.address = record.address;
+            at = mappings_.emplace_hint(at, std::pair{rest.device, rest.address}, rest);
+        }
+    }
+    while (at != mappings_.end() && at->first.first == record.device && at->first.second < end) {
+        Record rest = at->second;
+        at = mappings_.erase(at);
+        if (record.size != 0 && rest.address + rest.size > end) {
+            rest.size = rest.address + rest.size - end;
+            rest.address = end;
+            at = mappings_.emplace_hint(at, std::pair{rest.device, rest.address}, rest);
         }
     }
 }
@@ -109,7 +145,8 @@ std::vector<Record> LiveSet::snapshot() const {
     std::sort(blocks.begin(), blocks.end(),
               [](const Record& a, const Record& b) { return a.sequence < b.sequence; });
     for (const Record& block : blocks)
-        put(block, RecordKind::live_block);
+        put(block, block.kind == RecordKind::live_retired ? RecordKind::live_retired
+                                                          : RecordKind::live_block);
     for (const Record& range : ranges_)
         put(range, RecordKind::live_range);
     return all;

@@ -27,6 +27,8 @@ class LiveSet {
     void add_event(const Record& record);
     void allocate(const Record& record);
     void free(const Record& record);
+    void retire(const Record& record);
+    void cut_mappings(const Record& record);
     void change_segment(const Record& record);
 
     static std::uint64_t key(const Record& record) {

@@ -51,9 +51,24 @@ void NameTables::define(std::span<const Record> slots) {
             stream_ids_[stream_key(record)] = stream->second;
             return;
         }
+        case RecordKind::setting:
+            return define_setting(record);
         default:
             return;
     }
+}
+
+void NameTables::define_setting(const Record& record) {
+    const NamedSetting setting{found_in(string_ids_, record.address),
+                               found_in(string_ids_, record.size),
+                               (record.extra & kOfAllocator) != 0};
+    for (NamedSetting& known : settings_) {
+        if (known.key == setting.key && known.of_allocator == setting.of_allocator) {
+            known = setting;
+            return;
+        }
+    }
+    settings_.push_back(setting);
 }
 
 void NameTables::define_stack(std::span<const Record> slots) {

@@ -20,6 +20,13 @@ struct Named {
     std::uint32_t pool = 0;   // of pools()
 };
 
+// What is known of a program, or of the settings of its allocator; dense numbers of the strings.
+struct NamedSetting {
+    std::uint32_t key = 0;
+    std::uint32_t value = 0;
+    bool of_allocator = false;
+};
+
 class NameTables {
   public:
     // Both outlive it.
@@ -41,10 +48,14 @@ class NameTables {
     // The program's pools by dense number; [0] is the default pool.
     const std::vector<std::uint32_t>& pools() const { return pools_; }
 
+    // Each key once, in the order in which they came; the last value counts.
+    const std::vector<NamedSetting>& settings() const { return settings_; }
+
   private:
     using Ids = std::unordered_map<std::uint64_t, std::uint32_t>;
 
     void define_stack(std::span<const Record> slots);
+    void define_setting(const Record& record);
 
     StringTable& strings_;
     StackTable& stacks_;
@@ -56,6 +67,7 @@ class NameTables {
     Ids pool_numbers_;
     std::vector<std::uint64_t> streams_{0};
     std::vector<std::uint32_t> pools_{0};
+    std::vector<NamedSetting> settings_;
 };
 
 }  // namespace tidemark::live

@@ -170,7 +170,7 @@ void DeviceEmitter::emit(const Event& event) {
                        .size = event.size,
                        .extra = event.extra,
                        .site = lease->site_of(event.pool),
-                       .stream = lease->stream_of(event.stream),
+                       .stream = lease->stream_of(to_integer(event.stream)),
                        .kind = event.kind,
                        .device = device_});
 }
@@ -272,6 +272,36 @@ void Publisher::mark(std::string_view text) {
         lease->writer.put({.extra = lease->names.string(text),
                            .site = lease->site_of(PoolId::default_pool),
                            .kind = RecordKind::mark});
+}
+
+void Publisher::put(const ToldEvent& event) {
+    RingLease* const lease = state_->lease_or_count();
+    if (lease == nullptr) [[unlikely]]
+        return;
+    lease->writer.put({.address = event.address,
+                       .size = event.size,
+                       .extra = event.extra,
+                       .site = lease->site_of(event.tag, event.stack, event.pool),
+                       .stream = lease->stream_of(event.stream),
+                       .kind = event.kind,
+                       .device = event.device});
+}
+
+std::uint32_t Publisher::string(std::string_view text) {
+    RingLease* const lease = state_->lease();
+    const std::uint32_t id = lease == nullptr ? 0 : lease->names.string(text);
+    return lease == nullptr || id == lease->names.nothing() ? 0 : id;
+}
+
+std::uint32_t Publisher::stack(std::span<const LiveFrame> frames) {
+    RingLease* const lease = state_->lease();
+    const std::uint32_t id = lease == nullptr ? 0 : lease->names.stack(frames);
+    return lease == nullptr || id == lease->names.nothing() ? 0 : id;
+}
+
+bool Publisher::setting(std::string_view key, std::string_view value, bool of_allocator) {
+    RingLease* const lease = state_->lease();
+    return lease != nullptr && lease->names.setting(key, value, of_allocator);
 }
 
 PublisherCounts Publisher::counts() const {

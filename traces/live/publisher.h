@@ -23,6 +23,7 @@
 #include "core/allocator/memory_observer.h"
 #include "core/base/result.h"
 #include "traces/live/live_frame.h"
+#include "traces/live/wire.h"
 
 namespace tidemark::live {
 
@@ -55,6 +56,20 @@ struct PublisherCounts {
     std::uint64_t dropped = 0;    // and those that didn't
 };
 
+// What a program tells of memory that is not managed here (Publisher::put): a Record before it has
+// its place.
+struct ToldEvent {
+    RecordKind kind = RecordKind::none;  // none of the names
+    std::uint8_t device = 0;             // below the number of devices
+    std::uint64_t stream = 0;            // the program's handle; 0 = the default stream
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint64_t extra = 0;
+    PoolId pool = PoolId::default_pool;
+    std::uint32_t tag = 0;    // of Publisher::string; 0 = none
+    std::uint32_t stack = 0;  // of Publisher::stack; 0 = none
+};
+
 class Publisher {
   public:
     // Begins to publish and to record. Errors: io: a folder or file cannot be made, or the system
@@ -78,6 +93,19 @@ class Publisher {
     // A point of the program that has a name; dropped and counted where there is no room. From
     // any thread, O(length).
     void mark(std::string_view text);
+
+    // An event of an allocator that has no MemoryObserver, as mark(); inside whatever lock that
+    // allocator holds. Some 20 ns.
+    void put(const ToldEvent& event);
+
+    // Ids for ToldEvent, defined where they are new: O(length log names). 0: there is no room for
+    // it. From any thread; each thread has ids of its own, and may use those of others.
+    std::uint32_t string(std::string_view text);
+    std::uint32_t stack(std::span<const LiveFrame> frames);
+
+    // What is known of the program, or (`of_allocator`) of the settings of its allocator. False:
+    // there is no room for it. From any thread.
+    bool setting(std::string_view key, std::string_view value, bool of_allocator);
 
     // So far. From any thread; O(rings).
     PublisherCounts counts() const;

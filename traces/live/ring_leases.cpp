@@ -8,7 +8,8 @@ RingLease::RingLease(SharedFile& file, const Header& header, std::uint32_t index
              (header.flags & kSteadyTicks) != 0),
       names(writer, index),
       tag(names.nothing()),
-      stack(names.nothing()) {}
+      stack(names.nothing()),
+      own{.site = names.nothing()} {}
 
 std::uint32_t RingLease::new_site(PoolId pool) {
     const std::uint32_t found = names.site(tag, stack, pool);
@@ -17,6 +18,16 @@ std::uint32_t RingLease::new_site(PoolId pool) {
     // A site that couldn't be defined now is tried again with the next event.
     site = known || (!has_name && pool == PoolId::default_pool) ? found : 0;
     site_pool = pool;
+    return found;
+}
+
+std::uint32_t RingLease::new_site(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool) {
+    const std::uint32_t found = names.site(own_tag == 0 ? names.nothing() : own_tag,
+                                           own_stack == 0 ? names.nothing() : own_stack, pool);
+    const bool is_plain = own_tag == 0 && own_stack == 0 && pool == PoolId::default_pool;
+    // As above: what couldn't be defined is tried again.
+    if (is_plain || found != names.nothing())
+        own = {own_tag, own_stack, pool, found};
     return found;
 }
 

@@ -27,11 +27,19 @@ struct RingLease {
         return new_site(pool);
     }
 
-    std::uint16_t stream_of(StreamId stream) {
+    // The same for events that bring their tag and stack: ids of strings and stacks, 0 = none.
+    std::uint32_t site_of(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool) {
+        if (own_tag == own.tag && own_stack == own.stack && pool == own.pool) [[likely]]
+            return own.site;
+        return new_site(own_tag, own_stack, pool);
+    }
+
+    // By the program's handle of the stream.
+    std::uint16_t stream_of(std::uint64_t stream) {
         if (stream != last_stream) [[unlikely]] {
             last_number = names.stream(stream);
             // What couldn't be named now is tried again.
-            last_stream = last_number == 0 ? StreamId::default_stream : stream;
+            last_stream = last_number == 0 ? 0 : stream;
         }
         return last_number;
     }
@@ -43,6 +51,7 @@ struct RingLease {
     }
 
     std::uint32_t new_site(PoolId pool);
+    std::uint32_t new_site(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool);
 
     const std::uint32_t ring;
     RingWriter writer;
@@ -51,8 +60,16 @@ struct RingLease {
     std::uint32_t stack;
     std::uint32_t site = 0;  // of site_pool; 0: to be found
     PoolId site_pool = PoolId::default_pool;
-    StreamId last_stream = StreamId::default_stream;
+    std::uint64_t last_stream = 0;
     std::uint16_t last_number = 0;
+
+    // The last site of an event that brought its own.
+    struct {
+        std::uint32_t tag = 0;
+        std::uint32_t stack = 0;
+        PoolId pool = PoolId::default_pool;
+        std::uint32_t site;
+    } own;
 };
 
 class RingLeases {

@@ -62,22 +62,34 @@ std::uint32_t RingNames::site(std::uint32_t tag, std::uint32_t stack, PoolId poo
     return id;
 }
 
-std::uint16_t RingNames::stream(StreamId stream) {
-    if (stream == StreamId::default_stream)
+std::uint16_t RingNames::stream(std::uint64_t handle) {
+    if (handle == 0)
         return 0;
-    if (const auto known = streams_.find(stream); known != streams_.end())
+    if (const auto known = streams_.find(handle); known != streams_.end())
         return known->second;
     const std::size_t number = streams_.size() + 1;
     if (number > 0xffffU)
         return 0;
-    const Record record{.extra = to_integer(stream),
+    const Record record{.extra = handle,
                         .site = nothing_,
                         .stream = static_cast<std::uint16_t>(number),
                         .kind = RecordKind::stream};
     if (!writer_.put_name(record, {}))
         return 0;
-    streams_.emplace(stream, record.stream);
+    streams_.emplace(handle, record.stream);
     return record.stream;
+}
+
+bool RingNames::setting(std::string_view key, std::string_view value, bool of_allocator) {
+    const std::uint32_t key_string = string(key);
+    const std::uint32_t value_string = string(value);
+    if (key_string == nothing_ || (value_string == nothing_ && !value.empty()))
+        return false;
+    return writer_.put_name({.address = key_string,
+                             .size = value_string,
+                             .extra = of_allocator ? kOfAllocator : 0,
+                             .kind = RecordKind::setting},
+                            {});
 }
 
 }  // namespace tidemark::live

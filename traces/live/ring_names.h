@@ -29,8 +29,11 @@ class RingNames {
     std::uint32_t stack(std::span<const LiveFrame> frames);
     std::uint32_t site(std::uint32_t tag, std::uint32_t stack, PoolId pool);
 
-    // The number of a stream of the program; 0 (the default stream) likewise.
-    std::uint16_t stream(StreamId stream);
+    // The number of a stream of the program, by its handle; 0 (the default stream) likewise.
+    std::uint16_t stream(std::uint64_t handle);
+
+    // What is known of the program or its allocator. False: there is no room for it in the ring.
+    bool setting(std::string_view key, std::string_view value, bool of_allocator);
 
     std::uint32_t nothing() const { return nothing_; }
 
@@ -58,7 +61,7 @@ class RingNames {
     std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
     std::map<std::vector<std::uint32_t>, std::uint32_t> stacks_;  // by name, file, line...
     std::map<Site, std::uint32_t> sites_;
-    std::map<StreamId, std::uint16_t> streams_;
+    std::map<std::uint64_t, std::uint16_t> streams_;
 };
 
 }  // namespace tidemark::live

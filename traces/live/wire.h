@@ -30,11 +30,17 @@ constexpr std::uint32_t kVersion = 1;
 
 enum class RecordKind : std::uint8_t {
     none = 0,
-    allocate = 1,    // address, size = asked for, extra = granted
-    free = 2,        // address, size = granted
-    refused = 3,     // size = asked for, extra = OutOfMemory::Cause
+    allocate = 1,  // address, size = asked for, extra = granted
+    free = 2,      // address, size = granted
+    // size = asked for, extra = OutOfMemory::Cause, address = bytes that the device had free (0 =
+    // not told)
+    refused = 3,
     record_use = 4,  // address
     trim = 5,
+    // A free in two steps, address, size = asked for: the program lets go, and the device is done
+    // with the bytes. The second may follow at once.
+    free_requested = 6,
+    free_completed = 7,
     segment_alloc = 8,  // address, size: this and what follows in the order of SegmentChange
     segment_free = 9,
     reserve = 10,
@@ -52,12 +58,16 @@ enum class RecordKind : std::uint8_t {
     stack = 33,   // size = frames of 12 bytes: u32 name (string), u32 file (string), u32 line
     site = 34,    // address = tag (string), size = stack, extra = pool
     stream = 35,  // stream = number, extra = the program's handle
+    // What is known of the program or of its allocator: address = key, size = value (strings),
+    // extra = kOfAllocator or 0.
+    setting = 36,
 
-    // Only in recordings, where a segment begins: what lives.
+    // What lives where a segment of a recording begins, or where its program begins to tell.
     live_block = 48,    // as allocate
     live_segment = 49,  // as segment_alloc
     live_range = 50,    // as range_begin
     live_mapping = 51,  // as map
+    live_retired = 52,  // as live_block; its free is requested
 };
 
 // One slot of a ring or of a chunk.
@@ -103,9 +113,18 @@ inline std::uint64_t payload_slots(const Record& record) {
 // How many of `slots` fit into one chunk, no record cut from its payload.
 std::size_t whole_records(std::span<const Record> slots);
 
+// A definition, which everything behind it may rely on.
 constexpr bool is_name(RecordKind kind) {
-    return kind >= RecordKind::string && kind <= RecordKind::stream;
+    return kind >= RecordKind::string && kind <= RecordKind::setting;
 }
+
+// What lives, and not what happens.
+constexpr bool is_live(RecordKind kind) {
+    return kind == RecordKind::live_block || kind == RecordKind::live_retired ||
+           kind == RecordKind::live_segment || kind == RecordKind::live_mapping;
+}
+
+constexpr std::uint64_t kOfAllocator = 1;  // Record::extra of a setting
 
 constexpr std::size_t kMostDevices = 16;
 

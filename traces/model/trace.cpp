@@ -13,4 +13,8 @@ std::string_view TraceInfo::setting(std::string_view key) const {
     return {};
 }
 
+bool TraceInfo::from_torch() const {
+    return format == "torch-snapshot" || setting("allocator") == "torch";
+}
+
 }  // namespace tidemark

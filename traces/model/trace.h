@@ -71,6 +71,9 @@ struct TraceInfo {
 
     // The value of a setting or metadata key, "" if absent. O(keys).
     std::string_view setting(std::string_view key) const;
+
+    // Whether PyTorch's caching allocator managed the memory. O(keys).
+    bool from_torch() const;
 };
 
 // Takes events in order of time, in pieces of any size, and the information at the end.

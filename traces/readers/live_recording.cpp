@@ -2,12 +2,15 @@
 // kept: allocations with their addresses, tags and stacks; memory from the device as truth; steps
 // and marks. A piece that doesn't begin with the program begins with what lived then, as preamble.
 //
+// A free in two steps is one free where the second follows at once, as in PyTorch's own snapshots.
+//
 // A recording in several pieces is read from the given one to the last. If the program died, what
 // its recorder had not yet written is read from the shared memory that it left behind.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,6 +31,13 @@ namespace {
 using live::Record;
 using live::RecordKind;
 
+// PyTorch's two numbers of a private pool, of which one is 0: that of a graph's own has the bit.
+std::string torch_pool(std::uint32_t pool) {
+    constexpr std::uint32_t kGraph = 0x80000000U;
+    return (pool & kGraph) != 0 ? fmt::format("({}, 0)", pool & ~kGraph)
+                                : fmt::format("(0, {})", pool);
+}
+
 class LiveRecording {
   public:
     LiveRecording(ByteSource& source, TraceSink& sink, const ReadOptions& options)
@@ -42,10 +52,16 @@ class LiveRecording {
     Result<void> read_left_behind();
     Result<void> take(std::span<const Record> records);
     Result<void> apply(const Record& record);
+    Result<void> apply_next(const Record& record);
+    Result<void> apply_held();
+    Result<void> apply_early();
     Result<void> apply_word(const Record& record, TraceEvent event);
     Result<void> allocate(const Record& record, TraceEvent event);
     Result<void> free(const Record& record, TraceEvent event);
+    Result<void> retire(const Record& record, TraceEvent event);
     Result<void> segment(const Record& record, TraceEvent event);
+    bool is_small(const Record& record) const;
+    bool from_torch() const;
     TraceEvent event_of(const Record& record);
     Nanoseconds elapsed(const Record& record);
     void conclude();
@@ -74,7 +90,10 @@ class LiveRecording {
     live::NameTables names_;
     live::Header header_;
     HashIndex live_;
+    HashIndex retired_;  // let go, and not yet finished
     VacantIds slots_;
+    std::vector<Record> early_;   // what lives where the recording begins, until that is complete
+    std::optional<Record> held_;  // a requested free: what follows says whether it is all of it
     std::optional<std::uint64_t> first_time_;  // of an event that is no preamble
     std::uint64_t latest_ = 0;
     std::uint64_t next_sequence_ = 0;
@@ -114,6 +133,8 @@ Result<TraceInfo> LiveRecording::read() {
         TM_TRY(read_following());
     if (!ended_)
         TM_TRY(read_left_behind());
+    TM_TRY(apply_held());
+    TM_TRY(apply_early());
     TM_TRY(events_.flush());
     conclude();
     return std::move(info_);
@@ -204,8 +225,7 @@ Result<void> LiveRecording::take(std::span<const Record> records) {
 
 // Since the first event of the trace; what lived before has the time 0.
 Nanoseconds LiveRecording::elapsed(const Record& record) {
-    if (record.kind == RecordKind::live_block || record.kind == RecordKind::live_segment ||
-        record.kind == RecordKind::live_mapping)
+    if (live::is_live(record.kind))
         return 0;
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
     latest_ = std::max(latest_, std::min(record.time, kMost));
@@ -234,14 +254,77 @@ Result<void> LiveRecording::apply(const Record& record) {
         died_ = record.extra != 0;
         return {};
     }
+    if (live::is_live(record.kind) && events_.count() == info_.preamble_count) {
+        early_.push_back(record);
+        return {};
+    }
+    TM_TRY(apply_early());
+    if (held_ && record.kind == RecordKind::free_completed && key(record) == key(*held_)) {
+        Record whole = *std::exchange(held_, std::nullopt);
+        whole.kind = RecordKind::free;
+        return apply_next(whole);
+    }
+    TM_TRY(apply_held());
+    if (record.kind == RecordKind::free_requested) {
+        held_ = record;
+        return {};
+    }
+    return apply_next(record);
+}
+
+Result<void> LiveRecording::apply_held() {
+    if (!held_)
+        return {};
+    const Record record = *std::exchange(held_, std::nullopt);
+    return apply_next(record);
+}
+
+// What lived at the begin, as a trace has it: each segment before its blocks, pages in a row as
+// one.
+Result<void> LiveRecording::apply_early() {
+    if (early_.empty())
+        return {};
+    std::vector<Record> early = std::exchange(early_, {});
+    const auto is_memory = [](const Record& record) {
+        return record.kind == RecordKind::live_segment || record.kind == RecordKind::live_mapping;
+    };
+    std::stable_sort(early.begin(), early.end(), [&](const Record& a, const Record& b) {
+        const bool a_block = !is_memory(a);
+        const bool b_block = !is_memory(b);
+        return std::tie(a.device, a.address, a_block) < std::tie(b.device, b.address, b_block);
+    });
+    Record* last = nullptr;  // the pages before
+    for (Record& record : early) {
+        if (record.kind != RecordKind::live_mapping || record.extra != 0)
+            continue;
+        if (last != nullptr && last->device == record.device && last->site == record.site &&
+            last->stream == record.stream && last->address + last->size == record.address) {
+            last->size += record.size;
+            record.kind = RecordKind::none;
+        } else {
+            last = &record;
+        }
+    }
+    for (const Record& record : early) {
+        if (record.kind != RecordKind::none)
+            TM_TRY(apply_next(record));
+    }
+    return {};
+}
+
+Result<void> LiveRecording::apply_next(const Record& record) {
     const TraceEvent event = event_of(record);
     switch (record.kind) {
         case RecordKind::live_block:
+        case RecordKind::live_retired:
         case RecordKind::allocate:
             return allocate(record, event);
         case RecordKind::free:
         case RecordKind::record_use:
             return free(record, event);
+        case RecordKind::free_requested:
+        case RecordKind::free_completed:
+            return retire(record, event);
         case RecordKind::live_segment:
         case RecordKind::live_mapping:
         case RecordKind::segment_alloc:
@@ -264,7 +347,8 @@ Result<void> LiveRecording::apply_word(const Record& record, TraceEvent event) {
         case RecordKind::refused:
             event.kind = EventKind::out_of_memory;
             event.size = record.size;
-            event.aux = 0;
+            event.address = record.address;
+            event.aux = names_.site(record.site).pool;
             break;
         case RecordKind::trim:
             event.kind = EventKind::trim;
@@ -301,23 +385,26 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
     event.size = record.size;
     event.address = record.address;
     event.aux = names_.site(record.site).pool;
-    const bool is_preamble =
-        record.kind == RecordKind::live_block && info_.preamble_count == events_.count();
-    if (is_preamble && record.extra != record.size) {
+    const bool is_retired = record.kind == RecordKind::live_retired;
+    const bool is_preamble = live::is_live(record.kind) && info_.preamble_count == events_.count();
+    if (is_preamble && (record.extra != record.size || is_retired)) {
         TraceEvent block = event;
         block.kind = EventKind::block;
         block.size = record.extra;
-        block.flags = kPreamble;
+        block.flags = static_cast<std::uint8_t>(kPreamble | (is_retired ? kPending : 0));
         block.aux = 0;
         TM_TRY(events_.add(block));
         ++info_.preamble_count;
     }
-    const std::uint32_t before = live_.erase(key(record));
+    std::uint32_t before = live_.erase(key(record));
+    const bool was_retired = before == kNoSlot;
+    if (was_retired && retired_.size() != 0)
+        before = retired_.erase(key(record));
     if (before != kNoSlot) {
         TM_TRY(odd(info_.anomalies.reused_live,
                    fmt::format("{:#x} is allocated while it is still live", record.address)));
         TraceEvent end = event;
-        end.kind = EventKind::free;
+        end.kind = was_retired ? EventKind::finish : EventKind::free;
         end.slot = before;
         end.size = 0;
         end.aux = 0;
@@ -331,6 +418,39 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
         ++info_.preamble_count;
     }
     event.kind = EventKind::allocate;
+    TM_TRY(events_.add(event));
+    if (!is_retired)
+        return {};
+    live_.erase(key(record));
+    retired_.insert(key(record), event.slot);
+    event.kind = EventKind::retire;
+    event.aux = 0;
+    info_.preamble_count += (event.flags & kPreamble) != 0 ? 1U : 0U;
+    return events_.add(event);
+}
+
+// The two steps of a free.
+Result<void> LiveRecording::retire(const Record& record, TraceEvent event) {
+    event.address = record.address;
+    event.size = record.size;
+    if (record.kind == RecordKind::free_requested) {
+        event.kind = EventKind::retire;
+        event.slot = live_.erase(key(record));
+        if (event.slot != kNoSlot)
+            retired_.insert(key(record), event.slot);
+    } else {
+        event.kind = EventKind::finish;
+        event.slot = retired_.erase(key(record));
+        if (event.slot == kNoSlot) {  // its request was lost
+            event.kind = EventKind::free;
+            event.slot = live_.erase(key(record));
+        }
+        if (event.slot != kNoSlot)
+            slots_.give_back(event.slot);
+    }
+    if (event.slot == kNoSlot)
+        TM_TRY(odd(info_.anomalies.unknown_frees,
+                   fmt::format("{:#x} is freed but was never allocated", record.address)));
     return events_.add(event);
 }
 
@@ -355,6 +475,8 @@ Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
         return {};  // a second mapping: a trace tells of memory, each byte once
     event.address = record.address;
     event.size = record.size;
+    event.aux = names_.site(record.site).pool;
+    event.tag = 0;
     switch (record.kind) {
         case RecordKind::segment_free:
             event.kind = EventKind::segment_free;
@@ -374,13 +496,36 @@ Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
     }
     if ((record.kind == RecordKind::live_segment || record.kind == RecordKind::live_mapping) &&
         info_.preamble_count == events_.count()) {
-        event.flags = static_cast<std::uint8_t>(event.flags | kPreamble);
+        event.flags = static_cast<std::uint8_t>(event.flags | kPreamble |
+                                                (is_small(record) ? kSmallPool : 0));
         ++info_.preamble_count;
     }
     return events_.add(event);
 }
 
+bool LiveRecording::from_torch() const {
+    for (const live::NamedSetting& setting : names_.settings()) {
+        if (info_.strings[setting.key] == "allocator")
+            return info_.strings[setting.value] == "torch";
+    }
+    return false;
+}
+
+// Whether PyTorch keeps small blocks there: as the recording says, or by the sizes that it takes.
+bool LiveRecording::is_small(const Record& record) const {
+    if (!from_torch())
+        return false;
+    const std::string_view tag = info_.strings[names_.site(record.site).tag];
+    if (!tag.empty())
+        return tag == "small";
+    return record.kind == RecordKind::live_mapping ? record.size % 20_MiB != 0
+                                                   : record.size == 2_MiB;
+}
+
 void LiveRecording::conclude() {
+    for (const live::NamedSetting& setting : names_.settings())
+        (setting.of_allocator ? info_.settings : info_.metadata)
+            .emplace_back(info_.strings[setting.key], info_.strings[setting.value]);
     info_.event_count = events_.count();
     info_.slot_count = slots_.count();
     info_.duration = events_.last_time();
@@ -390,7 +535,9 @@ void LiveRecording::conclude() {
         info_.start_time = header_.unix_time + first;
     info_.streams = names_.streams();
     for (const std::uint32_t pool : names_.pools())
-        info_.pools.push_back(pool == 0 ? "default" : fmt::format("pool {}", pool));
+        info_.pools.push_back(pool == 0      ? "default"
+                              : from_torch() ? torch_pool(pool)
+                                             : fmt::format("pool {}", pool));
     if (header_.forgotten != 0)
         info_.warnings.push_back(
             fmt::format("{} earlier records are forgotten: the program kept a limited history",

@@ -56,7 +56,7 @@ Result<void> LiveFeed::begin_anew() {
         names_->define(std::span(definitions_).subspan(at, length));
         at += length;
     }
-    TM_TRY(builder_->make_room(blocks_.size() + segments_.size() + mappings_.size() +
+    TM_TRY(builder_->make_room(blocks_.size() * 2 + segments_.size() + mappings_.size() +
                                reservations_.size() + ranges_.size()));
     for (const auto& [location, held] : reservations_)
         put_memory(held.record, SegmentChange::reserve);
@@ -72,8 +72,11 @@ Result<void> LiveFeed::begin_anew() {
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
         return begins_[a].sequence < begins_[b].sequence;
     });
-    for (const std::uint32_t slot : order)
+    for (const std::uint32_t slot : order) {
         put_block(slot);
+        if (begins_[slot].kind == RecordKind::live_retired)
+            put_event(begins_[slot].time, EventKind::retire, blocks_[slot]);
+    }
     for (const Held& range : ranges_)
         put_event(range.record.time, EventKind::range_begin, kNoBlock,
                   names_->string(range.record.extra));
@@ -81,11 +84,12 @@ Result<void> LiveFeed::begin_anew() {
 }
 
 Result<void> LiveFeed::add(const live::ChainPiece& piece) {
-    // An allocation may end a block at its address; a snapshot ends what it doesn't know.
+    // An allocation may end a block at its address, and let go at once; an unmapping may leave two
+    // parts of a mapping; a snapshot ends what it doesn't know.
     const std::size_t held = blocks_.size() + segments_.size() + mappings_.size() +
                              reservations_.size() + ranges_.size();
     const std::size_t most =
-        piece.records.size() * 2 + (piece.snapshot || in_snapshot_ || piece.jumped ? held : 0);
+        piece.records.size() * 3 + (piece.snapshot || in_snapshot_ || piece.jumped ? held : 0);
     if (builder_->next_event() + most > most_events_ && builder_->next_event() > held * 2)
         TM_TRY(begin_anew());
     TM_TRY(builder_->make_room(most));
@@ -122,7 +126,7 @@ void LiveFeed::take(std::span<const Record> records) {
 // Sends for the block that will end soon: those lie anywhere, and waiting for them takes longer
 // than all else. Nothing depends on it, so that the bytes of a name harm nothing here.
 void LiveFeed::look_ahead(const Record& record) const {
-    if (record.kind != RecordKind::free)
+    if (record.kind != RecordKind::free && record.kind != RecordKind::free_completed)
         return;
     const std::uint32_t slot = slot_of_.find(key(record));
     if (slot != kNoSlot)
@@ -174,8 +178,14 @@ void LiveFeed::apply(const Record& record) {
             return allocate(record);
         case RecordKind::live_block:
             return restore(record);
+        case RecordKind::live_retired:
+            restore(record);
+            return retire(record);
         case RecordKind::free:
+        case RecordKind::free_completed:
             return free(record);
+        case RecordKind::free_requested:
+            return retire(record);
         case RecordKind::record_use: {
             const std::uint32_t slot = slot_of_.find(key(record));
             return put_event(record.time, EventKind::record_use,
@@ -231,6 +241,7 @@ void LiveFeed::allocate(const Record& record) {
         begins_.emplace_back();
     }
     begins_[slot] = record;
+    begins_[slot].kind = RecordKind::allocate;
     if (in_snapshot_) {
         seen_.resize(blocks_.size());
         seen_[slot] = true;
@@ -261,9 +272,24 @@ void LiveFeed::free(const Record& record) {
     release(slot, record.time);
 }
 
+// The program lets go, and the device isn't done yet.
+void LiveFeed::retire(const Record& record) {
+    const std::uint32_t slot = slot_of_.find(key(record));
+    if (slot == kNoSlot) {
+        ++counts_.unknown_frees;
+        return put_event(record.time, EventKind::free);
+    }
+    if (begins_[slot].kind == RecordKind::live_retired)
+        return;
+    begins_[slot].kind = RecordKind::live_retired;
+    put_event(record.time, EventKind::retire, blocks_[slot]);
+}
+
 void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
     slots_.give_back(slot);
-    put_event(time, EventKind::free, std::exchange(blocks_[slot], kNoBlock));
+    const bool retired = begins_[slot].kind == RecordKind::live_retired;
+    put_event(time, retired ? EventKind::finish : EventKind::free,
+              std::exchange(blocks_[slot], kNoBlock));
 }
 
 void LiveFeed::begin_range(const Record& record) {
@@ -322,11 +348,34 @@ void LiveFeed::begin_memory(HeldRanges& held, const Record& record, SegmentChang
 void LiveFeed::end_memory(HeldRanges& held, const Record& record, SegmentChange change) {
     auto at = held.lower_bound({record.device, record.address});
     const std::uint64_t end = record.address + std::max<Bytes>(record.size, 1);
+    if (change == SegmentChange::unmap && at != held.begin()) {
+        const Record& before = std::prev(at)->second.record;
+        if (before.device == record.device && before.address + before.size > record.address)
+            --at;
+    }
     while (at != held.end() && at->first.first == record.device && at->first.second < end) {
         Record gone = at->second.record;
         gone.time = record.time;
         at = held.erase(at);
         put_memory(gone, change);
+        if (change == SegmentChange::unmap && record.size != 0)
+            keep_rest(held, gone, {Address{record.address}, record.size});
+    }
+}
+
+// What an unmapping leaves of a mapping, before and behind it.
+void LiveFeed::keep_rest(HeldRanges& held, const Record& mapping, Range unmapped) {
+    const std::uint64_t begin = to_integer(unmapped.begin);
+    const std::uint64_t end = begin + unmapped.size;
+    Record rest = mapping;
+    if (mapping.address < begin) {
+        rest.size = begin - mapping.address;
+        begin_memory(held, rest, SegmentChange::map);
+    }
+    if (mapping.address + mapping.size > end) {
+        rest.address = end;
+        rest.size = mapping.address + mapping.size - end;
+        begin_memory(held, rest, SegmentChange::map);
     }
 }
 

@@ -78,12 +78,14 @@ class LiveFeed {
     void allocate(const live::Record& record);
     void restore(const live::Record& record);
     void free(const live::Record& record);
+    void retire(const live::Record& record);
     void release(std::uint32_t slot, std::uint64_t time);
     void look_ahead(const live::Record& record) const;
     void begin_range(const live::Record& record);
     void end_range(const live::Record& record);
     void begin_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
     void end_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
+    void keep_rest(HeldRanges& held, const live::Record& mapping, Range unmapped);
     void end_unseen(HeldRanges& held, SegmentChange change);
     void change_memory(const live::Record& record);
     void put_memory(const live::Record& record, SegmentChange change);

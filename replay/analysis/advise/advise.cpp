@@ -297,7 +297,7 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
     Advice advice;
     TM_ASSIGN(const PolicySpec policy, base_policy(info, options, advice));
     TM_ASSIGN(const CostProfile profile, load_profile(options.profile));
-    advice.from_torch = info.format == "torch-snapshot";
+    advice.from_torch = info.from_torch();
     advice.has_stacks = has_stacks(info);
     find_conditions(trace, options, advice);
     TM_ASSIGN(const TraceSummary summary, summarize(trace));

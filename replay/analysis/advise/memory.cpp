@@ -184,7 +184,7 @@ std::string stream_text(const TraceInfo& info, StreamId stream) {
 std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const TraceInfo& info,
                                         Sites& sites, std::size_t top) {
     // PyTorch's allocator waits for nothing but the streams that record_stream named.
-    const bool from_torch = info.format == "torch-snapshot";
+    const bool from_torch = info.from_torch();
     ShareTable table;
     for (const LiveBlock& block : snapshot.fullest.live) {
         if (!block.retired)

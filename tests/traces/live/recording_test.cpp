@@ -15,6 +15,7 @@
 #include "tests/support/live_folder.h"
 #include "tests/support/system_limits.h"
 #include "tests/support/vector_trace.h"
+#include "traces/live/live_set.h"
 #include "traces/live/programs.h"
 #include "traces/live/publisher.h"
 #include "traces/live/recording_chain.h"
@@ -128,6 +129,101 @@ TEST_CASE("a recording tells what was told, with tags, stacks, streams, steps an
     CHECK_FALSE(info.begins_inside);
     CHECK_FALSE(info.cut_off);
     CHECK(info.warnings.empty());
+}
+
+TEST_CASE("what another allocator does is told as it is, what lived before it included", "[live]") {
+    using enum live::RecordKind;
+    const Bytes limit = GENERATE(as<Bytes>(), 0, 1_MiB);
+    CAPTURE(limit);
+    const LiveFolder folder;
+    const auto publisher =
+        must_start({.recording = folder.file("a.tml"), .history_limit = limit, .devices = {{}}});
+    REQUIRE(publisher->setting("allocator", "torch", false));
+    REQUIRE(publisher->setting("max_split_size", "-1", true));
+    REQUIRE(publisher->setting("max_split_size", "67108864", true));
+    const std::uint32_t small = publisher->string("small");
+    const std::uint32_t frames =
+        publisher->stack(std::array<live::LiveFrame, 1>{{{"f", "a.py", 3}}});
+    constexpr std::uint64_t kHandle = 0x7f00'1234'5678;  // more than 32 bits
+    publisher->put({.kind = live_segment, .stream = kHandle, .address = 0x200000, .size = 2_MiB});
+    publisher->put({.kind = live_block, .address = 0x200000, .size = 100, .extra = 512});
+    publisher->put({.kind = live_retired, .address = 0x200200, .size = 512, .extra = 512});
+    publisher->put({.kind = live_mapping, .address = 0x4000000, .size = 60_MiB, .tag = small});
+    publisher->put({.kind = allocate,
+                    .stream = kHandle,
+                    .address = 0x200400,
+                    .size = 700,
+                    .extra = 1024,
+                    .pool = PoolId{0x80000003},
+                    .stack = frames});
+    publisher->put({.kind = free_requested, .address = 0x200400, .size = 700});
+    publisher->put({.kind = free_completed, .address = 0x200400, .size = 700});
+    publisher->put({.kind = free_requested, .address = 0x200000, .size = 100});
+    publisher->put({.kind = refused, .address = 77, .size = 1024, .pool = PoolId{2}});
+    publisher->put({.kind = free_completed, .address = 0x200200, .size = 512});
+    publisher->put({.kind = free_completed, .address = 0x200000, .size = 100});
+    publisher->put({.kind = unmap, .address = 0x4000000 + 20_MiB, .size = 20_MiB});
+    REQUIRE(publisher->close());
+
+    const auto trace = must_open(folder.file(limit == 0 ? "a.tml" : "a-000001.tml"));
+    const TraceInfo& info = trace->info();
+    const std::vector<TraceEvent> events = events_of(*trace);
+    std::vector<EventKind> kinds;
+    for (const TraceEvent& event : events)
+        kinds.push_back(event.kind);
+    using Kind = EventKind;
+    REQUIRE(kinds == std::vector<Kind>{Kind::segment_alloc, Kind::block, Kind::allocate,
+                                       Kind::block, Kind::allocate, Kind::retire, Kind::segment_map,
+                                       Kind::allocate, Kind::free, Kind::retire,
+                                       Kind::out_of_memory, Kind::finish, Kind::finish,
+                                       Kind::segment_unmap});
+    CHECK(info.preamble_count == 7);
+    CHECK(info.from_torch());
+    CHECK(info.settings ==
+          std::vector<std::pair<std::string, std::string>>{{"max_split_size", "67108864"}});
+    CHECK(events[0].flags == (kPreamble | kSmallPool));
+    CHECK(info.streams[to_integer(events[0].stream)] == kHandle);
+    CHECK(events[1].size == 512);
+    CHECK(events[3].flags == (kPreamble | kPending));
+    CHECK(events[6].flags == (kPreamble | kExpandable | kSmallPool));
+    CHECK(info.pools[events[7].aux] == "(3, 0)");
+    CHECK(info.strings[info.stacks[events[7].stack][0].name] == "f");
+    CHECK(events[8].slot == events[7].slot);
+    CHECK(events[10].address == 77);
+    CHECK(info.pools[events[10].aux] == "(0, 2)");
+    CHECK(events[11].slot == events[4].slot);
+    CHECK(events[12].slot == events[2].slot);
+    CHECK(info.anomalies == Anomalies{});
+}
+
+TEST_CASE("a later piece knows what is half freed and half unmapped", "[live]") {
+    live::LiveSet set;
+    const std::vector<live::Record> told = {
+        {.sequence = 0, .address = 100, .size = 100, .kind = live::RecordKind::map},
+        {.sequence = 1,
+         .address = 100,
+         .size = 10,
+         .extra = 10,
+         .kind = live::RecordKind::allocate},
+        {.sequence = 2,
+         .address = 110,
+         .size = 10,
+         .extra = 10,
+         .kind = live::RecordKind::allocate},
+        {.sequence = 3, .address = 110, .size = 10, .kind = live::RecordKind::free_requested},
+        {.sequence = 4, .address = 130, .size = 20, .kind = live::RecordKind::unmap}};
+    set.add(told);
+    const auto row = [](const live::Record& record) {
+        return std::tuple(record.kind, record.address, record.size);
+    };
+    std::vector<std::tuple<live::RecordKind, std::uint64_t, std::uint64_t>> rows;
+    for (const live::Record& record : set.snapshot())
+        rows.push_back(row(record));
+    using enum live::RecordKind;
+    CHECK(rows == std::vector{std::tuple(live_mapping, std::uint64_t{100}, std::uint64_t{30}),
+                              std::tuple(live_mapping, std::uint64_t{150}, std::uint64_t{50}),
+                              std::tuple(live_block, std::uint64_t{100}, std::uint64_t{10}),
+                              std::tuple(live_retired, std::uint64_t{110}, std::uint64_t{10})});
 }
 
 TEST_CASE("the order of several threads is that in which the lock was held", "[live]") {

@@ -171,8 +171,8 @@ TEST_CASE("names are defined once, before what uses them", "[live]") {
     const std::uint32_t site = names.site(tag, id, PoolId{2});
     CHECK(names.site(tag, id, PoolId{2}) == site);
     CHECK(names.site(tag, id, PoolId{3}) != site);
-    CHECK(names.stream(StreamId{9}) == 1);
-    CHECK(names.stream(StreamId::default_stream) == 0);
+    CHECK(names.stream(9) == 1);
+    CHECK(names.stream(0) == 0);
     CHECK(names.string("") == names.nothing());
     CHECK(names.site(names.nothing(), names.nothing(), {}) == names.nothing());
     CHECK(tag >> live::kNumberBits == 3);
