@@ -113,6 +113,26 @@ class tm_frame(ctypes.Structure):
     _fields_ = [("function", c_uint32), ("file", c_uint32), ("line", c_uint32)]
 
 
+class tm_recorder_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("path", c_char_p),
+                ("history_limit", c_uint64), ("devices", c_uint32), ("rings", c_uint32),
+                ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64))]
+
+
+class tm_event(Struct):
+    _fields_ = [("struct_size", c_size_t), ("stream", c_uint64), ("address", c_uint64),
+                ("size", c_uint64), ("extra", c_uint64), ("pool", c_uint32), ("tag", c_uint32),
+                ("stack", c_uint32), ("device", ctypes.c_uint16), ("kind", ctypes.c_uint16)]
+
+
+class tm_recorded_frame(ctypes.Structure):
+    _fields_ = [("function", c_char_p), ("file", c_char_p), ("line", c_uint32)]
+
+
+class tm_recorder_counts(Struct):
+    _fields_ = [("struct_size", c_size_t), ("published", c_uint64), ("dropped", c_uint64)]
+
+
 # Every function: what it gives, what it takes. A c_int that is a status is STATUS: `Library` makes
 # an exception of it.
 STATUS = "status"
@@ -166,6 +186,17 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_trace_string": (STATUS, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_size_t)]),
     "tm_trace_stack": (STATUS, [c_void_p, c_uint32, POINTER(tm_frame), c_size_t,
                                 POINTER(c_size_t)]),
+    "tm_recorder_open": (STATUS, [POINTER(tm_recorder_options), POINTER(c_void_p)]),
+    "tm_recorder_close": (STATUS, [c_void_p]),
+    "tm_recorder_path": (c_char_p, [c_void_p]),
+    "tm_recorder_shared_path": (c_char_p, [c_void_p]),
+    "tm_recorder_event": (STATUS, [c_void_p, POINTER(tm_event)]),
+    "tm_recorder_range": (STATUS, [c_void_p, c_char_p, c_int]),
+    "tm_recorder_mark": (STATUS, [c_void_p, c_char_p]),
+    "tm_recorder_string": (c_uint32, [c_void_p, c_char_p]),
+    "tm_recorder_stack": (c_uint32, [c_void_p, POINTER(tm_recorded_frame), c_size_t]),
+    "tm_recorder_setting": (STATUS, [c_void_p, c_char_p, c_char_p, c_int]),
+    "tm_recorder_count": (STATUS, [c_void_p, POINTER(tm_recorder_counts)]),
     "tm_run": (STATUS, [POINTER(c_char_p), c_size_t, PROGRESS, c_void_p, POINTER(c_void_p)]),
     "tm_answer_output": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tm_answer_notes": (c_char_p, [c_void_p]),

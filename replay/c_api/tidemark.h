@@ -410,6 +410,108 @@ typedef struct tm_frame {
 TM_API tm_status tm_trace_stack(tm_trace* trace, uint32_t number, tm_frame* frames, size_t capacity,
                                 size_t* count);
 
+/* ---- Recorder ---------------------------------------------------------------------------------
+ */
+
+/* What another allocator does, as a live recording: a .tml file that every command reads and that
+ * survives the program's death, and which `tidemark view --attach` follows (docs/format-live.md). A
+ * process has one recorder, that of a context (tm_context_options::record) counts too. A child made
+ * by fork() records nothing. */
+typedef struct tm_recorder tm_recorder;
+
+typedef struct tm_recorder_options {
+    size_t struct_size;
+    const char* name;       /* of the program in lists; null: its file name */
+    const char* path;       /* of the recording; null: one of its own in the folder of recordings */
+    uint64_t history_limit; /* bytes on the disk; beyond them the oldest part goes, and the
+                               recording is PATH-000001.tml and so on. 0: all is kept */
+    uint32_t devices;       /* 1 to 16; 0: one, of unknown name and size */
+    uint32_t rings;         /* threads that can record at the same time; 0: 64 */
+    const char* const* device_names;   /* so many; null: unknown */
+    const uint64_t* device_capacities; /* so many; null: unknown */
+} tm_recorder_options;
+
+/* Errors: unsupported (the process has a recorder), bad_option, io. */
+TM_API tm_status tm_recorder_open(const tm_recorder_options* options, tm_recorder** recorder);
+
+/* Records what is left and ends the recording. No other function of this recorder may run
+ * meanwhile. Null is closed without effect. Errors: io. */
+TM_API tm_status tm_recorder_close(tm_recorder* recorder);
+
+/* The file, with a history limit without its number; and the file that viewers attach to. */
+TM_API const char* tm_recorder_path(const tm_recorder* recorder);
+TM_API const char* tm_recorder_shared_path(const tm_recorder* recorder);
+
+/* The kinds of docs/format-live.md, by its numbers. */
+typedef enum tm_event_record {
+    TM_EVENT_ALLOCATE = 1, /* address, size = requested, extra = granted */
+    TM_EVENT_FREE = 2,     /* address, size = granted */
+    TM_EVENT_REFUSED = 3, /* size = requested, extra = cause, address = bytes the device had free */
+    TM_EVENT_RECORD_USE = 4,
+    TM_EVENT_TRIM = 5,
+    TM_EVENT_FREE_REQUESTED = 6, /* address, size = requested: a free in two steps */
+    TM_EVENT_FREE_COMPLETED = 7,
+    TM_EVENT_SEGMENT_ALLOC = 8, /* address, size: memory from the device */
+    TM_EVENT_SEGMENT_FREE = 9,
+    TM_EVENT_RESERVE = 10, /* addresses without memory */
+    TM_EVENT_UNRESERVE = 11,
+    TM_EVENT_MAP = 12, /* extra = where the same memory is mapped too and counts; 0: here */
+    TM_EVENT_UNMAP = 13,
+    TM_EVENT_LIVE_BLOCK = 48, /* what lived before anything was recorded: as 1, 8, 12 */
+    TM_EVENT_LIVE_SEGMENT = 49,
+    TM_EVENT_LIVE_MAPPING = 51,
+    TM_EVENT_LIVE_RETIRED = 52 /* a block whose free is requested */
+} tm_event_record;
+
+typedef struct tm_event {
+    size_t struct_size;
+    uint64_t stream; /* the program's handle; 0 = the default stream */
+    uint64_t address;
+    uint64_t size;
+    uint64_t extra;
+    uint32_t pool;   /* private; 0 = the program's memory */
+    uint32_t tag;    /* of tm_recorder_string; 0 = none */
+    uint32_t stack;  /* of tm_recorder_stack; 0 = none */
+    uint16_t device; /* below tm_recorder_options::devices */
+    uint16_t kind;   /* tm_event_record */
+} tm_event;
+
+/* Records an event, inside whatever lock decides the order of events among threads. Some 20 ns:
+ * takes no lock, never waits, and allocates only where a stream or a site is new to the thread. An
+ * event that finds no room is dropped and counted, which is no error. Errors: bad_option (kind,
+ * device). */
+TM_API tm_status tm_recorder_event(tm_recorder* recorder, const tm_event* event);
+
+/* A stretch of the program that has a name begins or (`ends`) ends; a point. */
+TM_API tm_status tm_recorder_range(tm_recorder* recorder, const char* name, int ends);
+TM_API tm_status tm_recorder_mark(tm_recorder* recorder, const char* text);
+
+/* Ids for tm_event, in O(length): the same text and the same stack give the thread the same id, and
+ * ids of one thread may be used by all. 0: there is no room for it now. */
+TM_API uint32_t tm_recorder_string(tm_recorder* recorder, const char* text);
+
+typedef struct tm_recorded_frame {
+    const char* function;
+    const char* file;
+    uint32_t line;
+} tm_recorded_frame;
+
+TM_API uint32_t tm_recorder_stack(tm_recorder* recorder, const tm_recorded_frame* frames,
+                                  size_t count); /* innermost first, at most 256 */
+
+/* What is known of the program or (`of_allocator`) of the settings of what is recorded; docs say
+ * which names have a meaning. The last of a key counts. Errors: no_space. */
+TM_API tm_status tm_recorder_setting(tm_recorder* recorder, const char* key, const char* value,
+                                     int of_allocator);
+
+typedef struct tm_recorder_counts {
+    size_t struct_size;
+    uint64_t published; /* records that found room */
+    uint64_t dropped;   /* and those that didn't */
+} tm_recorder_counts;
+
+TM_API tm_status tm_recorder_count(const tm_recorder* recorder, tm_recorder_counts* counts);
+
 /* ---- Questions --------------------------------------------------------------------------------
  */
 

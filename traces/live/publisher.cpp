@@ -274,7 +274,15 @@ void Publisher::mark(std::string_view text) {
                            .kind = RecordKind::mark});
 }
 
-void Publisher::put(const ToldEvent& event) {
+void Publisher::range(std::string_view name, bool ends) {
+    RingLease* const lease = state_->lease_or_count();
+    if (lease != nullptr)
+        lease->writer.put({.extra = lease->names.string(name),
+                           .site = lease->site_of(PoolId::default_pool),
+                           .kind = ends ? RecordKind::range_end : RecordKind::range_begin});
+}
+
+void Publisher::put(const ReportedEvent& event) {
     RingLease* const lease = state_->lease_or_count();
     if (lease == nullptr) [[unlikely]]
         return;

@@ -58,7 +58,7 @@ struct PublisherCounts {
 
 // What a program tells of memory that is not managed here (Publisher::put): a Record before it has
 // its place.
-struct ToldEvent {
+struct ReportedEvent {
     RecordKind kind = RecordKind::none;  // none of the names
     std::uint8_t device = 0;             // below the number of devices
     std::uint64_t stream = 0;            // the program's handle; 0 = the default stream
@@ -94,12 +94,15 @@ class Publisher {
     // any thread, O(length).
     void mark(std::string_view text);
 
+    // As LiveRange, for who can't hold one: the innermost range of that name ends. From any thread.
+    void range(std::string_view name, bool ends);
+
     // An event of an allocator that has no MemoryObserver, as mark(); inside whatever lock that
     // allocator holds. Some 20 ns.
-    void put(const ToldEvent& event);
+    void put(const ReportedEvent& event);
 
-    // Ids for ToldEvent, defined where they are new: O(length log names). 0: there is no room for
-    // it. From any thread; each thread has ids of its own, and may use those of others.
+    // Ids for ReportedEvent, defined where they are new: O(length log names). 0: there is no room
+    // for it. From any thread; each thread has ids of its own, and may use those of others.
     std::uint32_t string(std::string_view text);
     std::uint32_t stack(std::span<const LiveFrame> frames);
 

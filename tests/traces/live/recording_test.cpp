@@ -198,7 +198,7 @@ TEST_CASE("what another allocator does is told as it is, what lived before it in
 
 TEST_CASE("a later piece knows what is half freed and half unmapped", "[live]") {
     live::LiveSet set;
-    const std::vector<live::Record> told = {
+    const std::vector<live::Record> reported = {
         {.sequence = 0, .address = 100, .size = 100, .kind = live::RecordKind::map},
         {.sequence = 1,
          .address = 100,
@@ -212,7 +212,7 @@ TEST_CASE("a later piece knows what is half freed and half unmapped", "[live]") 
          .kind = live::RecordKind::allocate},
         {.sequence = 3, .address = 110, .size = 10, .kind = live::RecordKind::free_requested},
         {.sequence = 4, .address = 130, .size = 20, .kind = live::RecordKind::unmap}};
-    set.add(told);
+    set.add(reported);
     const auto row = [](const live::Record& record) {
         return std::tuple(record.kind, record.address, record.size);
     };
