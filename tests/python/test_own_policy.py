@@ -71,7 +71,7 @@ class Stumbles:
         pass
 
 
-def test_its_name_is_the_class_in_words():
+def test_its_name_is_the_class_in_lower_case():
     assert str(FirstFit) == "first-fit"
     assert "first-fit" in repr(FirstFit)
     assert FirstFit.__doc__.startswith("First fit")
