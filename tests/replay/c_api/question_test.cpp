@@ -102,7 +102,8 @@ TEST_CASE("tm_run answers what the program prints") {
 }
 
 TEST_CASE("tm_run notes what the program says on standard error") {
-    const Reply noted = ask({"replay", "generate:steps:events=1000", "--memory", "80G"});
+    const Reply noted =
+        ask({"replay", "generate:steps:events=1000", "-p", "buddy", "--memory", "80G"});
     CHECK(noted.notes.find("tidemark: note: --memory: ") == 0);
     const Reply nothing = ask({"--json"});
     CHECK(nothing.status == TM_BAD_OPTION);
@@ -110,7 +111,7 @@ TEST_CASE("tm_run notes what the program says on standard error") {
 
 TEST_CASE("an answer with an exit code is an answer") {
     const Reply small =
-        ask({"replay", "generate:mix:events=1000", "--memory", "1MiB", "--picture", "none"});
+        ask({"replay", "generate:mix:events=1000", "-p", "best-fit", "--memory", "1GiB"});
     CHECK(small.status == TM_OK);
     CHECK(small.code == 4);
     CHECK_FALSE(small.output.empty());

@@ -14,7 +14,7 @@
 
 namespace {
 
-const std::string kSample =
+const std::string kTracedSample =
     std::string(TIDEMARK_SOURCE_DIR) + "/traces/samples/torch/gpt2_var.pickle.xz";
 
 class OpenTrace {
@@ -89,21 +89,28 @@ TEST_CASE("columns are gathered once, whoever asks first") {
 }
 
 TEST_CASE("stacks and strings have numbers") {
-    const OpenTrace opened(kSample);
+    const tidemark::support::TestFolder folder;
+    const std::string path = folder.write("stacks.jsonl",
+                                          R"({"type":"header","version":1,"unit":"ns"}
+{"t":0,"op":"alloc","id":0,"bytes":512,"tag":"a\tb","stack":["f x.py:7","g"]}
+{"t":1,"op":"free","id":0}
+)");
+    const OpenTrace opened(path);
     REQUIRE(opened.status == TM_OK);
     const nlohmann::json info = opened.info();
-    CHECK(info["format"] == "torch-snapshot");
-    CHECK(info["stacks"] > 1);
+    CHECK(info["format"] == "jsonl");
+    CHECK(info["stacks"] == 2);
+    TM_INIT(tm_columns, columns);
+    REQUIRE(tm_trace_columns(opened.trace, &columns) == TM_OK);
+    REQUIRE(columns.count == 2);
+    CHECK(text_of(opened.trace, columns.tag[0]) == "a\tb");
     std::size_t count = 0;
     std::vector<tm_frame> frames(1);
-    REQUIRE(tm_trace_stack(opened.trace, 1, frames.data(), frames.size(), &count) == TM_OK);
-    REQUIRE(count > 1);
-    const tm_frame first = frames.front();
-    frames.resize(count);
-    REQUIRE(tm_trace_stack(opened.trace, 1, frames.data(), count, &count) == TM_OK);
-    CHECK(frames.front().function == first.function);
-    for (const tm_frame& frame : frames)
-        CHECK_FALSE(text_of(opened.trace, frame.function).empty());
+    REQUIRE(tm_trace_stack(opened.trace, columns.stack[0], frames.data(), 1, &count) == TM_OK);
+    CHECK(count == 2);
+    CHECK(text_of(opened.trace, frames[0].function) == "f x.py:7");
+    CHECK(text_of(opened.trace, frames[0].file).empty());
+    CHECK(frames[0].line == 0);
     CHECK(tm_trace_stack(opened.trace, 0, nullptr, 0, &count) == TM_OK);
     CHECK(count == 0);
     CHECK(text_of(opened.trace, 0).empty());
@@ -119,10 +126,10 @@ TEST_CASE("stacks and strings have numbers") {
 }
 
 TEST_CASE("what a recording lost is inferred unless it is to be as recorded") {
-    const OpenTrace inferred(kSample);
+    const OpenTrace inferred(kTracedSample);
     TM_INIT(tm_trace_options, options);
     options.as_recorded = 1;
-    const OpenTrace recorded(kSample, &options);
+    const OpenTrace recorded(kTracedSample, &options);
     REQUIRE(inferred.status == TM_OK);
     REQUIRE(recorded.status == TM_OK);
     CHECK(inferred.info()["recorded_hash"] == recorded.info()["hash"]);
@@ -134,19 +141,19 @@ TEST_CASE("a trace that cannot be opened says why") {
     CHECK(trace == nullptr);
     CHECK(tm_trace_open(nullptr, nullptr, &trace) == TM_BAD_OPTION);
     CHECK(tm_trace_open("", nullptr, &trace) == TM_BAD_OPTION);
-    CHECK(tm_trace_open(kSample.c_str(), nullptr, nullptr) == TM_BAD_OPTION);
+    CHECK(tm_trace_open(kTracedSample.c_str(), nullptr, nullptr) == TM_BAD_OPTION);
     CHECK(tm_trace_open("-", nullptr, &trace) == TM_UNSUPPORTED);
     CHECK(tm_trace_open("generate:nothing", nullptr, &trace) != TM_OK);
     TM_INIT(tm_trace_options, options);
     options.strict = options.lenient = 1;
-    CHECK(tm_trace_open(kSample.c_str(), &options, &trace) == TM_BAD_OPTION);
+    CHECK(tm_trace_open(kTracedSample.c_str(), &options, &trace) == TM_BAD_OPTION);
     CHECK(trace == nullptr);
     tm_trace_close(nullptr);
 
     TM_INIT(tm_trace_options, cancelled);
     cancelled.progress = [](void*, const char*, std::uint64_t, std::uint64_t) { return 1; };
     CHECK(tm_trace_open("generate:mix:events=100000000", &cancelled, &trace) == TM_CANCELLED);
-    CHECK(tm_trace_open(kSample.c_str(), &cancelled, &trace) == TM_CANCELLED);
+    CHECK(tm_trace_open(kTracedSample.c_str(), &cancelled, &trace) == TM_CANCELLED);
     CHECK(trace == nullptr);
 }
 
