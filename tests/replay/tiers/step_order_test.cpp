@@ -74,3 +74,28 @@ TEST_CASE("programs of several streams keep their buffers' lives however little 
         }
     }
 }
+
+TEST_CASE("a cancelled replay gives everything back, wherever it is", "[tiers][replay]") {
+    const auto machine = open_machine("h200-node");
+    REQUIRE(machine);
+    for (const char* path :
+         {"generate:query:tasks=200,streams=7", "generate:mix:events=20000,streams=5"}) {
+        const auto trace = open_trace(path);
+        REQUIRE(trace);
+        const auto program = make_tier_program(**trace);
+        REQUIRE(program);
+        for (int last = 0; last < 12; ++last) {
+            TierScenario scenario;
+            scenario.spill = "lru";
+            scenario.gpu_fraction = 0.2;
+            int calls = 0;
+            const auto run = run_tiers(*program, *machine, scenario,
+                                       {.cancelled = [&] { return calls++ == last; }});
+            INFO(path << " " << last);
+            if (calls <= last)
+                CHECK(run);  // it was over before
+            else
+                CHECK(run.error().code == ErrorCode::cancelled);
+        }
+    }
+}
