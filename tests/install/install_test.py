@@ -69,7 +69,7 @@ class Installed(unittest.TestCase):
         include = self.prefix / "include"
         used = set()
         open_names = set()
-        for example in (OPTIONS.source / "examples").glob("*.cpp"):
+        for example in (OPTIONS.source / "examples").glob("*.c*"):
             open_names |= set(re.findall(r"#include <(tidemark/[^>]+)>", example.read_text()))
         while open_names:
             name = open_names.pop()
@@ -92,6 +92,19 @@ class Installed(unittest.TestCase):
         libraries = ":".join(str(path.parent) for path in self.prefix.rglob("libtidemark*.so"))
         said = run(program, env={**os.environ, "LD_LIBRARY_PATH": libraries})
         self.assertIn("peak_reserved_bytes", said)
+
+    def test_pkg_config_of_c(self):
+        """One C program, with a C compiler."""
+        environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(
+            str(folder) for folder in self.prefix.rglob("pkgconfig"))}
+        flags = run("pkg-config", "--cflags", "--libs",
+                    f"--define-variable=prefix={self.prefix}", "tidemark", env=environment).split()
+        program = self.folder / "c_program"
+        run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+            OPTIONS.source / "examples" / "c_program.c", "-o", program, *flags)
+        libraries = ":".join(str(path.parent) for path in self.prefix.rglob("libtidemark*.so"))
+        said = run(program, env={**os.environ, "LD_LIBRARY_PATH": libraries})
+        self.assertIn("peak reserved", said)
 
     def test_versions(self):
         """Another minor version isn't taken for this one."""
