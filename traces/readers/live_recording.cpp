@@ -61,7 +61,7 @@ class LiveRecording {
     Result<void> retire(const Record& record, TraceEvent event);
     Result<void> segment(const Record& record, TraceEvent event);
     bool is_small(const Record& record) const;
-    bool from_torch() const;
+    void find_allocator();
     TraceEvent event_of(const Record& record);
     Nanoseconds elapsed(const Record& record);
     void conclude();
@@ -100,6 +100,7 @@ class LiveRecording {
     std::uint64_t lost_ = 0;
     bool ended_ = false;
     bool died_ = false;
+    bool from_torch_ = false;
 };
 
 Result<void> LiveRecording::read_header() {
@@ -214,10 +215,12 @@ Result<void> LiveRecording::read_left_behind() {
 Result<void> LiveRecording::take(std::span<const Record> records) {
     for (std::size_t at = 0; at < records.size();) {
         const auto length = 1 + static_cast<std::size_t>(live::payload_slots(records[at]));
-        if (live::is_name(records[at].kind))
-            names_.define(records.subspan(at, length));
-        else
+        if (!live::is_name(records[at].kind))
             TM_TRY(apply(records[at]));
+        else
+            names_.define(records.subspan(at, length));
+        if (records[at].kind == RecordKind::setting)
+            find_allocator();
         at += length;
     }
     return {};
@@ -459,6 +462,7 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
     event.address = record.address;
     event.kind = record.kind == RecordKind::free ? EventKind::free : EventKind::record_use;
     const bool ends = event.kind == EventKind::free;
+    event.size = from_torch_ && ends ? record.size : 0;  // what was granted is no news
     event.slot = ends ? live_.erase(key(record)) : live_.find(key(record));
     if (event.slot == kNoSlot)
         TM_TRY(odd(info_.anomalies.unknown_frees,
@@ -503,17 +507,16 @@ Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
     return events_.add(event);
 }
 
-bool LiveRecording::from_torch() const {
+void LiveRecording::find_allocator() {
     for (const live::NamedSetting& setting : names_.settings()) {
         if (info_.strings[setting.key] == "allocator")
-            return info_.strings[setting.value] == "torch";
+            from_torch_ = info_.strings[setting.value] == "torch";
     }
-    return false;
 }
 
 // Whether PyTorch keeps small blocks there: as the recording says, or by the sizes that it takes.
 bool LiveRecording::is_small(const Record& record) const {
-    if (!from_torch())
+    if (!from_torch_)
         return false;
     const std::string_view tag = info_.strings[names_.site(record.site).tag];
     if (!tag.empty())
@@ -535,9 +538,9 @@ void LiveRecording::conclude() {
         info_.start_time = header_.unix_time + first;
     info_.streams = names_.streams();
     for (const std::uint32_t pool : names_.pools())
-        info_.pools.push_back(pool == 0      ? "default"
-                              : from_torch() ? torch_pool(pool)
-                                             : fmt::format("pool {}", pool));
+        info_.pools.push_back(pool == 0     ? "default"
+                              : from_torch_ ? torch_pool(pool)
+                                            : fmt::format("pool {}", pool));
     if (header_.forgotten != 0)
         info_.warnings.push_back(
             fmt::format("{} earlier records are forgotten: the program kept a limited history",

@@ -189,6 +189,7 @@ TEST_CASE("what another allocator does is told as it is, what lived before it in
     CHECK(info.pools[events[7].aux] == "(3, 0)");
     CHECK(info.strings[info.stacks[events[7].stack][0].name] == "f");
     CHECK(events[8].slot == events[7].slot);
+    CHECK(events[8].size == 700);
     CHECK(events[10].address == 77);
     CHECK(info.pools[events[10].aux] == "(0, 2)");
     CHECK(events[11].slot == events[4].slot);

@@ -1,0 +1,6 @@
+"""`python -m tidemark.record -o run.tml script.py args`: records what PyTorch's allocator does."""
+
+from tidemark.torch._launch import main_record
+
+if __name__ == "__main__":
+    main_record()

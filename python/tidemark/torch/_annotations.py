@@ -1,0 +1,54 @@
+"""What the program says of itself, as ranges of a recording."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Union
+
+
+def follow(torch: Any, recording: Any, wanted: Union[bool, str]) -> List[Callable[[], None]]:
+    """Follows record_function (which optimizers use for their steps) and, for "modules", the
+    forward pass of modules. What it gives undoes it."""
+    if not wanted:
+        return []
+    undo = [_follow_functions(torch, recording)]
+    if wanted == "modules":
+        undo += _follow_modules(torch, recording)
+    return undo
+
+
+def _follow_functions(torch: Any, recording: Any) -> Callable[[], None]:
+    kind = torch.autograd.profiler.record_function
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def begin(self: Any) -> Any:
+        recording.begin_range(str(self.name))
+        return enter(self)
+
+    def end(self: Any, *error: Any) -> Any:
+        try:
+            return leave(self, *error)
+        finally:
+            recording.end_range(str(self.name))
+
+    kind.__enter__, kind.__exit__ = begin, end
+
+    def undo() -> None:
+        # Whoever came after us has wrapped these; then they stay, and record nothing.
+        if kind.__enter__ is begin and kind.__exit__ is end:
+            kind.__enter__, kind.__exit__ = enter, leave
+
+    return undo
+
+
+def _follow_modules(torch: Any, recording: Any) -> List[Callable[[], None]]:
+    module = torch.nn.modules.module
+
+    def begin(one: Any, _inputs: Any) -> None:
+        recording.begin_range(type(one).__name__)
+
+    def end(one: Any, _inputs: Any, _output: Any) -> None:
+        recording.end_range(type(one).__name__)
+
+    before = module.register_module_forward_pre_hook(begin)
+    after = module.register_module_forward_hook(end, always_call=True)
+    return [before.remove, after.remove]

@@ -1,0 +1,104 @@
+"""Running somebody's script with the recorder or the explainer in it, and otherwise as it is."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import runpy
+import sys
+from typing import Any, Callable, List, Optional, Sequence
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Calls `then` when the module `name` has been imported: not sooner, because scripts set
+    variables for PyTorch before they import it."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self.name = name
+        self.then = then
+
+    def find_spec(self, fullname: str, path: Optional[Sequence[str]],
+                  target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def and_then(module: Any) -> None:
+            execute(module)
+            self.then()
+
+        setattr(spec.loader, "exec_module", and_then)
+        return spec
+
+
+def after_import(name: str, then: Callable[[], None]) -> None:
+    """Calls `then` once `name` is imported: now, if it is already."""
+    if name in sys.modules:
+        then()
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, then))
+
+
+def run_script(arguments: List[str]) -> None:
+    """Runs `SCRIPT ARGS...` or `-m MODULE ARGS...` as python would."""
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _parse(program: str, description: str, arguments: Optional[List[str]],
+           always: bool) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser.add_argument("-o", "--output", metavar="RUN.tml", required=always,
+                        help="the recording" + ("" if always else " (default: none)"))
+    parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
+    parser.add_argument("--annotations", choices=["functions", "modules"],
+                        help="record_function and optimizer steps as ranges; modules too")
+    parser.add_argument("--history-limit", type=int, default=0, metavar="BYTES",
+                        help="beyond which the oldest part of the recording is forgotten")
+    parser.add_argument("--name", help="of the program in lists")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
+    options = parser.parse_args(arguments)
+    if not options.script or options.script == ["-m"]:
+        parser.error("which script?")
+    return options
+
+
+def _record(options: argparse.Namespace) -> None:
+    from tidemark.torch._recording import record
+
+    record(options.output, stacks=options.stacks, history_limit=options.history_limit,
+           annotations=options.annotations == "functions" or options.annotations or False,
+           name=options.name or os.path.basename(options.script[0]))
+
+
+def main_record(arguments: Optional[List[str]] = None) -> None:
+    """`python -m tidemark.record`."""
+    options = _parse("python -m tidemark.record", "Runs a script and records what PyTorch's "
+                     "allocator does in it.", arguments, always=True)
+    after_import("torch", lambda: _record(options))
+    run_script(options.script)
+
+
+def main_explain(arguments: Optional[List[str]] = None) -> None:
+    """`python -m tidemark.torch`."""
+    from tidemark.torch._oom import explain_oom
+
+    options = _parse("python -m tidemark.torch", "Runs a script; if it dies of PyTorch's "
+                     "OutOfMemoryError, says why.", arguments, always=False)
+    after_import("torch", explain_oom)
+    if options.output:
+        after_import("torch", lambda: _record(options))
+    run_script(options.script)

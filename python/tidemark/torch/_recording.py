@@ -1,0 +1,328 @@
+"""record(): what PyTorch's caching allocator does, as a live recording."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import pathlib
+import sys
+import threading
+from typing import Any, Dict, Iterator, List, Optional, Union
+
+from tidemark import _library
+from tidemark.errors import Error, OptionError, UnsupportedError
+from tidemark.torch import _annotations, _tracker
+
+# Of tm_event_record.
+LIVE_BLOCK, LIVE_SEGMENT, LIVE_MAPPING, LIVE_RETIRED = 48, 49, 51, 52
+GRAPH_POOL = 1 << 31  # (k, 0), a graph's own pool, is k and this bit; (0, k) is k
+MOST_DEVICES = 16
+FALLBACK_ENTRIES = 10_000_000  # of PyTorch's own history
+
+_current: Optional["Recording"] = None
+_guard = threading.RLock()
+
+
+def setting_text(value: Any) -> str:
+    """A setting as `tidemark` reads it from a snapshot."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{setting_text(one)}" for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(setting_text(one) for one in value)
+    return str(value)
+
+
+def pool_number(pool: Any) -> int:
+    graph, made = tuple(pool) if pool else (0, 0)
+    return GRAPH_POOL | int(graph) if graph else int(made)
+
+
+def live_records(snapshot: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    """What lives by a snapshot, as fields of tm_event and a tag: each segment, then its blocks."""
+    for segment in snapshot.get("segments", []):
+        expandable = bool(segment.get("is_expandable"))
+        common = {"device": segment.get("device", 0), "stream": segment.get("stream", 0),
+                  "pool": pool_number(segment.get("segment_pool_id"))}
+        yield {**common, "kind": LIVE_MAPPING if expandable else LIVE_SEGMENT,
+               "address": segment["address"], "size": segment["total_size"],
+               "tag": segment.get("segment_type") or "large"}
+        address = segment["address"]
+        for block in segment["blocks"]:
+            address = block.get("address", address)
+            state = block["state"]
+            if state != "inactive":
+                kind = LIVE_BLOCK if state == "active_allocated" else LIVE_RETIRED
+                yield {**common, "kind": kind, "address": address,
+                       "size": block.get("requested_size", block["size"]),
+                       "extra": block["size"], "tag": ""}
+            address += block["size"]
+
+
+class Recording:
+    """A recording under way: a context manager, ended by stop() or with the program.
+
+    Attributes
+    ----------
+    path : str
+        The recording. With a history limit its files have a number before ".tml"; without a
+        compiler it is a snapshot of PyTorch's own history, written by stop().
+    """
+
+    def __init__(self, path: str, stacks: bool, annotations: Union[bool, str], history_limit: int,
+                 name: Optional[str]) -> None:
+        self.path = path
+        self._stacks = stacks
+        self._annotations = annotations
+        self._history_limit = history_limit
+        self._name = name
+        self._process = os.getpid()
+        self._handle: Optional[ctypes.c_void_p] = None
+        self._functions: Any = None
+        self._tracker: Any = None
+        self._history = False
+        self._undo: List[Any] = []
+        self._counts = {"events": 0, "published": 0, "dropped": 0, "unknown": 0}
+        self._stopped = False
+
+    @property
+    def state(self) -> str:
+        """ "waiting" for CUDA, "recording", "history" (PyTorch's own), or "stopped"."""
+        if self._stopped:
+            return "stopped"
+        if self._handle is not None:
+            return "recording"
+        return "history" if self._history else "waiting"
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    def mark(self, text: str) -> None:
+        """A point of the program that has a name."""
+        with _guard:
+            if self._handle is not None:
+                self._functions.tm_recorder_mark(self._handle, text.encode())
+
+    def begin_range(self, name: str) -> None:
+        with _guard:
+            if self._handle is not None:
+                self._functions.tm_recorder_range(self._handle, name.encode(), 0)
+
+    def end_range(self, name: str) -> None:
+        with _guard:
+            if self._handle is not None:
+                self._functions.tm_recorder_range(self._handle, name.encode(), 1)
+
+    @contextlib.contextmanager
+    def range(self, name: str) -> Iterator[None]:
+        """A stretch of the program that has a name: a step, a layer."""
+        self.begin_range(name)
+        try:
+            yield
+        finally:
+            self.end_range(name)
+
+    def counts(self) -> Dict[str, int]:
+        """`events` of the allocator, `published` records of all kinds, those `dropped` because
+        there was no room, and entries of `unknown` actions."""
+        with _guard:
+            self._count()
+            return dict(self._counts)
+
+    def stop(self) -> str:
+        """Ends the recording; its path, or "" if nothing was recorded: the program never used
+        CUDA. A second call does nothing, and so does a child made by fork()."""
+        global _current
+        if self._stopped or os.getpid() != self._process:
+            return ""
+        for undo in reversed(self._undo):
+            undo()
+        with _guard:
+            self._stopped = True
+            _current = None
+            atexit.unregister(self.stop)
+            if self._history:
+                return self._dump_history()
+            if self._handle is None:
+                return ""
+            self._tracker.tidemark_end()
+            self._count()
+            handle, self._handle = self._handle, None
+            _library.library().tm_recorder_close(handle)
+            return self.path
+
+    # Everything below runs once, when PyTorch has a CUDA context.
+
+    def _begin_late(self) -> None:
+        # Within the program's first use of CUDA, which must not fail because of us.
+        try:
+            self._begin()
+        except Exception as failure:
+            print(f"tidemark: nothing is recorded: {failure}", file=sys.stderr)
+
+    def _begin(self) -> None:
+        if self._stopped or self.state != "waiting" or os.getpid() != self._process:
+            return
+        import torch
+
+        try:
+            tracker = _tracker.tracker(torch)
+            _library.library()
+        except Error as failure:
+            return self._begin_history(torch, str(failure))
+        functions = _Functions(_library.library().path)
+        self._open(torch)
+        try:
+            if tracker.tidemark_begin(self._handle, functions.address("tm_recorder_event"),
+                                      functions.address("tm_recorder_stack"), int(self._stacks)):
+                raise UnsupportedError("the allocator in use reports nothing", "torch",
+                                       "record with PyTorch's native allocator")
+            self._functions = functions
+            self._put_begin(torch)
+            tracker.tidemark_follow()
+            self._tracker = tracker
+        except BaseException:
+            tracker.tidemark_end()
+            handle, self._handle = self._handle, None
+            _library.library().tm_recorder_close(handle)
+            raise
+        self._undo += _annotations.follow(torch, self, self._annotations)
+
+    def _open(self, torch: Any) -> None:
+        devices = min(max(torch.cuda.device_count(), 1), MOST_DEVICES)
+        properties = [torch.cuda.get_device_properties(index) for index in range(devices)]
+        names = (ctypes.c_char_p * devices)(*[one.name.encode() for one in properties])
+        sizes = (ctypes.c_uint64 * devices)(*[one.total_memory for one in properties])
+        options = _library.tm_recorder_options(
+            path=os.fsencode(self.path), history_limit=self._history_limit, devices=devices)
+        if self._name:
+            options.name = self._name.encode()
+        options.device_names = ctypes.cast(names, ctypes.POINTER(ctypes.c_char_p))
+        options.device_capacities = ctypes.cast(sizes, ctypes.POINTER(ctypes.c_uint64))
+        handle = ctypes.c_void_p()
+        _library.library().tm_recorder_open(ctypes.byref(options), ctypes.byref(handle))
+        self._handle = handle
+
+    def _put_begin(self, torch: Any) -> None:
+        """What the reader must know, and what lives already."""
+        snapshot = torch.cuda.memory._snapshot()
+        settings = {str(key): setting_text(value)
+                    for key, value in snapshot.get("allocator_settings", {}).items()}
+        facts = {"allocator": "torch", "torch": torch.__version__,
+                 "torch git": str(torch.version.git_version), "cuda": str(torch.version.cuda)}
+        for of_allocator, values in enumerate((facts, settings)):
+            for key, value in values.items():
+                self._functions.tm_recorder_setting(self._handle, key.encode(), value.encode(),
+                                                    of_allocator)
+        event = _library.tm_event()
+        tags = {"": 0}
+        for fields in live_records(snapshot):
+            tag = fields.pop("tag")
+            if tag not in tags:
+                tags[tag] = self._functions.tm_recorder_string(self._handle, tag.encode())
+            event.extra = 0
+            for key, value in fields.items():
+                setattr(event, key, value)
+            event.tag = tags[tag]
+            self._functions.tm_recorder_event(self._handle, ctypes.byref(event))
+
+    def _begin_history(self, torch: Any, why: str) -> None:
+        """Without the tracker: PyTorch's own history, written as a snapshot at the end."""
+        self.path = str(pathlib.Path(self.path).with_suffix(".pickle"))
+        print(f"tidemark: {why}; PyTorch's own history is recorded instead, and written to "
+              f"{self.path} at the end", file=sys.stderr)
+        torch.cuda.memory._record_memory_history(
+            enabled="all", context="alloc" if self._stacks else None, stacks="python",
+            max_entries=FALLBACK_ENTRIES)
+        self._history = True
+
+    def _dump_history(self) -> str:
+        import torch
+
+        torch.cuda.memory._dump_snapshot(self.path)
+        torch.cuda.memory._record_memory_history(enabled=None)
+        return self.path
+
+    def _count(self) -> None:
+        if self._handle is None or self._tracker is None:
+            return
+        counts = _library.tm_recorder_counts()
+        _library.library().tm_recorder_count(self._handle, ctypes.byref(counts))
+        events, unknown = ctypes.c_uint64(), ctypes.c_uint64()
+        self._tracker.tidemark_counters(ctypes.byref(events), ctypes.byref(unknown))
+        self._counts = {"events": events.value, "published": counts.published,
+                        "dropped": counts.dropped, "unknown": unknown.value}
+
+
+class _Functions:
+    """The recorder's short functions, called with the interpreter's lock held: nobody can stop the
+    recording meanwhile, and a call costs less."""
+
+    def __init__(self, path: str) -> None:
+        self._dll = ctypes.PyDLL(path)
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._dll, name)
+        result, function.argtypes = _library.FUNCTIONS[name]
+        function.restype = ctypes.c_int if result is _library.STATUS else result
+        setattr(self, name, function)
+        return function
+
+    def address(self, name: str) -> int:
+        return ctypes.cast(getattr(self._dll, name), ctypes.c_void_p).value or 0
+
+
+def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
+           annotations: Union[bool, str] = False, history_limit: int = 0,
+           name: Optional[str] = None) -> Recording:
+    """Records what PyTorch's caching allocator does on all GPUs, from now on until stop().
+
+    The recording is a .tml file that survives the program's death, that `tidemark view --attach`
+    follows, and of which `tidemark verify` tells whether Tidemark decides as PyTorch did. It begins
+    when PyTorch has a CUDA context (at once if it has one), with what lives by then.
+
+    Parameters
+    ----------
+    path : path
+        Of the recording, "run.tml".
+    stacks : bool
+        The Python stack of each allocation (some microseconds each). Those of threads without a
+        Python frame, as the backward pass has them, stay unknown.
+    annotations : bool or str
+        True: record_function and optimizer steps as ranges. "modules": the forward pass of each
+        module too.
+    history_limit : int
+        Bytes on the disk; beyond them the oldest part is forgotten. 0: all is kept.
+    name : str, optional
+        Of the program in lists of living programs; its file name otherwise.
+
+    Raises OptionError for a folder that isn't there, UnsupportedError for a second recording.
+    """
+    global _current
+    path = os.path.abspath(os.fspath(path))
+    if not os.path.isdir(os.path.dirname(path)):
+        raise OptionError("there is no such folder", os.path.dirname(path))
+    if annotations not in (False, True, "modules"):
+        raise OptionError("expected False, True or \"modules\"", "annotations")
+    import torch
+
+    with _guard:
+        if _current is not None and _current._process == os.getpid():
+            raise UnsupportedError("this process records already", _current.path,
+                                   "stop() that recording first")
+        _current = Recording(path, stacks, annotations, history_limit, name)
+    recording = _current
+    atexit.register(recording.stop)
+    try:
+        if torch.cuda.is_initialized():
+            recording._begin()
+        else:
+            torch.cuda._lazy_call(recording._begin_late)
+    except BaseException:
+        recording.stop()
+        raise
+    return recording

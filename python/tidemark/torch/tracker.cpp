@@ -1,0 +1,341 @@
+// The events of PyTorch's caching allocator, given to libtidemark.so. Compiled by _tracker.py
+// against the PyTorch that is installed, because TraceEntry changes from release to release.
+//
+// PyTorch calls the tracker with the allocator's lock of the device held, on the thread that
+// allocates, perhaps with the interpreter's lock: nothing here calls PyTorch, waits or takes the
+// interpreter's lock. A tracker can't be detached: it is attached once, and turned on and off.
+//
+// A recording begins with what lives already. A snapshot leaves an entry in the sequence of each
+// device, so that is where its events begin; they are kept until Python has recorded the snapshot.
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+using allocator::TraceEntry;
+
+// As tm_event and tm_recorded_frame in tidemark.h.
+struct Event {
+    std::size_t struct_size;
+    std::uint64_t stream;
+    std::uint64_t address;
+    std::uint64_t size;
+    std::uint64_t extra;
+    std::uint32_t pool;
+    std::uint32_t tag;
+    std::uint32_t stack;
+    std::uint16_t device;
+    std::uint16_t kind;
+};
+
+static_assert(sizeof(Event) == 56);
+
+struct RecordedFrame {
+    const char* function;
+    const char* file;
+    std::uint32_t line;
+};
+
+constexpr std::uint16_t kAllocate = 1;
+constexpr std::uint16_t kFree = 2;
+constexpr std::uint16_t kRefused = 3;
+constexpr std::uint16_t kFreeRequested = 6;
+constexpr std::uint16_t kFreeCompleted = 7;
+constexpr std::uint16_t kSegmentAlloc = 8;
+constexpr std::uint16_t kSegmentFree = 9;
+constexpr std::uint16_t kMap = 12;
+constexpr std::uint16_t kUnmap = 13;
+
+constexpr std::size_t kMostDevices = 16;
+
+using PutEvent = int (*)(void* recorder, const Event* event);
+using PutStack = std::uint32_t (*)(void* recorder, const RecordedFrame* frames, std::size_t count);
+
+enum Phase : int { off, collecting, live };
+
+struct alignas(64) Device {
+    std::atomic<bool> busy = false;  // its tracker runs
+    bool began = false;              // the snapshot of the begin has been taken
+    bool has_request = false;
+    Event request{};  // a requested free: mostly it is completed at once, and then recorded as one
+    std::vector<Event> early;
+    std::atomic<std::uint64_t> events = 0;
+    std::atomic<std::uint64_t> unknown = 0;
+};
+
+std::array<Device, kMostDevices> devices;
+std::atomic<int> phase = off;
+std::mutex begin;  // while collecting
+void* recorder = nullptr;
+PutEvent put_event = nullptr;
+PutStack put_stack = nullptr;
+bool with_stacks = false;
+
+// The interpreter, as far as it is there: frames of the calling thread, if it holds the lock.
+struct Python {
+    int (*holds_lock)() = find<int (*)()>("PyGILState_Check");
+    void* (*frame)() = find<void* (*)()>("PyEval_GetFrame");
+    void* (*back)(void*) = find<void* (*)(void*)>("PyFrame_GetBack");
+    void* (*code)(void*) = find<void* (*)(void*)>("PyFrame_GetCode");
+    int (*line)(void*) = find<int (*)(void*)>("PyFrame_GetLineNumber");
+    int (*stop_collecting)() = find<int (*)()>("PyGC_Disable");
+    int (*collect_again)() = find<int (*)()>("PyGC_Enable");
+    void* (*attribute)(void*, const char*) =
+        find<void* (*)(void*, const char*)>("PyObject_GetAttrString");
+    const char* (*text)(void*) = find<const char* (*)(void*)>("PyUnicode_AsUTF8");
+    void (*keep)(void*) = find<void (*)(void*)>("Py_IncRef");
+    void (*drop)(void*) = find<void (*)(void*)>("Py_DecRef");
+
+    bool whole() const {
+        return holds_lock && frame && back && code && line && stop_collecting && collect_again &&
+               attribute && text && keep && drop;
+    }
+
+    template <class Function>
+    static Function find(const char* name) {
+        return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+    }
+};
+
+const Python& python() {
+    static const Python found;
+    return found;
+}
+
+// Code objects and lines, innermost first. Their names are read once for each new stack.
+using Lines = std::vector<std::pair<void*, int>>;
+
+std::mutex stacks_mutex;
+std::map<Lines, std::uint32_t>* stacks = new std::map<Lines, std::uint32_t>;  // never destroyed
+
+std::uint32_t name_stack(const Lines& lines) {
+    const Python& py = python();
+    std::vector<RecordedFrame> frames;
+    std::vector<void*> texts;
+    for (const auto& [code, line] : lines) {
+        void* const name = py.attribute(code, "co_name");
+        void* const file = py.attribute(code, "co_filename");
+        texts.insert(texts.end(), {name, file});
+        frames.push_back({name ? py.text(name) : nullptr, file ? py.text(file) : nullptr,
+                          static_cast<std::uint32_t>(line)});
+    }
+    const std::uint32_t id = put_stack(recorder, frames.data(), frames.size());
+    for (void* const text : texts) {
+        if (text)
+            py.drop(text);
+    }
+    return id;
+}
+
+// Walking makes objects, which may make the interpreter collect garbage, which may free tensors:
+// not here, where the allocator is locked.
+std::uint32_t stack_here() {
+    const Python& py = python();
+    if (!py.whole() || py.holds_lock() == 0)
+        return 0;
+    constexpr std::size_t kMostFrames = 64;
+    const int collected = py.stop_collecting();
+    Lines lines;
+    void* frame = py.frame();
+    if (frame)
+        py.keep(frame);
+    while (frame && lines.size() < kMostFrames) {
+        lines.emplace_back(py.code(frame), py.line(frame));
+        void* const next = py.back(frame);
+        py.drop(frame);
+        frame = next;
+    }
+    if (frame)
+        py.drop(frame);
+    std::uint32_t id = 0;
+    if (!lines.empty()) {
+        const std::lock_guard lock(stacks_mutex);
+        const auto known = stacks->find(lines);
+        if (known != stacks->end()) {
+            id = known->second;
+            for (const auto& [code, line] : lines)
+                py.drop(code);
+        } else if ((id = name_stack(lines)) != 0) {
+            stacks->emplace(std::move(lines), id);  // and keeps the code objects
+        }
+    }
+    if (collected != 0)
+        py.collect_again();
+    return id;
+}
+
+// A private pool's two numbers, of which one is 0.
+template <class Entry>
+std::uint32_t pool_of(const Entry& entry) {
+    if constexpr (requires { entry.mempool_.first; }) {
+        const auto [graph, made] = entry.mempool_;
+        return graph != 0 ? 0x80000000U | static_cast<std::uint32_t>(graph)
+                          : static_cast<std::uint32_t>(made);
+    }
+    return 0;
+}
+
+// 0: not one that is recorded.
+std::uint16_t kind_of(TraceEntry::Action action) {
+    switch (action) {
+        case TraceEntry::ALLOC:
+            return kAllocate;
+        case TraceEntry::FREE_REQUESTED:
+            return kFreeRequested;
+        case TraceEntry::FREE_COMPLETED:
+            return kFreeCompleted;
+        case TraceEntry::SEGMENT_ALLOC:
+            return kSegmentAlloc;
+        case TraceEntry::SEGMENT_FREE:
+            return kSegmentFree;
+        case TraceEntry::SEGMENT_MAP:
+            return kMap;
+        case TraceEntry::SEGMENT_UNMAP:
+            return kUnmap;
+        case TraceEntry::OOM:
+            return kRefused;
+        default:
+            return 0;
+    }
+}
+
+void put_request(Device& device) {
+    if (std::exchange(device.has_request, false))
+        put_event(recorder, &device.request);
+}
+
+void put(Device& device, Event& event) {
+    if (event.kind == kFreeCompleted && device.has_request &&
+        device.request.address == event.address) {
+        device.has_request = false;
+        event.kind = kFree;
+    } else {
+        put_request(device);
+        if (event.kind == kFreeRequested) {
+            device.request = event;
+            device.has_request = true;
+            return;
+        }
+    }
+    put_event(recorder, &event);
+}
+
+void take(Device& device, const TraceEntry& entry, int now) {
+    const std::uint16_t kind = kind_of(entry.action_);
+    if (kind == 0) {
+        device.began = device.began || entry.action_ == TraceEntry::SNAPSHOT;
+        if (entry.action_ != TraceEntry::SNAPSHOT)
+            device.unknown.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    const auto size = static_cast<std::uint64_t>(entry.size_);
+    Event event{sizeof(Event),
+                static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(entry.stream_)),
+                static_cast<std::uint64_t>(entry.addr_),
+                size,
+                kind == kAllocate ? (size + 511) & ~std::uint64_t{511} : 0,
+                pool_of(entry),
+                0,
+                0,
+                static_cast<std::uint16_t>(entry.device_),
+                kind};
+    if (with_stacks && kind == kAllocate)
+        event.stack = stack_here();
+    if (now == live)
+        put(device, event);
+    else if (device.began)
+        device.early.push_back(event);
+    device.events.store(device.events.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
+}
+
+void track(const TraceEntry& entry) {
+    const auto index = static_cast<std::size_t>(entry.device_);
+    if (index >= kMostDevices)
+        return;
+    Device& device = devices[index];
+    device.busy.store(true);  // before the phase is read: see tidemark_end
+    int now = phase.load();
+    if (now == live) {
+        take(device, entry, now);
+    } else if (now == collecting) {
+        const std::lock_guard lock(begin);
+        now = phase.load();
+        if (now != off)
+            take(device, entry, now);
+    }
+    device.busy.store(false, std::memory_order_release);
+}
+
+}  // namespace
+
+extern "C" {
+
+// Events go to `event` from the next snapshot of each device on; 0 unless PyTorch refuses.
+int tidemark_begin(void* new_recorder, PutEvent event, PutStack stack, int wants_stacks) {
+    static bool attached = false;
+    if (!attached) {
+        try {
+            allocator::attachAllocatorTraceTracker(track);
+        } catch (...) {
+            return 1;  // an allocator that has no trackers
+        }
+        attached = true;
+    }
+    const std::lock_guard lock(begin);
+    recorder = new_recorder;
+    put_event = event;
+    put_stack = stack;
+    with_stacks = wants_stacks != 0;
+    stacks->clear();  // ids of another recorder; the code objects stay
+    for (Device& device : devices) {
+        device.began = device.has_request = false;
+        device.events = device.unknown = 0;
+        device.early.clear();
+    }
+    phase.store(collecting);
+    return 0;
+}
+
+// What lived is recorded: now what has happened since, and all that follows.
+void tidemark_follow() {
+    const std::lock_guard lock(begin);
+    for (Device& device : devices) {
+        for (Event& event : device.early)
+            put(device, event);
+        std::vector<Event>().swap(device.early);
+    }
+    phase.store(live);
+}
+
+// Afterwards no event is on its way.
+void tidemark_end() {
+    phase.store(off);
+    for (Device& device : devices) {
+        while (device.busy.load()) {
+        }
+        put_request(device);
+    }
+}
+
+// Events taken, and entries of actions that aren't known.
+void tidemark_counters(std::uint64_t* events, std::uint64_t* unknown) {
+    *events = *unknown = 0;
+    for (const Device& device : devices) {
+        *events += device.events.load(std::memory_order_relaxed);
+        *unknown += device.unknown.load(std::memory_order_relaxed);
+    }
+}
+
+}  // extern "C"

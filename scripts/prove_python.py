@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Proves on a GPU that tidemark.torch records what PyTorch does, and what that costs.
+
+Usage: scripts/prove-on-gpu python [--steps N] [--only PROOF]
+
+It needs PyTorch, a C++ compiler, libtidemark.so and the program `tidemark` (TIDEMARK_LIBRARY and
+TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program of its own:
+
+  same      a training recorded by record() and by PyTorch's own history at once: `tidemark verify`
+            finds no difference in the recording, and both tell the same allocations, frees and
+            segments, event by event. With cudaMalloc, expandable segments and several streams.
+  late      the same, begun in the middle of the training
+  cost      a step of the training, and an allocation from Python, with and without
+  killed    a program killed by -9 leaves a recording that opens and verifies
+  limited   a recording with a limited history
+  oom       a program that dies of its OutOfMemoryError is told why
+"""
+import argparse
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+
+def program():
+    from tidemark.programs import program as find
+    return find("tidemark")
+
+
+class Training:
+    """A small GPT-2: own weights, random tokens, lengths that change from step to step."""
+
+    def __init__(self, width=384, layers=6, heads=6, words=8192, seed=1):
+        import torch
+
+        self.torch = torch
+        torch.manual_seed(seed)
+        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, batch_first=True,
+                                                 norm_first=True, device="cuda")
+        self.model = torch.nn.Sequential(
+            torch.nn.Embedding(words, width, device="cuda"),
+            torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
+            torch.nn.Linear(width, words, device="cuda"))
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        self.words = words
+        self.side = torch.cuda.Stream()
+        self.number = 0
+
+    def step(self, streams=False):
+        torch = self.torch
+        self.number += 1
+        length = 128 + 64 * (self.number * 7 % 5)
+        tokens = torch.randint(self.words, (8, length), device="cuda")
+        out = self.model(tokens)
+        loss = torch.nn.functional.cross_entropy(out.flatten(0, 1), tokens.flatten())
+        if streams:  # frees that are completed later
+            self.side.wait_stream(torch.cuda.current_stream())
+            out.record_stream(self.side)
+            with torch.cuda.stream(self.side):
+                out.float().sum()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
+SHOWN = ("segment_alloc", "segment_free", "segment_map", "segment_unmap", "allocate", "free",
+         "retire", "finish", "out_of_memory")
+
+
+def rows(path):
+    """The events about memory, preamble left out."""
+    import tidemark
+
+    trace = tidemark.load(str(path), as_recorded=True)
+    names = trace.kind_names
+    streams = trace.info["streams"]
+    found = []
+    for kind, address, size, stream, flags in zip(
+            trace.kind.tolist(), trace.address.tolist(), trace.size.tolist(),
+            trace.stream.tolist(), trace.flags.tolist()):
+        if names[kind] in SHOWN and not flags & 0x80:
+            found.append((names[kind], address, size, streams[stream]))
+    return found
+
+
+def verify(path):
+    done = subprocess.run([program(), "verify", str(path)], capture_output=True, text=True,
+                          check=False)
+    print((done.stdout + done.stderr).strip()[:1500])
+    return done.returncode == 0
+
+
+def use_pools(torch):
+    """A graph's own pool and one that was made."""
+    weights = torch.randn(512, 512, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        (weights @ weights).relu().sum()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = (weights @ weights).relu()
+    graph.replay()
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        made = [torch.empty(size << 18, device="cuda") for size in (1, 3, 9, 27)]
+        del made[1]
+        made.append(torch.empty(1 << 19, device="cuda"))
+    return graph, kept, pool, made
+
+
+def prove_same(folder, steps, late):
+    import torch
+
+    import tidemark.torch
+
+    conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    streams = os.environ.get("PROVE_STREAMS") == "1"
+    name = ("late" if late else "same") + ("-expandable" if conf else "") + \
+        ("-streams" if streams else "") + ("-pools" if os.environ.get("PROVE_POOLS") else "")
+    recorded, snapshot = folder / f"{name}.tml", folder / f"{name}.pickle"
+    torch.cuda.init()
+    training = None
+    if late:
+        training = Training()
+        for _ in range(3):
+            training.step(streams)
+    recording = tidemark.torch.record(recorded)
+    torch.cuda.memory._record_memory_history(context=None, max_entries=10_000_000)
+    training = training or Training()
+    for _ in range(steps):
+        training.step(streams)
+    kept = use_pools(torch) if os.environ.get("PROVE_POOLS") == "1" else None
+    torch.cuda.empty_cache()
+    training.step(streams)
+    del kept
+    training.step(streams)
+    counts = recording.counts()
+    torch.cuda.memory._dump_snapshot(str(snapshot))
+    recording.stop()
+    print(f"{name}: {counts}, {recorded.stat().st_size} bytes")
+    good = verify(recorded)
+    ours, theirs = rows(recorded), rows(snapshot)
+    for number, (a, b) in enumerate(zip(ours, theirs)):
+        if a != b:
+            print(f"differs at {number}: recorded {a}, PyTorch says {b}")
+            good = False
+            break
+    print(f"{name}: {len(ours)} events recorded, {len(theirs)} by PyTorch")
+    return good and len(ours) == len(theirs) and counts["dropped"] == 0
+
+
+def step_time(training, steps):
+    torch = training.torch
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(steps):
+        training.step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / steps
+
+
+PAIRS = """
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <chrono>
+extern "C" double pair_ns(int rounds) {
+    namespace allocator = c10::cuda::CUDACachingAllocator;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < rounds; ++i)
+        allocator::raw_delete(allocator::raw_alloc(1024));
+    const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
+    return all.count() / rounds;
+}
+"""
+
+
+def pair_timer(torch, folder):
+    """ns of an allocation and its free from C++, where nothing but the allocator is measured."""
+    import ctypes
+
+    from tidemark.torch import _tracker
+
+    source, target = folder / "pairs.cpp", folder / "pairs.so"
+    source.write_text(PAIRS)
+    command = [str(source) if word == str(_tracker.SOURCE) else word
+               for word in _tracker.command(torch, _tracker.compiler(), str(target))]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(str(target)).pair_ns
+    function.restype = ctypes.c_double
+    return lambda: function(400_000)
+
+
+def prove_cost(folder):
+    import torch
+
+    import tidemark.torch
+
+    training = Training()
+    step_time(training, 10)
+    pair_time = pair_timer(torch, folder)
+    pair_time()
+    print(f"cost without a tracker: {min(pair_time() for _ in range(5)):.0f} ns a pair")
+    figures = {"off": ([], []), "on": ([], []), "stacks": ([], [])}
+    per_step = 0
+    for turn in range(10):
+        for mode, (steps, pairs) in figures.items():
+            path = folder / f"cost-{turn}-{mode}.tml"
+            recording = None
+            if mode != "off":
+                recording = tidemark.torch.record(path, stacks=mode == "stacks")
+            before = recording.counts()["events"] if recording else 0
+            training.number = 0
+            steps.append(step_time(training, 10))
+            if recording:
+                per_step = (recording.counts()["events"] - before) / 10
+            pairs.append(pair_time())
+            if recording:
+                dropped = recording.counts()["dropped"]
+                recording.stop()
+                path.unlink()
+                if dropped:
+                    print(f"dropped {dropped}")
+    for mode, (steps, pairs) in figures.items():
+        print(f"cost {mode}: step {statistics.median(steps) * 1e3:.3f} ms "
+              f"({min(steps) * 1e3:.3f} to {max(steps) * 1e3:.3f}), "
+              f"an allocation and its free {statistics.median(pairs):.0f} ns "
+              f"({min(pairs):.0f} to {max(pairs):.0f})")
+    off, on = (statistics.median(figures[mode][1]) for mode in ("off", "on"))
+    print(f"cost: {per_step:.0f} events a step; {(on - off) / 3:.0f} ns for each of the "
+          "three events of an allocation and its free")
+    return True
+
+
+def prove_killed(folder):
+    path = folder / "killed.tml"
+    child = subprocess.Popen([sys.executable, "-B", __file__, "--run", "train-forever",
+                              "--folder", str(folder)])
+    end = time.time() + 120
+    while (not path.exists() or path.stat().st_size < 300_000) and time.time() < end:
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    good = verify(path)
+    print(f"killed: {len(rows(path))} events in a recording of {path.stat().st_size} bytes")
+    return good
+
+
+def train_forever(folder):
+    import tidemark.torch
+
+    tidemark.torch.record(folder / "killed.tml")
+    training = Training()
+    while True:
+        training.step()
+
+
+def prove_limited(folder):
+    import tidemark.torch
+
+    recording = tidemark.torch.record(folder / "limited.tml", history_limit=4 << 20)
+    training = Training()
+    for _ in range(40):
+        training.step(streams=True)
+    print(f"limited: {recording.counts()}")
+    recording.stop()
+    pieces = sorted(folder.glob("limited-*.tml"))
+    print(f"limited: {[piece.name for piece in pieces]}")
+    return len(pieces) > 1 and verify(pieces[0])
+
+
+DYING = """
+import tidemark.torch
+tidemark.torch.explain_oom({path!r})
+import torch
+torch.cuda.set_per_process_memory_fraction(0.02)
+kept = []
+while True:
+    kept.append(torch.zeros(64 << 20, dtype=torch.uint8, device="cuda"))
+    scratch = torch.empty(24 << 20, dtype=torch.uint8, device="cuda")
+"""
+
+
+def prove_oom(folder):
+    path = folder / "oom.pickle"
+    script = folder / "dies.py"
+    good = True
+    for lines in (DYING.format(path=str(path)), DYING.format(path=str(path)).split("\n", 3)[3]):
+        script.write_text(lines)
+        launcher = [] if "explain_oom" in lines else ["-m", "tidemark.torch"]
+        done = subprocess.run([sys.executable, "-B", *launcher, str(script)], capture_output=True,
+                              text=True, check=False, cwd=folder,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        print(f"oom ({' '.join(launcher) or 'explain_oom()'}): exit code {done.returncode}\n"
+              + done.stderr[-2500:])
+        good = good and done.returncode == 1 and "OutOfMemoryError" in done.stderr and \
+            "tidemark advise" in done.stderr
+    return good and path.exists()
+
+
+PROOFS = {
+    "same": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+             {"PROVE_STREAMS": "1"},
+             {"PROVE_POOLS": "1"},
+             {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
+    "late": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
+    "cost": [{}],
+    "killed": [{}],
+    "limited": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}],
+    "oom": [{}],
+}
+
+
+def run(name, folder, steps):
+    return {"same": lambda: prove_same(folder, steps, late=False),
+            "late": lambda: prove_same(folder, steps, late=True),
+            "cost": lambda: prove_cost(folder),
+            "killed": lambda: prove_killed(folder),
+            "limited": lambda: prove_limited(folder),
+            "oom": lambda: prove_oom(folder),
+            "train-forever": lambda: train_forever(folder)}[name]()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--only", choices=PROOFS, action="append")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.run:
+        return 0 if run(given.run, given.folder, given.steps) else 1
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.only or PROOFS:
+            for number, variables in enumerate(PROOFS[name]):
+                place = pathlib.Path(folder) / f"{name}-{number}"
+                place.mkdir()
+                done = subprocess.run(
+                    [sys.executable, "-B", __file__, "--run", name, "--folder", str(place),
+                     "--steps", str(given.steps)], env={**os.environ, **variables}, check=False)
+                print(f"== {name} {variables or ''}: {'ok' if done.returncode == 0 else 'FAILED'}",
+                      flush=True)
+                if done.returncode != 0:
+                    failed.append(name)
+    print("proven" if not failed else f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

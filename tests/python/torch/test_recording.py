@@ -1,0 +1,204 @@
+"""record(): from the allocator's events to what `tidemark` reads."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from fake_torch import ALLOC, FREE_COMPLETED, FREE_REQUESTED, ROOT, SEGMENT_ALLOC
+from fake_torch import torch, torch_folder  # noqa: F401 (fixtures)
+
+import tidemark
+import tidemark.torch
+from tidemark.torch import _recording, _tracker
+
+MIB = 1 << 20
+
+
+def kinds(trace):
+    return [event.kind for event in trace]
+
+
+def test_importing_it_imports_no_pytorch():
+    code = "import sys, tidemark.torch; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True,
+                   env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+
+
+def test_a_run_is_recorded_and_verified(torch, tmp_path):
+    path = tmp_path / "run.tml"
+    with tidemark.torch.record(path) as recording:
+        assert recording.state == "recording"
+        torch.event(SEGMENT_ALLOC, 2 << 30, 2 * MIB)
+        torch.event(ALLOC, 2 << 30, 100)
+        with recording.range("step"):
+            torch.event(FREE_REQUESTED, 2 << 30, 100)
+            torch.event(FREE_COMPLETED, 2 << 30, 100)
+        torch.event(ALLOC, 2 << 30, 1000)
+        torch.event(FREE_REQUESTED, 2 << 30, 1000)
+        torch.event(ALLOC, (2 << 30) + 1024, 700)
+        torch.event(FREE_COMPLETED, 2 << 30, 1000)
+        torch.event(99)
+        counts = recording.counts()
+    assert counts["dropped"] == 0
+    assert (counts["events"], counts["unknown"]) == (8, 1)
+    assert recording.state == "stopped"
+    assert recording.stop() == ""
+    trace = tidemark.load(str(path))
+    assert kinds(trace) == ["segment_alloc", "allocate", "range_begin", "free", "range_end",
+                            "allocate", "retire", "allocate", "finish"]
+    info = tidemark.info(str(path)).to_dict()
+    assert "64" in str(info)
+    answer = tidemark.verify(str(path))
+    assert answer.mismatches == 0
+    assert "max_split_size_mb=64" in answer.policy
+
+
+def test_what_lives_already_is_the_begin(torch, tmp_path):
+    torch.segments = [{
+        "device": 0, "address": 4 << 30, "total_size": 2 * MIB, "stream": 0,
+        "segment_type": "small", "segment_pool_id": (0, 0), "is_expandable": False,
+        "blocks": [
+            {"address": 4 << 30, "size": 512, "requested_size": 100, "state": "active_allocated"},
+            {"address": (4 << 30) + 512, "size": 1024, "requested_size": 1000,
+             "state": "active_pending_free"},
+            {"address": (4 << 30) + 1536, "size": 2 * MIB - 1536, "requested_size": 0,
+             "state": "inactive"}]}]
+    # Others go on while the snapshot is read: what they did before it is in it.
+    torch.event(ALLOC, 4 << 30, 100)
+
+    def meanwhile():
+        torch.event(ALLOC, (4 << 30) + 1536, 512)
+
+    torch.during_snapshot = meanwhile
+    with tidemark.torch.record(tmp_path / "run.tml"):
+        torch.event(FREE_COMPLETED, (4 << 30) + 512, 1000)
+        torch.event(FREE_REQUESTED, 4 << 30, 100)
+        torch.event(FREE_COMPLETED, 4 << 30, 100)
+    trace = tidemark.load(str(tmp_path / "run.tml"))
+    assert kinds(trace) == ["segment_alloc", "block", "allocate", "block", "allocate", "retire",
+                            "allocate", "finish", "free"]
+    assert tidemark.verify(str(tmp_path / "run.tml")).mismatches == 0
+
+
+def test_threads_record_together(torch, tmp_path):
+    def work(device):
+        for number in range(1, 2001):
+            torch.event(ALLOC, number << 12, 512, device=device)
+            torch.event(FREE_REQUESTED, number << 12, 512, device=device)
+            torch.event(FREE_COMPLETED, number << 12, 512, device=device)
+
+    with tidemark.torch.record(tmp_path / "run.tml") as recording:
+        threads = [threading.Thread(target=work, args=(0,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert recording.counts()["events"] == 4 * 2000 * 3
+        assert recording.counts()["dropped"] == 0
+
+
+def test_it_waits_for_cuda(torch, tmp_path):
+    torch.ready = False
+    recording = tidemark.torch.record(tmp_path / "run.tml")
+    assert recording.state == "waiting"
+    assert not (tmp_path / "run.tml").exists()
+    torch.start()
+    assert recording.state == "recording"
+    assert recording.stop() == str(tmp_path / "run.tml")
+    unused = tidemark.torch.record(tmp_path / "unused.tml")
+    torch.ready = False
+    assert unused.stop()
+
+
+def test_one_recording_at_a_time(torch, tmp_path):
+    with tidemark.torch.record(tmp_path / "a.tml"):
+        with pytest.raises(tidemark.UnsupportedError, match="records already"):
+            tidemark.torch.record(tmp_path / "b.tml")
+    with tidemark.torch.record(tmp_path / "b.tml"):
+        torch.event(ALLOC, 512, 512)
+    assert kinds(tidemark.load(str(tmp_path / "b.tml"))) == ["allocate"]
+    with pytest.raises(tidemark.OptionError, match="no such folder"):
+        tidemark.torch.record(tmp_path / "nowhere" / "c.tml")
+
+
+def test_stacks_are_those_of_python(torch, tmp_path):
+    def allocate_here():
+        torch.event(ALLOC, 512, 512)
+
+    # Of the functions of an allocator in C, this one keeps the interpreter's lock.
+    import ctypes
+    torch._allocator = ctypes.PyDLL(torch._allocator._name)
+    with tidemark.torch.record(tmp_path / "run.tml", stacks=True):
+        allocate_here()
+    trace = tidemark.load(str(tmp_path / "run.tml"))
+    if sys.version_info >= (3, 10):
+        functions = [frame.function for frame in trace.stack_of(0)]
+        assert "allocate_here" in functions
+
+
+def test_annotations_are_ranges(torch, tmp_path):
+    kind = torch.autograd.profiler.record_function
+    enter = kind.__enter__
+    with tidemark.torch.record(tmp_path / "run.tml", annotations=True):
+        with kind("Optimizer.step#AdamW.step"):
+            torch.event(ALLOC, 512, 512)
+    assert kind.__enter__ is enter
+    assert kinds(tidemark.load(str(tmp_path / "run.tml"))) == ["range_begin", "allocate",
+                                                               "range_end"]
+
+
+def test_without_a_compiler_pytorch_records_itself(torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_tracker, "_tracker", None)
+    monkeypatch.setattr(_tracker, "COMPILERS", ())
+    monkeypatch.delenv("CXX", raising=False)
+    recording = tidemark.torch.record(tmp_path / "run.tml")
+    assert recording.state == "history"
+    assert "no C++ compiler" in capsys.readouterr().err
+    assert recording.stop() == str(tmp_path / "run.pickle")
+    assert torch.calls[0]["enabled"] == "all"
+    assert (tmp_path / "run.pickle").exists()
+
+
+def test_the_tracker_is_compiled_once(torch):
+    path = _tracker.compiled(torch)
+    made = path.stat().st_mtime_ns
+    assert _tracker.compiled(torch).stat().st_mtime_ns == made
+    torch.version.git_version = "5678"
+    assert _tracker.compiled(torch) != path
+
+
+def test_settings_are_written_as_snapshots_have_them():
+    assert _recording.setting_text({"1": 0, "2": 4}) == "1:0,2:4"
+    assert _recording.setting_text(True) == "True"
+    assert _recording.pool_number((0, 3)) == 3
+    assert _recording.pool_number((2, 0)) == (1 << 31) + 2
+
+
+def test_a_child_made_by_fork_records_nothing(torch, tmp_path):
+    recording = tidemark.torch.record(tmp_path / "run.tml")
+    torch.event(ALLOC, 512, 512)
+    child = os.fork()
+    if child == 0:
+        torch.event(ALLOC, 1024, 512)
+        os._exit(0 if recording.stop() == "" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    torch.event(FREE_COMPLETED, 512, 512)
+    recording.stop()
+    assert kinds(tidemark.load(str(tmp_path / "run.tml"))) == ["allocate", "free"]
+
+
+def test_what_a_killed_program_recorded_is_there(torch, tmp_path):
+    path = tmp_path / "run.tml"
+    child = os.fork()
+    if child == 0:
+        tidemark.torch.record(path)
+        for number in range(1, 5000):
+            torch.event(ALLOC, number << 9, 512)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    trace = tidemark.load(str(path))
+    assert len(trace) == 4999
+    assert any("died" in warning for warning in trace.info["warnings"])
