@@ -12,7 +12,8 @@ from tidemark import errors
 
 def test_every_status_of_the_header_has_a_class():
     text = (ROOT / "replay" / "c_api" / "tidemark.h").read_text()
-    statuses = {int(number) for number in re.findall(r"^\s+TM_[A-Z_]+ = (\d+)", text, re.MULTILINE)}
+    enum = text.split("typedef enum tm_status {")[1].split("} tm_status;")[0]
+    statuses = {int(number) for number in re.findall(r"TM_[A-Z_]+ = (\d+)", enum)}
     assert statuses - {0} == set(errors.BY_STATUS)
 
 
