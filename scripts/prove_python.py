@@ -10,6 +10,7 @@ TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program 
             finds no difference in the recording, and both tell the same allocations, frees and
             segments, event by event. With cudaMalloc, expandable segments and several streams.
   late      the same, begun in the middle of the training
+  stacks    recorded with Python stacks and modules: most allocations of the forward pass have one
   cost      a step of the training, and an allocation from Python, with and without
   killed    a program killed by -9 leaves a recording that opens and verifies
   limited   a recording with a limited history
@@ -155,6 +156,27 @@ def prove_same(folder, steps, late):
             break
     print(f"{name}: {len(ours)} events recorded, {len(theirs)} by PyTorch")
     return good and len(ours) == len(theirs) and counts["dropped"] == 0
+
+
+def prove_stacks(folder):
+    import tidemark
+    import tidemark.torch
+
+    path = folder / "stacks.tml"
+    with tidemark.torch.record(path, stacks=True, annotations="modules"):
+        training = Training()
+        for _ in range(3):
+            training.step(streams=True)
+        training.torch.cuda.memory._snapshot()  # still works
+    trace = tidemark.load(str(path))
+    allocations = [event for event, kind in enumerate(trace.kind.tolist())
+                   if trace.kind_names[kind] == "allocate"]
+    known = [event for event in allocations if trace.stack[event]]
+    print(f"stacks: {len(known)} of {len(allocations)} allocations have one")
+    if known:
+        print("\n".join(f"  {frame.function} {frame.line}" for frame in
+                        trace.stack_of(known[-1])[:6]))
+    return verify(path) and len(known) > len(allocations) // 4
 
 
 def step_time(training, steps):
@@ -310,6 +332,7 @@ PROOFS = {
              {"PROVE_POOLS": "1"},
              {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
     "late": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
+    "stacks": [{}],
     "cost": [{}],
     "killed": [{}],
     "limited": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}],
@@ -320,6 +343,7 @@ PROOFS = {
 def run(name, folder, steps):
     return {"same": lambda: prove_same(folder, steps, late=False),
             "late": lambda: prove_same(folder, steps, late=True),
+            "stacks": lambda: prove_stacks(folder),
             "cost": lambda: prove_cost(folder),
             "killed": lambda: prove_killed(folder),
             "limited": lambda: prove_limited(folder),

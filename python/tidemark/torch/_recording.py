@@ -141,6 +141,7 @@ class Recording:
             return ""
         for undo in reversed(self._undo):
             undo()
+        self._undo = []
         with _guard:
             self._stopped = True
             _current = None
@@ -185,12 +186,25 @@ class Recording:
             self._put_begin(torch)
             tracker.tidemark_follow()
             self._tracker = tracker
+            self._follow_stacks(torch)
         except BaseException:
             tracker.tidemark_end()
             handle, self._handle = self._handle, None
             _library.library().tm_recorder_close(handle)
             raise
         self._undo += _annotations.follow(torch, self, self._annotations)
+
+    def _follow_stacks(self, torch: Any) -> None:
+        if not self._stacks:
+            return
+        if getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)():
+            print("tidemark: no stacks are recorded: PyTorch's own history is on, and only one can "
+                  "ask for them", file=sys.stderr)
+        elif self._tracker.tidemark_stacks(1):
+            print("tidemark: no stacks are recorded: this PyTorch has no way to ask for them",
+                  file=sys.stderr)
+        else:
+            self._undo.append(lambda: self._tracker.tidemark_stacks(0))
 
     def _open(self, torch: Any) -> None:
         devices = min(max(torch.cuda.device_count(), 1), MOST_DEVICES)
@@ -290,8 +304,8 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     path : path
         Of the recording, "run.tml".
     stacks : bool
-        The Python stack of each allocation (some microseconds each). Those of threads without a
-        Python frame, as the backward pass has them, stay unknown.
+        The Python stack of each allocation (some microseconds each); PyTorch's own history must be
+        off. Those of threads without a Python frame, as the backward pass has them, stay unknown.
     annotations : bool or str
         True: record_function and optimizer steps as ranges. "modules": the forward pass of each
         module too.

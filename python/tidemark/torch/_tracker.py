@@ -60,6 +60,10 @@ def cache_path(torch: Any, cxx: str) -> pathlib.Path:
     return cache_folder() / f"torch-tracker-{digest}.so"
 
 
+def _compile(call: List[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(call, capture_output=True, text=True, check=False)
+
+
 def compiled(torch: Any) -> pathlib.Path:
     """The tracker's library, compiled if it isn't in the cache. Seconds for the first time.
 
@@ -78,8 +82,9 @@ def compiled(torch: Any) -> pathlib.Path:
     # Several processes of one training may come here at once: each makes its own, the last stays.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = os.path.join(folder, path.name)
-        made = subprocess.run(command(torch, cxx, target), capture_output=True, text=True,
-                              check=False)
+        made = _compile(command(torch, cxx, target))
+        if made.returncode != 0:  # stacks need more of PyTorch's interface than events do
+            made = _compile([*command(torch, cxx, target), "-DTIDEMARK_WITHOUT_STACKS"])
         if made.returncode != 0:
             errors = [line for line in made.stderr.splitlines() if "error" in line]
             raise UnsupportedError(f"{cxx} cannot compile it: {(errors or ['?'])[0]}", str(SOURCE),
@@ -98,6 +103,7 @@ def tracker(torch: Any) -> ctypes.CDLL:
         except OSError as failure:
             raise UnsupportedError(str(failure), str(path)) from None
         _tracker.tidemark_begin.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int]
+        _tracker.tidemark_stacks.argtypes = [ctypes.c_int]
         _tracker.tidemark_counters.argtypes = [ctypes.POINTER(ctypes.c_uint64)] * 2
         for name in ("tidemark_follow", "tidemark_end", "tidemark_counters"):
             getattr(_tracker, name).restype = None

@@ -5,6 +5,10 @@
 // allocates, perhaps with the interpreter's lock: nothing here calls PyTorch, waits or takes the
 // interpreter's lock. A tracker can't be detached: it is attached once, and turned on and off.
 //
+// Python's stacks can't be read there: PyTorch has given up the interpreter's lock, and waiting for it
+// would be for ever. PyTorch asks for a context before it locks; then the stack is read and left for
+// the tracker, and PyTorch is given none, so that its snapshots stay as they are.
+//
 // A recording begins with what lives already. A snapshot leaves an entry in the sequence of each
 // device, so that is where its events begin; they are kept until Python has recorded the snapshot.
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -14,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -82,15 +87,15 @@ PutEvent put_event = nullptr;
 PutStack put_stack = nullptr;
 bool with_stacks = false;
 
-// The interpreter, as far as it is there: frames of the calling thread, if it holds the lock.
+// The interpreter, as far as it is there.
 struct Python {
-    int (*holds_lock)() = find<int (*)()>("PyGILState_Check");
+    void* (*thread)() = find<void* (*)()>("PyGILState_GetThisThreadState");
+    int (*lock)() = find<int (*)()>("PyGILState_Ensure");
+    void (*unlock)(int) = find<void (*)(int)>("PyGILState_Release");
     void* (*frame)() = find<void* (*)()>("PyEval_GetFrame");
     void* (*back)(void*) = find<void* (*)(void*)>("PyFrame_GetBack");
     void* (*code)(void*) = find<void* (*)(void*)>("PyFrame_GetCode");
     int (*line)(void*) = find<int (*)(void*)>("PyFrame_GetLineNumber");
-    int (*stop_collecting)() = find<int (*)()>("PyGC_Disable");
-    int (*collect_again)() = find<int (*)()>("PyGC_Enable");
     void* (*attribute)(void*, const char*) =
         find<void* (*)(void*, const char*)>("PyObject_GetAttrString");
     const char* (*text)(void*) = find<const char* (*)(void*)>("PyUnicode_AsUTF8");
@@ -98,8 +103,8 @@ struct Python {
     void (*drop)(void*) = find<void (*)(void*)>("Py_DecRef");
 
     bool whole() const {
-        return holds_lock && frame && back && code && line && stop_collecting && collect_again &&
-               attribute && text && keep && drop;
+        return thread && lock && unlock && frame && back && code && line && attribute && text &&
+               keep && drop;
     }
 
     template <class Function>
@@ -138,14 +143,11 @@ std::uint32_t name_stack(const Lines& lines) {
     return id;
 }
 
-// Walking makes objects, which may make the interpreter collect garbage, which may free tensors:
-// not here, where the allocator is locked.
-std::uint32_t stack_here() {
+// With the interpreter's lock, and without the allocator's: walking makes objects, and collecting
+// garbage may free tensors.
+std::uint32_t walk_stack() {
     const Python& py = python();
-    if (!py.whole() || py.holds_lock() == 0)
-        return 0;
     constexpr std::size_t kMostFrames = 64;
-    const int collected = py.stop_collecting();
     Lines lines;
     void* frame = py.frame();
     if (frame)
@@ -170,9 +172,42 @@ std::uint32_t stack_here() {
             stacks->emplace(std::move(lines), id);  // and keeps the code objects
         }
     }
-    if (collected != 0)
-        py.collect_again();
     return id;
+}
+
+thread_local std::uint32_t stack_of_next = 0;  // allocation of this thread
+
+// Called by PyTorch before an allocation, as what gives its context. Threads that Python doesn't
+// know have no stack.
+std::shared_ptr<c10::GatheredContext> find_stack() {
+    const Python& py = python();
+    stack_of_next = 0;
+    if (phase.load() != off && py.whole() && py.thread()) {
+        const int state = py.lock();
+        stack_of_next = walk_stack();
+        py.unlock(state);
+    }
+    return nullptr;
+}
+
+// 0 if PyTorch calls find_stack from now on, or not any more.
+template <class Allocator>
+int set_context([[maybe_unused]] Allocator* owner, [[maybe_unused]] bool wanted) {
+#ifndef TIDEMARK_WITHOUT_STACKS
+    using allocator::RecordContext;
+    const RecordContext when = wanted ? RecordContext::STATE : RecordContext::NEVER;
+    if constexpr (requires { owner->recordHistory(wanted, find_stack, 1, when, false, {}); })
+        owner->recordHistory(wanted, find_stack, 1, when, false, {});
+    else if constexpr (requires { owner->recordHistory(wanted, find_stack, 1, when, false); })
+        owner->recordHistory(wanted, find_stack, 1, when, false);
+    else if constexpr (requires { owner->recordHistory(wanted, find_stack, 1, when); })
+        owner->recordHistory(wanted, find_stack, 1, when);
+    else
+        return 1;
+    return 0;
+#else
+    return 1;
+#endif
 }
 
 // A private pool's two numbers, of which one is 0.
@@ -251,7 +286,7 @@ void take(Device& device, const TraceEntry& entry, int now) {
                 static_cast<std::uint16_t>(entry.device_),
                 kind};
     if (with_stacks && kind == kAllocate)
-        event.stack = stack_here();
+        event.stack = std::exchange(stack_of_next, 0);
     if (now == live)
         put(device, event);
     else if (device.began)
@@ -281,6 +316,16 @@ void track(const TraceEntry& entry) {
 }  // namespace
 
 extern "C" {
+
+// Whether allocations come with their stacks, between tidemark_begin and tidemark_end; PyTorch's own
+// history must be off. 0 if so.
+int tidemark_stacks(int wanted) {
+    try {
+        return set_context(allocator::get(), wanted != 0);
+    } catch (...) {
+        return 1;
+    }
+}
 
 // Events go to `event` from the next snapshot of each device on; 0 unless PyTorch refuses.
 int tidemark_begin(void* new_recorder, PutEvent event, PutStack stack, int wants_stacks) {

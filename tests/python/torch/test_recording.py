@@ -128,15 +128,23 @@ def test_stacks_are_those_of_python(torch, tmp_path):
     def allocate_here():
         torch.event(ALLOC, 512, 512)
 
-    # Of the functions of an allocator in C, this one keeps the interpreter's lock.
-    import ctypes
-    torch._allocator = ctypes.PyDLL(torch._allocator._name)
     with tidemark.torch.record(tmp_path / "run.tml", stacks=True):
         allocate_here()
+        allocate_here()
+    torch.event(ALLOC, 512, 512)
     trace = tidemark.load(str(tmp_path / "run.tml"))
-    if sys.version_info >= (3, 10):
-        functions = [frame.function for frame in trace.stack_of(0)]
-        assert "allocate_here" in functions
+    for event in range(2):
+        functions = [frame.function for frame in trace.stack_of(event)]
+        assert functions.index("allocate_here") < functions.index(
+            "test_stacks_are_those_of_python")
+
+
+def test_stacks_leave_pytorchs_own_history_alone(torch, tmp_path, capsys):
+    torch._C._cuda_isHistoryEnabled = lambda: True
+    with tidemark.torch.record(tmp_path / "run.tml", stacks=True):
+        torch.event(ALLOC, 512, 512)
+    assert "own history is on" in capsys.readouterr().err
+    assert tidemark.load(str(tmp_path / "run.tml")).stack_of(0) == []
 
 
 def test_annotations_are_ranges(torch, tmp_path):

@@ -4,7 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
+
+namespace c10 {
+
+struct GatheredContext {
+    virtual ~GatheredContext() = default;
+};
+
+}  // namespace c10
 
 namespace c10::cuda::CUDACachingAllocator {
 
@@ -29,6 +40,20 @@ struct TraceEntry {
     std::size_t size_;
     std::pair<unsigned long long, unsigned long long> mempool_;
 };
+
+enum struct RecordContext { NEVER, STATE, ALLOC, ALL };
+
+using CreateContextFn = std::shared_ptr<GatheredContext> (*)();
+
+class CUDAAllocator {
+  public:
+    virtual ~CUDAAllocator() = default;
+    virtual void recordHistory(bool enabled, CreateContextFn context_recorder,
+                               std::size_t alloc_trace_max_entries, RecordContext when,
+                               bool clearHistory, const std::vector<std::string>& skip_actions) = 0;
+};
+
+CUDAAllocator* get();
 
 void attachAllocatorTraceTracker(std::function<void(const TraceEntry&)> tracker);
 
