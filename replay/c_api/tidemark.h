@@ -519,7 +519,8 @@ typedef struct tm_answer tm_answer;
 
 /* Runs `tidemark ARGUMENTS...` in this process (without the program's name): with --json its output
  * is the object that docs/json.md describes. The status is TM_OK if an answer was given, whatever
- * its exit code says (docs/guide: 4 = a request was out of memory). Several may run at once, in
+ * its exit code says (docs/guide: 4 = a request was out of memory; after 2, 3 and 5 there is no
+ * output, and tm_answer_notes says what was wrong). Several may run at once, in
  * threads. `view`, `live` and commands that read standard input are unsupported. `progress` may be
  * null. */
 TM_API tm_status tm_run(const char* const* arguments, size_t count, tm_progress progress,
