@@ -108,9 +108,9 @@ class BlockCache {
     }
 
     // Appends to `given_up` what no request came for since the last time, and, if it still holds
-    // more than its budget, the largest blocks until it has a quarter of that free: fewest calls
-    // for the most bytes, and small sizes, of which there are many, go on being served. O(what it
-    // holds and the sizes).
+    // more than its budget, the largest blocks until it doesn't: fewest calls for the most bytes,
+    // and small sizes, of which there are many, go on being served. O(what it holds and the
+    // sizes).
     void give_up(std::vector<Block>& given_up) {
         for (Bin& bin : bins_)
             give_up(bin, bin.idle, given_up);

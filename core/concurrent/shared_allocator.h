@@ -124,7 +124,7 @@ class BasicSharedAllocator final : ForkAware {
     tl::expected<void, BadAddress> record_use(Address address, StreamId stream);
 
     // The living allocation that `address` is in, at its beginning or further on: plugins and IPC
-    // ask so. O(1), see AddressMap.
+    // ask so. O(1) at its beginning; further on, and where there is none, every call waits.
     std::optional<LiveAllocation> range_of(Address address);
 
     // Requests that would bring the sum of bytes asked for above `limit` are refused; 0 lifts it.
