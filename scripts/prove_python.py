@@ -11,12 +11,13 @@ TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program 
             segments, event by event. With cudaMalloc, expandable segments and several streams.
   late      the same, begun in the middle of the training
   stacks    recorded with Python stacks and modules: most allocations of the forward pass have one
-  cost      a step of the training, and an allocation from Python, with and without
+  cost      a step of the training, and an allocation from C++, with and without
   killed    a program killed by -9 leaves a recording that opens and verifies
   limited   a recording with a limited history
   oom       a program that dies of its OutOfMemoryError is told why
 """
 import argparse
+import math
 import os
 import pathlib
 import signal
@@ -219,44 +220,59 @@ def pair_timer(torch, folder):
     return lambda: function(400_000)
 
 
-def prove_cost(folder):
+def spread(values):
+    """The median, and between which values it lies with 95 % (order statistics)."""
+    ranked = sorted(values)
+    edge = max(0, int(len(ranked) / 2 - 0.98 * math.sqrt(len(ranked))))
+    return statistics.median(ranked), ranked[edge], ranked[-1 - edge]
+
+
+MODES = {"off": None, "on": {}, "annotations": {"annotations": True}, "stacks": {"stacks": True}}
+
+
+def prove_cost(folder, turns=60):
+    """Each turn measures every mode once, in another order: what is compared was measured within a
+    second, so that a host whose speed changes is no part of the answer."""
     import torch
 
     import tidemark.torch
 
     training = Training()
-    step_time(training, 10)
+    step_time(training, 20)
     pair_time = pair_timer(torch, folder)
     pair_time()
     print(f"cost without a tracker: {min(pair_time() for _ in range(5)):.0f} ns a pair")
-    figures = {"off": ([], []), "on": ([], []), "stacks": ([], [])}
-    per_step = 0
-    for turn in range(10):
-        for mode, (steps, pairs) in figures.items():
-            path = folder / f"cost-{turn}-{mode}.tml"
-            recording = None
-            if mode != "off":
-                recording = tidemark.torch.record(path, stacks=mode == "stacks")
-            before = recording.counts()["events"] if recording else 0
+    steps = {mode: [] for mode in MODES}
+    pairs = {mode: [] for mode in MODES}
+    events = 0
+    path = folder / "cost.tml"
+    for turn in range(turns):
+        modes = list(MODES)[turn % len(MODES):] + list(MODES)[:turn % len(MODES)]
+        for mode in modes if turn // len(MODES) % 2 else reversed(modes):
+            options = MODES[mode]
+            recording = None if options is None else tidemark.torch.record(path, **options)
             training.number = 0
-            steps.append(step_time(training, 10))
+            step_time(training, 1)
+            before = recording.counts()["events"] if recording else 0
+            steps[mode].append(step_time(training, 5))
             if recording:
-                per_step = (recording.counts()["events"] - before) / 10
-            pairs.append(pair_time())
+                events = (recording.counts()["events"] - before) / 5
+            pairs[mode].append(pair_time())
             if recording:
-                dropped = recording.counts()["dropped"]
+                if recording.counts()["dropped"]:
+                    print(f"dropped {recording.counts()['dropped']}")
                 recording.stop()
                 path.unlink()
-                if dropped:
-                    print(f"dropped {dropped}")
-    for mode, (steps, pairs) in figures.items():
-        print(f"cost {mode}: step {statistics.median(steps) * 1e3:.3f} ms "
-              f"({min(steps) * 1e3:.3f} to {max(steps) * 1e3:.3f}), "
-              f"an allocation and its free {statistics.median(pairs):.0f} ns "
-              f"({min(pairs):.0f} to {max(pairs):.0f})")
-    off, on = (statistics.median(figures[mode][1]) for mode in ("off", "on"))
-    print(f"cost: {per_step:.0f} events a step; {(on - off) / 3:.0f} ns for each of the "
-          "three events of an allocation and its free")
+    print(f"cost off: step {statistics.median(steps['off']) * 1e3:.3f} ms, {events:.0f} events; an "
+          f"allocation and its free {statistics.median(pairs['off']):.0f} ns; {turns} turns, "
+          "medians and their 95 % ranges:")
+    for mode in list(MODES)[1:]:
+        share, least, most = spread([100 * (on / off - 1)
+                                     for on, off in zip(steps[mode], steps["off"])])
+        event, low, high = spread([(on - off) / 3
+                                   for on, off in zip(pairs[mode], pairs["off"])])
+        print(f"cost {mode}: step {share:+.2f} % ({least:+.2f} to {most:+.2f}), "
+              f"an event {event:.0f} ns ({low:.0f} to {high:.0f})")
     return True
 
 
