@@ -24,3 +24,27 @@ if(TIDEMARK_INSTALL)
     install(FILES ${words}/tidemark.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
+
+# What the Python package holds of ours, below its folder: cmake --install BUILD --component python.
+set(for_python COMPONENT python EXCLUDE_FROM_ALL)
+install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP ${for_python})
+install(TARGETS tidemark RUNTIME DESTINATION bin ${for_python})
+install(FILES ${PROJECT_SOURCE_DIR}/replay/c_api/tidemark.h DESTINATION include ${for_python})
+if(TARGET tidemark::viz)
+    install(TARGETS tidemark-view RUNTIME DESTINATION bin ${for_python})
+    # GLFW comes along as the library that the viewer looks for when a window is wanted: linked, it
+    # would want X11 where no window is.
+    set_property(TARGET tidemark-view APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../lib")
+    find_package(glfw3 QUIET)
+    if(TARGET glfw)
+        install(FILES $<TARGET_FILE:glfw> DESTINATION lib RENAME libglfw.so.3 ${for_python})
+    endif()
+endif()
+# What is inside our files wants its license with it. Debian keeps them there.
+string(REGEX MATCH "^[0-9]+" compiler "${CMAKE_CXX_COMPILER_VERSION}")
+foreach(package libcli11-dev libexpected-dev libfmt-dev libglfw3-dev libimgui-dev liblzma-dev
+        libpng-dev liburing-dev libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev
+        gcc-${compiler}-base)
+    install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}
+        OPTIONAL ${for_python})
+endforeach()

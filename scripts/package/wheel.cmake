@@ -1,7 +1,6 @@
 # The build that goes into a Python wheel (see pyproject.toml): what must run on other Linux systems
 # takes the libraries of others with it, C++'s included, and needs of the system only glibc and
 # libgcc: a libgcc of our own would want a newer glibc.
-# The viewer's wheel draws pictures to files: a window would need libraries that cannot come along.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 add_compile_definitions(FMT_HEADER_ONLY)  # Debian has no static fmt
 # What is not used of C++'s library would want a newer glibc as well.
@@ -22,15 +21,4 @@ function(tidemark_wheel_zstd)
         set_target_properties(zstd::libzstd_shared PROPERTIES
             IMPORTED_LOCATION_${configuration} ${TIDEMARK_STATIC_ZSTD})
     endforeach()
-endfunction()
-
-# Once all targets are there: what the wheel holds, below its package's folder.
-function(tidemark_wheel_install)
-    install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
-    install(TARGETS tidemark RUNTIME DESTINATION bin COMPONENT python)
-    if(TARGET tidemark::viz)
-        install(TARGETS tidemark-view RUNTIME DESTINATION bin COMPONENT python)
-    endif()
-    install(FILES ${PROJECT_SOURCE_DIR}/replay/c_api/tidemark.h DESTINATION include
-        COMPONENT python)
 endfunction()

@@ -86,6 +86,12 @@ TEST_CASE("what is no library of a policy is refused", "[cli][policy-file]") {
     refuses(library("no_allocator"), "makes no allocator");
 }
 
+TEST_CASE("what a library's policy throws is said, and ends the program in order",
+          "[cli][policy-file]") {
+    CHECK(contains(support::refusal({"replay", kSteps, "-p", library("throws")}, 5),
+                   "no idea for a request of"));
+}
+
 TEST_CASE("only load_policy_file loads: a text by itself does not", "[cli][policy-file]") {
     REQUIRE_FALSE(parse_policy(kOwn));
     CHECK(loaded_policy(kOwn) == nullptr);

@@ -2,8 +2,9 @@
 """What `cmake --install` leaves is a library that programs outside of the tree can use.
 
 Installs a build into a temporary prefix, moves that elsewhere (nothing may remember the first
-place), and builds and runs examples/ against it; then one program by pkg-config; and reads the
-tree as a part of another project, which must not get our warnings, tests or programs.
+place), and builds and runs examples/ against it; then one program by pkg-config; puts the Python
+package together as a wheel does; and reads the tree as a part of another project, which must not
+get our warnings, tests or programs.
 """
 import argparse
 import json
@@ -105,6 +106,25 @@ class Installed(unittest.TestCase):
         libraries = ":".join(str(path.parent) for path in self.prefix.rglob("libtidemark*.so"))
         said = run(program, env={**os.environ, "LD_LIBRARY_PATH": libraries})
         self.assertIn("peak reserved", said)
+
+    def test_python_package(self):
+        """What a wheel is made of works where it is put, with nothing of this tree."""
+        package = self.folder / "site" / "tidemark"
+        shutil.copytree(OPTIONS.source / "python" / "tidemark", package,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        run("cmake", "--install", OPTIONS.build, "--component", "python", "--prefix", package)
+        for name in ("bin/tidemark", "bin/tidemark-view", "include/tidemark.h",
+                     "lib/libtidemark.so.1", "lib/libglfw.so.3", "licenses/libglfw3-dev"):
+            self.assertTrue((package / name).is_file(), name)
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("TIDEMARK_")}
+        said = run(sys.executable, "-c", "import tidemark\n"
+                   "from tidemark import programs\n"
+                   "assert tidemark.library_version() == tidemark.__version__\n"
+                   "print(programs.program('tidemark'))\n"
+                   "print(tidemark.replay('generate:mix', 'extent', progress=False).exit_code)",
+                   cwd="/", env={**environment, "PYTHONPATH": str(package.parent)})
+        self.assertEqual(said.split(), [str(package / "bin" / "tidemark"), "0"])
 
     def test_versions(self):
         """Another minor version isn't taken for this one."""

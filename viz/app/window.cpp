@@ -13,6 +13,7 @@
 
 #include "viz/app/mouse_queue.h"
 #include "viz/app/window_keys.h"
+#include "viz/app/window_library.h"
 #include "viz/app/window_painter.h"
 #include "viz/draw/fonts.h"
 #include "viz/draw/style.h"
@@ -50,7 +51,8 @@ std::string renderer_name() {
 
 tl::unexpected<Error> no_window(const std::string& what) {
     return fail(ErrorCode::unsupported, fmt::format("no window can be opened: {}", what), {},
-                "a picture needs none: tidemark-view FILE --png OUT.png");
+                "a window needs a display and OpenGL (Debian, Ubuntu: libgl1); a picture needs "
+                "neither: tidemark-view FILE --png OUT.png");
 }
 
 }  // namespace
@@ -180,6 +182,7 @@ Bitmap read_back(int width, int height) {
 }  // namespace
 
 Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& options) {
+    TM_TRY(load_window_library());
     if (glfwInit() == GLFW_FALSE)
         return no_window(last_error());
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);

@@ -1,5 +1,6 @@
 // What tidemark-view says to the words of its command line.
 #include <filesystem>
+#include <fstream>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
@@ -84,6 +85,23 @@ TEST_CASE("without a display the error tells of pictures") {
     INFO(ended.err);
     CHECK(ended.code == 5);
     CHECK(has(ended.err, "--png"));
+}
+
+TEST_CASE("without GLFW the error says what to install, and pictures are drawn all the same") {
+    const std::string folder = temporary("no-glfw");
+    const std::string bitmap = temporary("no-glfw.png");
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/libglfw.so.3") << "no library";
+    const support::Environment broken{{"LD_LIBRARY_PATH", folder}};
+    const Ended ended = view({kStreams}, broken);
+    INFO(ended.err);
+    CHECK(ended.code == 5);
+    CHECK(has(ended.err, "libglfw.so.3"));
+    CHECK(has(ended.err, "libglfw3 and libgl1"));
+    CHECK(has(ended.err, "--png"));
+    CHECK(view({kStreams, "--png", bitmap}, broken).code == 0);
+    std::filesystem::remove_all(folder);
+    std::filesystem::remove(bitmap);
 }
 
 TEST_CASE("a picture has the size that was asked for and the same pixels every time") {
