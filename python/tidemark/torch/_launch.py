@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import os
+import pathlib
+import pkgutil
 import runpy
 import sys
+import types
 from typing import Any, Callable, List, Optional, Sequence
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
@@ -46,16 +53,46 @@ def after_import(name: str, then: Callable[[], None]) -> None:
         sys.meta_path.insert(0, _AfterImport(name, then))
 
 
+def _is_ours(trace: types.TracebackType) -> bool:
+    path = trace.tb_frame.f_code.co_filename
+    return path.startswith(str(PACKAGE)) or path in ("<frozen runpy>", runpy.__file__)
+
+
+def _show_only_the_script() -> None:
+    """From now on, an error that ends the program is shown without the frames that led to it."""
+    shown = sys.excepthook
+
+    def show(kind: Any, error: Any, trace: Any) -> None:
+        own = trace
+        while own is not None and _is_ours(own):
+            own = own.tb_next
+        shown(kind, error.with_traceback(own or trace), own or trace)
+
+    sys.excepthook = show
+
+
 def run_script(arguments: List[str]) -> None:
-    """Runs `SCRIPT ARGS...` or `-m MODULE ARGS...` as python would."""
+    """Runs `SCRIPT ARGS...` or `-m MODULE ARGS...` as python would, which has put the folder that
+    modules come from at the front of sys.path."""
+    _show_only_the_script()
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
-        sys.path.insert(0, os.getcwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = arguments
-        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        return
+    sys.argv = arguments
+    path = os.path.abspath(arguments[0])
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(path)
+    if pkgutil.get_importer(path) is not None:  # a folder or an archive
         runpy.run_path(arguments[0], run_name="__main__")
+        return
+    with io.open_code(path) as script:
+        code = compile(script.read(), path, "exec")
+    # Not runpy: it takes the module away before the program's exit handlers run.
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=builtins)
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
 
 
 def _parse(program: str, description: str, arguments: Optional[List[str]],

@@ -9,11 +9,11 @@ import os
 import pathlib
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from tidemark import _library
 from tidemark.errors import Error, OptionError, UnsupportedError
-from tidemark.torch import _annotations, _tracker
+from tidemark.torch import _annotations, _ranks, _tracker
 
 # Of tm_event_record.
 LIVE_BLOCK, LIVE_SEGMENT, LIVE_MAPPING, LIVE_RETIRED = 48, 49, 51, 52
@@ -290,9 +290,16 @@ class _Functions:
         return ctypes.cast(getattr(self._dll, name), ctypes.c_void_p).value or 0
 
 
+def current() -> Optional[Recording]:
+    """The recording of this process, if there is one."""
+    one = _current
+    return one if one is not None and one._process == os.getpid() else None
+
+
 def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
            annotations: Union[bool, str] = False, history_limit: int = 0,
-           name: Optional[str] = None) -> Recording:
+           name: Optional[str] = None,
+           ranks: Optional[Tuple[int, int]] = None) -> Recording:
     """Records what PyTorch's caching allocator does on all GPUs, from now on until stop().
 
     The recording is a .tml file that survives the program's death, that `tidemark view --attach`
@@ -302,7 +309,7 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     Parameters
     ----------
     path : path
-        Of the recording, "run.tml".
+        Of the recording, "run.tml". Of several ranks each writes its own: "run/rank0.tml", ...
     stacks : bool
         The Python stack of each allocation (some microseconds each); PyTorch's own history must be
         off. Those of threads without a Python frame, as the backward pass has them, stay unknown.
@@ -313,6 +320,9 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
         Bytes on the disk; beyond them the oldest part is forgotten. 0: all is kept.
     name : str, optional
         Of the program in lists of living programs; its file name otherwise.
+    ranks : (int, int), optional
+        This process's rank and the number of ranks, where neither torchrun, Slurm nor Open MPI says
+        so; (0, 1) writes "run.tml" whoever started it.
 
     Raises OptionError for a folder that isn't there, UnsupportedError for a second recording.
     """
@@ -320,13 +330,15 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     path = os.path.abspath(os.fspath(path))
     if not os.path.isdir(os.path.dirname(path)):
         raise OptionError("there is no such folder", os.path.dirname(path))
+    path = _ranks.recording_path(path, _ranks.find_rank(ranks))
     if annotations not in (False, True, "modules"):
         raise OptionError("expected False, True or \"modules\"", "annotations")
     import torch
 
     with _guard:
-        if _current is not None and _current._process == os.getpid():
-            raise UnsupportedError("this process records already", _current.path,
+        running = current()
+        if running is not None:
+            raise UnsupportedError("this process records already", running.path,
                                    "stop() that recording first")
         _current = Recording(path, stacks, annotations, history_limit, name)
     recording = _current

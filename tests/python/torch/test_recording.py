@@ -12,7 +12,7 @@ from fake_torch import torch, torch_folder  # noqa: F401 (fixtures)
 
 import tidemark
 import tidemark.torch
-from tidemark.torch import _recording, _tracker
+from tidemark.torch import _ranks, _recording, _tracker
 
 MIB = 1 << 20
 
@@ -122,6 +122,29 @@ def test_one_recording_at_a_time(torch, tmp_path):
     assert kinds(tidemark.load(str(tmp_path / "b.tml"))) == ["allocate"]
     with pytest.raises(tidemark.OptionError, match="no such folder"):
         tidemark.torch.record(tmp_path / "nowhere" / "c.tml")
+
+
+@pytest.mark.parametrize("rank, count", _ranks.VARIABLES)
+def test_each_rank_has_a_recording(torch, tmp_path, monkeypatch, rank, count):
+    monkeypatch.setenv(rank, "1")
+    monkeypatch.setenv(count, "2")
+    with tidemark.torch.record(tmp_path / "run.tml") as recording:
+        torch.event(ALLOC, 512, 512)
+    assert recording.path == str(tmp_path / "run" / "rank1.tml")
+    assert kinds(tidemark.load(recording.path)) == ["allocate"]
+    with tidemark.torch.record(tmp_path / "run.tml", ranks=(0, 1)) as recording:
+        assert recording.path == str(tmp_path / "run.tml")
+
+
+def test_ranks_are_given_where_no_launcher_says_so(torch, tmp_path, monkeypatch):
+    assert tidemark.torch.record(tmp_path / "run.tml", ranks=(2, 4)).stop().endswith("rank2.tml")
+    with pytest.raises(tidemark.OptionError, match="ranks"):
+        tidemark.torch.record(tmp_path / "run.tml", ranks=(4, 4))
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(tidemark.OptionError, match="need a folder"):
+        tidemark.torch.record(tmp_path / "taken.tml", ranks=(0, 2))
+    monkeypatch.setenv("RANK", "five")
+    assert _ranks.find_rank() == (0, 1)
 
 
 def test_stacks_are_those_of_python(torch, tmp_path):
