@@ -80,8 +80,10 @@ static int show(void* user, const char* label, uint64_t done, uint64_t total) {
 static int ask(void) {
     const char* question[] = {"compare", "generate:training:events=5000", "-p", "torch",
                               "-p",      "best-fit"};
+    TM_INIT(tm_run_options, options);
+    options.progress = show;
     tm_answer* answer = NULL;
-    if (tm_run(question, sizeof(question) / sizeof(question[0]), show, NULL, &answer) != TM_OK)
+    if (tm_run(question, sizeof(question) / sizeof(question[0]), &options, &answer) != TM_OK)
         return failed("tm_run");
     printf("%s", tm_answer_output(answer, NULL));
     const int code = tm_answer_exit_code(answer);

@@ -119,6 +119,11 @@ class tm_recorder_options(Struct):
                 ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64))]
 
 
+class tm_run_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("progress", PROGRESS), ("user", c_void_p),
+                ("traces", POINTER(c_void_p)), ("trace_count", c_size_t)]
+
+
 class tm_event(Struct):
     _fields_ = [("struct_size", c_size_t), ("stream", c_uint64), ("address", c_uint64),
                 ("size", c_uint64), ("extra", c_uint64), ("pool", c_uint32), ("tag", c_uint32),
@@ -139,6 +144,7 @@ STATUS = "status"
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_abi_version": (c_uint32, []),
     "tm_version": (c_char_p, []),
+    "tm_struct_size": (c_size_t, [c_char_p]),
     "tm_last_error": (c_int, [POINTER(tm_error)]),
     "tm_context_open": (STATUS, [POINTER(tm_context_options), POINTER(c_void_p)]),
     "tm_context_close": (STATUS, [c_void_p, POINTER(c_uint64)]),
@@ -197,7 +203,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_recorder_stack": (c_uint32, [c_void_p, POINTER(tm_recorded_frame), c_size_t]),
     "tm_recorder_setting": (STATUS, [c_void_p, c_char_p, c_char_p, c_int]),
     "tm_recorder_count": (STATUS, [c_void_p, POINTER(tm_recorder_counts)]),
-    "tm_run": (STATUS, [POINTER(c_char_p), c_size_t, PROGRESS, c_void_p, POINTER(c_void_p)]),
+    "tm_run": (STATUS, [POINTER(c_char_p), c_size_t, POINTER(tm_run_options),
+                        POINTER(c_void_p)]),
     "tm_answer_output": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tm_answer_notes": (c_char_p, [c_void_p]),
     "tm_answer_exit_code": (c_int, [c_void_p]),
@@ -255,6 +262,25 @@ class Library:
         failure = kind(text(error.what), text(error.where), text(error.hint))
         failure.status = status
         return failure
+
+
+class Handle(c_void_p):
+    """An object of the library; it ends when nothing in Python refers to it any more.
+
+    A call holds its arguments: so an object that one thread closes lives until the calls of other
+    threads have ended.
+    """
+
+    end = ""
+    """The function that ends it."""
+
+    def __del__(self) -> None:
+        if self.value and _library is not None:
+            getattr(_library, self.end)(c_void_p(self.value), *self.ending())
+
+    def ending(self) -> List[Any]:
+        """Further arguments of `end`."""
+        return []
 
 
 def text(raw: Optional[bytes]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Optional, Union
+import operator
+from typing import Any, Mapping, Optional, Union
+
+from tidemark.errors import OptionError
 
 Option = Union[None, bool, int, float, str]
 
@@ -12,6 +15,27 @@ def spec(name: str, options: Mapping[str, Option]) -> str:
     that are None are left at their defaults."""
     given = [f"{key}={_text(value)}" for key, value in options.items() if value is not None]
     return f"{name}:{','.join(given)}" if given else name
+
+
+def whole(value: Any, what: str, bits: int = 64) -> int:
+    """A number from 0 to below 2**bits; what else is given for `what` is said by its name."""
+    if type(value) is not int:
+        try:
+            value = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{what}: a whole number is wanted, not {value!r}") from None
+    if not 0 <= value < 1 << bits:
+        raise OptionError(f"{value} cannot be", what, f"0 to 2**{bits} - 1")
+    return int(value)
+
+
+def name(value: Any, what: str) -> Optional[bytes]:
+    """A text for the library; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{what}: a text is wanted, not {value!r}")
+    return value.encode()
 
 
 def _text(value: Option) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import html
 import json
 import os
@@ -12,7 +13,7 @@ from tidemark import _library
 from tidemark._format import rows_html, table_html, value_text
 from tidemark._tables import flatten, main_table, rows_of, tables_of
 from tidemark._waiting import Progress, wait_for
-from tidemark.errors import (CancelledError, Error, InputError, OptionError, UnsupportedError)
+from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.own_policy import OwnPolicy
 from tidemark.trace import Trace
 
@@ -33,9 +34,6 @@ REPORT_OPTIONS = {"policy", "policies", "memory", "overhead", "limit", "profile"
                   "spread"}
 WITH_DEVICE = {"replay", "compare"}
 
-# What the program's exit codes mean where they are no answer.
-FAILURES = {2: OptionError, 3: InputError, 5: UnsupportedError, 130: CancelledError}
-
 # Columns that a notebook shows; all are in to_frame().
 SHOWN = {
     "compare": ["label", "trace", "peak_reserved_bytes", "change.peak_reserved_bytes",
@@ -54,7 +52,9 @@ class Record(Mapping[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
-            raise AttributeError(f"there is no '{name}' here; one of: {', '.join(self._values)}")
+            near = difflib.get_close_matches(name, self._values, cutoff=0.5) or self._values
+            raise AttributeError(f"there is no '{name}' here; perhaps {', '.join([*near][:5])} "
+                                 "(list(answer) has all)")
         return _wrapped(self._values[name])
 
     def __getitem__(self, name: str) -> Any:
@@ -100,7 +100,8 @@ class Answer(Record):
     arguments : list of str
         The command line, without the program's name.
     exit_code : int
-        0: done, yes; 1: the answer is no; 4: a request was out of memory.
+        0: done, yes; 1: the answer is no; 4: a request was out of memory; 130: `progress` ended it
+        before all was complete.
     messages : str
         What the program said beside the answer: notes and warnings.
     text : str
@@ -117,7 +118,7 @@ class Answer(Record):
         self.text = text
         self.messages = messages
         self.exit_code = exit_code
-        self._report: List[str] = []
+        self._report: List[Union[str, Trace]] = []
 
     def to_frame(self, table: Optional[str] = None) -> "pandas.DataFrame":
         """A table of the answer as a pandas DataFrame: the rows and names of --csv.
@@ -181,41 +182,36 @@ class Answer(Record):
                                          for row in rows))
 
 
+class _AnswerHandle(_library.Handle):
+    end = "tm_answer_free"
+
+
 def run(*arguments: Union[str, "os.PathLike[str]", Trace], progress: Progress = None) -> Answer:
     """Runs `tidemark ARGUMENTS...` in this process, exactly as given.
 
     With "--json" among them the answer has the names that docs/json.md describes; else its `text`
-    is what the program prints. A request out of memory (exit code 4) and the answer "no" (1) are
-    answers; everything else that fails raises `tidemark.Error`.
+    is what the program prints. Traces that are open are not read again. A request out of memory
+    (exit code 4), the answer "no" (1) and what was complete when `progress` ended the work (130)
+    are answers; everything else that fails raises `tidemark.Error`.
     """
     texts = [_path_of(part) if isinstance(part, Trace) else os.fspath(part) for part in arguments]
+    opened = [part.handle for part in arguments if isinstance(part, Trace)]
     library = _library.library()
 
     def work(callback: Any) -> Answer:
         given = (ctypes.c_char_p * len(texts))(*(os.fsencode(part) for part in texts))
-        handle = ctypes.c_void_p()
-        library.tm_run(given, len(texts), callback, None, ctypes.byref(handle))
-        try:
-            length = ctypes.c_size_t()
-            start = library.tm_answer_output(handle, ctypes.byref(length))
-            output = ctypes.string_at(start, length.value) if length.value else b""
-            return Answer(texts, _library.text(output),
-                          _library.text(library.tm_answer_notes(handle)),
-                          library.tm_answer_exit_code(handle))
-        finally:
-            library.tm_answer_free(handle)
+        traces = (ctypes.c_void_p * len(opened))(*opened)
+        options = _library.tm_run_options(progress=callback, traces=traces,
+                                          trace_count=len(opened))
+        handle = _AnswerHandle()
+        library.tm_run(given, len(texts), ctypes.byref(options), ctypes.byref(handle))
+        length = ctypes.c_size_t()
+        start = library.tm_answer_output(handle, ctypes.byref(length))
+        output = ctypes.string_at(start, length.value) if length.value else b""
+        return Answer(texts, _library.text(output), _library.text(library.tm_answer_notes(handle)),
+                      library.tm_answer_exit_code(handle))
 
-    answer = wait_for(work, progress)
-    if answer.exit_code not in (0, 1, 4):
-        raise _failure(answer)
-    return answer
-
-
-def _failure(answer: Answer) -> Error:
-    said = answer.messages.strip()
-    if said.startswith("tidemark: "):
-        said = said[len("tidemark: "):]
-    return FAILURES.get(answer.exit_code, Error)(said or f"ended with {answer.exit_code}")
+    return wait_for(work, progress)
 
 
 def _path_of(trace: Source) -> str:
@@ -277,13 +273,17 @@ def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
          progress: Progress) -> Answer:
     if not traces:
         raise OptionError("no trace is given", command)
-    given = [*(_path_of(trace) for trace in traces)]
+    given = [trace if isinstance(trace, Trace) else _path_of(trace) for trace in traces]
     loading = _loading(command, traces)
     own = _own_policies(options)
     if own and command == "replay":
         options = {"check": True, **options}
-    answer = run(command, *given, *loading, *_option_arguments(command, options), "--json",
-                 progress=progress)
+    try:
+        answer = run(command, *given, *loading, *_option_arguments(command, options), "--json",
+                     progress=progress)
+    except Error as error:
+        error.say_keywords()
+        raise
     for policy in own:
         policy.raise_failure()
     shared = {name: value for name, value in options.items() if name in REPORT_OPTIONS}

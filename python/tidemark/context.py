@@ -7,9 +7,10 @@ import ctypes
 import dataclasses
 import threading
 from types import TracebackType
-from typing import Any, Dict, Iterator, Optional, Type, Union
+from typing import Any, Dict, Iterator, List, Optional, Type, Union
 
 from tidemark import _library
+from tidemark._spec import name, whole
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
@@ -68,6 +69,13 @@ class IpcHandle:
     handle: bytes  # 64 of them
 
 
+class _Handle(_library.Handle):
+    end = "tm_context_close"
+
+    def ending(self) -> List[Any]:
+        return [None]
+
+
 class Context:
     """An allocator: grants addresses on a device under a policy.
 
@@ -93,16 +101,17 @@ class Context:
                  policy: Union[None, str, OwnPolicy[Any]] = None,
                  memory: int = 0, limit: int = 0, thread_cache: Optional[int] = None,
                  record: Optional[str] = None) -> None:
-        self._handle: Optional[ctypes.c_void_p] = None
+        self._handle: Optional[_Handle] = None
         self._library = _library.library()
         # 0 bytes for each thread is another number in C, where 0 stands for the default.
         cache = 0 if thread_cache is None else thread_cache or _library.CACHE_NONE
         options = _library.tm_context_options(
-            machine=_bytes(machine), policy=_bytes(None if policy is None else str(policy)),
-            memory=_natural(memory, "memory"),
-            limit=_natural(limit, "limit"), thread_cache=_natural(cache, "thread_cache"),
-            record=_bytes(record))
-        handle = ctypes.c_void_p()
+            machine=name(machine, "machine"),
+            policy=name(str(policy) if isinstance(policy, OwnPolicy) else policy, "policy"),
+            memory=whole(memory, "memory"),
+            limit=whole(limit, "limit"), thread_cache=whole(cache, "thread_cache"),
+            record=name(record, "record"))
+        handle = _Handle()
         self._library.tm_context_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle = handle
         self._requests = threading.local()
@@ -133,11 +142,11 @@ class Context:
             # One of each for a thread: making them costs more than the call.
             request = local.request = _library.tm_request()
             address = local.address = ctypes.c_uint64()
-        request.bytes = _natural(bytes, "bytes")
-        request.alignment = _natural(alignment, "alignment")
+        request.bytes = whole(bytes, "bytes")
+        request.alignment = whole(alignment, "alignment")
         request.stream = stream if type(stream) is int else stream_number(stream)
-        request.pool = _small(pool, "pool")
-        request.tag = _small(tag, "tag")
+        request.pool = whole(pool, "pool", 32)
+        request.tag = whole(tag, "tag", 32)
         request.flags = _library.UNIQUE_EMPTY if unique_empty else 0
         self._library.tm_alloc(self._open(), ctypes.byref(request), ctypes.byref(address), None)
         return int(address.value)
@@ -145,11 +154,13 @@ class Context:
     def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
         """Takes back what was granted at `address`, after the work queued on `stream` and on those
         of record_use. `bytes`: as requested, or 0 if not known. Raises AddressError."""
-        self._library.tm_free(self._open(), address, bytes, stream_number(stream))
+        self._library.tm_free(self._open(), whole(address, "address"), whole(bytes, "bytes"),
+                              stream_number(stream))
 
     def record_use(self, address: int, stream: Stream) -> None:
         """`stream` uses the allocation at `address` too."""
-        self._library.tm_record_use(self._open(), address, stream_number(stream))
+        self._library.tm_record_use(self._open(), whole(address, "address"),
+                                    stream_number(stream))
 
     def trim(self, wait: bool = False) -> None:
         """Gives unused memory back to the device: without waiting for it, or after that."""
@@ -158,7 +169,7 @@ class Context:
     def base_of(self, address: int) -> Block:
         """The living allocation that `address` is in. Raises AddressError."""
         raw = _library.tm_block()
-        self._library.tm_base_of(self._open(), address, ctypes.byref(raw))
+        self._library.tm_base_of(self._open(), whole(address, "address"), ctypes.byref(raw))
         return Block(**_fields(Block, raw))
 
     def statistics(self) -> Statistics:
@@ -169,13 +180,13 @@ class Context:
 
     def set_limit(self, bytes: int) -> None:
         """On the bytes requested and not freed; 0 lifts it."""
-        self._library.tm_set_limit(self._open(), _natural(bytes, "limit"))
+        self._library.tm_set_limit(self._open(), whole(bytes, "limit"))
 
     @contextlib.contextmanager
     def pool(self, number: int) -> Iterator[int]:
         """A scope of the private pool `number` (any but 0): `with context.pool(1) as pool:` and
         requests with pool=pool. Scopes nest and repeat."""
-        self._library.tm_pool_begin(self._open(), _small(number, "pool"))
+        self._library.tm_pool_begin(self._open(), whole(number, "pool", 32))
         try:
             yield number
         finally:
@@ -183,13 +194,13 @@ class Context:
 
     def close_pool(self, number: int) -> None:
         """A closed pool's memory goes back with the next trim."""
-        self._library.tm_pool_close(self._open(), _small(number, "pool"))
+        self._library.tm_pool_close(self._open(), whole(number, "pool", 32))
 
     def export(self, address: int) -> IpcHandle:
         """The memory at `address` for another process. Raises UnsupportedError on simulated devices
         and for policies on virtual memory."""
         raw = _library.tm_ipc_handle()
-        self._library.tm_ipc_export(self._open(), address, ctypes.byref(raw))
+        self._library.tm_ipc_export(self._open(), whole(address, "address"), ctypes.byref(raw))
         return IpcHandle(int(raw.offset), bytes(raw.bytes))
 
     def open_ipc(self, handle: IpcHandle) -> int:
@@ -202,25 +213,27 @@ class Context:
 
     def close_ipc(self, address: int) -> None:
         """Ends a mapping of open_ipc."""
-        self._library.tm_ipc_close(self._open(), address)
+        self._library.tm_ipc_close(self._open(), whole(address, "address"))
 
     def buffer(self, bytes: int, stream: Stream = 0, **options: Any) -> "Buffer":
         """A device buffer that is freed with its object; `options` as of alloc."""
         return Buffer(self, bytes, stream, **options)
 
     def close(self) -> int:
-        """Gives unused memory back. What still lives stays valid until the process ends; gives its
-        number. Closing twice does nothing."""
-        handle, self._handle = self._handle, None
-        leaked = ctypes.c_uint64()
-        if handle is not None:
-            self._library.tm_context_close(handle, ctypes.byref(leaked))
-        return int(leaked.value)
-
-    def _open(self) -> ctypes.c_void_p:
+        """Gives unused memory back, when the calls of other threads and stores on this GPU have
+        ended. What still lives stays valid until the process ends; gives its number. Closing twice
+        does nothing."""
         if self._handle is None:
+            return 0
+        leaked = self.statistics().live
+        self._handle = None
+        return leaked
+
+    def _open(self) -> _Handle:
+        handle = self._handle
+        if handle is None:
             raise OptionError("this context is closed", "tidemark.Context")
-        return self._handle
+        return handle
 
     def __enter__(self) -> "Context":
         return self
@@ -228,10 +241,6 @@ class Context:
     def __exit__(self, kind: Optional[Type[BaseException]], failure: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if self.__dict__.get("_handle") is not None:
-            self.close()
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -306,22 +315,6 @@ def stream_number(stream: Stream) -> int:
         return int(handle)
     raise OptionError(f"{stream!r} is no stream", "stream",
                       "an integer, or an object with __cuda_stream__()")
-
-
-def _natural(value: int, what: str) -> int:
-    if not 0 <= value < 2**64:
-        raise OptionError(f"{value} cannot be", what)
-    return value
-
-
-def _small(value: int, what: str) -> int:
-    if not 0 <= value < 2**32:
-        raise OptionError(f"{value} cannot be", what)
-    return value
-
-
-def _bytes(text: Optional[str]) -> Optional[bytes]:
-    return None if text is None else text.encode()
 
 
 def _fields(kind: Union[Type[Block], Type[Statistics]], raw: Any) -> Dict[str, int]:

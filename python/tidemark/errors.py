@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Type
 
 __all__ = [
@@ -42,6 +43,12 @@ class Error(Exception):
         self.what = what
         self.where = where
         self.hint = hint
+
+    def say_keywords(self) -> None:
+        """Names options of the program as the keywords of Python that they are."""
+        self.what, self.where, self.hint = self.args = tuple(
+            re.sub(r"--(?!help\b)([a-z][a-z-]*[a-z])", lambda option: option[1].replace("-", "_"),
+                   part) for part in self.args)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what

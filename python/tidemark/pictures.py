@@ -6,11 +6,15 @@ import os
 import pathlib
 from typing import Any, Optional, Sequence, Tuple, Union
 
-from tidemark.answers import FAILURES, Source, _loading, _path_of, _option_arguments
-from tidemark.errors import Error
+from tidemark.answers import Source, _loading, _path_of, _option_arguments
+from tidemark.errors import CancelledError, Error, InputError, OptionError, UnsupportedError
 from tidemark.programs import program
 
 __all__ = ["Picture", "picture"]
+
+
+# What the program's exit codes mean where it drew nothing.
+FAILURES = {2: OptionError, 3: InputError, 5: UnsupportedError, 130: CancelledError}
 
 
 class Picture:

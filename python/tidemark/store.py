@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Set, Type, Union
 
 from tidemark import _library
-from tidemark.context import Context
+from tidemark._spec import name, whole
+from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import OptionError
 
 __all__ = ["Access", "Store", "StoredBuffer", "TierCounters"]
@@ -20,10 +21,10 @@ MODES = ("read", "write", "overwrite", "pin")
 PATIENT, STAYS = 1, 2
 
 
-def _number(name: str, names: "tuple[str, ...]", what: str) -> int:
-    if name not in names:
-        raise OptionError(f"there is no {what} '{name}'", what, f"one of {', '.join(names)}")
-    return names.index(name)
+def _number(given: str, names: "tuple[str, ...]", what: str) -> int:
+    if given not in names:
+        raise OptionError(f"there is no {what} '{given}'", what, f"one of {', '.join(names)}")
+    return names.index(given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,31 +42,51 @@ class TierCounters:
     failed: int  # copies
 
 
+class _Handle(_library.Handle):
+    end = "tm_store_close"
+
+
+class _AccessHandle(_library.Handle):
+    end = "tm_access_release"
+
+
 class Access:
     """The right to use a buffer in a tier; released at the end of its `with` block."""
 
-    def __init__(self, handle: ctypes.c_void_p) -> None:
-        self._handle: Optional[ctypes.c_void_p] = handle
+    def __init__(self, handle: _AccessHandle) -> None:
+        self._handle: Optional[_AccessHandle] = handle
+        self._views: List[memoryview] = []
 
     def pieces(self) -> "List[tuple[int, int]]":
         """Where the bytes are: (address, bytes), several in host memory."""
         library = _library.library()
+        handle = self._handle
+        if handle is None:
+            raise OptionError("this access is released", "tidemark.Access")
         count = ctypes.c_size_t()
-        library.tm_access_pieces(self._handle, None, 0, ctypes.byref(count))
+        library.tm_access_pieces(handle, None, 0, ctypes.byref(count))
         pieces = (_library.tm_piece * count.value)()
-        library.tm_access_pieces(self._handle, pieces, count.value, None)
+        library.tm_access_pieces(handle, pieces, count.value, None)
         return [(piece.address, piece.bytes) for piece in pieces]
 
     def views(self) -> List[memoryview]:
-        """The pieces of an access in host memory, to read and write until it is released."""
-        return [memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
-                for address, size in self.pieces()]
+        """The pieces of an access in host memory, to read and write until it is released. Arrays
+        that are made of them put that off until they are gone."""
+        views = []
+        for address, size in self.pieces():
+            array = (ctypes.c_uint8 * size).from_address(address)
+            array.access = self._handle  # type: ignore[attr-defined]
+            views.append(memoryview(array).cast("B"))
+        self._views += views
+        return views
 
     def release(self) -> None:
         """Ends it after the work queued on its stream so far; a second time does nothing."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            _library.library().tm_access_release(handle)
+        for view in self._views:
+            with contextlib.suppress(BufferError):  # an array uses it, and holds what it needs
+                view.release()
+        self._views.clear()
+        self._handle = None
 
 
 class StoredBuffer:
@@ -78,7 +99,7 @@ class StoredBuffer:
         """Bytes."""
 
     @contextlib.contextmanager
-    def access(self, tier: str = "host", mode: str = "read", *, stream: int = 0,
+    def access(self, tier: str = "host", mode: str = "read", *, stream: Stream = 0,
                patient: bool = True) -> Iterator[Access]:
         """The buffer in `tier`, where it stays meanwhile. On a GPU its bytes are there for work
         queued on `stream` from now on.
@@ -93,11 +114,13 @@ class StoredBuffer:
         patient : bool
             Wait for room until others let go, rather than being refused (`SpaceError`).
         """
-        handle = ctypes.c_void_p()
+        handle = _AccessHandle()
         _library.library().tm_buffer_acquire(
-            self._store._handle, self._number, _number(tier, TIERS, "tier"),
-            _number(mode, MODES, "mode"), stream, PATIENT if patient else 0, ctypes.byref(handle))
+            self._store._open(), self._number, _number(tier, TIERS, "tier"),
+            _number(mode, MODES, "mode"), stream_number(stream), PATIENT if patient else 0,
+            ctypes.byref(handle))
         access = Access(handle)
+        del handle
         try:
             yield access
         finally:
@@ -105,23 +128,23 @@ class StoredBuffer:
 
     def prefetch(self, tier: str) -> None:
         """Brings it there without keeping it, into room that there is."""
-        _library.library().tm_buffer_prefetch(self._store._handle, self._number,
+        _library.library().tm_buffer_prefetch(self._store._open(), self._number,
                                               _number(tier, TIERS, "tier"))
 
     def hint(self, value: int) -> None:
         """Among the victims of a policy that looks at hints, lower ones leave first."""
-        _library.library().tm_buffer_hint(self._store._handle, self._number, value)
+        _library.library().tm_buffer_hint(self._store._open(), self._number, value)
 
     @property
     def tiers(self) -> Set[str]:
         """Where its content is now."""
         bits = ctypes.c_uint32()
-        _library.library().tm_buffer_tiers(self._store._handle, self._number, ctypes.byref(bits))
+        _library.library().tm_buffer_tiers(self._store._open(), self._number, ctypes.byref(bits))
         return {tier for number, tier in enumerate(TIERS) if bits.value >> number & 1}
 
     def destroy(self) -> None:
         """Ends it; nobody has an access."""
-        _library.library().tm_buffer_destroy(self._store._handle, self._number)
+        _library.library().tm_buffer_destroy(self._store._open(), self._number)
 
 
 class Store:
@@ -145,12 +168,13 @@ class Store:
                  disk: int = 0, gpu: Optional[Context] = None, gpu_bytes: int = 0,
                  victims: Optional[str] = None) -> None:
         options = _library.tm_store_options(
-            gpu=None if gpu is None else gpu._handle, gpu_bytes=gpu_bytes, host_bytes=host,
-            directory=None if directory is None else os.fsencode(directory), disk_bytes=disk,
-            victims=None if victims is None else victims.encode())
-        self._gpu = gpu  # lives as long
-        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(self._handle))
+            gpu=None if gpu is None else gpu._open(), gpu_bytes=whole(gpu_bytes, "gpu_bytes"),
+            host_bytes=whole(host, "host"),
+            directory=None if directory is None else os.fsencode(directory),
+            disk_bytes=whole(disk, "disk"), victims=name(victims, "victims"))
+        handle = _Handle()
+        _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(handle))
+        self._handle: Optional[_Handle] = handle
 
     def create(self, size: int, tier: str = "host", *, patient: bool = True, stays: bool = False,
                reservation: int = 0) -> StoredBuffer:
@@ -158,41 +182,49 @@ class Store:
         tier."""
         number = ctypes.c_uint64()
         flags = (PATIENT if patient else 0) | (STAYS if stays else 0)
-        _library.library().tm_buffer_create(self._handle, size, _number(tier, TIERS, "tier"), flags,
-                                            reservation, ctypes.byref(number))
+        _library.library().tm_buffer_create(self._open(), whole(size, "size"),
+                                            _number(tier, TIERS, "tier"), flags,
+                                            whole(reservation, "reservation"), ctypes.byref(number))
         return StoredBuffer(self, number.value, size)
 
     @contextlib.contextmanager
     def reserve(self, size: int, tier: str = "host", *, patient: bool = True) -> Iterator[int]:
         """Bytes of a tier set aside: `create(..., reservation=...)` pays with them."""
         number = ctypes.c_uint64()
-        _library.library().tm_reserve(self._handle, _number(tier, TIERS, "tier"), size,
+        _library.library().tm_reserve(self._open(), _number(tier, TIERS, "tier"),
+                                      whole(size, "size"),
                                       PATIENT if patient else 0, ctypes.byref(number))
         try:
             yield number.value
         finally:
-            _library.library().tm_reservation_end(self._handle, number.value)
+            _library.library().tm_reservation_end(self._open(), number.value)
 
     def free_bytes(self, size: int, tier: str = "gpu") -> int:
         """Has buffers leave `tier` until `size` bytes came free, as far as they may; how many."""
         freed = ctypes.c_uint64()
-        _library.library().tm_store_free_bytes(self._handle, _number(tier, TIERS, "tier"), size,
+        _library.library().tm_store_free_bytes(self._open(), _number(tier, TIERS, "tier"),
+                                      whole(size, "size"),
                                                ctypes.byref(freed))
         return freed.value
 
     def counters(self, tier: str = "host") -> TierCounters:
         """The tier's figures."""
         all_of_them = _library.tm_tier_counters()
-        _library.library().tm_store_counters(self._handle, _number(tier, TIERS, "tier"),
+        _library.library().tm_store_counters(self._open(), _number(tier, TIERS, "tier"),
                                              ctypes.byref(all_of_them))
         return TierCounters(**{field.name: getattr(all_of_them, field.name)
                                for field in dataclasses.fields(TierCounters)})
 
     def close(self) -> None:
-        """Ends all buffers. Every access has been released. A second time does nothing."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            _library.library().tm_store_close(handle)
+        """Ends all buffers, when accesses that are open and calls of other threads have ended. A
+        second time does nothing."""
+        self._handle = None
+
+    def _open(self) -> _Handle:
+        handle = self._handle
+        if handle is None:
+            raise OptionError("this store is closed", "tidemark.Store")
+        return handle
 
     def __enter__(self) -> "Store":
         return self

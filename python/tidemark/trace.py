@@ -49,6 +49,10 @@ class Frame(NamedTuple):
     line: int
 
 
+class _Handle(_library.Handle):
+    end = "tm_trace_close"
+
+
 def load(path: Union[str, "os.PathLike[str]"], strict: bool = False, lenient: bool = False,
          as_recorded: bool = False, progress: Progress = None) -> "Trace":
     """Reads a recording of any format that `tidemark` knows, or "generate:NAME:options".
@@ -73,24 +77,13 @@ def load(path: Union[str, "os.PathLike[str]"], strict: bool = False, lenient: bo
     def work(callback: Any) -> _Handle:
         options = _library.tm_trace_options(strict=strict, lenient=lenient, as_recorded=as_recorded,
                                             progress=callback)
-        handle = ctypes.c_void_p()
+        handle = _Handle()
         library.tm_trace_open(os.fsencode(name), ctypes.byref(options), ctypes.byref(handle))
-        return _Handle(library, handle)
+        return handle
 
     arguments = [option for option, given in (("--strict", strict), ("--lenient", lenient),
                                               ("--as-recorded", as_recorded)) if given]
     return Trace(_Opened(name, arguments, wait_for(work, progress)))
-
-
-class _Handle:
-    """An open tm_trace; closed when nothing refers to it any more."""
-
-    def __init__(self, library: _library.Library, handle: ctypes.c_void_p) -> None:
-        self.library = library
-        self.value = handle
-
-    def __del__(self) -> None:
-        self.library.tm_trace_close(self.value)
 
 
 class _Column:
@@ -110,7 +103,7 @@ class _Opened:
         self.arguments = arguments
         self.handle = handle
         self.info: Dict[str, Any] = json.loads(
-            _library.text(handle.library.tm_trace_info(handle.value)))
+            _library.text(_library.library().tm_trace_info(handle)))
         self._columns: Optional[Dict[str, Any]] = None
         self._strings: Dict[int, str] = {}
 
@@ -123,7 +116,7 @@ class _Opened:
                 raise ImportError("the columns of a trace are NumPy arrays: pip install numpy; "
                                   "what tidemark.replay and the like give needs none") from failure
             raw = _library.tm_columns()
-            self.handle.library.tm_trace_columns(self.handle.value, ctypes.byref(raw))
+            _library.library().tm_trace_columns(self.handle, ctypes.byref(raw))
             columns = {}
             for name, kind in COLUMNS.items():
                 address = getattr(raw, name)
@@ -139,8 +132,8 @@ class _Opened:
     def string(self, number: int) -> str:
         if number not in self._strings:
             start, length = ctypes.c_void_p(), ctypes.c_size_t()
-            self.handle.library.tm_trace_string(self.handle.value, number, ctypes.byref(start),
-                                                ctypes.byref(length))
+            _library.library().tm_trace_string(self.handle, number, ctypes.byref(start),
+                                               ctypes.byref(length))
             raw = ctypes.string_at(start.value, length.value) if start.value else b""
             self._strings[number] = _library.text(raw)
         return self._strings[number]
@@ -152,8 +145,8 @@ class _Opened:
         while True:
             frames = (_library.tm_frame * capacity)()
             count = ctypes.c_size_t()
-            self.handle.library.tm_trace_stack(self.handle.value, number, frames, capacity,
-                                               ctypes.byref(count))
+            _library.library().tm_trace_stack(self.handle, number, frames, capacity,
+                                              ctypes.byref(count))
             if count.value <= capacity:
                 return [Frame(self.string(frame.function), self.string(frame.file), frame.line)
                         for frame in frames[:count.value]]
@@ -195,6 +188,11 @@ class Trace:
     def arguments(self) -> List[str]:
         """How it was loaded, as options of the program: ["--lenient"]."""
         return list(self._opened.arguments)
+
+    @property
+    def handle(self) -> _library.Handle:
+        """The recording in the library, for questions about it."""
+        return self._opened.handle
 
     @property
     def is_whole(self) -> bool:

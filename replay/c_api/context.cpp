@@ -7,19 +7,7 @@
 
 #include "replay/c_api/errors.h"
 
-using tidemark::c_api::ContextPlan;
-using tidemark::c_api::ContextState;
-
-struct tm_context {
-    std::unique_ptr<ContextState> state;
-};
-
 namespace tidemark::c_api {
-
-ContextState& state_of(tm_context& context) {
-    return *context.state;
-}
-
 namespace {
 
 tm_status fail_of(const OutOfMemory& why, const tm_request& request) {
@@ -53,7 +41,7 @@ using namespace tidemark::c_api;
 tm_status tm_context_open(const tm_context_options* given, tm_context** context) {
     return guarded([&]() -> tm_status {
         if (context == nullptr)
-            return null_argument("tm_context_open", "context");
+            return fail_of_null("tm_context_open");
         *context = nullptr;
         tm_context_options options{};
         if (const tm_status bad = copy_in(given, options); bad != TM_OK)
@@ -82,26 +70,24 @@ tm_status tm_context_close(tm_context* context, uint64_t* leaked) {
 }
 
 const char* tm_context_machine(const tm_context* context) {
-    return context->state->machine().c_str();
+    return context == nullptr ? "" : context->state->machine().c_str();
 }
 
 const char* tm_context_device_name(const tm_context* context) {
-    return context->state->device_name().c_str();
+    return context == nullptr ? "" : context->state->device_name().c_str();
 }
 
 const char* tm_context_policy(const tm_context* context) {
-    return context->state->policy().c_str();
+    return context == nullptr ? "" : context->state->policy().c_str();
 }
 
 tm_status tm_alloc(tm_context* context, const tm_request* given, uint64_t* address,
                    uint64_t* granted) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr || given == nullptr || address == nullptr)
-            return null_argument("tm_alloc", "context, request or address");
+    return with("tm_alloc", context, {given, address}, [&](ContextState& state) -> tm_status {
         tm_request request{};
         if (const tm_status bad = copy_in(given, request); bad != TM_OK)
             return bad;
-        const auto range = context->state->allocate(request);
+        const auto range = state.allocate(request);
         if (!range)
             return fail_of(range.error(), request);
         *address = to_integer(range->begin);
@@ -112,47 +98,39 @@ tm_status tm_alloc(tm_context* context, const tm_request* given, uint64_t* addre
 }
 
 tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, tm_stream stream) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_free", "context");
-        const auto freed = context->state->free(Address{address}, bytes, stream);
+    return with("tm_free", context, {}, [&](ContextState& state) -> tm_status {
+        const auto freed = state.free(Address{address}, bytes, stream);
         return freed ? TM_OK : fail_of(freed.error(), address, "tm_free");
     });
 }
 
 tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_record_use", "context");
+    return with("tm_record_use", context, {}, [&](ContextState& state) -> tm_status {
         if (!Streams::known(stream))
             return fail({ErrorCode::bad_option, "a use on a stream that nobody knows", "stream",
                          "free the memory on TM_STREAM_UNKNOWN"});
-        const auto used = context->state->record_use(Address{address}, stream);
+        const auto used = state.record_use(Address{address}, stream);
         return used ? TM_OK : fail_of(used.error(), address, "tm_record_use");
     });
 }
 
 tm_status tm_trim(tm_context* context, int wait) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_trim", "context");
-        context->state->trim(wait != 0);
+    return with("tm_trim", context, {}, [&](ContextState& state) -> tm_status {
+        state.trim(wait != 0);
         return TM_OK;
     });
 }
 
 tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_base_of", "context");
-        const auto found = context->state->range_of(Address{address});
+    return with("tm_base_of", context, {}, [&](ContextState& state) -> tm_status {
+        const auto found = state.range_of(Address{address});
         if (!found)
             return fail_of(BadAddress::unknown, address, "tm_base_of");
         tm_block all{};
         all.address = to_integer(found->address);
         all.requested = found->requested;
         all.granted = found->size;
-        all.stream = context->state->streams().handle_of(found->stream);
+        all.stream = state.streams().handle_of(found->stream);
         all.pool = to_integer(found->pool);
         all.tag = found->tag;
         all.number = found->number;
@@ -161,18 +139,14 @@ tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block) {
 }
 
 tm_status tm_statistics_of(tm_context* context, tm_statistics* statistics) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_statistics_of", "context");
-        return copy_out(statistics, context->state->statistics());
+    return with("tm_statistics_of", context, {}, [&](ContextState& state) -> tm_status {
+        return copy_out(statistics, state.statistics());
     });
 }
 
 tm_status tm_set_limit(tm_context* context, uint64_t bytes) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_set_limit", "context");
-        context->state->shared().set_limit(bytes);
+    return with("tm_set_limit", context, {}, [&](ContextState& state) -> tm_status {
+        state.shared().set_limit(bytes);
         return TM_OK;
     });
 }
@@ -181,13 +155,11 @@ namespace {
 
 template <class Step>
 tm_status with_pool(tm_context* context, uint32_t pool, Step step) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_pool", "context");
+    return with("tm_pool", context, {}, [&](ContextState& state) -> tm_status {
         if (pool == 0)
             return fail(
                 {ErrorCode::bad_option, "0 is the program's memory, no private pool", "pool", ""});
-        step(context->state->shared(), PoolId{pool});
+        step(state.shared(), PoolId{pool});
         return TM_OK;
     });
 }
@@ -210,13 +182,11 @@ tm_status tm_pool_close(tm_context* context, uint32_t pool) {
 }
 
 tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* handle) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_ipc_export", "context");
+    return with("tm_ipc_export", context, {}, [&](ContextState& state) -> tm_status {
         IpcHandle exported;
-        const auto offset = context->state->ipc_export(Address{address}, exported);
+        const auto offset = state.ipc_export(Address{address}, exported);
         if (!offset)
-            return fail_of(*context->state, offset.error());
+            return fail_of(state, offset.error());
         tm_ipc_handle all{};
         all.offset = *offset;
         std::memcpy(all.bytes, exported.bytes.data(), sizeof(all.bytes));
@@ -225,27 +195,23 @@ tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* ha
 }
 
 tm_status tm_ipc_open(tm_context* context, const tm_ipc_handle* handle, uint64_t* address) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr || handle == nullptr || address == nullptr)
-            return null_argument("tm_ipc_open", "context, handle or address");
+    return with("tm_ipc_open", context, {handle, address}, [&](ContextState& state) -> tm_status {
         tm_ipc_handle given{};
         if (const tm_status bad = copy_in(handle, given); bad != TM_OK)
             return bad;
         IpcHandle imported;
         std::memcpy(imported.bytes.data(), given.bytes, sizeof(given.bytes));
-        const auto opened = context->state->ipc_open(imported, given.offset);
+        const auto opened = state.ipc_open(imported, given.offset);
         if (!opened)
-            return fail_of(*context->state, opened.error());
+            return fail_of(state, opened.error());
         *address = to_integer(*opened);
         return TM_OK;
     });
 }
 
 tm_status tm_ipc_close(tm_context* context, uint64_t address) {
-    return guarded([&]() -> tm_status {
-        if (context == nullptr)
-            return null_argument("tm_ipc_close", "context");
-        const auto closed = context->state->ipc_close(Address{address});
-        return closed ? TM_OK : fail_of(*context->state, closed.error());
+    return with("tm_ipc_close", context, {}, [&](ContextState& state) -> tm_status {
+        const auto closed = state.ipc_close(Address{address});
+        return closed ? TM_OK : fail_of(state, closed.error());
     });
 }

@@ -88,6 +88,8 @@ class ContextState {
     std::map<Address, Address> imports_;  // what ipc_open gave, and where its memory begins
 };
 
-ContextState& state_of(tm_context& context);
-
 }  // namespace tidemark::c_api
+
+struct tm_context {
+    std::shared_ptr<tidemark::c_api::ContextState> state;  // of stores on its GPU too
+};

@@ -8,6 +8,22 @@
 #include "replay/scenario/open_device.h"
 
 namespace tidemark::c_api {
+namespace {
+
+// For map_error: what commands would say of `option` about the field that stands for it here.
+auto in_field(std::string_view field, std::string_view option) {
+    return [field, option](Error error) {
+        for (std::string* const text : {&error.where, &error.hint}) {
+            if (const std::size_t at = text->find(option); at != std::string::npos)
+                text->replace(at, option.size(), field);
+        }
+        if (!error.where.starts_with(field))
+            error.where = fmt::format("{}{}{}", field, error.where.empty() ? "" : " ", error.where);
+        return error;
+    };
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ContextState>> ContextState::open(const ContextPlan& plan) {
     auto state = std::unique_ptr<ContextState>(new ContextState);
@@ -17,7 +33,8 @@ Result<std::unique_ptr<ContextState>> ContextState::open(const ContextPlan& plan
 }
 
 Result<void> ContextState::open_device(const ContextPlan& plan) {
-    TM_ASSIGN(DeviceName name, parse_device_name(plan.machine));
+    const auto in_machine = in_field("machine", "--device");
+    TM_ASSIGN(DeviceName name, parse_device_name(plan.machine).map_error(in_machine));
     if (plan.machine.empty())
         name.real = CudaDriver::open()
                         .map([](const auto& driver) { return driver->device_count() > 0; })
@@ -26,14 +43,15 @@ Result<void> ContextState::open_device(const ContextPlan& plan) {
         if (plan.memory != 0)
             return fail(ErrorCode::bad_option, "a GPU has the memory that it has", "memory",
                         "give a limit, or a simulated machine");
-        TM_ASSIGN(const auto driver, open_cuda_driver());
-        TM_ASSIGN(auto card, open_cuda_device(driver, {.ordinal = name.ordinal}));
+        TM_ASSIGN(const auto driver, open_cuda_driver().map_error(in_machine));
+        TM_ASSIGN(auto card,
+                  open_cuda_device(driver, {.ordinal = name.ordinal}).map_error(in_machine));
         card_ = card.get();
         device_ = std::move(card);
         machine_ = fmt::format("cuda:{}", name.ordinal);
     } else {
         const std::string profile = name.profile.empty() ? "h200" : name.profile;
-        TM_ASSIGN(profile_, load_profile(profile));
+        TM_ASSIGN(profile_, load_profile(profile).map_error(in_machine));
         if (plan.memory > SimDevice::kLargestCapacity)
             return fail(
                 ErrorCode::bad_option,
@@ -51,17 +69,18 @@ Result<void> ContextState::open_device(const ContextPlan& plan) {
 }
 
 Result<void> ContextState::open_policy(const ContextPlan& plan) {
+    const auto in_policy = in_field("policy", "-p");
     const bool none = plan.thread_cache == TM_CACHE_NONE;
     const bool chosen = plan.thread_cache != 0 && !none;
     if (!plan.record.empty() && chosen)
         return fail(ErrorCode::bad_option, "what caches serve is not recorded", "thread_cache",
                     "record without caches, or don't record");
     if (const std::string_view file = policy_file_of(plan.policy); !file.empty())
-        TM_TRY(load_policy_file(file));
+        TM_TRY(load_policy_file(file).map_error(in_policy));
     std::string text = plan.policy;
     if (text.empty())
         text = device_->has(Feature::virtual_memory) ? "extent" : "torch";
-    TM_ASSIGN(const PolicySpec spec, parse_policy(text));
+    TM_ASSIGN(const PolicySpec spec, parse_policy(text).map_error(in_policy));
     policy_ = spec.text();
     Device* beneath = device_.get();
     if (!plan.record.empty()) {

@@ -2,6 +2,8 @@
 #include "replay/c_api/errors.h"
 
 #include <new>
+#include <string_view>
+#include <utility>
 
 namespace tidemark::c_api {
 namespace {
@@ -79,8 +81,8 @@ tm_status fail_without_size() noexcept {
     });
 }
 
-tm_status null_argument(const char* call, const char* argument) {
-    return fail({ErrorCode::bad_option, std::string(argument) + " is null", call, ""});
+tm_status fail_of_null(const char* call) {
+    return fail(TM_BAD_OPTION, "an argument is null", call);
 }
 
 std::string text_or_empty(const char* text) {
@@ -95,6 +97,28 @@ uint32_t tm_abi_version(void) {
 
 const char* tm_version(void) {
     return TIDEMARK_VERSION;
+}
+
+size_t tm_struct_size(const char* name) {
+#define TIDEMARK_SIZE(type) \
+    { #type, sizeof(type) }
+    static constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
+        TIDEMARK_SIZE(tm_error),           TIDEMARK_SIZE(tm_context_options),
+        TIDEMARK_SIZE(tm_request),         TIDEMARK_SIZE(tm_block),
+        TIDEMARK_SIZE(tm_statistics),      TIDEMARK_SIZE(tm_ipc_handle),
+        TIDEMARK_SIZE(tm_store_options),   TIDEMARK_SIZE(tm_piece),
+        TIDEMARK_SIZE(tm_tier_counters),   TIDEMARK_SIZE(tm_policy),
+        TIDEMARK_SIZE(tm_trace_options),   TIDEMARK_SIZE(tm_columns),
+        TIDEMARK_SIZE(tm_frame),           TIDEMARK_SIZE(tm_recorder_options),
+        TIDEMARK_SIZE(tm_event),           TIDEMARK_SIZE(tm_recorded_frame),
+        TIDEMARK_SIZE(tm_recorder_counts), TIDEMARK_SIZE(tm_run_options),
+    };
+#undef TIDEMARK_SIZE
+    for (const auto& [known, size] : kSizes) {
+        if (name != nullptr && known == name)
+            return size;
+    }
+    return 0;
 }
 
 tm_status tm_last_error(tm_error* error) {

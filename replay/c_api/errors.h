@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -37,8 +38,20 @@ tm_status guarded(F&& work) noexcept {
     }
 }
 
-// What a function that needs `argument` gives where it is null.
-tm_status null_argument(const char* call, const char* argument);
+// What `call` gives that was not told what it needs.
+tm_status fail_of_null(const char* call);
+
+// The body of a function of an object: `work` with what the handle holds, guarded. Errors:
+// bad_option if the handle or one of `needed` is null.
+template <class Handle, class F>
+tm_status with(const char* call, Handle* handle, std::initializer_list<const void*> needed,
+               F&& work) noexcept {
+    return guarded([&]() -> tm_status {
+        if (handle == nullptr || std::ranges::find(needed, nullptr) != needed.end())
+            return fail_of_null(call);
+        return std::forward<F>(work)(*handle->state);
+    });
+}
 
 // A text of the caller; "" for null.
 std::string text_or_empty(const char* text);

@@ -55,6 +55,15 @@ void LibraryFront::show(std::string_view label, std::uint64_t done, std::uint64_
     total_ = total;
 }
 
+const Trace* LibraryFront::opened(const std::string& path, const TraceReading& reading,
+                                  bool recorded) const {
+    for (const tm_trace* const trace : traces_) {
+        if (const Trace* const found = trace_of(*trace, path, reading, recorded); found != nullptr)
+            return found;
+    }
+    return nullptr;
+}
+
 std::string LibraryFront::notes() const {
     const std::scoped_lock lock(mutex_);
     return notes_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,13 @@ class LibraryFront final : public Front {
 
     std::function<bool()> cancelled() override { return stop(); }
 
+    const Trace* opened(const std::string& path, const TraceReading& reading,
+                        bool recorded) const override;
+
     bool owns_process() const override { return false; }
+
+    // Commands take these for the files that they were read from.
+    void lend(std::span<tm_trace* const> traces) { traces_ = traces; }
 
     // All that was noted, as standard error would have it.
     std::string notes() const;
@@ -48,6 +55,11 @@ class LibraryFront final : public Front {
     std::uint64_t done_ = 0;
     std::uint64_t total_ = 0;
     std::atomic<bool> cancelled_ = false;
+    std::span<tm_trace* const> traces_;
 };
+
+// Front::opened of one trace.
+const Trace* trace_of(const tm_trace& trace, const std::string& path, const TraceReading& reading,
+                      bool recorded);
 
 }  // namespace tidemark::c_api

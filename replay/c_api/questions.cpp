@@ -1,6 +1,8 @@
 // tm_run: the program's commands, in the process of the caller.
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct tm_answer {
 namespace tidemark::c_api {
 namespace {
 
-tm_status run(const char* const* arguments, std::size_t count, tm_progress progress, void* user,
+tm_status run(const char* const* arguments, std::size_t count, const tm_run_options* given,
               tm_answer** answer) {
     if (answer == nullptr)
         return fail(TM_BAD_OPTION, "there is nowhere to put the answer", "answer");
@@ -30,9 +32,16 @@ tm_status run(const char* const* arguments, std::size_t count, tm_progress progr
             return fail(TM_BAD_OPTION, "an argument is null", "arguments");
         line.emplace_back(arguments[i]);
     }
+    tm_run_options options{};
+    if (const tm_status bad = copy_in(given, options); bad != TM_OK)
+        return bad;
+    const std::span traces(options.traces, options.traces == nullptr ? 0 : options.trace_count);
+    if (std::ranges::find(traces, nullptr) != traces.end())
+        return fail(TM_BAD_OPTION, "a trace is null", "traces");
     LibraryFront front;
+    front.lend(traces);
     std::optional<Result<ProgramAnswer>> result;
-    front.run(progress, user, [&] { result = run_program(line, front); });
+    front.run(options.progress, options.user, [&] { result = run_program(line, front); });
     if (!*result)
         return fail(result->error());
     *answer = new tm_answer{std::move((*result)->output), front.notes(),
@@ -43,24 +52,24 @@ tm_status run(const char* const* arguments, std::size_t count, tm_progress progr
 }  // namespace
 }  // namespace tidemark::c_api
 
-tm_status tm_run(const char* const* arguments, size_t count, tm_progress progress, void* user,
+tm_status tm_run(const char* const* arguments, size_t count, const tm_run_options* options,
                  tm_answer** answer) {
     using namespace tidemark::c_api;
-    return guarded([&] { return run(arguments, count, progress, user, answer); });
+    return guarded([&] { return run(arguments, count, options, answer); });
 }
 
 const char* tm_answer_output(const tm_answer* answer, size_t* length) {
     if (length != nullptr)
-        *length = answer->output.size();
-    return answer->output.c_str();
+        *length = answer == nullptr ? 0 : answer->output.size();
+    return answer == nullptr ? "" : answer->output.c_str();
 }
 
 const char* tm_answer_notes(const tm_answer* answer) {
-    return answer->notes.c_str();
+    return answer == nullptr ? "" : answer->notes.c_str();
 }
 
 int tm_answer_exit_code(const tm_answer* answer) {
-    return answer->exit_code;
+    return answer == nullptr ? -1 : answer->exit_code;
 }
 
 void tm_answer_free(tm_answer* answer) {

@@ -131,7 +131,8 @@ class StoreState {
     Result<void> add_disk(const StorePlan& plan, DeviceTransfersConfig& config);
 
     MachineSpec machine_{"store", {}, {}, {}};
-    Streams* streams_ = nullptr;  // of the GPU's context
+    std::shared_ptr<ContextState> context_;  // whose device and streams are used
+    Streams* streams_ = nullptr;             // its
     std::unique_ptr<PinnedSource> memory_;
     std::unique_ptr<HostBlocks> blocks_;
     std::unique_ptr<HostBlocks> staging_;
@@ -148,7 +149,8 @@ class StoreState {
 Result<void> StoreState::add_gpu(const StorePlan& plan, DeviceTransfersConfig& config) {
     if (plan.gpu == nullptr)
         return {};
-    ContextState& context = state_of(*plan.gpu);
+    context_ = plan.gpu->state;
+    ContextState& context = *context_;
     if (context.card() == nullptr)
         return fail(ErrorCode::unsupported, "buffers need a context on a real GPU",
                     context.machine(), "leave the GPU out: host memory and files need none");
@@ -254,20 +256,35 @@ AccessMode mode_of(tm_mode mode) {
 }  // namespace tidemark::c_api
 
 struct tm_store {
-    std::unique_ptr<tidemark::c_api::StoreState> state;
+    std::shared_ptr<tidemark::c_api::StoreState> state;
 };
 
 struct tm_access {
+    std::shared_ptr<tidemark::c_api::StoreState> store;  // which must not end before the access
     tidemark::Access access;
 };
 
 using namespace tidemark;
 using namespace tidemark::c_api;
 
+namespace {
+
+// As with(), in a tier of the store.
+template <class F>
+tm_status with_space(const char* call, tm_store* store, tm_tier tier,
+                     std::initializer_list<const void*> needed, F&& work) {
+    return with(call, store, needed, [&](StoreState& state) -> tm_status {
+        const auto space = state.memory_of(tier);
+        return space ? std::forward<F>(work)(state, **space) : c_api::fail(space.error());
+    });
+}
+
+}  // namespace
+
 tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
     return guarded([&]() -> tm_status {
         if (store == nullptr)
-            return null_argument("tm_store_open", "an argument");
+            return fail_of_null("tm_store_open");
         *store = nullptr;
         tm_store_options options{};
         if (const tm_status bad = copy_in(given, options); bad != TM_OK)
@@ -286,74 +303,66 @@ tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
 }
 
 tm_status tm_store_close(tm_store* store) {
-    return guarded([&] {
-        delete store;
-        return TM_OK;
-    });
+    delete store;
+    return TM_OK;
 }
 
 tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32_t flags,
                            uint64_t reservation, uint64_t* buffer) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr || buffer == nullptr)
-            return null_argument("tm_buffer_create", "an argument");
-        const auto space = store->state->memory_of(tier);
-        const auto paid_by = store->state->reservation_of(reservation);
-        if (!space || !paid_by)
-            return c_api::fail(space ? paid_by.error() : space.error());
-        if (bytes == 0)
-            return c_api::fail({ErrorCode::bad_option, "a buffer of 0 bytes", "bytes", ""});
-        BufferSpec spec;
-        spec.size = bytes;
-        spec.space = (*space)->id();
-        spec.reservation = *paid_by;
-        spec.may_spill = (flags & TM_STAYS) == 0;
-        spec.patient = (flags & TM_PATIENT) != 0;
-        const auto made = store->state->store().create(spec).take();
-        if (!made)
-            return c_api::fail(made.error());
-        *buffer = number_of(*made);
-        return TM_OK;
-    });
+    return with_space(
+        "tm_buffer_create", store, tier, {buffer},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            const auto paid_by = state.reservation_of(reservation);
+            if (!paid_by)
+                return c_api::fail(paid_by.error());
+            if (bytes == 0)
+                return c_api::fail({ErrorCode::bad_option, "a buffer of 0 bytes", "bytes", ""});
+            BufferSpec spec;
+            spec.size = bytes;
+            spec.space = space.id();
+            spec.reservation = *paid_by;
+            spec.may_spill = (flags & TM_STAYS) == 0;
+            spec.patient = (flags & TM_PATIENT) != 0;
+            const auto made = state.store().create(spec).take();
+            if (!made)
+                return c_api::fail(made.error());
+            *buffer = number_of(*made);
+            return TM_OK;
+        });
 }
 
 tm_status tm_buffer_destroy(tm_store* store, uint64_t buffer) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_buffer_destroy", "an argument");
-        return status_of(store->state->store().destroy(buffer_of(buffer)));
+    return with("tm_buffer_destroy", store, {}, [&](StoreState& state) -> tm_status {
+        return status_of(state.store().destroy(buffer_of(buffer)));
     });
 }
 
 tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_mode mode,
                             tm_stream stream, uint32_t flags, tm_access** access) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr || access == nullptr)
-            return null_argument("tm_buffer_acquire", "an argument");
-        *access = nullptr;
-        const auto space = store->state->memory_of(tier);
-        if (!space)
-            return c_api::fail(space.error());
-        if (tier == TM_TIER_GPU && !Streams::known(stream))
-            return c_api::fail(
-                {ErrorCode::bad_option, "an access is for work of a known stream", "stream", ""});
-        AccessSpec spec;
-        spec.space = (*space)->id();
-        spec.mode = mode_of(mode);
-        spec.stream = store->state->stream_of(stream);
-        spec.patient = (flags & TM_PATIENT) != 0;
-        auto granted = store->state->store().acquire(buffer_of(buffer), spec).take();
-        if (!granted)
-            return c_api::fail(granted.error());
-        *access = new tm_access{std::move(*granted)};
-        return TM_OK;
-    });
+    return with_space(
+        "tm_buffer_acquire", store, tier, {access},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            *access = nullptr;
+            if (tier == TM_TIER_GPU && !Streams::known(stream))
+                return c_api::fail({ErrorCode::bad_option,
+                                    "an access is for work of a known stream", "stream", ""});
+            AccessSpec spec;
+            spec.space = space.id();
+            spec.mode = mode_of(mode);
+            spec.stream = state.stream_of(stream);
+            spec.patient = (flags & TM_PATIENT) != 0;
+            auto granted = state.store().acquire(buffer_of(buffer), spec).take();
+            if (!granted)
+                return c_api::fail(granted.error());
+            *access = new tm_access{store->state, std::move(*granted)};
+            return TM_OK;
+        });
 }
 
 tm_status tm_access_pieces(tm_access* access, tm_piece* pieces, size_t capacity, size_t* count) {
     return guarded([&]() -> tm_status {
         if (access == nullptr || (pieces == nullptr && capacity != 0))
-            return null_argument("tm_access_pieces", "an argument");
+            return fail_of_null("tm_access_pieces");
         const std::vector<Range> all = access->access.pieces();
         for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i)
             pieces[i] = {to_integer(all[i].begin), all[i].size};
@@ -364,39 +373,29 @@ tm_status tm_access_pieces(tm_access* access, tm_piece* pieces, size_t capacity,
 }
 
 void tm_access_release(tm_access* access) {
-    guarded([&] {
-        delete access;
-        return TM_OK;
-    });
+    delete access;
 }
 
 tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier tier) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_buffer_prefetch", "an argument");
-        const auto space = store->state->memory_of(tier);
-        if (!space)
-            return c_api::fail(space.error());
-        return status_of(store->state->store().prefetch(buffer_of(buffer), (*space)->id()).take());
-    });
+    return with_space(
+        "tm_buffer_prefetch", store, tier, {},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            return status_of(state.store().prefetch(buffer_of(buffer), space.id()).take());
+        });
 }
 
 tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_buffer_hint", "an argument");
-        if (!store->state->store().set_hint(buffer_of(buffer), hint))
+    return with("tm_buffer_hint", store, {}, [&](StoreState& state) -> tm_status {
+        if (!state.store().set_hint(buffer_of(buffer), hint))
             return c_api::fail({ErrorCode::not_found, "the buffer is gone", "buffer", ""});
         return TM_OK;
     });
 }
 
 tm_status tm_buffer_tiers(tm_store* store, uint64_t buffer, uint32_t* tiers) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr || tiers == nullptr)
-            return null_argument("tm_buffer_tiers", "an argument");
+    return with("tm_buffer_tiers", store, {tiers}, [&](StoreState& state) -> tm_status {
         *tiers = 0;
-        for (const SpaceId space : store->state->store().where(buffer_of(buffer)))
+        for (const SpaceId space : state.store().where(buffer_of(buffer)))
             *tiers |= 1U << (space == kGpu    ? TM_TIER_GPU
                              : space == kHost ? TM_TIER_HOST
                                               : TM_TIER_DISK);
@@ -406,65 +405,51 @@ tm_status tm_buffer_tiers(tm_store* store, uint64_t buffer, uint32_t* tiers) {
 
 tm_status tm_reserve(tm_store* store, tm_tier tier, uint64_t bytes, uint32_t flags,
                      uint64_t* reservation) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr || reservation == nullptr)
-            return null_argument("tm_reserve", "an argument");
-        const auto space = store->state->memory_of(tier);
-        if (!space)
-            return c_api::fail(space.error());
-        ReservationSpec spec;
-        spec.spaces = {(*space)->id()};
-        spec.size = bytes;
-        spec.patient = (flags & TM_PATIENT) != 0;
-        auto made = store->state->store().reserve(spec).take();
-        if (!made)
-            return c_api::fail(made.error());
-        *reservation = store->state->keep(std::move(*made));
-        return TM_OK;
-    });
+    return with_space("tm_reserve", store, tier, {reservation},
+                      [&](StoreState& state, MemorySpace& space) -> tm_status {
+                          ReservationSpec spec;
+                          spec.spaces = {space.id()};
+                          spec.size = bytes;
+                          spec.patient = (flags & TM_PATIENT) != 0;
+                          auto made = state.store().reserve(spec).take();
+                          if (!made)
+                              return c_api::fail(made.error());
+                          *reservation = state.keep(std::move(*made));
+                          return TM_OK;
+                      });
 }
 
 tm_status tm_reservation_end(tm_store* store, uint64_t reservation) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_reservation_end", "an argument");
-        return status_of(store->state->end(reservation));
-    });
+    return with("tm_reservation_end", store, {},
+                [&](StoreState& state) -> tm_status { return status_of(state.end(reservation)); });
 }
 
 tm_status tm_store_free_bytes(tm_store* store, tm_tier tier, uint64_t bytes, uint64_t* freed) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_store_free_bytes", "an argument");
-        const auto space = store->state->memory_of(tier);
-        if (!space)
-            return c_api::fail(space.error());
-        const FreeReport report = store->state->store().free_bytes((*space)->id(), bytes).take();
-        if (freed != nullptr)
-            *freed = report.freed;
-        return TM_OK;
-    });
+    return with_space("tm_store_free_bytes", store, tier, {},
+                      [&](StoreState& state, MemorySpace& space) -> tm_status {
+                          const FreeReport report =
+                              state.store().free_bytes(space.id(), bytes).take();
+                          if (freed != nullptr)
+                              *freed = report.freed;
+                          return TM_OK;
+                      });
 }
 
 tm_status tm_store_counters(tm_store* store, tm_tier tier, tm_tier_counters* counters) {
-    return guarded([&]() -> tm_status {
-        if (store == nullptr)
-            return null_argument("tm_store_counters", "an argument");
-        const auto space = store->state->memory_of(tier);
-        if (!space)
-            return c_api::fail(space.error());
-        const SpaceCounters now = (*space)->counters();
-        const SpillCounters moved = store->state->store().counters((*space)->id());
-        tm_tier_counters all{};
-        all.capacity = (*space)->spec().capacity;
-        all.used = now.allocated;
-        all.reserved = now.unused_reserved;
-        all.copied_out = moved.copied_out;
-        all.copied_in = moved.copied_in;
-        all.evictions = moved.evictions;
-        all.hits = moved.hits;
-        all.misses = moved.misses;
-        all.failed = moved.failed;
-        return copy_out(counters, all);
-    });
+    return with_space("tm_store_counters", store, tier, {},
+                      [&](StoreState& state, MemorySpace& space) -> tm_status {
+                          const SpaceCounters now = space.counters();
+                          const SpillCounters moved = state.store().counters(space.id());
+                          tm_tier_counters all{};
+                          all.capacity = space.spec().capacity;
+                          all.used = now.allocated;
+                          all.reserved = now.unused_reserved;
+                          all.copied_out = moved.copied_out;
+                          all.copied_in = moved.copied_in;
+                          all.evictions = moved.evictions;
+                          all.hits = moved.hits;
+                          all.misses = moved.misses;
+                          all.failed = moved.failed;
+                          return copy_out(counters, all);
+                      });
 }

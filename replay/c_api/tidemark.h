@@ -11,7 +11,8 @@
 // that knows more finds them as it set them. Null for an options struct means its defaults.
 //
 // Thread-safety: all functions may be called from any thread, on the same object too, except where
-// a function says otherwise; what frees an object must be its last call.
+// a function says otherwise; what frees an object must be its last call. Null for an object is a
+// bad_option, or gives an empty text.
 //
 // No exception leaves the library, nothing is printed, no signal handler is installed, and CUDA is
 // loaded when the first context on a GPU is opened.
@@ -39,6 +40,10 @@ extern "C" {
 
 TM_API uint32_t tm_abi_version(void);
 TM_API const char* tm_version(void); /* "0.1.0" */
+
+/* The bytes of a struct of this file in this library, tm_struct_size("tm_request"), for bindings
+ * that declare them anew; 0: it has none of that name. */
+TM_API size_t tm_struct_size(const char* name);
 
 /* Errors. Numbers are stable. */
 typedef enum tm_status {
@@ -222,9 +227,9 @@ typedef enum tm_tier { TM_TIER_GPU = 0, TM_TIER_HOST = 1, TM_TIER_DISK = 2 } tm_
 
 typedef struct tm_store_options {
     size_t struct_size;
-    tm_context* gpu;     /* a context on a real GPU, which outlives the store; null: no such tier */
-    uint64_t gpu_bytes;  /* of that GPU's memory; with `gpu` not 0 */
-    uint64_t host_bytes; /* not 0; pinned if there is a GPU */
+    tm_context* gpu;       /* a context on a real GPU, which may be closed first; null: none */
+    uint64_t gpu_bytes;    /* of that GPU's memory; with `gpu` not 0 */
+    uint64_t host_bytes;   /* not 0; pinned if there is a GPU */
     const char* directory; /* for files, which go when the store is closed; null: no such tier */
     uint64_t disk_bytes;   /* 0: as much as there is */
     const char* victims;   /* which buffer leaves: "lru", ... (tidemark victims); null: lru */
@@ -232,7 +237,8 @@ typedef struct tm_store_options {
 
 TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);
 
-/* All accesses have been released. Null is closed without effect. */
+/* Accesses that are not released yet stay valid, and the store ends with the last of them. Null is
+ * closed without effect. */
 TM_API tm_status tm_store_close(tm_store* store);
 
 #define TM_PATIENT 1u /* waits for room until others let go, rather than being refused */
@@ -517,18 +523,27 @@ TM_API tm_status tm_recorder_count(const tm_recorder* recorder, tm_recorder_coun
 
 typedef struct tm_answer tm_answer;
 
+typedef struct tm_run_options {
+    size_t struct_size;
+    tm_progress progress; /* may be null */
+    void* user;
+    tm_trace* const* traces; /* open ones, until the answer: an argument that is the path of such a
+                                trace means it, and the file is not read again where it would be
+                                read in the same way (strict, lenient) */
+    size_t trace_count;
+} tm_run_options;
+
 /* Runs `tidemark ARGUMENTS...` in this process (without the program's name): with --json its output
- * is the object that docs/json.md describes. The status is TM_OK if an answer was given, whatever
- * its exit code says (docs/guide: 4 = a request was out of memory; after 2, 3 and 5 there is no
- * output, and tm_answer_notes says what was wrong). Several may run at once, in
- * threads. `view`, `live` and commands that read standard input are unsupported. `progress` may be
- * null. */
-TM_API tm_status tm_run(const char* const* arguments, size_t count, tm_progress progress,
-                        void* user, tm_answer** answer);
+ * is the object that docs/json.md describes. TM_OK is an answer, whose exit code is 0, 1 (the
+ * answer is no), 4 (a request was out of memory) or 130 (ended early: what was complete by then);
+ * where the program would end with another one, the status and tm_last_error say why. Several may
+ * run at once, in threads. `view`, `live` and commands that read standard input are unsupported. */
+TM_API tm_status tm_run(const char* const* arguments, size_t count, const tm_run_options* options,
+                        tm_answer** answer);
 TM_API const char* tm_answer_output(const tm_answer* answer, size_t* length);
 TM_API const char* tm_answer_notes(const tm_answer* answer); /* what it said on standard error */
 TM_API int tm_answer_exit_code(const tm_answer* answer);
-TM_API void tm_answer_free(tm_answer* answer);
+TM_API void tm_answer_free(tm_answer* answer); /* null too */
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 #include "replay/c_api/library_front.h"
 #include "replay/cli/trace_input.h"
 #include "replay/report/forms/json_values.h"
+#include "traces/model/cancellable_trace.h"
 
 namespace tidemark::c_api {
 namespace {
@@ -99,16 +100,40 @@ std::string info_of(const Trace& trace) {
 }  // namespace
 }  // namespace tidemark::c_api
 
-struct tm_trace {
-    tidemark::c_api::LibraryFront front;  // the trace asks it whether it is still wanted
-    std::unique_ptr<tidemark::Trace> trace;
+// The trace, its columns and its texts: what a handle of C holds.
+namespace tidemark::c_api {
+namespace {
+
+struct TraceState {
+    LibraryFront front;  // the traces ask it whether they are still wanted
+    std::string path;
+    TraceReading reading;
+    std::unique_ptr<Trace> recorded;
+    std::unique_ptr<Trace> trace;  // that with what is inferred, unless it is as recorded
     std::string info;
     std::mutex gathering;  // guards `columns`, which never change once they are there
-    std::optional<tidemark::c_api::Columns> columns;
+    std::optional<Columns> columns;
+};
+
+}  // namespace
+}  // namespace tidemark::c_api
+
+struct tm_trace {
+    std::unique_ptr<tidemark::c_api::TraceState> state;
 };
 
 namespace tidemark::c_api {
 namespace {
+
+Result<void> read(TraceState& state) {
+    TM_ASSIGN(state.recorded, open_recording(state.front, state.path, state.reading));
+    state.trace = std::make_unique<CancellableTrace>(*state.recorded, state.front.cancelled());
+    if (!state.reading.as_recorded) {
+        TM_ASSIGN(state.trace, with_inferred(state.front, state.path, std::move(state.trace)));
+    }
+    state.info = info_of(*state.trace);
+    return {};
+}
 
 tm_status open(const char* path, const tm_trace_options* given, tm_trace** trace) {
     if (trace == nullptr)
@@ -122,22 +147,20 @@ tm_status open(const char* path, const tm_trace_options* given, tm_trace** trace
     const std::string name = path;
     if (name == "-")
         return fail(TM_UNSUPPORTED, "standard input is the program's", "-", "name a file");
-    const TraceReading reading{.strict = options.strict != 0,
-                               .lenient = options.lenient != 0,
-                               .as_recorded = options.as_recorded != 0};
-    auto opened = std::make_unique<tm_trace>();
-    std::optional<Result<std::unique_ptr<Trace>>> result;
-    opened->front.run(options.progress, options.user,
-                      [&] { result = open_inferred_recording(opened->front, name, reading); });
-    if (!*result)
-        return fail(result->error());
-    opened->trace = std::move(**result);
-    opened->info = info_of(*opened->trace);
-    *trace = opened.release();
+    auto state = std::make_unique<TraceState>();
+    state->path = name;
+    state->reading = {.strict = options.strict != 0,
+                      .lenient = options.lenient != 0,
+                      .as_recorded = options.as_recorded != 0};
+    Result<void> result;
+    state->front.run(options.progress, options.user, [&] { result = read(*state); });
+    if (!result)
+        return fail(result.error());
+    *trace = new tm_trace{std::move(state)};
     return TM_OK;
 }
 
-tm_status columns_of(tm_trace& trace, tm_columns* target) {
+tm_status columns_of(TraceState& trace, tm_columns* target) {
     const std::scoped_lock lock(trace.gathering);
     if (!trace.columns) {
         Result<Columns> gathered = gather(*trace.trace);
@@ -163,11 +186,9 @@ tm_status columns_of(tm_trace& trace, tm_columns* target) {
     return copy_out(target, ours);
 }
 
-tm_status string_of(const tm_trace& trace, std::uint32_t number, const char** text,
+tm_status string_of(const TraceState& trace, std::uint32_t number, const char** text,
                     std::size_t* length) {
     const StringTable& strings = trace.trace->info().strings;
-    if (text == nullptr || length == nullptr)
-        return fail(TM_BAD_OPTION, "there is nowhere to put the string", "text");
     if (number >= strings.size())
         return fail(TM_NOT_FOUND, fmt::format("there is no string {}", number), "number",
                     fmt::format("it has {}", strings.size()));
@@ -176,10 +197,10 @@ tm_status string_of(const tm_trace& trace, std::uint32_t number, const char** te
     return TM_OK;
 }
 
-tm_status stack_of(const tm_trace& trace, std::uint32_t number, tm_frame* frames,
+tm_status stack_of(const TraceState& trace, std::uint32_t number, tm_frame* frames,
                    std::size_t capacity, std::size_t* count) {
     const StackTable& stacks = trace.trace->info().stacks;
-    if ((frames == nullptr && capacity != 0) || count == nullptr)
+    if (frames == nullptr && capacity != 0)
         return fail(TM_BAD_OPTION, "there is nowhere to put the frames", "frames");
     if (number >= stacks.size())
         return fail(TM_NOT_FOUND, fmt::format("there is no stack {}", number), "number",
@@ -192,6 +213,18 @@ tm_status stack_of(const tm_trace& trace, std::uint32_t number, tm_frame* frames
 }
 
 }  // namespace
+
+const Trace* trace_of(const tm_trace& trace, const std::string& path, const TraceReading& reading,
+                      bool recorded) {
+    const TraceState& state = *trace.state;
+    if (path != state.path || reading.strict != state.reading.strict ||
+        reading.lenient != state.reading.lenient)
+        return nullptr;
+    if (recorded)
+        return state.recorded.get();
+    return state.reading.as_recorded ? nullptr : state.trace.get();
+}
+
 }  // namespace tidemark::c_api
 
 tm_status tm_trace_open(const char* path, const tm_trace_options* options, tm_trace** trace) {
@@ -205,7 +238,8 @@ void tm_trace_close(tm_trace* trace) {
 
 tm_status tm_trace_columns(tm_trace* trace, tm_columns* columns) {
     using namespace tidemark::c_api;
-    return guarded([&] { return columns_of(*trace, columns); });
+    return with("tm_trace_columns", trace, {},
+                [&](TraceState& state) { return columns_of(state, columns); });
 }
 
 const char* tm_event_kind(uint8_t kind) {
@@ -213,16 +247,19 @@ const char* tm_event_kind(uint8_t kind) {
 }
 
 const char* tm_trace_info(tm_trace* trace) {
-    return trace->info.c_str();
+    return trace == nullptr ? "" : trace->state->info.c_str();
 }
 
 tm_status tm_trace_string(tm_trace* trace, uint32_t number, const char** text, size_t* length) {
     using namespace tidemark::c_api;
-    return guarded([&] { return string_of(*trace, number, text, length); });
+    return with("tm_trace_string", trace, {text, length},
+                [&](TraceState& state) { return string_of(state, number, text, length); });
 }
 
 tm_status tm_trace_stack(tm_trace* trace, uint32_t number, tm_frame* frames, size_t capacity,
                          size_t* count) {
     using namespace tidemark::c_api;
-    return guarded([&] { return stack_of(*trace, number, frames, capacity, count); });
+    return with("tm_trace_stack", trace, {count}, [&](TraceState& state) {
+        return stack_of(state, number, frames, capacity, count);
+    });
 }

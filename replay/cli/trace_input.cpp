@@ -38,6 +38,8 @@ void TraceInput::declare_inference(Arguments& arguments) {
 Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& path,
                                               const TraceReading& reading) {
     TM_ASSIGN(ReadOptions options, read_options(front, reading));
+    if (const Trace* const opened = front.opened(path, reading, true); opened != nullptr)
+        return std::make_unique<CancellableTrace>(*opened, options.cancelled);
     Progress progress(front, "reading " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace(path, options));
@@ -48,9 +50,16 @@ Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& p
 
 Result<std::unique_ptr<Trace>> open_inferred_recording(Front& front, const std::string& path,
                                                        const TraceReading& reading) {
-    TM_ASSIGN(std::unique_ptr<Trace> trace, open_recording(front, path, reading));
     if (reading.as_recorded)
-        return trace;
+        return open_recording(front, path, reading);
+    if (const Trace* const opened = front.opened(path, reading, false); opened != nullptr)
+        return std::make_unique<CancellableTrace>(*opened, front.cancelled());
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_recording(front, path, reading));
+    return with_inferred(front, path, std::move(trace));
+}
+
+Result<std::unique_ptr<Trace>> with_inferred(Front& front, const std::string& path,
+                                             std::unique_ptr<Trace> trace) {
     const std::uint64_t events = trace->info().event_count;
     Progress progress(front, "inferring what is missing in " + trace_name(path));
     return infer_missing_events(std::move(trace), progress.listener(events));

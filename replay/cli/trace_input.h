@@ -30,6 +30,10 @@ Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& p
 Result<std::unique_ptr<Trace>> open_inferred_recording(Front& front, const std::string& path,
                                                        const TraceReading& reading);
 
+// The second half of that: `trace` as open_recording gave it, with what can be inferred.
+Result<std::unique_ptr<Trace>> with_inferred(Front& front, const std::string& path,
+                                             std::unique_ptr<Trace> trace);
+
 class TraceInput {
   public:
     // Adds --strict and --lenient.

@@ -6,12 +6,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "replay/cli_support/interrupt.h"
 #include "replay/cli_support/terminal.h"
 
 namespace tidemark {
+
+class Trace;
+struct TraceReading;  // replay/cli/trace_input.h
 
 class Front {
   public:
@@ -39,6 +43,16 @@ class Front {
     // The same of all work, whose result nobody wants then; empty on a terminal, where a signal
     // ends the process. Valid while this lives.
     virtual std::function<bool()> cancelled() = 0;
+
+    // A recording that whoever asks has open already, read from `path` as `reading` says, with what
+    // is inferred or (`recorded`) as it was read; null: it is to be opened. Outlives the command.
+    virtual const Trace* opened(const std::string& path, const TraceReading& reading,
+                                bool recorded) const {
+        static_cast<void>(path);
+        static_cast<void>(reading);
+        static_cast<void>(recorded);
+        return nullptr;
+    }
 
     // The process is ours: its signals, its standard input and output.
     virtual bool owns_process() const = 0;

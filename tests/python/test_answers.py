@@ -227,3 +227,21 @@ def test_markup_in_names_is_text():
     answer = tidemark.Answer(["compare"], json.dumps(
         {"verdict": "<b>", "runs": [{"label": "<script>", "peak_reserved_bytes": 1}]}), "", 0)
     assert "<script>" not in answer._repr_html_() and "<b>" not in answer._repr_html_()
+
+
+def test_a_trace_that_is_open_is_not_read_again(tmp_path):
+    path = tmp_path / "gone.tmk"
+    tidemark.run("generate", "mix:events=1000", "-o", path)
+    trace = tidemark.load(path)
+    path.unlink()
+    assert tidemark.replay(trace, "best-fit").events == len(trace)
+    assert tidemark.run("info", trace, "--json").events == len(trace)
+    with pytest.raises(tidemark.FileError):
+        tidemark.replay(path, "best-fit")
+
+
+def test_errors_name_keywords():
+    with pytest.raises(tidemark.OptionError) as raised:
+        tidemark.replay("generate:mix:events=100", "best-fit", gpu_memroy="60%")
+    assert str(raised.value) == (
+        "replay: there is no option 'gpu_memroy=60%'; did you mean gpu_memory?")

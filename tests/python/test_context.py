@@ -171,3 +171,34 @@ def test_what_a_gpu_buffer_shows(context, monkeypatch):
                 "data": (buffer.address, False), "stream": shown}
     with context.buffer(0) as buffer:
         assert buffer.__cuda_array_interface__["data"] == (0, False)
+
+
+def test_threads_may_use_what_another_closes():
+    begun = threading.Barrier(5)
+
+    def work(context):
+        begun.wait()
+        with pytest.raises(tidemark.OptionError, match="closed"):
+            while True:
+                context.free(context.alloc(4096))
+
+    for _ in range(20):
+        context = tidemark.Context("sim", "torch", memory=GIB)
+        threads = [threading.Thread(target=work, args=(context,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        begun.wait()
+        context.close()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("wrong, what", [
+    (dict(memory=1.5), "memory: a whole number is wanted, not 1.5"),
+    (dict(limit="1"), "limit: a whole number is wanted, not '1'"),
+    (dict(machine=3), "machine: a text is wanted, not 3"),
+    (dict(policy=3), "policy: a text is wanted, not 3")])
+def test_wrong_types_are_named(wrong, what):
+    with pytest.raises(TypeError) as raised:
+        tidemark.Context(**wrong)
+    assert str(raised.value) == what

@@ -53,6 +53,14 @@ def test_structs_have_the_layout_that_a_c_compiler_gives_them(tmp_path):
     assert ours == said
 
 
+def test_structs_are_as_large_as_the_librarys():
+    declared = set(re.findall(r"typedef struct (\w+) \{", HEADER.read_text()))
+    assert {struct.__name__ for struct in STRUCTS} == declared
+    for struct in STRUCTS:
+        assert ctypes.sizeof(struct) == _library.library().tm_struct_size(
+            struct.__name__.encode()), struct
+
+
 def test_constants_are_those_of_the_header():
     text = HEADER.read_text()
     assert f"#define TM_ABI_VERSION {_library.ABI_VERSION}\n" in text

@@ -1,5 +1,7 @@
 """Buffers in host memory and files."""
 
+import threading
+
 import pytest
 
 import tidemark
@@ -54,3 +56,61 @@ def test_what_cannot_be_is_said(store):
     buffer.destroy()
     with pytest.raises(tidemark.NotFoundError):
         buffer.destroy()
+
+
+def test_nothing_is_used_after_its_end(tmp_path):
+    store = tidemark.Store(16 * MIB, tmp_path)
+    buffer = store.create(4 * MIB)
+    with buffer.access(mode="overwrite") as access:
+        view = access.views()[0]
+        store.close()
+        store.close()
+        view[0] = 7  # what is accessed outlives its store
+        assert view[0] == 7
+    with pytest.raises(ValueError, match="released"):
+        view[0]
+    with pytest.raises(tidemark.OptionError, match="released"):
+        access.pieces()
+    access.release()
+    for use in (lambda: store.create(1), store.counters, buffer.destroy, lambda: buffer.tiers,
+                lambda: store.free_bytes(1), lambda: buffer.prefetch("host"),
+                lambda: buffer.hint(1), lambda: store.reserve(1).__enter__(),
+                lambda: buffer.access().__enter__()):
+        with pytest.raises(tidemark.OptionError, match="closed"):
+            use()
+
+
+def test_an_array_keeps_its_access(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    with tidemark.Store(16 * MIB, tmp_path) as store:
+        buffer = store.create(MIB)
+        with buffer.access(mode="overwrite") as access:
+            array = numpy.frombuffer(access.views()[0], "u1")
+            array[:] = 9
+        with pytest.raises(tidemark.InputError, match="in use"):
+            buffer.destroy()
+    assert (array == 9).all()
+    del array
+    with tidemark.Store(16 * MIB, tmp_path):
+        pass  # nothing has the directory any more
+
+
+def test_threads_may_use_what_another_closes(tmp_path):
+    begun = threading.Barrier(5)
+
+    def work(store):
+        begun.wait()
+        with pytest.raises(tidemark.OptionError, match="closed"):
+            while True:
+                with store.create(MIB).access(mode="overwrite") as access:
+                    access.views()[0][0] = 1
+
+    for _ in range(5):
+        store = tidemark.Store(64 * MIB, tmp_path)
+        threads = [threading.Thread(target=work, args=(store,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        begun.wait()
+        store.close()
+        for thread in threads:
+            thread.join()

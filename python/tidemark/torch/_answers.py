@@ -12,7 +12,7 @@ def advice(path: str) -> str:
     library = _library.library()
     arguments = (ctypes.c_char_p * 2)(b"advise", path.encode())
     answer = ctypes.c_void_p()
-    library.tm_run(arguments, len(arguments), _library.PROGRESS(0), None, ctypes.byref(answer))
+    library.tm_run(arguments, len(arguments), None, ctypes.byref(answer))
     try:
         length = ctypes.c_size_t()
         begin = library.tm_answer_output(answer, ctypes.byref(length))

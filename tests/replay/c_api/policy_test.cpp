@@ -112,7 +112,7 @@ TEST_CASE("a policy of the caller is replayed, and the checker finds nothing", "
     const char* const arguments[] = {
         "replay", "generate:training:layers=4,steps=2", "-p", "first-fit", "--check", "--json"};
     tm_answer* answer = nullptr;
-    REQUIRE(tm_run(arguments, 6, nullptr, nullptr, &answer) == TM_OK);
+    REQUIRE(tm_run(arguments, 6, nullptr, &answer) == TM_OK);
     const std::string output = tm_answer_output(answer, nullptr);
     INFO(output);
     CHECK(tm_answer_exit_code(answer) == 0);

@@ -27,13 +27,18 @@ struct Reply {
 };
 
 Reply ask(const std::vector<std::string>& line, tm_progress progress = nullptr,
-          void* user = nullptr) {
+          void* user = nullptr, const std::vector<tm_trace*>& traces = {}) {
     std::vector<const char*> pointers;
     for (const std::string& argument : line)
         pointers.push_back(argument.c_str());
     tm_answer* answer = nullptr;
     Reply reply;
-    reply.status = tm_run(pointers.data(), pointers.size(), progress, user, &answer);
+    TM_INIT(tm_run_options, options);
+    options.progress = progress;
+    options.user = user;
+    options.traces = traces.data();
+    options.trace_count = traces.size();
+    reply.status = tm_run(pointers.data(), pointers.size(), &options, &answer);
     if (reply.status != TM_OK) {
         CHECK(answer == nullptr);
         TM_INIT(tm_error, error);
@@ -120,16 +125,72 @@ TEST_CASE("an answer with an exit code is an answer") {
 TEST_CASE("tm_run: wrong arguments are errors") {
     tm_answer* answer = nullptr;
     const char* texts[] = {"info", nullptr};
-    CHECK(tm_run(texts, 0, nullptr, nullptr, &answer) == TM_BAD_OPTION);
-    CHECK(tm_run(nullptr, 1, nullptr, nullptr, &answer) == TM_BAD_OPTION);
-    CHECK(tm_run(texts, 2, nullptr, nullptr, &answer) == TM_BAD_OPTION);
-    CHECK(tm_run(texts, 1, nullptr, nullptr, nullptr) == TM_BAD_OPTION);
+    CHECK(tm_run(texts, 0, nullptr, &answer) == TM_BAD_OPTION);
+    CHECK(tm_run(nullptr, 1, nullptr, &answer) == TM_BAD_OPTION);
+    CHECK(tm_run(texts, 2, nullptr, &answer) == TM_BAD_OPTION);
+    CHECK(tm_run(texts, 1, nullptr, nullptr) == TM_BAD_OPTION);
     CHECK(answer == nullptr);
     CHECK(ask({"inof", kTorchSample}).what == "there is no command 'inof'");
     CHECK(ask({"info", "--nothing", kTorchSample}).status == TM_BAD_OPTION);
     CHECK(ask({"info", "/no/such/file"}).status == TM_IO);
     CHECK(ask({"info", TIDEMARK_SOURCE_DIR "/README.md"}).status == TM_BAD_INPUT);
     CHECK(ask({"replay", kTorchSample, "-p", "best"}).status == TM_BAD_OPTION);
+}
+
+TEST_CASE(
+    "what the program ends with 2, 3 or 5 is a failure that says what, where and what to do") {
+    const auto failure = [](const std::vector<std::string>& line) {
+        TM_INIT(tm_error, error);
+        ask(line);
+        tm_last_error(&error);
+        return std::vector<std::string>{std::to_string(error.status), error.what, error.where,
+                                        error.hint};
+    };
+    CHECK(failure({"replay", kTorchSample, "-p", "tocrh"}) ==
+          std::vector<std::string>{"3", "there is no policy 'tocrh'", "", "did you mean 'torch'?"});
+    CHECK(failure({"info", "/no/such/file"})[2] == "/no/such/file");
+    CHECK(failure({"replay", "generate:mix:events=100", "-p", "extent", "--device",
+                   "cuda:999"})[0] == std::to_string(TM_UNSUPPORTED));
+}
+
+TEST_CASE("a trace that is open is not read again") {
+    const tidemark::support::TestFolder folder;
+    const std::string path = folder.file("copy.pickle.xz");
+    std::filesystem::copy_file(kTorchSample, path);
+    const std::vector<std::vector<std::string>> lines{
+        {"info", path, "--json"},
+        {"replay", path, "--json"},
+        {"replay", path, "--as-recorded", "--json"},
+        {"verify", path, "--json"},
+        {"compare", path, "-p", "torch", "-p", "best-fit", "--json"},
+        {"fit", path, "--json"},
+    };
+    std::vector<Reply> expected;
+    for (const std::vector<std::string>& line : lines)
+        expected.push_back(ask(line));
+    tm_trace* trace = nullptr;
+    REQUIRE(tm_trace_open(path.c_str(), nullptr, &trace) == TM_OK);
+    TM_INIT(tm_trace_options, recorded);
+    recorded.as_recorded = 1;
+    tm_trace* as_recorded = nullptr;
+    REQUIRE(tm_trace_open(path.c_str(), &recorded, &as_recorded) == TM_OK);
+    std::filesystem::remove(path);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        CAPTURE(lines[i]);
+        for (tm_trace* const open : {trace, as_recorded}) {
+            const Reply reply = ask(lines[i], nullptr, nullptr, {open});
+            CHECK(reply.status == TM_OK);
+            CHECK(timeless(reply.output) == timeless(expected[i].output));
+        }
+        CHECK(ask(lines[i]).status == TM_IO);
+    }
+    CHECK(ask({"info", path, "--strict"}, nullptr, nullptr, {trace}).status == TM_IO);
+    CHECK(ask({"info", path}, nullptr, nullptr, {nullptr}).status == TM_BAD_OPTION);
+    // Cancelling a question leaves the trace as it was.
+    CHECK(ask({"info", path}, never, nullptr, {trace}).status == TM_CANCELLED);
+    CHECK(ask({"info", path}, nullptr, nullptr, {trace}).status == TM_OK);
+    tm_trace_close(trace);
+    tm_trace_close(as_recorded);
 }
 
 TEST_CASE("tm_run leaves the terminal and the standard streams alone") {
@@ -165,8 +226,7 @@ TEST_CASE("several threads ask at once") {
                 for (const std::string& argument : lines[line])
                     texts.push_back(argument.c_str());
                 tm_answer* answer = nullptr;
-                const tm_status status =
-                    tm_run(texts.data(), texts.size(), nullptr, nullptr, &answer);
+                const tm_status status = tm_run(texts.data(), texts.size(), nullptr, &answer);
                 TM_INIT(tm_error, error);
                 const bool same = status == TM_OK ? timeless(tm_answer_output(answer, nullptr)) ==
                                                         timeless(expected[line].output)

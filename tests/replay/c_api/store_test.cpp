@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -155,4 +156,33 @@ TEST_CASE("what cannot be is told", "[c_api]") {
     tm_access_release(access);
     tm_access_release(nullptr);
     CHECK(tm_buffer_destroy(shelf.store, buffer) == TM_OK);
+}
+
+TEST_CASE("an access outlives its store, and the store its handle", "[c_api]") {
+    Shelf shelf;
+    const std::uint64_t buffer = shelf.buffer(4 * kMiB);
+    shelf.buffer(kMiB);  // lives when the store ends
+    tm_access* const written = shelf.acquire(buffer, TM_OVERWRITE);
+    std::uint64_t reservation = 0;
+    REQUIRE(tm_reserve(shelf.store, TM_TIER_HOST, kMiB, 0, &reservation) == TM_OK);
+    CHECK(tm_store_close(std::exchange(shelf.store, nullptr)) == TM_OK);
+    fill(written, 7);
+    CHECK(holds(written, 7));
+    tm_access_release(written);
+}
+
+TEST_CASE("accesses of several threads end after their store is closed", "[c_api]") {
+    Shelf shelf;
+    std::vector<tm_access*> accesses;
+    for (int i = 0; i < 4; ++i)
+        accesses.push_back(shelf.acquire(shelf.buffer(kMiB), TM_OVERWRITE));
+    tm_store_close(std::exchange(shelf.store, nullptr));
+    std::vector<std::thread> threads;
+    for (tm_access* const access : accesses)
+        threads.emplace_back([access] {
+            fill(access, 3);
+            tm_access_release(access);
+        });
+    for (std::thread& thread : threads)
+        thread.join();
 }

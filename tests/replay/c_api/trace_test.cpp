@@ -162,7 +162,7 @@ TEST_CASE("a damaged trace is an error where the damage is met") {
     const std::string path = folder.file("damaged.tmk");
     const char* line[] = {"generate", "mix:events=300000", "-o", path.c_str()};
     tm_answer* answer = nullptr;
-    REQUIRE(tm_run(line, 4, nullptr, nullptr, &answer) == TM_OK);
+    REQUIRE(tm_run(line, 4, nullptr, &answer) == TM_OK);
     tm_answer_free(answer);
     std::string bytes;
     {
