@@ -188,8 +188,9 @@ TEST_CASE("Ctrl-C ends a search with the best so far", "[cli]") {
     // The signal comes once the program catches it, which is when the search has begun.
     const int code =
         shell(TIDEMARK_PROGRAM " advise " + trace + " --budget 400 > " + folder / "said" +
-              " & pid=$!; while kill -0 $pid && ! grep -q "
-              "'^SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.02; done; "
+              " & pid=$!; s=/proc/$pid/status; "
+              "while kill -0 $pid && ! (grep -q '^Name:.tidemark$' $s && "
+              "grep -q '^SigCgt:.*[2367abef]$' $s); do sleep 0.02; done; "
               "kill -INT $pid; wait $pid");
 
     CHECK(code == 130);
