@@ -288,14 +288,25 @@ def text(raw: Optional[bytes]) -> str:
     return raw.decode("utf-8", "replace") if raw else ""
 
 
+def package_paths(*names: str) -> List[pathlib.Path]:
+    """Where a file of the package may be: in its folder, or where an editable install puts what is
+    built."""
+    import tidemark
+
+    return [pathlib.Path(folder).joinpath(*names) for folder in tidemark.__path__]
+
+
+def build_tree() -> pathlib.Path:
+    return pathlib.Path(__file__).resolve().parents[2] / "build" / "release"
+
+
 def candidates() -> List[str]:
     """Where the library may be, best first: as given, in this package, in a build tree."""
     given = os.environ.get("TIDEMARK_LIBRARY")
     if given:
         return [given]
-    package = pathlib.Path(__file__).resolve().parent
-    return [str(package / "lib" / "libtidemark.so.1"),
-            str(package.parents[1] / "build" / "release" / "libtidemark.so.1")]
+    name = "libtidemark.so.1"
+    return [str(path) for path in [*package_paths("lib", name), build_tree() / name]]
 
 
 _lock = threading.Lock()

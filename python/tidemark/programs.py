@@ -7,6 +7,7 @@ import pathlib
 import sys
 from typing import List, NoReturn
 
+from tidemark._library import build_tree, package_paths
 from tidemark.errors import NotFoundError
 
 __all__ = ["program", "run_tidemark", "run_viewer"]
@@ -15,11 +16,9 @@ __all__ = ["program", "run_tidemark", "run_viewer"]
 def program(name: str) -> str:
     """The path of "tidemark" or "tidemark-view": in the folder TIDEMARK_PROGRAMS, in this package,
     in a build tree, on PATH."""
-    package = pathlib.Path(__file__).resolve().parent
     folders = [pathlib.Path(os.environ["TIDEMARK_PROGRAMS"])] \
         if os.environ.get("TIDEMARK_PROGRAMS") else []
-    folders += [package / "bin", package.parents[1] / "build" / "release"]
-    for path in (folder / name for folder in folders):
+    for path in (folder / name for folder in [*folders, *package_paths("bin"), build_tree()]):
         if os.access(path, os.X_OK):
             return str(path)
     import shutil

@@ -94,7 +94,8 @@ TEST_CASE("a map that was cleared is empty and goes on", "[concurrent]") {
     CHECK(visited == 1);
 }
 
-TEST_CASE("the map answers as an ordered map does, whatever comes and goes", "[concurrent]") {
+TEST_CASE("the map answers as an ordered map does, whatever comes and goes",
+          "[concurrent][one-thread]") {
     AddressMap map;
     std::map<std::uint64_t, Bytes> model;
     Random random(1);
@@ -123,7 +124,7 @@ TEST_CASE("the map answers as an ordered map does, whatever comes and goes", "[c
     CHECK(map.size() == model.size());
 }
 
-TEST_CASE("addresses that never come again don't make the map grow", "[concurrent]") {
+TEST_CASE("addresses that never come again don't make the map grow", "[concurrent][one-thread]") {
     AddressMap map;
     int rooms = 0;
     for (std::uint64_t i = 1; i < 200'000; ++i) {

@@ -153,7 +153,7 @@ TEST_CASE("a limit is kept exactly, with caches too", "[concurrent]") {
     CHECK(shell.shared.status().hits == 1);
 }
 
-TEST_CASE("many sizes that never come again don't fill the caches", "[concurrent]") {
+TEST_CASE("many sizes that never come again don't fill the caches", "[concurrent][one-thread]") {
     CachingShell shell("best-fit", 1_GiB, {.budget = 4_MiB});
     Random random(7);
     for (int i = 0; i < 20'000; ++i)
@@ -161,7 +161,7 @@ TEST_CASE("many sizes that never come again don't fill the caches", "[concurrent
     CHECK(shell.shared.status().cached <= 4_MiB);
 }
 
-TEST_CASE("with caches off a policy decides as it does alone", "[concurrent]") {
+TEST_CASE("with caches off a policy decides as it does alone", "[concurrent][one-thread]") {
     for (const PolicyInfo& policy : all_policies()) {
         INFO(policy.name);
         SimDevice device(small_device(1_GiB));

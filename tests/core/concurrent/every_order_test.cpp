@@ -194,39 +194,46 @@ void check_every_order(const Program& program, Bytes capacity = 64_MiB) {
 
 }  // namespace
 
-TEST_CASE("in every order: threads that allocate and free the same size", "[concurrent][orders]") {
+TEST_CASE("in every order: threads that allocate and free the same size",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::take, Op::drop, Op::take}, {Op::take, Op::drop, Op::take}});
 }
 
-TEST_CASE("in every order: a block freed by another thread than its own", "[concurrent][orders]") {
+TEST_CASE("in every order: a block freed by another thread than its own",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::drop_given, Op::take}, {Op::take, Op::drop, Op::status}});
 }
 
-TEST_CASE("in every order: of threads that free one block one does", "[concurrent][orders]") {
+TEST_CASE("in every order: of threads that free one block one does",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::drop_given, Op::status}, {Op::drop_given}, {Op::drop_given}});
 }
 
 TEST_CASE("in every order: a request gets what another thread's cache holds",
-          "[concurrent][orders]") {
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::drop_given, Op::status}, {Op::take_larger}}, 4_MiB);
     check_every_order({{Op::take, Op::drop, Op::take}, {Op::drop_given, Op::take_larger}}, 4_MiB);
 }
 
-TEST_CASE("in every order: a use on another stream beside the free", "[concurrent][orders]") {
+TEST_CASE("in every order: a use on another stream beside the free",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::use_given, Op::status}, {Op::drop_given, Op::take}});
 }
 
-TEST_CASE("in every order: caches are emptied while others free", "[concurrent][orders]") {
+TEST_CASE("in every order: caches are emptied while others free",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::take, Op::drop}, {Op::trim}});
     check_every_order({{Op::drop_given, Op::take}, {Op::trim, Op::status}});
 }
 
-TEST_CASE("in every order: three threads that share what they have", "[concurrent][orders]") {
+TEST_CASE("in every order: three threads that share what they have",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::drop_given, Op::take}, {Op::take, Op::drop}, {Op::status}});
     check_every_order({{Op::drop_given}, {Op::take_larger}, {Op::take, Op::drop}}, 4_MiB);
     check_every_order({{Op::drop_given}, {Op::trim}, {Op::take, Op::drop}});
 }
 
-TEST_CASE("in every order: the allocator is closed under its threads", "[concurrent][orders]") {
+TEST_CASE("in every order: the allocator is closed under its threads",
+          "[concurrent][orders][one-thread]") {
     check_every_order({{Op::drop_given, Op::take}, {Op::close}});
 }

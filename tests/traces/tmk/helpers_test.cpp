@@ -30,18 +30,23 @@ TEST_CASE("a trace encoded by several threads has the same bytes", "[tmk]") {
     Random random(1);
     const auto events = support::plain_events(random, 700'000);
     const auto alone = support::write_tmk(events, support::small_info());
-    const auto helpers = GENERATE(0U, 1U, 2U, 5U);
-    const auto piece = GENERATE(777U, 700'000U);
-    const support::ThreadLimit limit(GENERATE(1, 1000));
-    support::Memory memory;
-    const auto writer = make_tmk_writer(memory, helpers);
-    for (std::size_t i = 0; i < events.size(); i += piece) {
-        const std::size_t count = std::min<std::size_t>(piece, events.size() - i);
-        REQUIRE(writer->append(std::span(events).subspan(i, count)));
-    }
-    REQUIRE(writer->finish(support::small_info()));
-
-    CHECK(memory.bytes == alone);
+    const auto encoded = [&events](unsigned helpers, std::size_t piece) {
+        support::Memory memory;
+        const auto writer = make_tmk_writer(memory, helpers);
+        for (std::size_t i = 0; i < events.size(); i += piece) {
+            const std::size_t count = std::min(piece, events.size() - i);
+            REQUIRE(writer->append(std::span(events).subspan(i, count)));
+        }
+        REQUIRE(writer->finish(support::small_info()));
+        return std::move(memory.bytes);
+    };
+    for (const unsigned helpers : {0U, 1U, 2U, 5U})
+        for (const std::size_t piece : {std::size_t{777}, events.size()})
+            for (const int threads : {1, 1000}) {
+                const support::ThreadLimit limit(threads);
+                INFO(helpers << " helpers, pieces of " << piece << ", " << threads << " threads");
+                CHECK((encoded(helpers, piece) == alone));
+            }
 }
 
 TEST_CASE("the target's error comes back while helpers encode", "[tmk]") {

@@ -2,6 +2,9 @@
 // pictures are still being made.
 #include "viz/model/memory/map_tiles.h"
 
+#include <chrono>
+#include <thread>
+
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
@@ -232,8 +235,10 @@ TEST_CASE("a run that grows is drawn again when it has grown") {
     steps.look();
     look.window.end = history->end(AxisUnit::events);
     // It takes its rest first: however long that is, it comes.
-    while (tiles.ground()->events == before)
+    while (tiles.ground()->events == before) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
         tiles.look(history, look);
+    }
     tiles.finish();
     CHECK(tiles.ground()->layout.length() == 49 * 64_KiB);
     CHECK(cells(tiles, look)[15].taken > 0);
