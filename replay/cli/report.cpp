@@ -52,6 +52,7 @@ class Report final : public Command {
         std::vector<std::unique_ptr<Trace>> traces;
         ReportInput report;
         report.provenance = context.provenance();
+        report.cancelled = context.front().cancelled();
         for (const std::string& path : paths_) {
             TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
             report.traces.push_back({labels[traces.size()], trace.get(), std::nullopt});
@@ -163,6 +164,8 @@ class Report final : public Command {
             return ExitCode::yes;
         }
         const std::string page = html_report(report);
+        if (report.cancelled && report.cancelled())
+            return fail(ErrorCode::cancelled, "the page is no longer wanted", output_);
         TM_TRY(write_whole(output_, page));
         if (json_)
             context.print(summary_json(context, report, page.size()));

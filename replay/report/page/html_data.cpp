@@ -67,7 +67,7 @@ Json annotations_of(const History& history, std::size_t most) {
 }
 
 Json run_data(const ReportedRun& run, const std::vector<EventIndex>& begins,
-              const PageDetail& detail) {
+              const PageDetail& detail, const Cancelling& cancelled) {
     const History& history = *run.recorded.history;
     Json object{{"trace", run.trace},
                 {"label", run.label},
@@ -76,7 +76,7 @@ Json run_data(const ReportedRun& run, const std::vector<EventIndex>& begins,
                 {"limit", history.limit()}};
     object["curves"] = curves_json(history, begins);
     object["marks"] = marks_of(history, detail.marks);
-    object["map"] = map_json(history, detail.map);
+    object["map"] = map_json(history, detail.map, cancelled);
     if (history.counts().events > 0) {
         const EventIndex peak = history.peak_event(Series::reserved);
         object["peak"] = {{"event", peak}, {"time", history.time(peak)}};
@@ -103,7 +103,7 @@ Json page_data(const ReportInput& input, const PageDetail& detail) {
         traces.push_back(std::move(trace));
     }
     for (const ReportedRun& run : input.runs)
-        runs.push_back(run_data(run, begins[run.trace], detail));
+        runs.push_back(run_data(run, begins[run.trace], detail, input.cancelled));
     return {{"traces", std::move(traces)}, {"runs", std::move(runs)}};
 }
 

@@ -2,6 +2,7 @@
 #include "replay/report/page/html_map.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include <fmt/format.h>
@@ -64,7 +65,7 @@ BlockClasses classes_of(const History& history) {
 
 }  // namespace
 
-Json map_json(const History& history, MapSize size) {
+Json map_json(const History& history, MapSize size, const Cancelling& cancelled) {
     const AddressLayout layout = AddressLayout::of(history);
     if (layout.length() == 0 || history.counts().events == 0)
         return nullptr;
@@ -75,13 +76,16 @@ Json map_json(const History& history, MapSize size) {
     Json map{{"bytes", layout.length()},    {"columns", size.columns},
              {"rows", size.rows},           {"by", to_text(classes.trait())},
              {"classes", std::move(names)}, {"pieces", pieces_of(layout)}};
+    std::atomic<bool> stop = false;
+    const OccupancyOptions options{.cancel = &stop,
+                                   .progress = [&](double) { stop = cancelled && cancelled(); }};
     const bool timed = history.end(AxisUnit::time) > 1;
     for (const AxisUnit unit : {AxisUnit::time, AxisUnit::events}) {
-        if (unit == AxisUnit::time && !timed)
+        if (stop || (unit == AxisUnit::time && !timed))
             continue;
         const OccupancyFrame frame = whole_frame(history, layout, unit, size.columns, size.rows);
         map[unit == AxisUnit::time ? "time" : "events"] =
-            planes(draw_occupancy(history, layout, classes, frame));
+            planes(draw_occupancy(history, layout, classes, frame, options));
     }
     return map;
 }

@@ -6,6 +6,7 @@
 
 #include "replay/report/forms/json_values.h"
 #include "replay/timeline/history.h"
+#include "traces/model/trace.h"
 
 namespace tidemark::report {
 
@@ -17,7 +18,7 @@ struct MapSize {
 // {"bytes", "pieces", "classes", "time", "events"}: the axis' length, which addresses lie where on
 // it, what the colours mean, and a bitmap for each unit of the horizontal axis, packed: a plane
 // of shares taken, one of shares with memory, one of classes. null for a run without addresses.
-// O(blocks + cells).
-Json map_json(const History& history, MapSize size);
+// O(blocks + cells). `cancelled` may be empty; after it said so, the map shows a part.
+Json map_json(const History& history, MapSize size, const Cancelling& cancelled);
 
 }  // namespace tidemark::report

@@ -36,7 +36,8 @@ PageDetail detail_for(const ReportInput& input) {
 std::string data_text(const ReportInput& input, std::size_t room) {
     PageDetail detail = detail_for(input);
     std::string text = script_json(page_data(input, detail));
-    while (text.size() > room && detail.buckets > kLeastBuckets) {
+    while (text.size() > room && detail.buckets > kLeastBuckets &&
+           !(input.cancelled && input.cancelled())) {
         detail.buckets /= 2;
         detail.map.columns = std::max(detail.map.columns * 3 / 4, 128U);
         detail.map.rows = std::max(detail.map.rows * 3 / 4, 64U);
@@ -83,6 +84,8 @@ std::string html_report(const ReportInput& input) {
         {"words", text_of(input)},
         {"still", still_markup(input.runs.front())},
     };
+    if (input.cancelled && input.cancelled())
+        return {};
     std::size_t taken = page_markup().size();
     for (const auto& [name, text] : values)
         taken += text.size();

@@ -38,6 +38,7 @@ struct ReportInput {
     std::vector<ReportedRun> runs;         // at least one
     std::optional<RankReport> ranks = {};  // where the traces are ranks of one program
     Provenance provenance;
+    Cancelling cancelled = {};  // may be empty; after it said so, nobody looks at the page
 };
 
 // Below this many bytes for runs of up to 10^6 events, however many: details give way.
