@@ -2,8 +2,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
@@ -25,6 +27,20 @@ void make_ranks(const Folder& folder) {
                                    folder / ("rank" + rank + "/run.tmk")})
                     .code == 0);
     }
+}
+
+// A rank whose step n requests `bytes(n)` of its own.
+std::string rank_of_steps(const std::function<int(int)>& bytes) {
+    std::string text = "{\"type\":\"header\",\"version\":1,\"unit\":\"us\"}\n";
+    for (int step = 1; step <= 8; ++step)
+        text += fmt::format(
+            R"({{"t":{0},"op":"begin","name":"step"}}
+{{"t":{0},"op":"alloc","id":{0},"bytes":{1},"stream":0}}
+{{"t":{0},"op":"free","id":{0},"stream":0}}
+{{"t":{0},"op":"end","name":"step"}}
+)",
+            step, bytes(step));
+    return text;
 }
 
 // The widest line, escape sequences left out.
@@ -107,6 +123,28 @@ TEST_CASE("ranks are a row each, with where they diverge and which sets the limi
     CHECK(contains(said.out, "sets the limit: it reserves "));
     CHECK(contains(said.out, "ranks diverge at allocation "));
     CHECK(support::tidemark_json({"info", kSample, "generate:mix:events=90"})["ranks"].is_null());
+}
+
+TEST_CASE("ranks are aligned by their steps", "[cli]") {
+    const Folder folder;
+    support::write_file(folder / "rank0.jsonl", rank_of_steps([](int) { return 2048; }));
+    support::write_file(folder / "rank1.jsonl",
+                        rank_of_steps([](int step) { return step == 5 ? 9216 : 2048; }));
+
+    const json ranks = support::tidemark_json({"info", folder.path()})["ranks"];
+    const Said said = support::tidemark({"info", folder.path()});
+
+    CHECK(ranks["rows"][1]["peak_step"] == 5);
+    CHECK(ranks["spread"] == json{{"steps", 8},
+                                  {"step", 5},
+                                  {"most", "rank1.jsonl"},
+                                  {"most_bytes", 9216},
+                                  {"least", "rank0.jsonl"},
+                                  {"least_bytes", 2048}});
+    CHECK(contains(said.out, "9.00 KiB (5)"));
+    CHECK(contains(said.out,
+                   "of the 8 steps that all ranks have they are farthest apart in step 5: "
+                   "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB"));
 }
 
 TEST_CASE("import keeps the folders of files with one name", "[cli]") {

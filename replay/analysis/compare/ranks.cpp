@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
+
+#include "replay/analysis/trace/program_steps.h"
 
 namespace tidemark {
 namespace {
@@ -77,6 +80,72 @@ Result<std::optional<RankDivergence>> divergence(const Trace& first, const Trace
     return std::nullopt;
 }
 
+// The most bytes that were requested and not finished at once, in each step.
+struct StepPeaks {
+    std::string name;  // of the steps; "" = there are none that are ranges
+    std::vector<Bytes> peaks;
+    std::uint64_t largest = 0;  // RankRow::peak_step
+};
+
+Result<StepPeaks> find_step_peaks(const Trace& trace) {
+    TM_ASSIGN(ProgramSteps steps, find_steps(trace));
+    if (steps.name.empty())
+        return StepPeaks{};
+    // What follows the last step is looked at as one more.
+    StepPeaks found{std::move(steps.name), std::vector<Bytes>(steps.ends.size() + 1), 0};
+    std::vector<Bytes> sizes(trace.info().slot_count);
+    Bytes requested = 0;
+    std::size_t step = 0;
+    std::uint64_t event = 0;
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            break;
+        for (std::size_t i = 0; i < batch.count; ++i, ++event) {
+            for (; step < steps.ends.size() && steps.ends[step] < event; ++step)
+                found.peaks[step + 1] = requested;
+            const EventKind kind = batch.kind[i];
+            const bool ends = kind == EventKind::free || kind == EventKind::finish;
+            if ((!ends && kind != EventKind::allocate) || batch.slot[i] >= sizes.size())
+                continue;
+            requested -= std::exchange(sizes[batch.slot[i]], ends ? 0 : batch.size[i]);
+            requested += sizes[batch.slot[i]];
+            found.peaks[step] = std::max(found.peaks[step], requested);
+        }
+    }
+    const auto largest = std::ranges::max_element(found.peaks) - found.peaks.begin();
+    found.peaks.pop_back();
+    found.largest = static_cast<std::size_t>(largest) < found.peaks.size()
+                        ? static_cast<std::uint64_t>(largest) + 1
+                        : 0;
+    return found;
+}
+
+std::optional<RankSpread> find_spread(std::span<const StepPeaks> ranks) {
+    RankSpread widest;
+    widest.steps = std::ranges::min(ranks, {}, [](const StepPeaks& rank) {
+                       return rank.peaks.size();
+                   }).peaks.size();
+    const bool aligned = std::ranges::all_of(
+        ranks, [&](const StepPeaks& rank) { return rank.name == ranks.front().name; });
+    if (widest.steps == 0 || !aligned)
+        return std::nullopt;
+    for (std::size_t step = 0; step < widest.steps; ++step) {
+        const auto peak = [step](const StepPeaks& rank) { return rank.peaks[step]; };
+        const auto [least, most] = std::ranges::minmax_element(ranks, {}, peak);
+        if (widest.step != 0 &&
+            peak(*most) - peak(*least) <= widest.most_bytes - widest.least_bytes)
+            continue;
+        widest.step = step + 1;
+        widest.most = static_cast<std::size_t>(most - ranks.begin());
+        widest.least = static_cast<std::size_t>(least - ranks.begin());
+        widest.most_bytes = peak(*most);
+        widest.least_bytes = peak(*least);
+    }
+    return widest;
+}
+
 // The name with each number made a '#'.
 std::string without_numbers(const std::string& name) {
     std::string result;
@@ -114,9 +183,14 @@ std::size_t RankReport::largest() const {
 Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows) {
     RankReport report;
     report.rows = std::move(rows);
+    std::vector<StepPeaks> steps;
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
         TM_ASSIGN(report.rows[rank].allocations, count(*traces[rank].trace));
+        TM_ASSIGN(StepPeaks peaks, find_step_peaks(*traces[rank].trace));
+        report.rows[rank].peak_step = peaks.largest;
+        steps.push_back(std::move(peaks));
     }
+    report.spread = find_spread(steps);
     std::uint64_t most = ~std::uint64_t{0};
     for (std::size_t rank = 1; rank < traces.size(); ++rank) {
         TM_ASSIGN(std::optional<RankDivergence> found,

@@ -1,5 +1,6 @@
 // Ranks: recordings of one program on several devices or nodes, a file each. They should do the
-// same; where they begin to differ, and which of them needs most, is what one wants to know.
+// same; where they begin to differ, which of them needs most, and in which step, is what one wants
+// to know.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,20 @@ struct RankRow {
     std::uint64_t allocations = 0;
     Bytes peak_requested = 0;
     Bytes peak_reserved = 0;  // recorded, or of a replay; 0 = not known
+    // In which of its steps it requests most, 1 = the first; 0 = after the last one, or it has
+    // none.
+    std::uint64_t peak_step = 0;
+};
+
+// The step in which the ranks' peaks of requested bytes are farthest apart. Steps are ranges of the
+// same name in all ranks (find_steps); the n-th of one is held against the n-th of the others.
+struct RankSpread {
+    std::uint64_t steps = 0;  // that all ranks have
+    std::uint64_t step = 0;   // 1 = the first
+    std::size_t most = 0;     // rows
+    std::size_t least = 0;
+    Bytes most_bytes = 0;  // their peaks in that step
+    Bytes least_bytes = 0;
 };
 
 // The first allocation at which a rank requests another size than the first rank does.
@@ -46,14 +61,16 @@ struct RankDivergence {
 struct RankReport {
     std::vector<RankRow> rows;
     std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are alike
+    std::optional<RankSpread> spread;          // empty: not all have steps of that name
 
     // The row with the largest peak: reserved where it is known of all, else requested. The first
     // of several.
     std::size_t largest() const;
 };
 
-// Compares the sequences of sizes that the ranks request, the preamble left out. `rows` are given
-// by the caller, one for each trace; allocations are counted here. Errors: those of the cursors.
+// Compares the sequences of sizes that the ranks request, the preamble left out, and their steps.
+// `rows` are given by the caller, one for each trace; allocations are counted, and the steps of the
+// peaks found, here. Errors: those of the cursors.
 // O(events).
 Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows);
 

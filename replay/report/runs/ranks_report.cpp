@@ -22,6 +22,23 @@ std::string request_text(const std::string& name, Bytes bytes) {
                       : fmt::format("{} requests {}", printable(name), format_bytes(bytes));
 }
 
+// Behind its peak: " (12)".
+std::string peak_step_text(const RankRow& row) {
+    return row.peak_step == 0 ? " (-)" : fmt::format(" ({})", format_count(row.peak_step));
+}
+
+std::string spread_text(const RankReport& report) {
+    if (!report.spread || report.spread->most_bytes == report.spread->least_bytes)
+        return "";
+    const RankSpread& spread = *report.spread;
+    return fmt::format(
+        "; of the {} steps that all ranks have they are farthest apart in step {}: {} requests {} "
+        "at its peak, {} {}",
+        format_count(spread.steps), format_count(spread.step),
+        printable(report.rows[spread.most].name), format_bytes(spread.most_bytes),
+        printable(report.rows[spread.least].name), format_bytes(spread.least_bytes));
+}
+
 }  // namespace
 
 std::string ranks_sentence(const RankReport& report) {
@@ -32,6 +49,9 @@ std::string ranks_sentence(const RankReport& report) {
                           format_bytes(largest.peak_reserved))
             : fmt::format("{} sets the limit: it requests {} at its peak", printable(largest.name),
                           format_bytes(largest.peak_requested));
+    if (report.spread && largest.peak_step != 0)
+        text += fmt::format("; it requests most in step {}", format_count(largest.peak_step));
+    text += spread_text(report);
     if (!report.divergence)
         return text + "; all ranks request the same sizes in the same order";
     const RankDivergence& where = *report.divergence;
@@ -43,12 +63,16 @@ std::string ranks_sentence(const RankReport& report) {
 }
 
 Table ranks_table(const RankReport& report) {
-    Table table({{"rank", Align::left}, {"allocations"}, {"requested, peak"}, {"reserved, peak"}});
+    const bool has_steps = report.spread.has_value();
+    Table table({{"rank", Align::left},
+                 {"allocations"},
+                 {has_steps ? "requested, peak (in step)" : "requested, peak"},
+                 {"reserved, peak"}});
     for (std::size_t i = 0; i < report.rows.size(); ++i) {
         const RankRow& row = report.rows[i];
         table.add({{printable(row.name), i == report.largest()},
                    {format_count(row.allocations)},
-                   {format_bytes(row.peak_requested)},
+                   {format_bytes(row.peak_requested) + (has_steps ? peak_step_text(row) : "")},
                    {known_bytes(row.peak_reserved)}});
     }
     return table;
@@ -67,6 +91,7 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
         return {{"trace", row.name},
                 {"allocations", row.allocations},
                 {"peak_requested_bytes", row.peak_requested},
+                {"peak_step", or_null(row.peak_step)},
                 {"peak_reserved_bytes", or_null(row.peak_reserved)}};
     });
     Json diverge;
@@ -81,8 +106,17 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                    {"inside", position["inside"]},
                    {"after", position["after"]}};
     }
+    Json apart;
+    if (const auto& spread = ranks->spread)
+        apart = {{"steps", spread->steps},
+                 {"step", spread->step},
+                 {"most", ranks->rows[spread->most].name},
+                 {"most_bytes", spread->most_bytes},
+                 {"least", ranks->rows[spread->least].name},
+                 {"least_bytes", spread->least_bytes}};
     return {{"rows", std::move(rows)},
             {"sets_limit", ranks->rows[ranks->largest()].name},
+            {"spread", std::move(apart)},
             {"diverge", std::move(diverge)}};
 }
 
@@ -90,19 +124,23 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
 
 std::string traces_text(std::span<const SummarizedTrace> traces,
                         const std::optional<RankReport>& ranks) {
+    const bool has_steps = ranks && ranks->spread;
     Table table({{"trace", Align::left},
                  {"events"},
                  {"duration"},
                  {"allocations"},
-                 {"requested, peak"},
+                 {has_steps ? "requested, peak (in step)" : "requested, peak"},
                  {"reserved when recorded"},
                  {"out of memory"}});
-    for (const SummarizedTrace& each : traces) {
+    for (std::size_t i = 0; i < traces.size(); ++i) {
+        const SummarizedTrace& each = traces[i];
         const TraceSummary& summary = each.summary;
         const Nanoseconds duration = each.trace->info().duration;
         table.row(printable(each.name), format_count(summary.events),
                   duration > 0 ? format_duration(duration) : "no times",
-                  format_count(summary.allocations), format_bytes(summary.requested.value),
+                  format_count(summary.allocations),
+                  format_bytes(summary.requested.value) +
+                      (has_steps ? peak_step_text(ranks->rows[i]) : ""),
                   summary.has_recorded_reserved ? format_bytes(summary.recorded_reserved.value)
                                                 : "not known",
                   format_count(summary.out_of_memory));
