@@ -11,6 +11,8 @@ TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program 
             segments, event by event. With cudaMalloc, expandable segments and several streams.
   late      the same, begun in the middle of the training
   stacks    recorded with Python stacks and modules: most allocations of the forward pass have one
+  uses      record_uses() names blocks that live, in the backward pass too, and what it recorded can
+            be replayed over tiers
   cost      a step of the training, and an allocation from C++, with and without
   killed    a program killed by -9 leaves a recording that opens and verifies
   limited   a recording with a limited history
@@ -72,6 +74,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
 
 
+NO_SLOT = 0xFFFFFFFF  # of what no allocation introduced
 SHOWN = ("segment_alloc", "segment_free", "segment_map", "segment_unmap", "allocate", "free",
          "retire", "finish", "out_of_memory")
 
@@ -178,6 +181,30 @@ def prove_stacks(folder):
         print("\n".join(f"  {frame.function} {frame.line}" for frame in
                         trace.stack_of(known[-1])[:6]))
     return verify(path) and len(known) > len(allocations) // 4
+
+
+def prove_uses(folder):
+    import tidemark
+    import tidemark.torch
+
+    path = folder / "uses.tml"
+    with tidemark.torch.record(path) as recording, tidemark.torch.record_uses() as uses:
+        training = Training()
+        for _ in range(3):
+            with recording.range("step"):
+                training.step()
+    trace = tidemark.load(str(path))
+    found = [event for event in trace if event.kind == "use"]
+    known = [event for event in found if event.slot != NO_SLOT]
+    names = {trace.string(tag) for tag in {event.tag for event in known}}
+    backward = sorted(name for name in names if "backward" in name)
+    print(f"uses: {uses.uses} by {uses.launches} operators, {len(known)} of {len(found)} of a block "
+          f"that lives; in the backward pass {backward[:3]}")
+    done = subprocess.run([program(), "replay", str(path), "--gpu-memory", "60%", "--spill", "lru"],
+                          capture_output=True, text=True, check=False)
+    print("\n".join((done.stdout + done.stderr).splitlines()[:12]))
+    return done.returncode == 0 and verify(path) and len(found) == uses.uses and bool(backward) \
+        and len(known) > 0.99 * len(found)
 
 
 def step_time(training, steps):
@@ -349,6 +376,7 @@ PROOFS = {
              {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
     "late": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "PROVE_STREAMS": "1"}],
     "stacks": [{}],
+    "uses": [{}],
     "cost": [{}],
     "killed": [{}],
     "limited": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}],
@@ -360,6 +388,7 @@ def run(name, folder, steps):
     return {"same": lambda: prove_same(folder, steps, late=False),
             "late": lambda: prove_same(folder, steps, late=True),
             "stacks": lambda: prove_stacks(folder),
+            "uses": lambda: prove_uses(folder),
             "cost": lambda: prove_cost(folder),
             "killed": lambda: prove_killed(folder),
             "limited": lambda: prove_limited(folder),

@@ -463,6 +463,9 @@ typedef enum tm_event_record {
     TM_EVENT_UNRESERVE = 11,
     TM_EVENT_MAP = 12, /* extra = where the same memory is mapped too and counts; 0: here */
     TM_EVENT_UNMAP = 13,
+    /* Something that the GPU ran touched a block: address, size = 1 (reads), 2 (writes) or 3
+     * (both), extra = the launch (uses with the same number belong together), tag = its name. */
+    TM_EVENT_USE = 14,
     TM_EVENT_LIVE_BLOCK = 48, /* what lived before anything was recorded: as 1, 8, 12 */
     TM_EVENT_LIVE_SEGMENT = 49,
     TM_EVENT_LIVE_MAPPING = 51,

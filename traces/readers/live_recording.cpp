@@ -59,6 +59,7 @@ class LiveRecording {
     Result<void> allocate(const Record& record, TraceEvent event);
     Result<void> free(const Record& record, TraceEvent event);
     Result<void> retire(const Record& record, TraceEvent event);
+    Result<void> use(const Record& record, TraceEvent event);
     Result<void> segment(const Record& record, TraceEvent event);
     bool is_small(const Record& record) const;
     void find_allocator();
@@ -328,6 +329,8 @@ Result<void> LiveRecording::apply_next(const Record& record) {
         case RecordKind::free_requested:
         case RecordKind::free_completed:
             return retire(record, event);
+        case RecordKind::use:
+            return use(record, event);
         case RecordKind::live_segment:
         case RecordKind::live_mapping:
         case RecordKind::segment_alloc:
@@ -469,6 +472,18 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
                    fmt::format("{:#x} is freed or used but was never allocated", record.address)));
     else if (ends)
         slots_.give_back(event.slot);
+    return events_.add(event);
+}
+
+// What a program uses may be memory of others, which no allocation introduced: that is no oddity.
+Result<void> LiveRecording::use(const Record& record, TraceEvent event) {
+    static_assert(live::kUseReads == kReads && live::kUseWrites == kWrites);
+    event.kind = EventKind::use;
+    event.slot = live_.find(key(record));
+    event.address = record.address;
+    event.aux = static_cast<std::uint32_t>(record.extra);
+    const auto how = static_cast<std::uint8_t>(record.size & (kReads | kWrites));
+    event.flags = how == 0 ? kReads : how;
     return events_.add(event);
 }
 

@@ -186,9 +186,11 @@ void LiveFeed::apply(const Record& record) {
             return free(record);
         case RecordKind::free_requested:
             return retire(record);
+        case RecordKind::use:
         case RecordKind::record_use: {
             const std::uint32_t slot = slot_of_.find(key(record));
-            return put_event(record.time, EventKind::record_use,
+            const bool is_use = record.kind == RecordKind::use;
+            return put_event(record.time, is_use ? EventKind::use : EventKind::record_use,
                              slot == kNoSlot ? kNoBlock : blocks_[slot]);
         }
         case RecordKind::range_begin:

@@ -5,6 +5,9 @@
     with tidemark.torch.record("run.tml"):
         train()                                # then: tidemark verify run.tml
 
+    with tidemark.torch.record_uses():         # and which operator uses what
+        train()
+
     tidemark.torch.explain_oom()               # why it died, where it dies
 
 `python -m tidemark.record -o run.tml script.py` does the first for a script as it is, `python -m
@@ -14,7 +17,26 @@ is recorded.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tidemark.torch._oom import explain_oom
 from tidemark.torch._recording import Recording, record
 
-__all__ = ["Recording", "explain_oom", "record"]
+if TYPE_CHECKING:
+    from tidemark.torch._uses import RecordedUses
+
+__all__ = ["Recording", "explain_oom", "record", "record_uses"]
+
+
+def record_uses() -> "RecordedUses":
+    """A context manager that adds each use of a GPU's memory by an operator to the recording of
+    this process, while there is one: `tidemark replay run.tml --gpu-memory 60%` then knows what
+    each kernel needs.
+
+    It is active in the thread that enters it, and in the backward passes which that begins. Not
+    seen: what an operator uses inside (workspaces, temporary tensors), the kernels of
+    torch.compile, graph replays and libraries that PyTorch doesn't call by an operator.
+    """
+    from tidemark.torch._uses import RecordedUses
+
+    return RecordedUses()

@@ -9,13 +9,14 @@ import os
 import pathlib
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from tidemark import _library
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.torch import _annotations, _ranks, _tracker
 
 # Of tm_event_record.
+USE = 14
 LIVE_BLOCK, LIVE_SEGMENT, LIVE_MAPPING, LIVE_RETIRED = 48, 49, 51, 52
 GRAPH_POOL = 1 << 31  # (k, 0), a graph's own pool, is k and this bit; (0, k) is k
 MOST_DEVICES = 16
@@ -83,6 +84,7 @@ class Recording:
         self._tracker: Any = None
         self._history = False
         self._undo: List[Any] = []
+        self._operators: Dict[str, int] = {}  # by name, the recorder's ids
         self._counts = {"events": 0, "published": 0, "dropped": 0, "unknown": 0}
         self._stopped = False
 
@@ -116,6 +118,22 @@ class Recording:
         with _guard:
             if self._handle is not None:
                 self._functions.tm_recorder_range(self._handle, name.encode(), 1)
+
+    def put_uses(self, name: str, launch: int, flags: Dict[Tuple[int, int], int],
+                 stream_of: Callable[[int], int]) -> int:
+        """What one launch reads (1) and writes (2) by device and address; how many were put."""
+        with _guard:
+            if self._handle is None or not flags:
+                return 0
+            tag = self._operators.get(name, 0)
+            if tag == 0:
+                tag = self._functions.tm_recorder_string(self._handle, name.encode())
+                self._operators[name] = tag
+            event = _library.tm_event(kind=USE, extra=launch, tag=tag)
+            for (event.device, event.address), event.size in flags.items():
+                event.stream = stream_of(event.device)
+                self._functions.tm_recorder_event(self._handle, ctypes.byref(event))
+            return len(flags)
 
     @contextlib.contextmanager
     def range(self, name: str) -> Iterator[None]:

@@ -2,7 +2,9 @@
 tests here load libraries with PyTorch's names into their process."""
 
 import importlib.util
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -164,3 +166,84 @@ def test_a_framework_calls_its_callback(tmp_path, framework, program):
     assert "it grows by 10 B a step" in said
     assert said.rstrip().splitlines()[-1].startswith(
         "tidemark.errors.Error: max_peak of cuda:0: the training reserved")
+
+
+USES = """
+    import types
+    import torch
+    from torch.testing._internal.two_tensor import TwoTensor
+    import tidemark
+    from tidemark import _library
+    from tidemark.torch import _recording, _uses
+
+    class CpuUses(_uses.RecordedUses):
+        device_type = "cpu"
+
+        @staticmethod
+        def stream_of(_device):
+            return 0
+
+    def record():
+        \"\"\"What record() would have begun on a GPU.\"\"\"
+        recording = _recording._current = _recording.Recording("run.tml", False, False, 0, None)
+        recording._functions = _recording._Functions(_library.library().path)
+        recording._open(types.SimpleNamespace(cuda=types.SimpleNamespace(
+            device_count=lambda: 1, get_device_properties=lambda _index: types.SimpleNamespace(
+                name="GPU", total_memory=1 << 30))))
+        recording._tracker = types.SimpleNamespace(
+            tidemark_end=lambda: None, tidemark_counters=lambda *_counters: None)
+        return recording
+
+    def buffer(name, kind=1):
+        tensor = torch.ones(64, 64)
+        names[len(names)] = name
+        event = _library.tm_event(kind=kind, address=tensor.untyped_storage().data_ptr(),
+                                  size=1 << 14, extra=1 << 14)
+        recording._functions.tm_recorder_event(recording._handle, event)
+        return tensor
+
+    names = {}
+    recording = record()
+    a, b, c, grad = (buffer(name) for name in ("a", "b", "c", "grad"))
+    weight = buffer("weight").requires_grad_()
+    weight.grad = grad
+    with CpuUses() as uses:
+        torch.mm(a, b, out=c)
+        c[1:].view(-1).add_(1)
+        torch._foreach_mul_([a, b], 2.0)
+        torch.empty_like(a)
+        c @ a
+        (a * weight).sum().backward()
+        TwoTensor(a, b) + 1
+    a + b
+    recording.stop()
+    with CpuUses() as nothing:
+        a + b
+    assert nothing.uses == 0 and uses.uses > 0
+    trace = tidemark.load("run.tml")
+    found = {}
+    for event in trace:
+        if event.kind == "use":
+            found.setdefault(event.aux, [trace.string(event.tag)]).append(
+                f"{names.get(event.slot, '-')}{' rw'[event.flags] if event.flags < 3 else '+'}")
+    assert len(found) == uses.launches
+    for launch in found.values():
+        print(*launch)
+    """
+
+
+def test_uses_are_those_of_operators(tmp_path):
+    said, _ = run_text(USES, tmp_path)
+    launches = said.splitlines()
+    assert launches[:4] == ["aten.mm.out ar br c+", "aten.add_.Tensor c+",
+                            "aten._foreach_mul_.Scalar a+ b+", "aten.mm.default cr ar -w"]
+    assert "aten.mul.Tensor ar weightr -w" in launches
+    assert "aten.add_.Tensor grad+ -r" in launches  # of the backward pass
+    assert launches[-2:] == ["aten.add.Tensor ar -w", "aten.add.Tensor br -w"]
+    programs = pathlib.Path(os.environ.get("TIDEMARK_PROGRAMS", ROOT / "build" / "release"))
+    answer = json.loads(subprocess.run(
+        [programs / "tidemark", "replay", "run.tml", "--gpu-memory", "60%", "--spill", "lru",
+         "--json"], capture_output=True, check=True, cwd=tmp_path).stdout)
+    # What touches no block that is recorded is no kernel there.
+    assert answer["kernels"] == sum(any(use[0] != "-" for use in launch.split()[1:])
+                                    for launch in launches)

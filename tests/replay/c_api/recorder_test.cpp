@@ -92,6 +92,7 @@ TEST_CASE("what a program of C records is read as a trace", "[c_api]") {
     CHECK(record(recorder, TM_EVENT_LIVE_SEGMENT, 1 << 21, 1 << 21) == TM_OK);
     CHECK(tm_recorder_range(recorder, "step", 0) == TM_OK);
     CHECK(record(recorder, TM_EVENT_ALLOCATE, 1 << 21, 512, tag, stack) == TM_OK);
+    CHECK(record(recorder, TM_EVENT_USE, 1 << 21, 3, tag) == TM_OK);
     CHECK(record(recorder, TM_EVENT_FREE_REQUESTED, 1 << 21, 512) == TM_OK);
     CHECK(tm_recorder_range(recorder, "step", 1) == TM_OK);
     CHECK(record(recorder, TM_EVENT_FREE_COMPLETED, 1 << 21, 512) == TM_OK);
@@ -108,9 +109,11 @@ TEST_CASE("what a program of C records is read as a trace", "[c_api]") {
 
     const Read read(path);
     CHECK(read.kinds() == std::vector<std::string>{"segment_alloc", "range_begin", "allocate",
-                                                   "retire", "range_end", "finish", "mark"});
+                                                   "use", "retire", "range_end", "finish", "mark"});
     CHECK(read.string(read.columns.tag[2]) == "weights");
-    CHECK(read.string(read.columns.aux[6]) == "here");
+    CHECK(read.columns.aux[3] == 3);
+    CHECK(read.columns.slot[3] == read.columns.slot[2]);
+    CHECK(read.string(read.columns.aux[7]) == "here");
     tm_frame found{};
     std::size_t count = 0;
     REQUIRE(tm_trace_stack(read.trace, read.columns.stack[2], &found, 1, &count) == TM_OK);

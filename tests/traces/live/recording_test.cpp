@@ -79,6 +79,50 @@ Live live_in(const std::vector<TraceEvent>& events) {
 
 }  // namespace
 
+TEST_CASE("uses are those of the block that lives there, whoever else is used", "[live]") {
+    const LiveFolder folder;
+    const auto publisher = must_start({.recording = folder.file("a.tml")});
+    const std::uint32_t mm = publisher->string("aten::mm");
+    const auto put_use = [&](std::uint64_t address, std::uint64_t how, std::uint64_t launch) {
+        publisher->put({.kind = live::RecordKind::use,
+                        .stream = 7,
+                        .address = address,
+                        .size = how,
+                        .extra = launch,
+                        .tag = mm});
+    };
+    publisher->observer().on_allocate({.size = 100}, at(0x1000, 512));
+    publisher->observer().on_allocate({.size = 100}, at(0x2000, 512));
+    put_use(0x2000, live::kUseReads, 1);
+    put_use(0x1000, live::kUseReads | live::kUseWrites, 1);
+    put_use(0x9000, live::kUseWrites, 2);
+    publisher->observer().on_deallocate(at(0x2000, 512), StreamId{});
+    put_use(0x2000, ~std::uint64_t{0}, ~std::uint64_t{0});
+    REQUIRE(publisher->close());
+
+    ReadOptions strict;
+    strict.strict = true;
+    const auto opened = open_trace(folder.file("a.tml"), strict);
+    REQUIRE(opened);
+    const std::vector<TraceEvent> events = events_of(**opened);
+    REQUIRE(events.size() == 7);
+    const auto check = [&](std::size_t i, std::uint32_t slot, unsigned flags,
+                           std::uint32_t launch) {
+        INFO(i);
+        CHECK(events[i].kind == EventKind::use);
+        CHECK(events[i].slot == slot);
+        CHECK(events[i].flags == flags);
+        CHECK(events[i].aux == launch);
+        CHECK((*opened)->info().strings[events[i].tag] == "aten::mm");
+        CHECK((*opened)->info().streams[to_integer(events[i].stream)] == 7);
+    };
+    check(2, events[1].slot, kReads, 1);
+    check(3, events[0].slot, kReads | kWrites, 1);
+    check(4, kNoSlot, kWrites, 2);
+    check(6, kNoSlot, kReads | kWrites, 0xffffffffU);
+    CHECK((*opened)->info().anomalies == Anomalies{});
+}
+
 TEST_CASE("a recording tells what was told, with tags, stacks, streams, steps and marks",
           "[live]") {
     const LiveFolder folder;
