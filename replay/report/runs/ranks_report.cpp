@@ -49,8 +49,6 @@ std::string ranks_sentence(const RankReport& report) {
                           format_bytes(largest.peak_reserved))
             : fmt::format("{} sets the limit: it requests {} at its peak", printable(largest.name),
                           format_bytes(largest.peak_requested));
-    if (report.spread && largest.peak_step != 0)
-        text += fmt::format("; it requests most in step {}", format_count(largest.peak_step));
     text += spread_text(report);
     if (!report.divergence)
         return text + "; all ranks request the same sizes in the same order";
