@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Dict, List, Mapping, Sequence
 
 from tidemark.errors import OptionError
@@ -13,6 +14,15 @@ MAIN_TABLES = ["runs", "candidates", "entries", "policies", "victims", "machines
                "recordings", "cards", "capabilities", "measured", "files"]
 # What has a list of such a name beside what it is about.
 ONE_ROW_COMMANDS = {"info", "replay", "verify", "advise"}
+
+
+def needed(module: str, what: str) -> Any:
+    """A module of others that only `what` needs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as failure:
+        raise ImportError(f"{what}: pip install {module}; the rest of tidemark needs none",
+                          name=module) from failure
 
 
 def _is_of_texts(value: Any) -> bool:

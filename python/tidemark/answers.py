@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 from tidemark import _library
 from tidemark._format import rows_html, table_html, value_text
-from tidemark._tables import flatten, main_table, rows_of, tables_of
+from tidemark._tables import flatten, main_table, needed, rows_of, tables_of
 from tidemark._waiting import Progress, wait_for
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.own_policy import OwnPolicy
@@ -126,8 +126,7 @@ class Answer(Record):
         Without `table` the main one (`runs` of compare, ...) or the whole answer as one row;
         `tables` lists the names.
         """
-        import pandas
-
+        pandas = needed("pandas", "to_frame gives a pandas table")
         return pandas.DataFrame(list(rows_of(self._command, self._values, table or "")))
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optiona
 
 from tidemark import _library
 from tidemark._format import bytes_text, count_text, rows_html, time_text
+from tidemark._tables import needed
 from tidemark._waiting import Progress, wait_for
 
 if TYPE_CHECKING:
@@ -110,11 +111,7 @@ class _Opened:
     def columns(self) -> Dict[str, Any]:
         """NumPy arrays of all events. The first call gathers them: about 48 bytes an event."""
         if self._columns is None:
-            try:
-                import numpy
-            except ImportError as failure:
-                raise ImportError("the columns of a trace are NumPy arrays: pip install numpy; "
-                                  "what tidemark.replay and the like give needs none") from failure
+            numpy = needed("numpy", "the columns of a trace are NumPy arrays")
             raw = _library.tm_columns()
             _library.library().tm_trace_columns(self.handle, ctypes.byref(raw))
             columns = {}
@@ -287,9 +284,8 @@ class Trace:
 
     def to_frame(self) -> "pandas.DataFrame":
         """A pandas DataFrame with a row for each event; `kind` and `tag` as categories."""
-        import numpy
-        import pandas
-
+        pandas = needed("pandas", "to_frame gives a pandas table")
+        numpy = needed("numpy", "the columns of a trace are NumPy arrays")
         frame = pandas.DataFrame({name: self._column(name) for name in COLUMNS}, copy=False)
         names = [name if name != "unknown" else f"unknown {number}"
                  for number, name in enumerate(self.kind_names)]

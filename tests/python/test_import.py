@@ -28,11 +28,15 @@ def test_importing_works_where_the_library_is_missing():
                TIDEMARK_LIBRARY="/nowhere") == "torch"
 
 
-def test_without_numpy_columns_say_what_to_do():
-    assert "pip install numpy" in run(
-        "import sys; sys.modules['numpy'] = None\n"
-        "import tidemark\n"
-        "trace = tidemark.load('generate:mix:seed=1')\n"
-        "print(len(trace) > 0)\n"
-        "try: trace.size\n"
-        "except ImportError as failure: print(failure)")
+def test_where_a_module_of_others_is_missing_the_error_says_what_to_install():
+    said = run("import sys\nsys.modules['numpy'] = sys.modules['pandas'] = None\n"
+               "import tidemark\n"
+               "trace = tidemark.load('generate:mix:seed=1')\n"
+               "print(len(trace) > 0)\n"
+               "for ask in (lambda: trace.size, trace.to_frame,\n"
+               "            tidemark.replay(trace, 'torch', progress=False).to_frame):\n"
+               "    try: ask()\n"
+               "    except ImportError as failure: print(failure)").splitlines()
+    assert said[0] == "True" and len(said) == 4
+    assert all("pip install " + module in line
+               for module, line in zip(("numpy", "pandas", "pandas"), said[1:]))
