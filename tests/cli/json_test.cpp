@@ -95,7 +95,7 @@ TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
 TEST_CASE("the JSON of compare is as documented", "[cli][docs]") {
     const Folder folder;
     for (const std::string rank : {"0", "1"})
-        REQUIRE(support::tidemark({"generate", "steps:events=3000,seed=" + rank, "-o",
+        REQUIRE(support::tidemark({"generate", "steps:events=10000,seed=" + rank, "-o",
                                    folder / ("rank" + rank + ".tmk")})
                     .code == 0);
     check_section(
