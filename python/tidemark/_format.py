@@ -48,7 +48,7 @@ def value_text(name: str, value: Any) -> str:
         last = name.rsplit(".", 1)[-1]
         if ".change." in f".{name}" and isinstance(value, float):
             return f"{100 * value:+.1f} %"
-        if last.endswith("_bytes") or last == "bytes":
+        if last.endswith(("_bytes", "_bytes_no_worse")) or last == "bytes":
             return bytes_text(value)
         if last.endswith("_ns"):
             return time_text(value)

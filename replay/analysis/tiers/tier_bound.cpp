@@ -62,9 +62,13 @@ class RangeMost {
 };
 
 // Marks what cannot stay even if nothing else did.
-void mark_evictions(Demand& demand, double capacity) {
+void mark_evictions(Demand& demand, double capacity, const Cancelling& cancelled) {
+    constexpr std::size_t kEpochsUncancelled = std::size_t{1} << 20U;
     const RangeMost needed(demand.needed);
-    for (Epoch& epoch : demand.epochs) {
+    for (std::size_t e = 0; e < demand.epochs.size(); ++e) {
+        if (e % kEpochsUncancelled == 0 && cancelled && cancelled())
+            return;
+        Epoch& epoch = demand.epochs[e];
         for (std::uint32_t i = epoch.first; i < epoch.first + epoch.count; ++i) {
             Interval& interval = demand.intervals[i];
             const double most = needed.most(interval.begin, interval.end);
@@ -285,6 +289,8 @@ TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t r
     const auto room = static_cast<double>(capacity);
     std::vector<Demand> demands;
     for (std::uint32_t device = 0; device < program.devices; ++device) {
+        if (cancelled && cancelled())
+            return bound;
         demands.push_back(DemandBuilder(program, device).take());
         for (const double needed : demands.back().needed)
             bound.least_capacity = std::max(bound.least_capacity, static_cast<Bytes>(needed));
@@ -294,7 +300,7 @@ TierBound tier_bound(const TierProgram& program, Bytes capacity, std::uint32_t r
         return bound;
     double bytes = 0;
     for (Demand& demand : demands) {
-        mark_evictions(demand, room);
+        mark_evictions(demand, room, cancelled);
         bytes += ascend(demand, room, rounds, cancelled, bound.rounds);
     }
     bound.bytes = static_cast<Bytes>(bytes * (1 - kRounding));
