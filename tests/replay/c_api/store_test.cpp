@@ -68,9 +68,13 @@ std::vector<tm_piece> pieces_of(tm_access* access) {
     return pieces;
 }
 
-void fill(tm_access* access, int value) {
-    for (const tm_piece& piece : pieces_of(access))
+void fill(const std::vector<tm_piece>& pieces, int value) {
+    for (const tm_piece& piece : pieces)
         std::memset(reinterpret_cast<void*>(piece.address), value, piece.bytes);
+}
+
+void fill(tm_access* access, int value) {
+    fill(pieces_of(access), value);
 }
 
 bool holds(tm_access* access, int value) {
@@ -179,8 +183,8 @@ TEST_CASE("accesses of several threads end after their store is closed", "[c_api
     tm_store_close(std::exchange(shelf.store, nullptr));
     std::vector<std::thread> threads;
     for (tm_access* const access : accesses)
-        threads.emplace_back([access] {
-            fill(access, 3);
+        threads.emplace_back([access, pieces = pieces_of(access)] {
+            fill(pieces, 3);
             tm_access_release(access);
         });
     for (std::thread& thread : threads)
