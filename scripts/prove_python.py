@@ -235,13 +235,11 @@ def pair_timer(torch, folder):
     """ns of an allocation and its free from C++, where nothing but the allocator is measured."""
     import ctypes
 
-    from tidemark.torch import _tracker
+    from tidemark.torch import _compiled
 
     source, target = folder / "pairs.cpp", folder / "pairs.so"
     source.write_text(PAIRS)
-    command = [str(source) if word == str(_tracker.SOURCE) else word
-               for word in _tracker.command(torch, _tracker.compiler(), str(target))]
-    subprocess.run(command, check=True)
+    subprocess.run(_compiled.command(torch, _compiled.compiler(), source, str(target)), check=True)
     function = ctypes.CDLL(str(target)).pair_ns
     function.restype = ctypes.c_double
     return lambda: function(400_000)

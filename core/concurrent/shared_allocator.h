@@ -141,7 +141,8 @@ class BasicSharedAllocator final : ForkAware {
     void trim_pool(PoolId pool);
     Result<void> reconfigure(const Options& options);
 
-    SharedStatus status();  // O(threads); every call waits
+    // O(threads); every call waits. `reset_peaks`: they begin anew, with what is there now.
+    SharedStatus status(bool reset_peaks = false);
 
     // What lives, oldest first. O(n log n); every call waits.
     std::vector<LiveAllocation> live();

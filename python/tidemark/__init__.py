@@ -13,6 +13,7 @@ thread; NumPy, pandas and IPython are used only where a call needs them.
 from __future__ import annotations
 
 from tidemark import errors, machines, policies
+from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, compare, fit, info, replay, report, run,
                               verify)
 from tidemark.context import STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle, Statistics
@@ -39,6 +40,7 @@ __all__ = [
     "Event",
     "FileError",
     "Frame",
+    "Holder",
     "InputError",
     "InternalError",
     "IpcHandle",
@@ -63,6 +65,7 @@ __all__ = [
     "compare",
     "errors",
     "fit",
+    "holders",
     "info",
     "library_version",
     "load",
@@ -73,6 +76,8 @@ __all__ = [
     "replay",
     "report",
     "run",
+    "set_quota",
+    "use",
     "verify",
 ]
 

@@ -157,6 +157,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_trim": (STATUS, [c_void_p, c_int]),
     "tm_base_of": (STATUS, [c_void_p, c_uint64, POINTER(tm_block)]),
     "tm_statistics_of": (STATUS, [c_void_p, POINTER(tm_statistics)]),
+    "tm_reset_peaks": (STATUS, [c_void_p]),
     "tm_set_limit": (STATUS, [c_void_p, c_uint64]),
     "tm_pool_begin": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_end": (STATUS, [c_void_p, c_uint32]),

@@ -178,6 +178,10 @@ class Context:
         self._library.tm_statistics_of(self._open(), ctypes.byref(raw))
         return Statistics(**_fields(Statistics, raw))
 
+    def reset_peaks(self) -> None:
+        """Peaks begin anew with what is there now."""
+        self._library.tm_reset_peaks(self._open())
+
     def set_limit(self, bytes: int) -> None:
         """On the bytes requested and not freed; 0 lifts it."""
         self._library.tm_set_limit(self._open(), whole(bytes, "limit"))

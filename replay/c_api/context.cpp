@@ -144,6 +144,13 @@ tm_status tm_statistics_of(tm_context* context, tm_statistics* statistics) {
     });
 }
 
+tm_status tm_reset_peaks(tm_context* context) {
+    return with("tm_reset_peaks", context, {}, [](ContextState& state) -> tm_status {
+        static_cast<void>(state.shared().status(true));
+        return TM_OK;
+    });
+}
+
 tm_status tm_set_limit(tm_context* context, uint64_t bytes) {
     return with("tm_set_limit", context, {}, [&](ContextState& state) -> tm_status {
         state.shared().set_limit(bytes);

@@ -191,6 +191,9 @@ typedef struct tm_statistics {
 /* Everything of one moment; all other calls wait for it. */
 TM_API tm_status tm_statistics_of(tm_context* context, tm_statistics* statistics);
 
+/* Peaks begin anew with what is there now. */
+TM_API tm_status tm_reset_peaks(tm_context* context);
+
 /* On the bytes requested and not freed; 0 lifts it. */
 TM_API tm_status tm_set_limit(tm_context* context, uint64_t bytes);
 

@@ -1,4 +1,4 @@
-"""Recording PyTorch where it runs.
+"""PyTorch where it runs: recorded, or with its memory from Tidemark.
 
     import tidemark.torch
 
@@ -10,22 +10,25 @@
 
     tidemark.torch.explain_oom()               # why it died, where it dies
 
+    tidemark.torch.use("extent")               # before the first tensor on a GPU
+
 `python -m tidemark.record -o run.tml script.py` does the first for a script as it is, `python -m
 tidemark.torch script.py` the second. Importing this imports no PyTorch; it is needed when something
-is recorded.
+is recorded or used.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemark.torch._allocator import pool, use
 from tidemark.torch._oom import explain_oom
 from tidemark.torch._recording import Recording, record
 
 if TYPE_CHECKING:
     from tidemark.torch._uses import RecordedUses
 
-__all__ = ["Recording", "explain_oom", "record", "record_uses"]
+__all__ = ["Recording", "explain_oom", "pool", "record", "record_uses", "use"]
 
 
 def record_uses() -> "RecordedUses":

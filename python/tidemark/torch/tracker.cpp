@@ -1,4 +1,4 @@
-// The events of PyTorch's caching allocator, given to libtidemark.so. Compiled by _tracker.py
+// The events of PyTorch's caching allocator, given to libtidemark.so. Compiled by _compiled.py
 // against the PyTorch that is installed, because TraceEntry changes from release to release.
 //
 // PyTorch calls the tracker with the allocator's lock of the device held, on the thread that

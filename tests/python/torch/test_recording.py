@@ -12,7 +12,7 @@ from fake_torch import torch, torch_folder  # noqa: F401 (fixtures)
 
 import tidemark
 import tidemark.torch
-from tidemark.torch import _ranks, _recording, _tracker
+from tidemark.torch import _compiled, _ranks, _recording, _tracker
 
 MIB = 1 << 20
 
@@ -183,7 +183,7 @@ def test_annotations_are_ranges(torch, tmp_path):
 
 def test_without_a_compiler_pytorch_records_itself(torch, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_tracker, "_tracker", None)
-    monkeypatch.setattr(_tracker, "COMPILERS", ())
+    monkeypatch.setattr(_compiled, "COMPILERS", ())
     monkeypatch.delenv("CXX", raising=False)
     recording = tidemark.torch.record(tmp_path / "run.tml")
     assert recording.state == "history"
@@ -194,11 +194,11 @@ def test_without_a_compiler_pytorch_records_itself(torch, tmp_path, monkeypatch,
 
 
 def test_the_tracker_is_compiled_once(torch):
-    path = _tracker.compiled(torch)
+    path = _compiled.compiled(torch, _tracker.SOURCE)
     made = path.stat().st_mtime_ns
-    assert _tracker.compiled(torch).stat().st_mtime_ns == made
+    assert _compiled.compiled(torch, _tracker.SOURCE).stat().st_mtime_ns == made
     torch.version.git_version = "5678"
-    assert _tracker.compiled(torch) != path
+    assert _compiled.compiled(torch, _tracker.SOURCE) != path
 
 
 def test_settings_are_written_as_snapshots_have_them():

@@ -137,6 +137,22 @@ TEST_CASE("out of memory is an answer, and a limit is kept", "[c_api]") {
     CHECK(opened.statistics().refused == 2);
 }
 
+TEST_CASE("peaks begin anew", "[c_api]") {
+    Opened opened("torch", 64 << 20);
+    const std::uint64_t big = opened.alloc(30 << 20);
+    opened.alloc(1 << 20);
+    REQUIRE(tm_free(opened.context, big, 0, 0) == TM_OK);
+    REQUIRE(tm_trim(opened.context, 1) == TM_OK);
+    CHECK(opened.statistics().peak_requested_most == 31 << 20);
+    REQUIRE(tm_reset_peaks(opened.context) == TM_OK);
+    const tm_statistics now = opened.statistics();
+    CHECK(now.peak_requested_least == 1 << 20);
+    CHECK(now.peak_requested_most == 1 << 20);
+    CHECK(now.peak_allocated_most == now.allocated);
+    CHECK(now.peak_reserved == now.reserved);
+    CHECK(now.peak_reserved < 30 << 20);
+}
+
 TEST_CASE("requests of nothing are null, or each an address of its own", "[c_api]") {
     Opened opened;
     CHECK(opened.alloc(0) == 0);

@@ -1,0 +1,124 @@
+"""PyTorch's CUDA memory from Tidemark: all of it, or that of a MemPool."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from typing import Any, Optional
+
+from tidemark import _library, _pools
+from tidemark.errors import OptionError, UnsupportedError
+from tidemark.torch._compiled import compiled
+
+SOURCE = pathlib.Path(__file__).resolve().parent / "allocator.cpp"
+NAME = "torch"
+OPEN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int, ctypes.c_int,
+                        ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p, ctypes.c_size_t)
+CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+
+_loaded: Optional[ctypes.CDLL] = None
+_opener: Any = None
+_kept: Any = None  # PyTorch's object for pools: it must outlive their memory
+
+
+class TorchClient(_pools.Client):
+    """PyTorch on one device; allocator.cpp counts."""
+
+    def set_quota(self, bytes: int) -> None:
+        if _loaded is not None:
+            _loaded.tidemark_torch_set_quota(self.device, bytes)
+
+    def holder(self) -> _pools.Holder:
+        figures = (ctypes.c_uint64 * 4)()
+        if _loaded is not None:
+            _loaded.tidemark_torch_holding(self.device, figures)
+        held, count, peak, quota = figures
+        return _pools.Holder(self.name, self.device, held, count, peak, quota)
+
+
+def _open(device: int, for_pools: int, tag: Any, why: int, room: int) -> int:
+    """Called by allocator.cpp when a device first needs memory."""
+    try:
+        context = _pools.context(device)
+        tag[0] = _pools.client(NAME, device, kind=TorchClient).tag
+        # Most policies know no private pools, and would grant a captured graph's memory to others.
+        if for_pools and context.policy.partition(":")[0] != "torch":
+            context = _pools.context(device, "torch")
+        return context._open().value or 0
+    except Exception as failure:  # PyTorch raises it
+        text = str(failure).encode()[:room - 1] + b"\0"
+        ctypes.memmove(why, text, len(text))
+        return 0
+
+
+def load(torch: Any) -> ctypes.CDLL:
+    """allocator.cpp for this PyTorch, joined with the library. Seconds for the first time."""
+    global _loaded, _opener
+    if _loaded is None:
+        path = compiled(torch, SOURCE, libraries=["torch_cuda"])
+        try:
+            made = ctypes.CDLL(str(path))
+        except OSError as failure:
+            raise UnsupportedError(str(failure), str(path)) from None
+        made.tidemark_torch_use.restype = ctypes.c_char_p
+        made.tidemark_torch_alloc.restype = ctypes.c_void_p
+        made.tidemark_torch_alloc.argtypes = [ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+        made.tidemark_torch_free.argtypes = [ctypes.c_void_p, *made.tidemark_torch_alloc.argtypes]
+        made.tidemark_torch_free.restype = None
+        made.tidemark_torch_holding.restype = None
+        made.tidemark_torch_set_quota.argtypes = [ctypes.c_int, ctypes.c_uint64]
+        made.tidemark_torch_set_quota.restype = None
+        library = _library.library().path
+        _opener = OPEN(_open)
+        if made.tidemark_torch_load(library.encode(), _opener):
+            raise UnsupportedError("it lacks a function", library, "install a newer one")
+        _loaded = made
+    return _loaded
+
+
+def use(policy: Any = None, **options: Any) -> None:
+    """Has all of PyTorch's CUDA memory come from Tidemark, from the first tensor on.
+
+    `policy` and `options` are those of tidemark.use(), which this calls if there are any. PyTorch's
+    statistics (memory_stats, max_memory_allocated, memory_summary, ...), OutOfMemoryError,
+    record_stream, empty_cache, memory fractions and captured graphs work as ever. Raises
+    OptionError where CUDA memory is in use already, UnsupportedError where allocator.cpp cannot be
+    compiled.
+    """
+    import torch
+
+    if torch.cuda.is_initialized():
+        raise OptionError("PyTorch uses the GPU already", "tidemark.torch.use",
+                          "call it before the first tensor on a GPU")
+    if policy is not None or options:
+        _pools.use(policy, **options)
+    refused = load(torch).tidemark_torch_use()
+    if refused is not None:
+        raise OptionError(_library.text(refused), "tidemark.torch.use",
+                          "call it before the first tensor on a GPU")
+
+
+def pool(policy: Any = None, **options: Any) -> Any:
+    """A torch.cuda.MemPool whose segments come from Tidemark, for torch.cuda.use_mem_pool.
+
+    PyTorch's own allocator stays above it, with all that it can. `policy` and `options` are those
+    of tidemark.use(), which this calls if there are any. Raises OptionError with expandable
+    segments, which PyTorch cannot have in such a pool.
+    """
+    import torch
+
+    global _kept
+    for name in CONF:
+        if "expandable_segments:true" in os.environ.get(name, "").replace(" ", "").lower():
+            raise OptionError("a pool's segments come from Tidemark; PyTorch cannot expand them",
+                              f"{name}={os.environ[name]}", "run without expandable_segments")
+    if policy is not None or options:
+        _pools.use(policy, **options)
+    made = load(torch)
+    if _kept is None:
+        functions = (ctypes.cast(each, ctypes.c_void_p).value
+                     for each in (made.tidemark_torch_alloc, made.tidemark_torch_free))
+        _kept = torch._C._cuda_customAllocator(*functions)
+    return torch.cuda.MemPool(_kept)
+

@@ -1,0 +1,94 @@
+"""C++ that is compiled for the installed PyTorch when it is first needed, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from typing import Any, List, Optional, Sequence
+
+from tidemark.errors import UnsupportedError
+
+COMPILERS = ("c++", "g++", "clang++")
+
+
+def compiler() -> Optional[str]:
+    """The path of $CXX or of the first C++ compiler on PATH; None if there is none."""
+    for name in (os.environ.get("CXX", ""), *COMPILERS):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    return None
+
+
+def cuda_includes(torch_folder: pathlib.Path) -> List[str]:
+    """Where cuda_runtime_api.h may be: the toolkit, and the packages that PyTorch came with."""
+    roots = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
+    folders = [pathlib.Path(root) / "include" for root in roots if root]
+    folders += sorted((torch_folder.parent / "nvidia").glob("*/include"))
+    return [str(folder) for folder in folders if (folder / "cuda_runtime_api.h").exists()]
+
+
+def command(torch: Any, cxx: str, source: pathlib.Path, target: str,
+            libraries: Sequence[str] = ()) -> List[str]:
+    """The compiler's call: PyTorch's headers, ABI and c10, and what else of its libraries."""
+    folder = pathlib.Path(torch.__file__).resolve().parent
+    includes = [str(folder / "include"), *cuda_includes(folder)]
+    abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
+    return [cxx, "-std=c++20", "-O2", "-fPIC", "-shared", "-w",
+            f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{path}" for path in includes), str(source),
+            "-o", target, f"-L{folder / 'lib'}",
+            *(f"-l{name}" for name in (*libraries, "c10_cuda", "c10", "dl"))]
+
+
+def cache_folder() -> pathlib.Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(base) / "tidemark"
+
+
+def cache_path(torch: Any, cxx: str, source: pathlib.Path) -> pathlib.Path:
+    """Of what this compiler makes of this source for this PyTorch."""
+    version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
+    key = "\0".join([str(torch.version.git_version), torch.__version__, cxx, version.stdout,
+                     *command(torch, cxx, source, "")])
+    digest = hashlib.sha256(key.encode() + source.read_bytes()).hexdigest()[:24]
+    return cache_folder() / f"torch-{source.stem}-{digest}.so"
+
+
+def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
+             without: Sequence[str] = ()) -> pathlib.Path:
+    """The library made of `source`, compiled if it isn't in the cache. Seconds for the first time.
+
+    `without` is a last attempt: definitions that leave out what needs more of PyTorch's interface.
+    Raises UnsupportedError, which says what is missing.
+    """
+    if torch.version.cuda is None:
+        raise UnsupportedError("this PyTorch has no CUDA", source.stem)
+    cxx = compiler()
+    if cxx is None:
+        raise UnsupportedError("there is no C++ compiler", source.stem,
+                               "install g++, or name a compiler in CXX")
+    path = cache_path(torch, cxx, source)
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Several processes of one training may come here at once: each makes its own, the last stays.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        target = os.path.join(folder, path.name)
+        call = command(torch, cxx, source, target, libraries)
+        made = _run(call)
+        if made.returncode != 0 and without:
+            made = _run([*call, *without])
+        if made.returncode != 0:
+            errors = [line for line in made.stderr.splitlines() if "error" in line]
+            raise UnsupportedError(f"{cxx} cannot compile it: {(errors or ['?'])[0]}", str(source),
+                                   "this PyTorch may be newer than this Tidemark")
+        os.replace(target, path)
+    return path
+
+
+def _run(call: List[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(call, capture_output=True, text=True, check=False)
