@@ -154,7 +154,7 @@ TEST_CASE("the time of each kind of call adds up to the driver's", "[cli][cuda]"
 TEST_CASE("touched memory is whole on a device, and full devices are an ordinary end",
           "[cli][cuda]") {
     const json touched = tidemark_json(
-        {"replay", kSample, "-p", "torch", "--scale", "0.02", "--touch", "--device", "cuda:0"},
+        {"replay", kSample, "-p", "torch", "--scale", "0.005", "--touch", "--device", "cuda:0"},
         fake("memory=1073741824"));
     CHECK(touched["touch"]["damaged"] == 0);
     CHECK(touched["touch"]["failures"] == 0);
