@@ -15,6 +15,7 @@ TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program 
             be replayed over tiers
   cost      a step of the training, and an allocation from C++, with and without
   killed    a program killed by -9 leaves a recording that opens and verifies
+  live      the viewer draws a training that goes on meanwhile
   limited   a recording with a limited history
   oom       a program that dies of its OutOfMemoryError is told why
 """
@@ -242,7 +243,7 @@ def pair_timer(torch, folder):
     subprocess.run(_compiled.command(torch, _compiled.compiler(), source, str(target)), check=True)
     function = ctypes.CDLL(str(target)).pair_ns
     function.restype = ctypes.c_double
-    return lambda: function(400_000)
+    return lambda: function(100_000)
 
 
 def spread(values):
@@ -255,7 +256,7 @@ def spread(values):
 MODES = {"off": None, "on": {}, "annotations": {"annotations": True}, "stacks": {"stacks": True}}
 
 
-def prove_cost(folder, turns=60):
+def prove_cost(folder, seconds=60):
     """Each turn measures every mode once, in another order: what is compared was measured within a
     second, so that a host whose speed changes is no part of the answer."""
     import torch
@@ -271,7 +272,9 @@ def prove_cost(folder, turns=60):
     pairs = {mode: [] for mode in MODES}
     events = 0
     path = folder / "cost.tml"
-    for turn in range(turns):
+    end = time.time() + seconds
+    turn = 0
+    while turn < 8 or time.time() < end:
         modes = list(MODES)[turn % len(MODES):] + list(MODES)[:turn % len(MODES)]
         for mode in modes if turn // len(MODES) % 2 else reversed(modes):
             options = MODES[mode]
@@ -288,8 +291,9 @@ def prove_cost(folder, turns=60):
                     print(f"dropped {recording.counts()['dropped']}")
                 recording.stop()
                 path.unlink()
+        turn += 1
     print(f"cost off: step {statistics.median(steps['off']) * 1e3:.3f} ms, {events:.0f} events; an "
-          f"allocation and its free {statistics.median(pairs['off']):.0f} ns; {turns} turns, "
+          f"allocation and its free {statistics.median(pairs['off']):.0f} ns; {turn} turns, "
           "medians and their 95 % ranges:")
     for mode in list(MODES)[1:]:
         share, least, most = spread([100 * (on / off - 1)
@@ -301,13 +305,19 @@ def prove_cost(folder, turns=60):
     return True
 
 
-def prove_killed(folder):
-    path = folder / "killed.tml"
+def forever(folder):
+    """A training of its own process that has recorded something, and its recording."""
+    path = folder / "forever.tml"
     child = subprocess.Popen([sys.executable, "-B", __file__, "--run", "train-forever",
                               "--folder", str(folder)])
     end = time.time() + 120
     while (not path.exists() or path.stat().st_size < 300_000) and time.time() < end:
         time.sleep(0.05)
+    return child, path
+
+
+def prove_killed(folder):
+    child, path = forever(folder)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     good = verify(path)
@@ -315,10 +325,24 @@ def prove_killed(folder):
     return good
 
 
+def prove_live(folder):
+    picture = pathlib.Path(os.environ.get("TIDEMARK_PROOF_PICTURES", folder)) / "live.png"
+    child, _ = forever(folder)
+    view = subprocess.run([program(), "view", "--attach", str(child.pid), "--png", str(picture)],
+                          capture_output=True, text=True, check=False, timeout=60)
+    lives = child.poll() is None
+    child.kill()
+    child.wait()
+    drawn = view.returncode == 0 and picture.stat().st_size > 10_000
+    print(f"live: {view.stderr.strip() if not drawn else f'{picture.stat().st_size} bytes of picture'}"
+          f"{'' if lives else ', but the training had ended'}")
+    return lives and drawn
+
+
 def train_forever(folder):
     import tidemark.torch
 
-    tidemark.torch.record(folder / "killed.tml")
+    tidemark.torch.record(folder / "forever.tml")
     training = Training()
     while True:
         training.step()
@@ -377,6 +401,7 @@ PROOFS = {
     "uses": [{}],
     "cost": [{}],
     "killed": [{}],
+    "live": [{}],
     "limited": [{}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}],
     "oom": [{}],
 }
@@ -389,6 +414,7 @@ def run(name, folder, steps):
             "uses": lambda: prove_uses(folder),
             "cost": lambda: prove_cost(folder),
             "killed": lambda: prove_killed(folder),
+            "live": lambda: prove_live(folder),
             "limited": lambda: prove_limited(folder),
             "oom": lambda: prove_oom(folder),
             "train-forever": lambda: train_forever(folder)}[name]()
