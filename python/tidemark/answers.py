@@ -272,7 +272,8 @@ def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
          progress: Progress) -> Answer:
     if not traces:
         raise OptionError("no trace is given", command)
-    given = [trace if isinstance(trace, Trace) else _path_of(trace) for trace in traces]
+    given: List[Union[str, Trace]] = [
+        trace if isinstance(trace, Trace) else _path_of(trace) for trace in traces]
     loading = _loading(command, traces)
     own = _own_policies(options)
     if own and command == "replay":

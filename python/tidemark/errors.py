@@ -47,8 +47,9 @@ class Error(Exception):
     def say_keywords(self) -> None:
         """Names options of the program as the keywords of Python that they are."""
         self.what, self.where, self.hint = self.args = tuple(
-            re.sub(r"--(?!help\b)([a-z][a-z-]*[a-z])", lambda option: option[1].replace("-", "_"),
-                   part) for part in self.args)
+            re.sub(r"--(?!help\b)([a-z][a-z-]*[a-z])",
+                   lambda option: str(option[1]).replace("-", "_"), str(part))
+            for part in self.args)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
