@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-# Sends itself the signal when the library says that it is at it; the work takes much longer than the
-# test may.
+# Sends itself the signal when the library says that it is at it; the work takes much longer than
+# the test may.
 PROGRAM = """
 import os, signal, sys
 import tidemark
