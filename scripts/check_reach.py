@@ -15,7 +15,7 @@ import re
 import sys
 
 PRODUCT = ["core", "backends", "traces", "replay", "viz"]
-PROGRAMS = ["replay/app", "replay/c_api", "viz/app"]
+PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "viz/app"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 

@@ -22,7 +22,7 @@ struct Mark {
 };
 
 using namespace std::string_view_literals;
-constexpr std::array<Mark, 7> kMarks{{
+constexpr std::array<Mark, 8> kMarks{{
     {"\x89PNG"sv, "Software\0tidemark"sv},
     {"<!DOCTYPE html>"sv, "<meta name=\"generator\" content=\"Tidemark "sv},
     {"<svg "sv, "<!-- tidemark "sv},
@@ -30,6 +30,7 @@ constexpr std::array<Mark, 7> kMarks{{
     {"{"sv, "\"command\": \"tidemark"sv},
     {R"({"type":"header","version":1,"unit":"ns","source":")"sv, R"(,"devices":[{"name":")"sv},
     {"\x80\x02"sv, "tidemark"sv},  // a pickle
+    {"\x89TML\r\n"sv, ".live"sv},  // a recording names its program's shared file
 }};
 
 // "12 0 malloc 2097152 -> p1": the first line of --decisions.

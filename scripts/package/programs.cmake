@@ -11,6 +11,7 @@ add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidema
 add_custom_target(words ALL DEPENDS ${words}/tidemark.1)
 if(TIDEMARK_INSTALL)
     install(TARGETS tidemark RUNTIME)
+    install(TARGETS tidemark_record LIBRARY)
     configure_file(${PROJECT_SOURCE_DIR}/scripts/package/c_library.pc.in
         ${PROJECT_BINARY_DIR}/package/tidemark.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/package/tidemark.pc
@@ -29,6 +30,7 @@ endif()
 set(for_python COMPONENT python EXCLUDE_FROM_ALL)
 install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP ${for_python})
 install(TARGETS tidemark RUNTIME DESTINATION bin ${for_python})
+install(TARGETS tidemark_record LIBRARY DESTINATION lib ${for_python})
 install(FILES ${PROJECT_SOURCE_DIR}/replay/c_api/tidemark.h DESTINATION include ${for_python})
 if(TARGET tidemark::viz)
     install(TARGETS tidemark-view RUNTIME DESTINATION bin ${for_python})

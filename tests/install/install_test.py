@@ -53,6 +53,11 @@ class Installed(unittest.TestCase):
         policy = run(self.prefix / "bin" / "tidemark", "policies", build / "libown_policy.so")
         self.assertIn("larger pieces are not kept", policy)
 
+    def test_recorder(self):
+        """`tidemark record` finds its library."""
+        said = run(self.prefix / "bin" / "tidemark", "record", "--", "true")
+        self.assertIn("nothing was recorded", said)
+
     def test_headers(self):
         """All headers together, as users name them; each knows others by that name only."""
         source = self.folder / "all.cpp"

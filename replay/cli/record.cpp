@@ -1,0 +1,258 @@
+// tidemark record: runs a program that knows nothing of Tidemark, with the recorder of its calls of
+// the CUDA driver (replay/inject) in every process of it.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "replay/cli/child_program.h"
+#include "replay/cli/trace_input.h"
+#include "replay/inject/process_report.h"
+#include "replay/report/runs/record_report.h"
+#include "traces/live/kept_recordings.h"
+#include "traces/live/programs.h"
+#include "traces/live/remainder.h"
+#include "traces/live/runtime_folder.h"
+
+namespace tidemark::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libtidemark-record.so";
+
+// Beside the program as it is built, or where it is installed.
+Result<std::string> find_library() {
+    std::error_code error;
+    const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+    for (const fs::path& folder : {own, own / "../lib", own / TIDEMARK_LIBRARY_FOLDER}) {
+        if (fs::exists(folder / kLibrary, error))
+            return fs::weakly_canonical(folder / kLibrary, error).string();
+    }
+    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kLibrary), own.string(),
+                "it is installed with the program: install or build Tidemark anew");
+}
+
+// A folder for the reports of processes, removed at the end.
+class ReportFolder {
+  public:
+    explicit ReportFolder(std::string path) : path_(std::move(path)) {}
+
+    ReportFolder(const ReportFolder&) = delete;
+    ReportFolder& operator=(const ReportFolder&) = delete;
+
+    ~ReportFolder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+
+    const std::string& path() const { return path_; }
+
+  private:
+    const std::string path_;
+};
+
+// The file that a recording begins with: of one in pieces, the oldest that is there.
+std::string first_file(const std::string& recording) {
+    std::error_code ignored;
+    if (fs::exists(recording, ignored))
+        return recording;
+    const std::string folder = fs::path(recording).parent_path().string();
+    for (const live::KeptRecording& kept : live::list_recordings(folder, {})) {
+        if (live::text_of(kept.header.recording) == recording)
+            return kept.files.front();
+    }
+    return recording;
+}
+
+// What ended with its context: by then the program had not freed it.
+Result<void> count_context_ends(const Trace& trace, RecordedCalls& calls) {
+    const auto cursor = trace.cursor();
+    std::vector<Bytes> sizes(trace.info().slot_count);
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            return {};
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            const std::uint32_t slot = batch.slot[i];
+            if (slot >= sizes.size())
+                continue;
+            if (batch.kind[i] == EventKind::allocate) {
+                sizes[slot] = batch.size[i];
+            } else if (batch.kind[i] == EventKind::free &&
+                       trace.info().strings[batch.tag[i]] == inject::kContextEndTag) {
+                ++calls.ended_with_context;
+                calls.ended_with_context_bytes += sizes[slot];
+            }
+        }
+    }
+}
+
+Result<RecordedCalls> read_calls(Front& front, const std::string& path) {
+    TM_ASSIGN(const std::unique_ptr<Trace> trace, open_recording(front, path, {}));
+    RecordedCalls calls;
+    calls.info = trace->info();
+    TM_ASSIGN(calls.summary, summarize(*trace));
+    TM_TRY(count_context_ends(*trace, calls));
+    return calls;
+}
+
+// What a process left in memory; nothing if it ended its recording itself. Others than the one that
+// was waited for may be about to die of the same signal: a moment is given to them.
+std::optional<live::LiveProgram> left_behind(const inject::ProcessReport& report) {
+    constexpr int kLooks = 20;
+    constexpr unsigned kMicrosecondsBetween = 10'000;
+    std::optional<live::LiveProgram> found;
+    for (int look = 0; look < kLooks; ++look) {
+        found.reset();
+        for (live::LiveProgram& program : live::list_programs()) {
+            if (program.process() == report.process && program.recording() == report.recording)
+                found = std::move(program);
+        }
+        if (!found || !found->alive)
+            break;
+        ::usleep(kMicrosecondsBetween);
+    }
+    return found;
+}
+
+// What became of a process; what it left in memory when it was killed becomes the end of its
+// recording.
+RecordedProcess look_at(Front& front, const inject::ProcessReport& report) {
+    RecordedProcess process;
+    process.process = report.process;
+    process.problem = report.problem;
+    if (report.recording.empty())
+        return process;
+    if (const auto program = left_behind(report)) {
+        process.running = program->alive;
+        const Result<live::Remainder> rest =
+            program->alive ? live::Remainder{} : live::recover(*program);
+        if (!rest && rest.error().code != ErrorCode::not_found)
+            front.note(to_text(rest.error()));
+    }
+    process.recording = first_file(report.recording);
+    Result<RecordedCalls> calls = read_calls(front, process.recording);
+    if (calls)
+        process.calls = std::move(*calls);
+    else if (process.problem.empty())
+        process.problem = to_text(calls.error());
+    return process;
+}
+
+class Record final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.list({"PROGRAM", "", "the program and its arguments, after --", true}, program_);
+        arguments.file({"-o,--output", "FILE",
+                        "the recording (.tml); further processes get FILE-PID. Without it, one in "
+                        "the folder of recordings"},
+                       output_);
+        arguments.text({"--name", "NAME", "what viewers call the program"}, name_);
+        arguments.bytes(
+            {"--history-limit", "SIZE", "keep so much of the recording, and forget what is older"},
+            history_limit_);
+        arguments.flag({"--stacks", "", "record the native call stack of each event"}, stacks_);
+        arguments.flag({"--no-children", "", "record the program alone, not those that it starts"},
+                       alone_);
+        arguments.flag({"--live", "", "say how to follow the program while it runs"}, live_);
+        arguments.report(json_, "print one JSON object, after what the program prints");
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(const std::string library, find_library());
+        if (const char* const other = std::getenv(inject::kInjectionVariable);
+            other != nullptr && *other != '\0')
+            return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other),
+                        inject::kInjectionVariable,
+                        "CUDA loads one library so: unset it, or leave this to the other tool");
+        const std::string folder = live::runtime_folders().front();
+        TM_TRY(live::make_private_folder(folder));
+        const ReportFolder reports(fmt::format("{}/record-{}", folder, ::getpid()));
+        TM_TRY(live::make_private_folder(reports.path()));
+        prepare(library, reports.path());
+        if (live_)
+            context.front().note(fmt::format(
+                "follow it: tidemark view --attach {}",
+                name_.empty() ? fs::path(program_.front()).filename().string() : name_));
+        const Result<int> code = run_child_program(program_);
+        ::unsetenv(inject::kInjectionVariable);
+        if (!code) {
+            context.front().note(to_text(code.error()));
+            constexpr int kNotFound = 127;  // as shells have it
+            constexpr int kNotStarted = 126;
+            return static_cast<ExitCode>(code.error().code == ErrorCode::not_found ? kNotFound
+                                                                                   : kNotStarted);
+        }
+        report(context, *code, reports.path());
+        return static_cast<ExitCode>(*code);
+    }
+
+  private:
+    // Our environment becomes the program's.
+    void prepare(const std::string& library, const std::string& reports) const {
+        const auto set = [](const char* variable, const std::string& value) {
+            if (value.empty())
+                ::unsetenv(variable);
+            else
+                ::setenv(variable, value.c_str(), 1);
+        };
+        set(inject::kInjectionVariable, library);
+        set(inject::kReportsVariable, reports);
+        set(inject::kOutputVariable, output_.empty() ? "" : fs::absolute(output_).string());
+        set(inject::kNameVariable, name_);
+        set(inject::kHistoryVariable, fmt::format("{}", history_limit_));
+        set(inject::kStacksVariable, stacks_ ? "1" : "");
+        set(inject::kChildOfVariable, alone_ ? fmt::format("{}", ::getpid()) : "");
+    }
+
+    void report(Context& context, int code, const std::string& reports) const {
+        ProgramRecord run{.program = program_.front(), .exit_code = code, .processes = {}};
+        for (const inject::ProcessReport& each : inject::read_reports(reports))
+            run.processes.push_back(look_at(context.front(), each));
+        if (json_) {
+            context.print(record_json(run, context.provenance()));
+            return;
+        }
+        for (const std::string& line : record_lines(run))
+            context.front().note(line);
+    }
+
+    std::vector<std::string> program_;
+    std::string output_;
+    std::string name_;
+    Bytes history_limit_ = 0;
+    bool stacks_ = false;
+    bool alone_ = false;
+    bool live_ = false;
+    bool json_ = false;
+};
+
+}  // namespace
+
+CommandInfo record_command() {
+    return {
+        .name = "record",
+        .summary = "run a program and record what it does to GPU memory, unchanged as it is",
+        .examples =
+            "  tidemark record -o run.tml -- python train.py --epochs 3\n"
+            "  tidemark info run.tml                         what it took, and what it never "
+            "freed\n"
+            "  tidemark replay run.tml -p extent             the same requests, another allocator\n"
+            "  tidemark record -o run.tml --stacks -- ./solver input.dat\n"
+            "  tidemark record --live -- python serve.py     and look: tidemark view --attach "
+            "python\n"
+            "  tidemark record --no-children -- ./launch.sh  only the program itself\n"
+            "The exit code is the program's; 128 and the signal's number if one ended it.\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Record>(); },
+        .tables = "processes",
+        .interactive = true,
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,458 @@
+// The handlers of calls, and when publishing starts: with the first call that recorded memory
+// depends on, because only then the driver says which GPUs there are.
+#include "replay/inject/call_recorder.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tidemark::inject {
+namespace {
+
+using cuda::CUresult;
+using live::RecordKind;
+using live::ReportedEvent;
+
+struct RecordedCall {
+    std::uint32_t number;
+    void (CallRecorder::*take)(const Call&);
+    std::string_view tag;
+    bool per_thread;
+};
+
+constexpr std::array kCalls{
+#define TIDEMARK_RECORDED_CALL(name, number, handler, tag) \
+    RecordedCall{number, &CallRecorder::handler, tag, std::string_view(#name).ends_with("_ptsz")},
+#include "replay/inject/recorded_calls.inc"
+#undef TIDEMARK_RECORDED_CALL
+};
+
+constexpr std::size_t kNumbers = 1024;
+constexpr std::uint8_t kNoCall = 0xff;
+
+// CUPTI's numbers to indices of kCalls.
+constexpr auto kIndices = [] {
+    std::array<std::uint8_t, kNumbers> indices{};
+    indices.fill(kNoCall);
+    for (std::size_t i = 0; i < kCalls.size(); ++i)
+        indices[kCalls[i].number] = static_cast<std::uint8_t>(i);
+    return indices;
+}();
+
+constexpr auto kTags = [] {
+    std::array<std::string_view, kCalls.size()> tags;
+    std::ranges::transform(kCalls, tags.begin(), &RecordedCall::tag);
+    return tags;
+}();
+
+// Handles of arrays as addresses, where nothing else has any.
+constexpr std::uint64_t kArrayBase = std::uint64_t{1} << 61U;
+
+// For RecordKind::map: the memory is counted elsewhere, in another process.
+constexpr std::uint64_t kElsewhere = kPhysicalBase - 1;
+
+// What a call of this thread has begun to end, until it is known whether that succeeds.
+struct Ending {
+    unsigned depth = 0;  // calls within calls: only the outermost is the program's
+    std::optional<LiveAllocation> allocation;
+    std::uint64_t physical = 0;
+};
+
+thread_local Ending ending;
+
+// A default stream of a thread has a handle of its own where it isn't the common one.
+std::uint64_t handle_of(cuda::CUstream stream, bool per_thread) {
+    constexpr std::uint64_t kLegacyStream = 1;     // CU_STREAM_LEGACY
+    constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
+    const auto handle = reinterpret_cast<std::uint64_t>(stream);
+    if (handle == 0 && per_thread)
+        return kPerThreadStream;
+    return handle == kLegacyStream ? 0 : handle;
+}
+
+// Bytes of an element; 0: a format whose planes or blocks don't say.
+std::uint64_t element_size(int format, unsigned channels) {
+    switch (format) {
+        case 0x01:  // CU_AD_FORMAT_UNSIGNED_INT8
+        case 0x08:  // SIGNED_INT8
+            return channels;
+        case 0x02:  // UNSIGNED_INT16
+        case 0x09:  // SIGNED_INT16
+        case 0x10:  // HALF
+            return std::uint64_t{2} * channels;
+        case 0x03:  // UNSIGNED_INT32
+        case 0x0a:  // SIGNED_INT32
+        case 0x20:  // FLOAT
+            return std::uint64_t{4} * channels;
+        default:
+            return 0;
+    }
+}
+
+std::uint64_t array_size(const Array3dDescriptor& array, unsigned levels) {
+    std::uint64_t size = 0;
+    for (unsigned level = 0; level < levels && level < 32; ++level)
+        size += std::max<std::uint64_t>(array.width >> level, 1) *
+                std::max<std::uint64_t>(array.height >> level, 1) *
+                std::max<std::uint64_t>(array.depth >> level, 1);
+    return size * element_size(array.format, array.channels);
+}
+
+}  // namespace
+
+CallRecorder::CallRecorder(const Cupti& cupti, RecordOptions options, const ReportFile& report)
+    : cupti_(cupti), memory_(std::move(options), report, kTags) {}
+
+bool CallRecorder::start() {
+    std::vector<live::LiveDevice> devices = driver_.devices();
+    devices.resize(std::min(devices.size(), live::kMostDevices - 1));
+    host_ = static_cast<std::uint8_t>(devices.size());
+    devices.push_back({.name = "host memory"});
+    return memory_.start(devices, {{"recorder", "calls of the CUDA driver"},
+                                   {"cupti", cupti_.path()},
+                                   {"cuda_driver", fmt::format("{}", driver_.version())}});
+}
+
+void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
+    const std::uint8_t index = id < kNumbers ? kIndices[id] : kNoCall;
+    if (index == kNoCall)
+        return;
+    const bool enters = data.site == CallbackSite::enter;
+    const unsigned depth = enters ? ++ending.depth : ending.depth;
+    if (!enters && ending.depth > 0)
+        --ending.depth;
+    if (depth > 1)
+        return;
+    Call call{.index = index,
+              .enters = enters,
+              .per_thread = kCalls[index].per_thread,
+              .params = data.function_params,
+              .context = data.context};
+    if (!enters) {
+        call.result = *static_cast<const CUresult*>(data.function_return_value);
+        if (!memory_.started() && !start())
+            return;
+    }
+    (this->*kCalls[index].take)(call);
+}
+
+std::uint8_t CallRecorder::device_of(cuda::CUcontext context) const {
+    thread_local cuda::CUcontext last_context = nullptr;
+    thread_local std::uint32_t last_ends = 0;
+    thread_local std::uint8_t last_device = kNoDevice;
+    const std::uint32_t ends = context_ends_.load(std::memory_order_relaxed);
+    if (context != last_context || ends != last_ends || context == nullptr) {
+        last_device = gpu(cupti_.device_of(context));
+        last_context = context;
+        last_ends = ends;
+    }
+    return last_device;
+}
+
+void CallRecorder::on_context(std::uint32_t id, cuda::CUcontext context) {
+    if (id == kContextCreated)
+        memory_.mark(fmt::format("context created on device {}", cupti_.device_of(context)));
+    if (id != kContextDestroyStarting)
+        return;
+    memory_.end_context(context, cupti_.device_of(context));
+    context_ends_.fetch_add(1);
+}
+
+// What begins, or was refused; on exit.
+void CallRecorder::begin(const Call& call, const ReportedEvent& event) {
+    if (call.result == CUresult::out_of_memory)
+        memory_.refuse(event, call.index);
+    else if (event.address != 0 && event.device != kNoDevice)
+        memory_.begin({event, call.context}, call.index);
+}
+
+void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& call) {
+    if (call.enters)
+        ending.allocation = memory_.end(address, stream, call.index);
+    else if (const auto still = std::exchange(ending.allocation, std::nullopt);
+             still && call.result != CUresult::success)
+        memory_.begin(*still, call.index);
+}
+
+void CallRecorder::allocate(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<AllocateParams>();
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = device_of(call.context),
+                 .address = call.succeeded() ? *params.address : 0,
+                 .size = params.size,
+                 .extra = params.size});
+}
+
+void CallRecorder::allocate_pitch(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<AllocatePitchParams>();
+    const std::uint64_t size = (call.succeeded() ? *params.pitch : params.width) * params.height;
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = device_of(call.context),
+                 .address = call.succeeded() ? *params.address : 0,
+                 .size = size,
+                 .extra = size});
+}
+
+void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& request,
+                                      NumberedPool pool, cuda::CUstream stream) {
+    if (captures_.load(std::memory_order_relaxed) > 0 &&
+        driver_.is_capturing(stream, call.per_thread)) {
+        if (call.succeeded())
+            report_graph_memory(request.size);
+        return;
+    }
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = pool.device,
+                 .stream = handle_of(stream, call.per_thread),
+                 .address = call.succeeded() ? *request.address : 0,
+                 .size = request.size,
+                 .extra = request.size,
+                 .pool = PoolId{pool.number}});
+}
+
+void CallRecorder::report_graph_memory(std::uint64_t size) {
+    memory_.mark(fmt::format("a graph gets {} bytes of memory while it runs", size));
+}
+
+void CallRecorder::allocate_async(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<AllocateAsyncParams>();
+    const std::uint8_t device = device_of(call.context);
+    const std::uint32_t pool = device == kNoDevice ? 0 : pools_.current(device);
+    allocate_on_stream(call, params.request, {pool, device}, params.stream);
+}
+
+void CallRecorder::allocate_from_pool(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<AllocateFromPoolParams>();
+    allocate_on_stream(call, params.request, pools_.find(params.pool, device_of(call.context)),
+                       params.stream);
+}
+
+void CallRecorder::allocate_host(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<AllocateParams>();
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = host_,
+                 .address = call.succeeded() ? *params.address : 0,
+                 .size = params.size,
+                 .extra = params.size});
+}
+
+void CallRecorder::register_host(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<RegisterParams>();
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = host_,
+                 .address = call.succeeded() ? params.address : 0,
+                 .size = params.size,
+                 .extra = params.size});
+}
+
+void CallRecorder::free(const Call& call) {
+    end(call.as<FreeParams>().address, 0, call);
+}
+
+void CallRecorder::free_async(const Call& call) {
+    const auto& params = call.as<FreeAsyncParams>();
+    end(params.address, handle_of(params.stream, call.per_thread), call);
+}
+
+void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
+                                  const Array3dDescriptor& array, unsigned levels) {
+    const std::uint64_t size = array_size(array, levels);
+    if (size == 0 || (array.flags & (kArraySparse | kArrayDeferredMapping)) != 0)
+        return;
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = device_of(call.context),
+                 .address = handle == 0 ? 0 : kArrayBase + handle,
+                 .size = size,
+                 .extra = size});
+}
+
+void CallRecorder::create_array(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<ArrayParams>();
+    const ArrayDescriptor& plain = *params.array;
+    allocate_array(call, call.succeeded() ? *params.handle : 0,
+                   {.width = plain.width,
+                    .height = plain.height,
+                    .format = plain.format,
+                    .channels = plain.channels},
+                   1);
+}
+
+void CallRecorder::create_array_3d(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<Array3dParams>();
+    allocate_array(call, call.succeeded() ? *params.handle : 0, *params.array, 1);
+}
+
+void CallRecorder::create_mipmapped(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<MipmappedArrayParams>();
+    allocate_array(call, call.succeeded() ? *params.handle : 0, *params.array, params.levels);
+}
+
+void CallRecorder::destroy_array(const Call& call) {
+    end(kArrayBase + call.as<FreeParams>().address, 0, call);
+}
+
+void CallRecorder::reserve(const Call& call) {
+    const auto& params = call.as<ReserveParams>();
+    if (call.succeeded())
+        memory_.emit({.kind = RecordKind::reserve, .address = *params.address, .size = params.size},
+                     call.index);
+}
+
+void CallRecorder::unreserve(const Call& call) {
+    const auto& params = call.as<RangeParams>();
+    if (!call.succeeded())
+        memory_.emit({.kind = call.enters ? RecordKind::unreserve : RecordKind::reserve,
+                      .address = params.address,
+                      .size = params.size},
+                     call.index);
+}
+
+void CallRecorder::create_physical(const Call& call) {
+    if (call.enters)
+        return;
+    const auto& params = call.as<CreateParams>();
+    const cuda::CUmemLocation& where = params.properties->location;
+    ReportedEvent event{
+        .kind = RecordKind::allocate,
+        .device = where.type == cuda::CUmemLocationType::device ? gpu(where.id) : host_,
+        .size = params.size,
+        .extra = params.size};
+    if (call.succeeded() && event.device != kNoDevice)
+        event.address = physical_.create(*params.handle, params.size, event.device).base;
+    if (call.succeeded())
+        memory_.emit(event, call.index);
+    else
+        begin(call, event);
+}
+
+void CallRecorder::release_physical(const Call& call) {
+    const cuda::CUmemHandle handle = call.as<ReleaseParams>().handle;
+    if (call.enters) {
+        ending.physical = physical_.begin_release(handle);
+        return;
+    }
+    const std::uint64_t base = std::exchange(ending.physical, 0);
+    if (base == 0)
+        return;
+    if (!call.succeeded())
+        physical_.undo_release(handle, base);
+    else if (const auto piece = physical_.end_release(base))
+        end_physical(*piece, call.index);
+}
+
+void CallRecorder::end_physical(const PhysicalPiece& piece, std::size_t index) {
+    memory_.emit({.kind = RecordKind::free,
+                  .device = piece.device,
+                  .address = piece.base,
+                  .size = piece.size},
+                 index);
+}
+
+void CallRecorder::retain_physical(const Call& call) {
+    const auto& params = call.as<RetainParams>();
+    if (call.succeeded())
+        physical_.retain(*params.handle, params.address);
+}
+
+void CallRecorder::map(const Call& call) {
+    if (!call.succeeded())
+        return;
+    const auto& params = call.as<MapParams>();
+    const Mapping mapping = physical_.map(params.handle, params.address, params.size, params.offset,
+                                          device_of(call.context));
+    memory_.emit({.kind = RecordKind::map,
+                  .device = mapping.device,
+                  .address = mapping.address,
+                  .size = mapping.size,
+                  .extra = mapping.home},
+                 call.index);
+}
+
+void CallRecorder::unmap(const Call& call) {
+    if (!call.succeeded())
+        return;
+    const auto& params = call.as<RangeParams>();
+    std::vector<PhysicalPiece> ended;
+    for (const Mapping& mapping : physical_.unmap(params.address, params.size, ended))
+        memory_.emit({.kind = RecordKind::unmap,
+                      .device = mapping.device,
+                      .address = mapping.address,
+                      .size = mapping.size,
+                      .extra = mapping.home},
+                     call.index);
+    for (const PhysicalPiece& piece : ended)
+        end_physical(piece, call.index);
+}
+
+void CallRecorder::open_ipc(const Call& call) {
+    if (!call.succeeded())
+        return;
+    const std::uint64_t address = *call.as<IpcOpenParams>().address;
+    begin(call, {.kind = RecordKind::map,
+                 .device = device_of(call.context),
+                 .address = address,
+                 .size = driver_.size_at(address),
+                 .extra = kElsewhere});
+}
+
+void CallRecorder::create_pool(const Call& call) {
+    const auto& params = call.as<PoolCreateParams>();
+    if (call.succeeded())
+        pools_.add(*params.pool, gpu(params.properties->location.id), false);
+}
+
+void CallRecorder::destroy_pool(const Call& call) {
+    if (call.enters)
+        pools_.remove(call.as<PoolDestroyParams>().pool);
+}
+
+void CallRecorder::default_pool(const Call& call) {
+    const auto& params = call.as<PoolOfDeviceParams>();
+    if (call.succeeded())
+        pools_.add(*params.pool, gpu(params.device), true);
+}
+
+void CallRecorder::set_pool(const Call& call) {
+    const auto& params = call.as<SetPoolParams>();
+    const std::uint8_t device = gpu(params.device);
+    if (call.succeeded() && device != kNoDevice)
+        pools_.set_current(device, pools_.find(params.pool, device).number);
+}
+
+void CallRecorder::add_graph_memory(const Call& call) {
+    if (call.succeeded())
+        report_graph_memory(call.as<GraphAllocateParams>().memory->size);
+}
+
+void CallRecorder::begin_capture(const Call& call) {
+    if (call.succeeded())
+        captures_.fetch_add(1);
+}
+
+// A capture that was spoiled ends as well, with an error.
+void CallRecorder::end_capture(const Call& call) {
+    if (!call.enters && captures_.load() > 0)
+        captures_.fetch_sub(1);
+}
+
+}  // namespace tidemark::inject

@@ -1,0 +1,109 @@
+// CallRecorder: turns the calls of the driver that CUPTI reports into events of a living program
+// (traces/live/publisher.h): what a GPU's memory is taken for, mapped, given back, and what was
+// refused.
+//
+// What begins is recorded when its call has succeeded, what ends before its call does anything:
+// else another thread could be given the same address, and be recorded, before the end is. An end
+// that then fails is recorded as begun again.
+//
+// The devices of the recording are the GPUs, and behind them one for the host's memory that GPUs
+// can read: allocated for that, or registered. The tag of an event is the driver's function.
+//
+// Thread-safe. An event costs its thread some 100 ns; a call of the virtual memory family waits for
+// others of that family.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "replay/inject/cupti.h"
+#include "replay/inject/driver_queries.h"
+#include "replay/inject/memory_events.h"
+#include "replay/inject/memory_pools.h"
+#include "replay/inject/physical_memory.h"
+
+namespace tidemark::inject {
+
+// One entry or exit of a recorded call.
+struct Call {
+    std::size_t index = 0;  // in recorded_calls.inc
+    bool enters = false;
+    bool per_thread = false;  // its default stream is the thread's own (_ptsz)
+    cuda::CUresult result = cuda::CUresult::success;  // on exit
+    const void* params = nullptr;
+    cuda::CUcontext context = nullptr;
+
+    bool succeeded() const { return !enters && result == cuda::CUresult::success; }
+
+    template <class Params>
+    const Params& as() const {
+        return *static_cast<const Params*>(params);
+    }
+};
+
+class CallRecorder {
+  public:
+    CallRecorder(const Cupti& cupti, RecordOptions options, const ReportFile& report);
+
+    void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data);
+    void on_context(std::uint32_t id, cuda::CUcontext context);
+
+    // Ends the recording. Calls that are reported afterwards, or at the same time, may be lost.
+    void close() { memory_.close(); }
+
+    // For recorded_calls.inc: each takes its calls on entry and on exit.
+    void allocate(const Call& call);
+    void allocate_pitch(const Call& call);
+    void allocate_async(const Call& call);
+    void allocate_from_pool(const Call& call);
+    void allocate_host(const Call& call);
+    void register_host(const Call& call);
+    void free(const Call& call);
+    void free_async(const Call& call);
+    void create_array(const Call& call);
+    void create_array_3d(const Call& call);
+    void create_mipmapped(const Call& call);
+    void destroy_array(const Call& call);
+    void reserve(const Call& call);
+    void unreserve(const Call& call);
+    void create_physical(const Call& call);
+    void release_physical(const Call& call);
+    void retain_physical(const Call& call);
+    void map(const Call& call);
+    void unmap(const Call& call);
+    void open_ipc(const Call& call);
+    void create_pool(const Call& call);
+    void destroy_pool(const Call& call);
+    void default_pool(const Call& call);
+    void set_pool(const Call& call);
+    void add_graph_memory(const Call& call);
+    void begin_capture(const Call& call);
+    void end_capture(const Call& call);
+
+  private:
+    bool start();
+    void begin(const Call& call, const live::ReportedEvent& event);
+    void end(std::uint64_t address, std::uint64_t stream, const Call& call);
+    void allocate_on_stream(const Call& call, const AllocateParams& request, NumberedPool pool,
+                            cuda::CUstream stream);
+    void allocate_array(const Call& call, std::uint64_t handle, const Array3dDescriptor& array,
+                        unsigned levels);
+    void report_graph_memory(std::uint64_t size);
+    void end_physical(const PhysicalPiece& piece, std::size_t index);
+    std::uint8_t device_of(cuda::CUcontext context) const;
+
+    std::uint8_t gpu(int ordinal) const {
+        return ordinal >= 0 && ordinal < host_ ? static_cast<std::uint8_t>(ordinal) : kNoDevice;
+    }
+
+    const Cupti& cupti_;
+    const DriverQueries driver_;
+    MemoryEvents memory_;
+    PhysicalMemory physical_;
+    MemoryPools pools_;
+    std::uint8_t host_ = 0;                        // the device behind the GPUs
+    std::atomic<int> captures_ = 0;                // streams that are captured now
+    std::atomic<std::uint32_t> context_ends_ = 0;  // after one, a context's address may be new
+};
+
+}  // namespace tidemark::inject

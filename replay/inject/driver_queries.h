@@ -1,0 +1,43 @@
+// DriverQueries: what the recorder asks the driver that the program has loaded: only what is
+// answered at once and changes nothing. Immutable.
+#pragma once
+
+#include <vector>
+
+#include "backends/cuda/driver.h"
+#include "traces/live/publisher.h"
+
+namespace tidemark::inject {
+
+class DriverQueries {
+  public:
+    // Of the driver in this process; TIDEMARK_CUDA_DRIVER names another file than libcuda.so.1.
+    // Where there is none, everything is unknown.
+    DriverQueries();
+
+    // As 13000; 0: unknown.
+    int version() const;
+
+    // The GPUs that the program sees, with their memory; none before the driver is initialized.
+    std::vector<live::LiveDevice> devices() const;
+
+    // How many bytes are mapped at `address`, where something begins; 0: unknown.
+    Bytes size_at(std::uint64_t address) const;
+
+    bool is_capturing(cuda::CUstream stream, bool per_thread) const;
+
+  private:
+    CudaSymbol<cuda::CUresult(int*)> version_{"cuDriverGetVersion"};
+    CudaSymbol<cuda::CUresult(int*)> count_{"cuDeviceGetCount"};
+    CudaSymbol<cuda::CUresult(cuda::CUdevice*, int)> get_{"cuDeviceGet"};
+    CudaSymbol<cuda::CUresult(char*, int, cuda::CUdevice)> name_{"cuDeviceGetName"};
+    CudaSymbol<cuda::CUresult(std::size_t*, cuda::CUdevice)> total_{"cuDeviceTotalMem_v2"};
+    CudaSymbol<cuda::CUresult(cuda::CUdeviceptr*, std::size_t*, cuda::CUdeviceptr)> range_{
+        "cuMemGetAddressRange_v2"};
+    CudaSymbol<cuda::CUresult(cuda::CUstream, cuda::CUstreamCaptureStatus*)> capturing_{
+        "cuStreamIsCapturing"};
+    CudaSymbol<cuda::CUresult(cuda::CUstream, cuda::CUstreamCaptureStatus*)> capturing_ptsz_{
+        "cuStreamIsCapturing_ptsz"};
+};
+
+}  // namespace tidemark::inject

@@ -1,0 +1,113 @@
+// libtidemark-record.so: what the CUDA driver loads into a process when it is initialized, and the
+// one function that it calls there. Nothing here may stop the program: what doesn't work is
+// reported, and the program runs on without a recording.
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "replay/inject/call_recorder.h"
+
+namespace tidemark::inject {
+namespace {
+
+// Calls may be reported until the very end of the process: none of these is ever destroyed.
+struct Injection {
+    explicit Injection(const std::string& reports) : report(reports) {}
+
+    const ReportFile report;
+    std::optional<Cupti> cupti;
+    std::optional<CallRecorder> recorder;
+};
+
+std::atomic<Injection*> the_injection = nullptr;
+
+std::string variable(const char* name) {
+    const char* const text = std::getenv(name);
+    return text == nullptr ? "" : text;
+}
+
+// errno is the program's.
+void on_callback(void* /*user*/, int domain, std::uint32_t id, const void* data) noexcept {
+    Injection* const injection = the_injection.load(std::memory_order_acquire);
+    if (injection == nullptr)
+        return;
+    const int error = errno;
+    try {
+        if (domain == kDriverDomain)
+            injection->recorder->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
+        else if (domain == kResourceDomain)
+            injection->recorder->on_context(id,
+                                            static_cast<const CUpti_ResourceData*>(data)->context);
+    } catch (...) {
+        the_injection.store(nullptr);  // no memory: what would be recorded now had gaps
+        injection->report.write("problem", "the process ran out of memory while it was recorded");
+    }
+    errno = error;
+}
+
+// A child made by fork() has neither the recorder's thread nor a driver that works.
+void leave_to_parent() {
+    the_injection.store(nullptr);
+}
+
+Result<void> attach(Injection& injection) {
+    TM_ASSIGN(injection.cupti, Cupti::open(DriverQueries().version()));
+    const std::string limit = variable(kHistoryVariable);
+    injection.recorder.emplace(
+        *injection.cupti,
+        RecordOptions{.output = variable(kOutputVariable),
+                      .name = variable(kNameVariable),
+                      .history_limit = std::strtoull(limit.c_str(), nullptr, 10),
+                      .stacks = !variable(kStacksVariable).empty()},
+        injection.report);
+    injection.report.write("cupti", injection.cupti->path());
+    ::pthread_atfork(nullptr, nullptr, leave_to_parent);
+    the_injection.store(&injection, std::memory_order_release);
+    const Result<void> subscribed = injection.cupti->subscribe(on_callback);
+    if (!subscribed) {
+        the_injection.store(nullptr);
+        injection.cupti->unsubscribe();
+    }
+    return subscribed;
+}
+
+void start() {
+    const std::string parent = variable(kChildOfVariable);
+    if (!parent.empty() && parent != std::to_string(::getppid()))
+        return;
+    auto& injection = *new Injection(variable(kReportsVariable));
+    const Result<void> attached = attach(injection);
+    if (attached)
+        return;
+    const std::string why = to_text(attached.error());
+    injection.report.write("problem", why);
+    if (!variable(kReportsVariable).empty())
+        return;
+    const std::string line = "tidemark record: not recorded: " + why + "\n";
+    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+}
+
+// After everything that the program registered for its end: what it frees there is still recorded.
+[[gnu::destructor]] void finish() {
+    Injection* const injection = the_injection.exchange(nullptr);
+    if (injection != nullptr)
+        injection->recorder->close();
+}
+
+}  // namespace
+}  // namespace tidemark::inject
+
+// Called by the driver within cuInit; it does not look at the answer of one that it does not know.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+    const int error = errno;
+    try {
+        tidemark::inject::start();
+    } catch (...) {
+        // No memory: the program has more urgent needs.
+    }
+    errno = error;
+    return 1;
+}

@@ -1,0 +1,128 @@
+// The publisher of the process.
+#include "replay/inject/memory_events.h"
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "replay/inject/native_stack.h"
+
+namespace tidemark::inject {
+
+using live::RecordKind;
+using live::ReportedEvent;
+
+namespace {
+
+ReportedEvent end_of(const ReportedEvent& begun) {
+    const bool is_mapping = begun.kind == RecordKind::map;
+    return {.kind = is_mapping ? RecordKind::unmap : RecordKind::free,
+            .device = begun.device,
+            .address = begun.address,
+            .size = begun.size,
+            .extra = is_mapping ? begun.extra : 0};
+}
+
+}  // namespace
+
+MemoryEvents::MemoryEvents(RecordOptions options, const ReportFile& report,
+                           std::span<const std::string_view> tags)
+    : options_(std::move(options)), report_(report), tags_(tags), tag_ids_(tags.size()) {}
+
+// The recorder's thread handles none of the program's signals.
+bool MemoryEvents::start(const std::vector<live::LiveDevice>& devices, const Settings& settings) {
+    const std::lock_guard lock(mutex_);
+    if (over_ || publisher_.load() != nullptr)
+        return !over_;
+    live::PublishOptions publish{.name = options_.name, .history_limit = options_.history_limit};
+    publish.devices = devices;
+    publish.recording = report_.claim_recording(options_.output);
+    publish.ring_slots = 1U << 15U;  // a driver's calls are slower than the usual ring is made for
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    auto started = live::Publisher::start(publish);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) {
+        over_ = true;
+        report_.write("problem", to_text(started.error()));
+        return false;
+    }
+    owned_ = std::move(*started);
+    report_.write("recording", owned_->recording());
+    for (const auto& [key, value] : settings)
+        static_cast<void>(owned_->setting(key, value, false));
+    publisher_.store(owned_.get(), std::memory_order_release);
+    return true;
+}
+
+// The publisher itself stays: a thread may be about to call it, which does nothing then.
+void MemoryEvents::close() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    if (publisher_.exchange(nullptr) != nullptr)
+        static_cast<void>(owned_.release()->close());
+}
+
+void MemoryEvents::emit(ReportedEvent event, std::size_t tag) {
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    if (publisher == nullptr || event.device == kNoDevice)
+        return;
+    event.tag = tag_ids_[tag].load(std::memory_order_acquire);
+    if (event.tag == 0) {
+        event.tag = publisher->string(tags_[tag]);
+        tag_ids_[tag].store(event.tag, std::memory_order_release);
+    }
+    if (options_.stacks)
+        event.stack = name_stack(*publisher);
+    publisher->put(event);
+}
+
+void MemoryEvents::refuse(const ReportedEvent& event, std::size_t tag) {
+    emit({.kind = RecordKind::refused,
+          .device = event.device,
+          .stream = event.stream,
+          .size = event.size,
+          .pool = event.pool},
+         tag);
+}
+
+void MemoryEvents::begin(const LiveAllocation& allocation, std::size_t tag) {
+    if (const auto before = live_.add(allocation))
+        emit(end_of(before->begin), tag);
+    emit(allocation.begin, tag);
+}
+
+std::optional<LiveAllocation> MemoryEvents::end(std::uint64_t address, std::uint64_t stream,
+                                                std::size_t tag) {
+    const auto allocation = live_.take(address);
+    if (allocation) {
+        ReportedEvent event = end_of(allocation->begin);
+        event.stream = stream;
+        emit(event, tag);
+    }
+    return allocation;
+}
+
+void MemoryEvents::end_context(cuda::CUcontext context, int device) {
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    if (publisher == nullptr)
+        return;
+    const std::vector<LiveAllocation> ended = live_.end_context(context);
+    publisher->mark(
+        fmt::format("context destroyed on device {}, with {} allocations", device, ended.size()));
+    const std::uint32_t tag = publisher->string(kContextEndTag);
+    for (const LiveAllocation& each : ended) {
+        ReportedEvent event = end_of(each.begin);
+        event.tag = tag;
+        publisher->put(event);
+    }
+}
+
+void MemoryEvents::mark(std::string_view text) {
+    if (live::Publisher* const publisher = publisher_.load(std::memory_order_acquire))
+        publisher->mark(text);
+}
+
+}  // namespace tidemark::inject

@@ -1,0 +1,100 @@
+// Sentences and keys.
+#include "replay/report/runs/record_report.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark {
+namespace {
+
+using report::Json;
+
+std::string lived_text(std::uint64_t count, Bytes bytes, std::string_view until) {
+    return count == 0 ? ""
+                      : fmt::format("; {} ({}) {}", format_counted(count, "allocation"),
+                                    format_bytes(bytes), until);
+}
+
+void add_lines(const RecordedCalls& calls, std::vector<std::string>& lines) {
+    const TraceSummary& summary = calls.summary;
+    for (std::size_t i = 0; i < summary.devices.size(); ++i) {
+        const DeviceSummary& device = summary.devices[i];
+        if (device.allocations != 0)
+            lines.push_back(fmt::format("  {}: {}, {} at once at most", calls.info.devices[i].name,
+                                        format_counted(device.allocations, "allocation"),
+                                        format_bytes(device.requested.value)));
+    }
+    if (summary.out_of_memory != 0)
+        lines.push_back(
+            fmt::format("  out of memory: {}", format_counted(summary.out_of_memory, "request")));
+    for (const std::string& warning : calls.info.warnings)
+        lines.push_back("  " + warning);
+}
+
+Json json_of(const RecordedProcess& process) {
+    Json json{{"process", process.process},
+              {"running", process.running},
+              {"problem", report::or_null(process.problem)},
+              {"recording", report::or_null(process.recording)}};
+    const RecordedCalls nothing;
+    const RecordedCalls& calls = process.calls ? *process.calls : nothing;
+    json["events"] = calls.summary.events;
+    Json kinds = Json::object();
+    for (const KindCount& each : calls.summary.kinds)
+        kinds[std::string(to_text(each.kind))] = each.count;
+    json["kinds"] = kinds;
+    json["devices"] = Json::array();
+    for (std::size_t i = 0; i < calls.summary.devices.size(); ++i)
+        json["devices"].push_back(
+            {{"name", calls.info.devices[i].name},
+             {"allocations", calls.summary.devices[i].allocations},
+             {"peak_requested_bytes", calls.summary.devices[i].requested.value}});
+    json["out_of_memory"] = calls.summary.out_of_memory;
+    json["never_freed"] = calls.summary.never_freed;
+    json["never_freed_bytes"] = calls.summary.never_freed_bytes;
+    json["ended_with_context"] = calls.ended_with_context;
+    json["ended_with_context_bytes"] = calls.ended_with_context_bytes;
+    json["warnings"] = calls.info.warnings;
+    return json;
+}
+
+}  // namespace
+
+std::vector<std::string> record_lines(const ProgramRecord& run) {
+    std::vector<std::string> lines;
+    if (run.processes.empty())
+        lines.push_back(fmt::format(
+            "nothing was recorded: in no process of {} was CUDA initialized with the recorder: it "
+            "doesn't use CUDA, runs with the rights of another user, or clears its environment",
+            run.program));
+    for (const RecordedProcess& process : run.processes) {
+        const std::string name = fmt::format("process {}", process.process);
+        if (!process.problem.empty()) {
+            lines.push_back(fmt::format("{} was not recorded: {}", name, process.problem));
+        } else if (process.recording.empty()) {
+            lines.push_back(name + " initialized CUDA and allocated no memory");
+        } else if (process.calls) {
+            const TraceSummary& summary = process.calls->summary;
+            lines.push_back(fmt::format(
+                "{}: {} in {}{}{}{}", name, format_counted(summary.events, "event"),
+                process.recording, process.running ? "; it still runs" : "",
+                lived_text(summary.never_freed, summary.never_freed_bytes,
+                           process.running ? "are not freed yet" : "never freed"),
+                lived_text(process.calls->ended_with_context,
+                           process.calls->ended_with_context_bytes, "ended with their context")));
+            add_lines(*process.calls, lines);
+        }
+    }
+    return lines;
+}
+
+std::string record_json(const ProgramRecord& run, const Provenance& provenance) {
+    return report::text_of({{"program", run.program},
+                            {"exit_code", run.exit_code},
+                            {"processes", report::list_of(run.processes, json_of)},
+                            {"provenance", report::provenance_of(provenance)}});
+}
+
+}  // namespace tidemark

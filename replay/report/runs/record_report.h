@@ -1,0 +1,43 @@
+// What `tidemark record` saw, process by process, as text and as JSON. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/analysis/trace/trace_summary.h"
+#include "replay/report/forms/model.h"
+
+namespace tidemark {
+
+// What is in a recording of a program's calls of the driver.
+struct RecordedCalls {
+    TraceInfo info;
+    TraceSummary summary;
+    // Allocations that lived until the program destroyed their context.
+    std::uint64_t ended_with_context = 0;
+    Bytes ended_with_context_bytes = 0;
+};
+
+struct RecordedProcess {
+    std::uint32_t process = 0;
+    bool running = false;   // still
+    std::string problem;    // why it wasn't recorded, or the recording can't be read; "" = none
+    std::string recording;  // its first file; "" = it allocated nothing
+    std::optional<RecordedCalls> calls;
+};
+
+struct ProgramRecord {
+    std::string program;
+    int exit_code = 0;
+    std::vector<RecordedProcess> processes;  // that CUDA was initialized in
+};
+
+// A few lines for each process, and why nothing was recorded if that is so.
+std::vector<std::string> record_lines(const ProgramRecord& run);
+
+std::string record_json(const ProgramRecord& run, const Provenance& provenance);
+
+}  // namespace tidemark

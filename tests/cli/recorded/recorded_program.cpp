@@ -1,0 +1,259 @@
+// A program that uses CUDA and knows nothing of Tidemark, for tests of `tidemark record`:
+// recorded_program STEP... does one thing after another. The driver is what TIDEMARK_CUDA_DRIVER
+// names, loaded when the first step needs it.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/cuda/driver_api.h"
+
+namespace tidemark::cuda {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20U;
+
+template <class... Args>
+CUresult call(const char* name, Args... args) {
+    static void* const driver = dlopen(std::getenv("TIDEMARK_CUDA_DRIVER"), RTLD_NOW | RTLD_LOCAL);
+    auto* const function = reinterpret_cast<CUresult (*)(Args...)>(dlsym(driver, name));
+    if (function == nullptr) {
+        std::fprintf(stderr, "no %s\n", name);
+        std::abort();
+    }
+    return function(args...);
+}
+
+void must(CUresult result, int line) {
+    if (result == CUresult::success)
+        return;
+    std::fprintf(stderr, "line %d: error %d\n", line, static_cast<int>(result));
+    std::abort();
+}
+
+#define MUST(...) must(call(__VA_ARGS__), __LINE__)
+
+CUcontext context = nullptr;
+
+void start() {
+    if (context != nullptr)
+        return;
+    MUST("cuInit", 0U);
+    MUST("cuDevicePrimaryCtxRetain", &context, CUdevice{0});
+    MUST("cuCtxSetCurrent", context);
+}
+
+CUdeviceptr take(std::size_t size) {
+    CUdeviceptr address = 0;
+    MUST("cuMemAlloc_v2", &address, size);
+    return address;
+}
+
+void plain() {
+    MUST("cuMemFree_v2", take(3 * kMiB));
+    CUdeviceptr address = 0;
+    std::size_t pitch = 0;
+    MUST("cuMemAllocPitch_v2", &address, &pitch, std::size_t{1000}, std::size_t{16}, 4U);
+    MUST("cuMemFree_v2", address);
+    MUST("cuMemAllocManaged", &address, 2 * kMiB, 1U);
+    MUST("cuMemFree_v2", address);
+
+    struct {
+        std::size_t width = 64, height = 32, depth = 0;
+        int format = 0x20;  // CU_AD_FORMAT_FLOAT
+        unsigned channels = 4, flags = 0;
+    } array;
+
+    MUST("cuArray3DCreate_v2", &address, static_cast<const void*>(&array));
+    MUST("cuArrayDestroy", address);
+}
+
+void host() {
+    void* address = nullptr;
+    MUST("cuMemHostAlloc", &address, 5 * kMiB, 0U);
+    MUST("cuMemFreeHost", address);
+    MUST("cuMemAllocHost_v2", &address, 6 * kMiB);
+    MUST("cuMemFreeHost", address);
+    static std::vector<char> own(kMiB);
+    MUST("cuMemHostRegister_v2", static_cast<void*>(own.data()), own.size(), 0U);
+    MUST("cuMemHostUnregister", static_cast<void*>(own.data()));
+}
+
+void refused() {
+    CUdeviceptr address = 0;
+    static_cast<void>(call("cuMemAlloc_v2", &address, std::size_t{1} << 50U));
+    static_cast<void>(call("cuMemFree_v2", CUdeviceptr{12345}));
+}
+
+void pools() {
+    CUstream stream = nullptr;
+    MUST("cuStreamCreate", &stream, 1U);
+    CUdeviceptr address = 0;
+    MUST("cuMemAllocAsync", &address, kMiB, stream);
+    MUST("cuMemFreeAsync", address, stream);
+    MUST("cuMemAllocAsync_ptsz", &address, 2 * kMiB, CUstream{nullptr});
+    MUST("cuMemFreeAsync_ptsz", address, CUstream{nullptr});
+    CUmemPoolProps properties;
+    properties.location = {CUmemLocationType::device, 0};
+    CUmemoryPool pool = nullptr;
+    MUST("cuMemPoolCreate", &pool, static_cast<const CUmemPoolProps*>(&properties));
+    MUST("cuMemAllocFromPoolAsync", &address, 3 * kMiB, pool, stream);
+    MUST("cuMemFreeAsync", address, stream);
+    MUST("cuMemPoolDestroy", pool);
+    CUmemoryPool own = nullptr;
+    MUST("cuDeviceGetDefaultMemPool", &own, CUdevice{0});
+    MUST("cuMemAllocFromPoolAsync", &address, 4 * kMiB, own, stream);
+    MUST("cuMemFreeAsync", address, stream);
+    MUST("cuStreamBeginCapture_v2", stream, CUstreamCaptureMode::relaxed);
+    MUST("cuMemAllocAsync", &address, 5 * kMiB, stream);
+    MUST("cuMemFreeAsync", address, stream);
+    CUgraph graph = nullptr;
+    MUST("cuStreamEndCapture", stream, &graph);
+}
+
+// Two pieces; one is mapped twice, and released before its mappings end.
+void vmm() {
+    CUmemAllocationProp properties;
+    properties.location = {CUmemLocationType::device, 0};
+    const auto* const wanted = static_cast<const CUmemAllocationProp*>(&properties);
+    const std::size_t size = 4 * kMiB;
+    CUdeviceptr range = 0;
+    MUST("cuMemAddressReserve", &range, 4 * size, std::size_t{0}, CUdeviceptr{0}, 0ULL);
+    CUmemHandle first = 0;
+    CUmemHandle second = 0;
+    MUST("cuMemCreate", &first, size, wanted, 0ULL);
+    MUST("cuMemMap", range, size, std::size_t{0}, first, 0ULL);
+    MUST("cuMemMap", range + size, size, std::size_t{0}, first, 0ULL);
+    MUST("cuMemRelease", first);
+    MUST("cuMemCreate", &second, 2 * size, wanted, 0ULL);
+    MUST("cuMemMap", range + 2 * size, 2 * size, std::size_t{0}, second, 0ULL);
+    MUST("cuMemUnmap", range, size);
+    MUST("cuMemUnmap", range + size, 3 * size);
+    MUST("cuMemRelease", second);
+    MUST("cuMemAddressFree", range, 4 * size);
+}
+
+void ipc() {
+    const CUdeviceptr own = take(2 * kMiB);
+    CUipcMemHandle handle;
+    MUST("cuIpcGetMemHandle", &handle, own);
+    CUdeviceptr opened = 0;
+    MUST("cuIpcOpenMemHandle_v2", &opened, handle, 1U);
+    MUST("cuIpcCloseMemHandle", opened);
+    MUST("cuMemFree_v2", own);
+}
+
+void contexts() {
+    CUcontext own = nullptr;
+    MUST("cuCtxCreate_v2", &own, 0U, CUdevice{1});
+    take(kMiB);
+    take(2 * kMiB);
+    MUST("cuCtxDestroy_v2", own);
+    MUST("cuCtxSetCurrent", context);
+}
+
+// Frees another device's memory.
+void devices() {
+    CUcontext own = nullptr;
+    MUST("cuCtxCreate_v2", &own, 0U, CUdevice{1});
+    const CUdeviceptr address = take(kMiB);
+    MUST("cuCtxSetCurrent", context);
+    MUST("cuMemFree_v2", address);
+}
+
+void forks() {
+    const CUdeviceptr address = take(kMiB);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        CUdeviceptr other = 0;
+        static_cast<void>(call("cuMemAlloc_v2", &other, kMiB));
+        std::exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    MUST("cuMemFree_v2", address);
+}
+
+// Runs this program anew, as a child, or in its place.
+void again(bool replaces) {
+    if (!replaces && ::fork() != 0) {
+        ::wait(nullptr);
+        return;
+    }
+    ::execl("/proc/self/exe", "again", "plain", static_cast<char*>(nullptr));
+    std::abort();
+}
+
+// Without a context, as the fake driver has none at the end of a process.
+void late() {
+    static CUmemHandle handle = 0;
+    CUmemAllocationProp properties;
+    properties.location = {CUmemLocationType::device, 0};
+    MUST("cuMemCreate", &handle, 8 * kMiB, static_cast<const CUmemAllocationProp*>(&properties),
+         0ULL);
+    std::atexit([] { MUST("cuMemRelease", handle); });
+}
+
+// Until it is killed. Says each time what is done.
+void loop() {
+    for (unsigned long count = 1;; ++count) {
+        const CUdeviceptr address = take(kMiB);
+        MUST("cuMemFree_v2", address);
+        if (::write(STDOUT_FILENO, &count, sizeof count) < 0)
+            std::abort();
+    }
+}
+
+const std::map<std::string, std::function<void()>> kSteps{
+    {"init", [] {}},
+    {"plain", plain},
+    {"host", host},
+    {"refused", refused},
+    {"pools", pools},
+    {"vmm", vmm},
+    {"ipc", ipc},
+    {"contexts", contexts},
+    {"devices", devices},
+    {"reset", [] { take(kMiB), MUST("cuDevicePrimaryCtxReset_v2", CUdevice{0}); }},
+    {"leak", [] { take(9 * kMiB); }},
+    {"forks", forks},
+    {"child", [] { again(false); }},
+    {"exec", [] { again(true); }},
+    {"late", late},
+    {"loop", loop},
+    {"quit", [] { ::_exit(3); }},
+    {"kill", [] { ::raise(SIGKILL); }},
+};
+
+}  // namespace
+}  // namespace tidemark::cuda
+
+int main(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string step = argv[i];
+        if (step == "echo") {
+            char text[64]{};
+            const auto length = ::read(STDIN_FILENO, text, sizeof text);
+            if (length < 0 || ::write(STDOUT_FILENO, text, static_cast<std::size_t>(length)) < 0 ||
+                ::write(STDERR_FILENO, "!", 1) < 0)
+                return 1;
+        } else if (step.starts_with("exit=")) {
+            return std::atoi(step.c_str() + 5);
+        } else if (step.starts_with("signal=")) {
+            ::raise(std::atoi(step.c_str() + 7));
+        } else if (step == "pause") {
+            ::pause();
+        } else {
+            tidemark::cuda::start();
+            tidemark::cuda::kSteps.at(step)();
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,316 @@
+// A CUDA driver and the CUPTI that reports its calls, in one file, for tests of `tidemark record`:
+// the fake driver's calls (tests/backends/cuda/fake), each reported on entry and exit with its
+// parameters laid out as NVIDIA's headers have them. The numbers of calls here are written down
+// from those headers, apart from the product's.
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <type_traits>
+
+#include <dlfcn.h>
+
+#include "backends/cuda/driver_api.h"
+
+namespace tidemark::cuda {
+namespace {
+
+using Callback = void (*)(void* user, int domain, std::uint32_t id, const void* data);
+
+struct CallbackData {
+    int site;
+    const char* function_name;
+    const void* function_params;
+    void* function_return_value;
+    const char* symbol_name;
+    CUcontext context;
+    std::uint32_t context_uid;
+    std::uint64_t* correlation_data;
+    std::uint32_t correlation_id;
+};
+
+struct ResourceData {
+    CUcontext context;
+    void* handle;
+    void* descriptor;
+};
+
+struct Subscription {
+    Callback callback = nullptr;
+    std::array<std::array<bool, 1024>, 8> enabled{};
+};
+
+Subscription subscription;
+std::mutex contexts_mutex;
+std::map<CUcontext, CUdevice> contexts;
+
+void* fake() {
+    static void* const library = dlopen(TIDEMARK_FAKE_CUDA, RTLD_NOW);
+    return library;
+}
+
+template <class... Args>
+auto real(const char* name) {
+    return reinterpret_cast<CUresult (*)(Args...)>(dlsym(fake(), name));
+}
+
+// Laid out as a structure of these members in this order is.
+template <class... Members>
+struct Params;
+
+template <class First, class... Rest>
+struct Params<First, Rest...> {
+    First first;
+    Params<Rest...> rest;
+};
+
+template <class Last>
+struct Params<Last> {
+    Last first;
+};
+
+template <class First, class... Rest>
+Params<First, Rest...> packed(First first, Rest... rest) {
+    if constexpr (sizeof...(Rest) == 0)
+        return {first};
+    else
+        return {first, packed(rest...)};
+}
+
+// Does what `work` does, reported as call `id`.
+template <class Work, class... Args>
+CUresult reported(std::uint32_t id, const char* name, Work work, Args... args) {
+    CUresult result = CUresult::success;
+    if (subscription.callback == nullptr || !subscription.enabled[1][id])
+        return work();
+    const auto params = packed(args...);
+    CallbackData data{};
+    data.function_name = name;
+    data.function_params = &params;
+    data.function_return_value = &result;
+    static_cast<void>(real<CUcontext*>("cuCtxGetCurrent")(&data.context));
+    subscription.callback(nullptr, 1, id, &data);
+    result = work();
+    data.site = 1;
+    subscription.callback(nullptr, 1, id, &data);
+    return result;
+}
+
+void report_context(std::uint32_t id, CUcontext context) {
+    const ResourceData data{context, nullptr, nullptr};
+    if (subscription.callback != nullptr && subscription.enabled[3][id])
+        subscription.callback(nullptr, 3, id, &data);
+}
+
+void add_context(CUcontext context, CUdevice device) {
+    {
+        const std::lock_guard lock(contexts_mutex);
+        if (!contexts.emplace(context, device).second)
+            return;
+    }
+    report_context(1, context);
+}
+
+void end_context(CUcontext context) {
+    report_context(2, context);
+    const std::lock_guard lock(contexts_mutex);
+    contexts.erase(context);
+}
+
+CUcontext primary_of(CUdevice device) {
+    const std::lock_guard lock(contexts_mutex);
+    for (const auto& [context, its_device] : contexts) {
+        if (its_device == device)
+            return context;
+    }
+    return nullptr;
+}
+
+// Loads what the real driver would, once.
+void inject() {
+    static const bool done = [] {
+        const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+        void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);
+        if (library != nullptr)
+            reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))();
+        return true;
+    }();
+    static_cast<void>(done);
+}
+
+CUresult plain(CUdeviceptr* address, std::size_t size) {
+    return real<CUdeviceptr*, std::size_t>("cuMemAlloc_v2")(address, size);
+}
+
+}  // namespace
+}  // namespace tidemark::cuda
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// A call that the fake driver has.
+#define REPORTED(id, name, parameters, ...)                                         \
+    EXPORT CUresult name parameters {                                               \
+        return reported(                                                            \
+            id, #name, [&] { return call_real(#name, __VA_ARGS__); }, __VA_ARGS__); \
+    }
+
+// NOLINTBEGIN: the names are the driver's
+namespace tidemark::cuda {
+namespace {
+
+template <class... Args>
+CUresult call_real(const char* name, Args... args) {
+    return real<Args...>(name)(args...);
+}
+
+}  // namespace
+
+EXPORT CUresult cuInit(unsigned flags) {
+    inject();
+    return call_real("cuInit", flags);
+}
+
+REPORTED(243, cuMemAlloc_v2, (CUdeviceptr * address, std::size_t size), address, size)
+REPORTED(245, cuMemFree_v2, (CUdeviceptr address), address)
+REPORTED(39, cuMemHostAlloc, (void** address, std::size_t size, unsigned flags), address, size,
+         flags)
+REPORTED(38, cuMemFreeHost, (void* address), address)
+REPORTED(379, cuMemHostRegister_v2, (void* address, std::size_t size, unsigned flags), address,
+         size, flags)
+REPORTED(302, cuMemHostUnregister, (void* address), address)
+REPORTED(598, cuMemAllocAsync, (CUdeviceptr * address, std::size_t size, CUstream stream), address,
+         size, stream)
+REPORTED(611, cuMemAllocFromPoolAsync,
+         (CUdeviceptr * address, std::size_t size, CUmemoryPool pool, CUstream stream), address,
+         size, pool, stream)
+REPORTED(600, cuMemFreeAsync, (CUdeviceptr address, CUstream stream), address, stream)
+REPORTED(547, cuMemAddressReserve,
+         (CUdeviceptr * address, std::size_t size, std::size_t alignment, CUdeviceptr wanted,
+          unsigned long long flags),
+         address, size, alignment, wanted, flags)
+REPORTED(548, cuMemAddressFree, (CUdeviceptr address, std::size_t size), address, size)
+REPORTED(549, cuMemCreate,
+         (CUmemHandle * handle, std::size_t size, const CUmemAllocationProp* properties,
+          unsigned long long flags),
+         handle, size, properties, flags)
+REPORTED(550, cuMemRelease, (CUmemHandle handle), handle)
+REPORTED(551, cuMemMap,
+         (CUdeviceptr address, std::size_t size, std::size_t offset, CUmemHandle handle,
+          unsigned long long flags),
+         address, size, offset, handle, flags)
+REPORTED(552, cuMemUnmap, (CUdeviceptr address, std::size_t size), address, size)
+REPORTED(567, cuIpcOpenMemHandle_v2, (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags),
+         address, handle, flags)
+REPORTED(330, cuIpcCloseMemHandle, (CUdeviceptr address), address)
+REPORTED(606, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device), pool, device)
+REPORTED(607, cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps* properties), pool,
+         properties)
+REPORTED(608, cuMemPoolDestroy, (CUmemoryPool pool), pool)
+REPORTED(539, cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), stream, mode)
+REPORTED(497, cuStreamEndCapture, (CUstream stream, CUgraph* graph), stream, graph)
+
+// Those that it lacks, made of others.
+EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
+                                   std::size_t height, unsigned element_size) {
+    const auto work = [&] {
+        *pitch = (width + 511) / 512 * 512;
+        return plain(address, *pitch * height);
+    };
+    return reported(244, "cuMemAllocPitch_v2", work, address, pitch, width, height, element_size);
+}
+
+EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t size, unsigned flags) {
+    // As if the driver made it with a call of its own that is recorded as well.
+    const auto work = [&] { return cuMemAlloc_v2(address, size); };
+    return reported(371, "cuMemAllocManaged", work, address, size, flags);
+}
+
+EXPORT CUresult cuMemAllocHost_v2(void** address, std::size_t size) {
+    const auto work = [&] { return call_real("cuMemHostAlloc", address, size, 0U); };
+    return reported(294, "cuMemAllocHost_v2", work, address, size);
+}
+
+EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, std::size_t size, CUstream stream) {
+    const auto work = [&] { return call_real("cuMemAllocAsync", address, size, stream); };
+    return reported(599, "cuMemAllocAsync_ptsz", work, address, size, stream);
+}
+
+EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+    const auto work = [&] { return call_real("cuMemFreeAsync", address, stream); };
+    return reported(601, "cuMemFreeAsync_ptsz", work, address, stream);
+}
+
+EXPORT CUresult cuArray3DCreate_v2(CUdeviceptr* handle, const void* descriptor) {
+    const auto work = [&] { return plain(handle, 4096); };
+    return reported(274, "cuArray3DCreate_v2", work, handle, descriptor);
+}
+
+EXPORT CUresult cuArrayDestroy(CUdeviceptr handle) {
+    const auto work = [&] { return call_real("cuMemFree_v2", handle); };
+    return reported(89, "cuArrayDestroy", work, handle);
+}
+
+// Contexts, which are reported as such.
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+    const CUresult result = call_real("cuDevicePrimaryCtxRetain", context, device);
+    if (result == CUresult::success)
+        add_context(*context, device);
+    return result;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    end_context(primary_of(device));
+    return call_real("cuDevicePrimaryCtxReset_v2", device);
+}
+
+EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
+    const CUresult result = call_real("cuCtxCreate_v2", context, flags, device);
+    if (result == CUresult::success)
+        add_context(*context, device);
+    return result;
+}
+
+EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
+    end_context(context);
+    return call_real("cuCtxDestroy_v2", context);
+}
+
+// CUPTI.
+EXPORT int cuptiSubscribe(void** subscriber, Callback callback, void* /*user*/) {
+    if (subscription.callback != nullptr || std::getenv("TIDEMARK_TEST_CUPTI_TAKEN") != nullptr)
+        return 39;
+    subscription.callback = callback;
+    *subscriber = &subscription;
+    return 0;
+}
+
+EXPORT int cuptiUnsubscribe(void* /*subscriber*/) {
+    subscription = {};
+    return 0;
+}
+
+EXPORT int cuptiEnableCallback(std::uint32_t enable, void* /*subscriber*/, int domain,
+                               std::uint32_t id) {
+    subscription.enabled.at(static_cast<std::size_t>(domain)).at(id) = enable != 0;
+    return 0;
+}
+
+EXPORT int cuptiGetDeviceId(CUcontext context, std::uint32_t* device) {
+    const std::lock_guard lock(contexts_mutex);
+    const auto found = contexts.find(context);
+    if (found == contexts.end())
+        return 1;
+    *device = static_cast<std::uint32_t>(found->second);
+    return 0;
+}
+
+EXPORT int cuptiGetResultString(int /*code*/, const char** text) {
+    *text = "CUPTI_ERROR_OF_A_TEST";
+    return 0;
+}
+
+}  // namespace tidemark::cuda
+
+// NOLINTEND
