@@ -11,7 +11,7 @@ add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidema
 add_custom_target(words ALL DEPENDS ${words}/tidemark.1)
 if(TIDEMARK_INSTALL)
     install(TARGETS tidemark RUNTIME)
-    install(TARGETS tidemark_record LIBRARY)
+    install(TARGETS tidemark_record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     configure_file(${PROJECT_SOURCE_DIR}/scripts/package/c_library.pc.in
         ${PROJECT_BINARY_DIR}/package/tidemark.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/package/tidemark.pc
