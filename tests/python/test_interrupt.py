@@ -1,9 +1,13 @@
 """Ctrl-C: a real signal, once the work has begun, ends every function."""
 
+import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
 
 # Sends itself the signal when the library says that it is at it; the work takes much longer than
 # the test may.
@@ -47,6 +51,6 @@ CALLS = [
 def test_ctrl_c_ends_it(label, call, tmp_path):
     done = subprocess.run([sys.executable, "-c", PROGRAM, label, call, str(tmp_path / "out.html")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120,
-                          check=False)
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False)
     assert done.stdout == "interrupted\n", f"it ended before: {done.stderr}"
     assert not (tmp_path / "out.html").exists()
