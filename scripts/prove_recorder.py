@@ -345,7 +345,7 @@ def prove_killed(folder):
         live, unknown = balance(events)
         print(f"killed after {delay:.3f} s: {counted} pairs done, {frees} recorded, {len(live)} "
               f"alive, {unknown} frees of nothing")
-        good = good and counted <= frees <= counted + 1 and not unknown
+        good = good and 0 < counted <= frees <= counted + 1 and not unknown
     return good
 
 

@@ -377,7 +377,7 @@ TEST_CASE("record's options reach the recording", "[cli][record]") {
         folder.record({"plain"}, {"--stacks", "--name", "trainer", "--live", "--json"});
     CHECK(contains(said.err, "tidemark view --attach trainer"));
     const auto summary = nlohmann::json::parse(said.out);
-    CHECK(summary["exit_code"] == 0);
+    CHECK(summary["program_exit_code"] == 0);
     CHECK(summary["processes"][0]["devices"][0]["allocations"] == 4);
     CHECK(support::printed_keys(said.out, {"processes[].kinds"}) ==
           support::documented_keys("record"));

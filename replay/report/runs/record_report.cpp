@@ -92,7 +92,7 @@ std::vector<std::string> record_lines(const ProgramRecord& run) {
 
 std::string record_json(const ProgramRecord& run, const Provenance& provenance) {
     return report::text_of({{"program", run.program},
-                            {"exit_code", run.exit_code},
+                            {"program_exit_code", run.exit_code},
                             {"processes", report::list_of(run.processes, json_of)},
                             {"provenance", report::provenance_of(provenance)}});
 }
