@@ -29,6 +29,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
@@ -385,8 +386,8 @@ def prove(name):
     with tempfile.TemporaryDirectory() as folder:
         try:
             return PROOFS[name](pathlib.Path(folder))
-        except (OSError, ValueError, subprocess.SubprocessError) as failure:
-            print(f"{name}: {failure}")
+        except Exception:  # whatever it is, the other proofs go on
+            traceback.print_exc()
             return False
 
 
