@@ -293,8 +293,10 @@ void Follower::wait() {
     const std::uint64_t wanted = now ? now->counters.written : 0;
     const std::uint64_t turn = state_->turns + 2;
     state_->changed.wait(lock, [&] {
-        const bool read_all = now ? state_->read >= wanted : state_->turns >= turn && state_->idle;
-        return state_->over || state_->paused || read_all;
+        // What counts as written may never come, where the disk was full.
+        const bool found_nothing = state_->turns >= turn && state_->idle;
+        const bool read_all = now && state_->read >= wanted;
+        return state_->over || state_->paused || read_all || found_nothing;
     });
 }
 
