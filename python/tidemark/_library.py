@@ -135,7 +135,8 @@ class tm_recorded_frame(ctypes.Structure):
 
 
 class tm_recorder_counts(Struct):
-    _fields_ = [("struct_size", c_size_t), ("published", c_uint64), ("dropped", c_uint64)]
+    _fields_ = [("struct_size", c_size_t), ("published", c_uint64), ("dropped", c_uint64),
+                ("lost", c_uint64)]
 
 
 # Every function: what it gives, what it takes. A c_int that is a status is STATUS: `Library` makes

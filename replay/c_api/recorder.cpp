@@ -184,5 +184,6 @@ tm_status tm_recorder_count(const tm_recorder* recorder, tm_recorder_counts* cou
     tm_recorder_counts ours{};
     ours.published = now.published;
     ours.dropped = now.dropped;
+    ours.lost = now.lost;
     return copy_out(counts, ours);
 }

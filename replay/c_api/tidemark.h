@@ -520,6 +520,7 @@ typedef struct tm_recorder_counts {
     size_t struct_size;
     uint64_t published; /* records that found room */
     uint64_t dropped;   /* and those that didn't */
+    uint64_t lost;      /* of the published: could not be written, or never came */
 } tm_recorder_counts;
 
 TM_API tm_status tm_recorder_count(const tm_recorder* recorder, tm_recorder_counts* counts);

@@ -2,10 +2,26 @@
 #include "traces/live/live_set.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "traces/model/event.h"
 
 namespace tidemark::live {
+namespace {
+
+// The name of a range, defined again.
+void append_string(std::vector<Record>& slots, const Record& range, std::string_view text) {
+    const std::size_t at = slots.size();
+    slots.push_back({.sequence = range.sequence,
+                     .time = range.time,
+                     .size = text.size(),
+                     .site = static_cast<std::uint32_t>(range.extra),
+                     .kind = RecordKind::string});
+    slots.resize(at + 1 + static_cast<std::size_t>(payload_slots(slots[at])));
+    std::memcpy(static_cast<void*>(&slots[at + 1]), text.data(), text.size());
+}
+
+}  // namespace
 
 void LiveSet::add(std::span<const Record> slots) {
     constexpr std::size_t kAhead = 12;
@@ -15,8 +31,7 @@ void LiveSet::add(std::span<const Record> slots) {
             block_slots_.prefetch(key(slots[at + kAhead]));
         const std::size_t length = 1 + static_cast<std::size_t>(payload_slots(record));
         if (is_name(record.kind))
-            names_.insert(names_.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
-                          slots.begin() + static_cast<std::ptrdiff_t>(at + length));
+            add_name(slots.subspan(at, length));
         else
             add_event(record);
         at += length;
@@ -42,18 +57,51 @@ void LiveSet::add_event(const Record& record) {
         case RecordKind::unmap:
             return change_segment(record);
         case RecordKind::range_begin:
-            ranges_.push_back(record);
-            return;
-        case RecordKind::range_end: {
-            const auto same = [&](const Record& range) { return range.extra == record.extra; };
-            const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(), same);
-            if (found != ranges_.rend())
-                ranges_.erase(std::next(found).base());
-            return;
-        }
+            return begin_range(record);
+        case RecordKind::range_end:
+            return end_range(record);
         default:
             return;
     }
+}
+
+void LiveSet::add_name(std::span<const Record> slots) {
+    const Record& record = slots.front();
+    if (is_passing(record)) {
+        passing_names_[record.site].assign(slots.begin(), slots.end());
+        return;
+    }
+    if (record.kind == RecordKind::string)
+        strings_[record.site] = names_.size();
+    names_.insert(names_.end(), slots.begin(), slots.end());
+}
+
+// The text: each ring has an id of its own for it.
+std::string LiveSet::name_of(const Record& range) const {
+    const Record* slots = nullptr;
+    const auto id = static_cast<std::uint32_t>(range.extra);
+    if (const auto passing = passing_names_.find(id); passing != passing_names_.end())
+        slots = passing->second.data();
+    else if (const auto known = strings_.find(id); known != strings_.end())
+        slots = &names_[known->second];
+    return slots == nullptr ? ""
+                            : std::string(reinterpret_cast<const char*>(slots + 1),
+                                          static_cast<std::size_t>(slots->size));
+}
+
+void LiveSet::begin_range(const Record& record) {
+    constexpr std::size_t kMostRanges = 1024;
+    if (ranges_.size() == kMostRanges)
+        ranges_.erase(ranges_.begin());
+    ranges_.push_back({record, name_of(record)});
+}
+
+void LiveSet::end_range(const Record& record) {
+    const std::string name = name_of(record);
+    const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(),
+                                    [&](const OpenRange& range) { return range.name == name; });
+    if (found != ranges_.rend())
+        ranges_.erase(std::next(found).base());
 }
 
 void LiveSet::allocate(const Record& record) {
@@ -147,8 +195,13 @@ std::vector<Record> LiveSet::snapshot() const {
     for (const Record& block : blocks)
         put(block, block.kind == RecordKind::live_retired ? RecordKind::live_retired
                                                           : RecordKind::live_block);
-    for (const Record& range : ranges_)
-        put(range, RecordKind::live_range);
+    for (const OpenRange& range : ranges_) {
+        if (passing_names_.contains(static_cast<std::uint32_t>(range.record.extra)))
+            append_string(all, range.record, range.name);
+        put(range.record, RecordKind::live_range);
+    }
+    for (const auto& [id, slots] : passing_names_)
+        all.insert(all.end(), slots.begin(), slots.end());
     return all;
 }
 

@@ -1,11 +1,14 @@
 // LiveSet: what is alive in a program after the records seen so far, and every name: what is
 // written at the begin of each segment of a recording, so that a reader may begin there. Memory
-// O(live + names). Not thread-safe.
+// O(live + names). Of ranges the last 1,024 that are open: a program that ends none would otherwise
+// have ever more of them. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,13 +38,25 @@ class LiveSet {
         return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
     }
 
-    std::vector<Record> names_;  // with payloads
-    HashIndex block_slots_;      // of blocks_, by key
+    struct OpenRange {
+        Record record;
+        std::string name;
+    };
+
+    void add_name(std::span<const Record> slots);
+    void begin_range(const Record& record);
+    void end_range(const Record& record);
+    std::string name_of(const Record& range) const;
+
+    std::vector<Record> names_;  // with payloads, but for those that pass
+    std::unordered_map<std::uint64_t, std::size_t> strings_;      // in names_, by id
+    std::map<std::uint32_t, std::vector<Record>> passing_names_;  // the last of each ring, by id
+    HashIndex block_slots_;                                       // of blocks_, by key
     VacantIds slots_;
     std::vector<Record> blocks_;                                         // kind none: vacant
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> segments_;  // by device and address
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> mappings_;
-    std::vector<Record> ranges_;  // open ones, in order of begin
+    std::vector<OpenRange> ranges_;  // in order of begin
 };
 
 }  // namespace tidemark::live

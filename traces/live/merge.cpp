@@ -63,7 +63,7 @@ void Merger::take_run(RingSpan& ring, std::uint64_t until, const TickScale& scal
         ring.begin += slots;
         if (sequence == next_)
             ++next_;
-        else
+        else if (!is_name(out[before].kind))
             out.resize(before);
     }
 }

@@ -47,8 +47,9 @@ class Merger {
 
     // Appends records with their payloads to `out`, times turned by `scale`, up to a gap or until
     // `out` has `most` slots or more; moves the spans' begins. Records older than next() are left
-    // out: they were counted as missing. Damaged ones (a payload that goes beyond the end) end
-    // their ring. Returns whether it stopped at a gap. O(records * rings in the worst case).
+    // out, but for names: they were counted as missing. Damaged ones (a payload that goes beyond
+    // the end) end their ring. Returns whether it stopped at a gap. O(records * rings in the worst
+    // case).
     bool merge(std::span<RingSpan> rings, const TickScale& scale, std::size_t most,
                std::vector<Record>& out);
 

@@ -31,27 +31,47 @@ struct ThreadRing {
 
 constinit thread_local ThreadRing thread_ring;
 
-// Gives the ring back when the thread ends.
-struct ThreadEnd {
-    bool armed = false;
+void give_ring_back(void*) {
+    if (thread_ring.generation != the_generation.load(std::memory_order_relaxed))
+        return;
+    const std::lock_guard lock(the_end);
+    Publisher::State* const state = the_state.load();
+    if (state != nullptr && state->generation == thread_ring.generation &&
+        thread_ring.lease != nullptr)
+        state->leases.give_back(*thread_ring.lease);
+    thread_ring = {};
+}
+
+// Has the ring given back when the thread ends. A key and no thread_local: those may publish when
+// they are destroyed, and would take a ring that nobody gives back.
+class ThreadEnd {
+  public:
+    ThreadEnd() : made_(::pthread_key_create(&key_, give_ring_back) == 0) {}
+
+    ThreadEnd(const ThreadEnd&) = delete;
+    ThreadEnd& operator=(const ThreadEnd&) = delete;
 
     ~ThreadEnd() {
-        if (!armed || thread_ring.generation != the_generation.load(std::memory_order_relaxed))
-            return;
-        const std::lock_guard lock(the_end);
-        Publisher::State* const state = the_state.load();
-        if (state != nullptr && state->generation == thread_ring.generation &&
-            thread_ring.lease != nullptr)
-            state->leases.give_back(*thread_ring.lease);
-        thread_ring = {};
+        if (made_)
+            ::pthread_key_delete(key_);
     }
+
+    void arm() const {
+        if (made_)
+            ::pthread_setspecific(key_, &the_end);  // anything but null
+    }
+
+  private:
+    pthread_key_t key_ = 0;
+    const bool made_;
 };
 
-thread_local ThreadEnd thread_end;
+const ThreadEnd thread_end;
 
-// In a child made by fork() the rings belong to the parent.
+// In a child made by fork() the rings and the recording belong to the parent.
 void leave_to_parent() {
-    the_state.store(nullptr);
+    if (Publisher::State* const state = the_state.exchange(nullptr); state != nullptr)
+        state->recorder.leave();
     the_generation.fetch_add(1);
 }
 
@@ -59,7 +79,7 @@ RingLease* find_lease(Publisher::State& state) {
     if (the_state.load(std::memory_order_acquire) != &state)
         return nullptr;
     thread_ring = {state.generation, state.leases.lease()};
-    thread_end.armed = true;
+    thread_end.arm();
     return thread_ring.lease;
 }
 
@@ -132,6 +152,15 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
     return limit;
 }
 
+// What has no name for its pool or stream would be recorded as of the default one: it is dropped.
+void put_event(RingLease& lease, const Record& record, PoolId pool, std::uint64_t stream) {
+    const bool no_pool = record.site == lease.names.nothing() && pool != PoolId::default_pool;
+    if (no_pool || (record.stream == 0 && stream != 0)) [[unlikely]]
+        lease.writer.drop();
+    else
+        lease.writer.put(record);
+}
+
 }  // namespace
 
 void DeviceEmitter::on_allocate(const Request& request, const Allocation& allocation) {
@@ -164,15 +193,16 @@ void DeviceEmitter::on_segment(SegmentChange change, Range range, StreamId strea
 
 void DeviceEmitter::emit(const Event& event) {
     RingLease* const lease = state_.lease_or_count();
-    if (lease == nullptr) [[unlikely]]
-        return;
-    lease->writer.put({.address = to_integer(event.address),
-                       .size = event.size,
-                       .extra = event.extra,
-                       .site = lease->site_of(event.pool),
-                       .stream = lease->stream_of(to_integer(event.stream)),
-                       .kind = event.kind,
-                       .device = device_});
+    if (lease != nullptr) [[likely]]
+        put_event(*lease,
+                  {.address = to_integer(event.address),
+                   .size = event.size,
+                   .extra = event.extra,
+                   .site = lease->site_of(event.pool),
+                   .stream = lease->stream_of(to_integer(event.stream)),
+                   .kind = event.kind,
+                   .device = device_},
+                  event.pool, to_integer(event.stream));
 }
 
 Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> new_file,
@@ -180,7 +210,7 @@ Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> ne
     : header(new_header),
       recording(text_of(new_header.recording)),
       file(std::move(new_file)),
-      leases(*file, header),
+      leases(*file, header, history_limit),
       recorder(*file, leases, header, history_limit) {
     for (std::uint32_t device = 0; device < header.devices; ++device)
         emitters.emplace_back(*this, static_cast<std::uint8_t>(device));
@@ -269,7 +299,7 @@ MemoryObserver& Publisher::observer(std::uint16_t device) {
 void Publisher::mark(std::string_view text) {
     RingLease* const lease = state_->lease_or_count();
     if (lease != nullptr)
-        lease->writer.put({.extra = lease->names.string(text),
+        lease->writer.put({.extra = lease->names.passing_string(text),
                            .site = lease->site_of(PoolId::default_pool),
                            .kind = RecordKind::mark});
 }
@@ -277,22 +307,23 @@ void Publisher::mark(std::string_view text) {
 void Publisher::range(std::string_view name, bool ends) {
     RingLease* const lease = state_->lease_or_count();
     if (lease != nullptr)
-        lease->writer.put({.extra = lease->names.string(name),
+        lease->writer.put({.extra = lease->names.passing_string(name),
                            .site = lease->site_of(PoolId::default_pool),
                            .kind = ends ? RecordKind::range_end : RecordKind::range_begin});
 }
 
 void Publisher::put(const ReportedEvent& event) {
     RingLease* const lease = state_->lease_or_count();
-    if (lease == nullptr) [[unlikely]]
-        return;
-    lease->writer.put({.address = event.address,
-                       .size = event.size,
-                       .extra = event.extra,
-                       .site = lease->site_of(event.tag, event.stack, event.pool),
-                       .stream = lease->stream_of(event.stream),
-                       .kind = event.kind,
-                       .device = event.device});
+    if (lease != nullptr) [[likely]]
+        put_event(*lease,
+                  {.address = event.address,
+                   .size = event.size,
+                   .extra = event.extra,
+                   .site = lease->site_of(event.tag, event.stack, event.pool),
+                   .stream = lease->stream_of(event.stream),
+                   .kind = event.kind,
+                   .device = event.device},
+                  event.pool, event.stream);
 }
 
 std::uint32_t Publisher::string(std::string_view text) {
@@ -317,6 +348,7 @@ PublisherCounts Publisher::counts() const {
     PublisherCounts counts;
     counts.published = counters.sequence.load(std::memory_order_relaxed);
     counts.dropped = counters.without_ring.load(std::memory_order_relaxed);
+    counts.lost = counters.lost.load(std::memory_order_relaxed);
     const std::uint32_t used = counters.rings_used.load(std::memory_order_acquire);
     for (std::uint32_t ring = 0; ring < used; ++ring)
         counts.dropped += state_->file->control(ring).dropped.load(std::memory_order_relaxed);
@@ -378,7 +410,9 @@ LiveRange::LiveRange(std::string_view name) {
     if (lease == nullptr)
         return;
     generation_ = live::thread_ring.generation;
-    name_ = lease->names.string(name);
+    name_ = lease->names.passing_string(name);
+    if (live::RingNames::is_passing(name_))
+        passing_name_ = name;
     lease->writer.put({.extra = name_,
                        .site = lease->site_of(PoolId::default_pool),
                        .kind = live::RecordKind::range_begin});
@@ -389,7 +423,8 @@ LiveRange::~LiveRange() {
         generation_ != live::the_generation.load(std::memory_order_relaxed))
         return;
     live::RingLease& lease = *live::thread_ring.lease;
-    lease.writer.put({.extra = name_,
+    const bool passing = live::RingNames::is_passing(name_);
+    lease.writer.put({.extra = passing ? lease.names.passing_string(passing_name_) : name_,
                       .site = lease.site_of(PoolId::default_pool),
                       .kind = live::RecordKind::range_end});
 }

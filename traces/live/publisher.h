@@ -54,6 +54,7 @@ constexpr Bytes kUsualHistoryLimit = Bytes{1} << 30;
 struct PublisherCounts {
     std::uint64_t published = 0;  // records of all kinds that found room
     std::uint64_t dropped = 0;    // and those that didn't
+    std::uint64_t lost = 0;       // of the published: could not be written, or never came
 };
 
 // What a program tells of memory that is not managed here (Publisher::put): a Record before it has
@@ -165,6 +166,7 @@ class LiveRange {
   private:
     std::uint64_t generation_ = 0;
     std::uint32_t name_ = 0;
+    std::string passing_name_;  // what has to be defined again
 };
 
 }  // namespace tidemark

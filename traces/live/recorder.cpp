@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <utility>
 
 namespace tidemark::live {
 namespace {
@@ -19,19 +22,6 @@ constexpr Nanoseconds kClockStep = 1'000'000;
 
 constexpr auto kShortRest = std::chrono::milliseconds(1);
 constexpr auto kLongRest = std::chrono::milliseconds(4);
-
-// The names among `slots`, with their payloads.
-std::vector<Record> names_in(std::span<const Record> slots) {
-    std::vector<Record> names;
-    for (std::size_t at = 0; at < slots.size();) {
-        const auto length = 1 + static_cast<std::size_t>(payload_slots(slots[at]));
-        if (is_name(slots[at].kind))
-            names.insert(names.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
-                         slots.begin() + static_cast<std::ptrdiff_t>(at + length));
-        at += length;
-    }
-    return names;
-}
 
 }  // namespace
 
@@ -56,6 +46,11 @@ Result<void> Recorder::start() {
 }
 
 void Recorder::run() {
+    // The program's signals are its own threads' business; a file beyond a limit of the system is
+    // one of them, and an error here.
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     auto rest = kShortRest;
     for (;;) {
         leases_.keep_one_ready();
@@ -63,28 +58,37 @@ void Recorder::run() {
         rest = found && !*found ? kLongRest : kShortRest;
         std::unique_lock lock(mutex_);
         if (wake_.wait_for(lock, rest, [this] { return stopping_; }))
-            return;
+            break;
     }
+    finished_ = finish();
 }
 
 Result<void> Recorder::stop() {
-    if (thread_.joinable()) {
-        {
-            const std::lock_guard lock(mutex_);
-            stopping_ = true;
-        }
-        wake_.notify_one();
-        thread_.join();
+    if (!thread_.joinable())
+        return finish();
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
     }
-    TM_TRY(drain());
+    wake_.notify_one();
+    thread_.join();
+    return finished_;
+}
+
+// Records what is left, however much of it can't be written.
+Result<void> Recorder::finish() {
+    const Result<bool> drained = drain();
     leases_.report_dropped();
-    TM_TRY(drain());
+    const Result<bool> reported = drain();
     const std::uint64_t first = merger_.next();
     const Nanoseconds now = monotonic_now() - header_.start_time;
     records_ = {
         {.sequence = first, .time = static_cast<std::uint64_t>(now), .kind = RecordKind::end}};
     merger_.begin_at(first + 1);
-    return write(first);
+    TM_TRY(write(first, true));
+    TM_TRY(drained);
+    TM_TRY(reported);
+    return {};
 }
 
 // Notes what is in the rings now; returns how much.
@@ -142,9 +146,47 @@ void Recorder::wait_at_gap() {
     }
 }
 
-Result<void> Recorder::write(std::uint64_t first) {
+Result<void> Recorder::write(std::uint64_t first, bool last) {
+    Result<void> written = begin_segment(first);
     if (keeps_live_set_)
         live_.add(records_);
+    if (written)
+        written = append(first, last);
+    if (!written) {
+        give_up(records_);
+        file_.counters().failures.fetch_add(1, std::memory_order_relaxed);
+        report_failure(written.error());
+    }
+    publish_counters();
+    return written;
+}
+
+// The next file, where it is time for it: until there is one, nothing is written, so that a limit
+// holds.
+Result<void> Recorder::begin_segment(std::uint64_t first) {
+    constexpr Nanoseconds kTryEvery = 1'000'000'000;
+    if (!segments_.full())
+        return {};
+    const Nanoseconds now = monotonic_now();
+    if (no_segment_ && now < next_try_)
+        return tl::make_unexpected(*no_segment_);
+    if (const Result<void> begun = segments_.begin_segment(first, live_.snapshot()); !begun) {
+        no_segment_ = begun.error();
+        next_try_ = now + kTryEvery;
+        return begun;
+    }
+    no_segment_.reset();
+    owed_names_.clear();
+    return {};
+}
+
+Result<void> Recorder::append(std::uint64_t first, bool last) {
+    while (!owed_names_.empty()) {
+        const std::size_t count = whole_records(owed_names_);
+        TM_TRY(segments_.append(first, first, std::span(owed_names_).first(count), last));
+        owed_names_.erase(owed_names_.begin(),
+                          owed_names_.begin() + static_cast<std::ptrdiff_t>(count));
+    }
     // What is missing and no ring reports: it has the number of what follows.
     const std::uint64_t lost = losses();
     if (lost != reported_) {
@@ -154,20 +196,33 @@ Result<void> Recorder::write(std::uint64_t first) {
                           .kind = RecordKind::lost};
         records_.insert(records_.begin(), word);
     }
-    records_.insert(records_.begin(), owed_names_.begin(), owed_names_.end());
-    Result<void> written = segments_.append(first, merger_.next(), records_);
-    if (written) {
+    const Result<void> appended = segments_.append(first, merger_.next(), records_, last);
+    if (appended)
         reported_ = lost;
-        owed_names_.clear();
-    } else {
-        unwritten_ += merger_.next() - first;
-        owed_names_ = names_in(records_);
-        file_.counters().failures.fetch_add(1, std::memory_order_relaxed);
+    else if (lost != reported_)
+        records_.erase(records_.begin());
+    return appended;
+}
+
+// Counts the events that could not be written, with those that a ring reported as lost by them, and
+// keeps the names for later ones.
+void Recorder::give_up(std::span<const Record> slots) {
+    for (std::size_t at = 0; at < slots.size();) {
+        const Record& record = slots[at];
+        const std::size_t end = at + 1 + static_cast<std::size_t>(payload_slots(record));
+        if (is_name(record.kind))
+            owed_names_.insert(owed_names_.end(), slots.begin() + static_cast<std::ptrdiff_t>(at),
+                               slots.begin() + static_cast<std::ptrdiff_t>(end));
+        else
+            unwritten_ += record.kind == RecordKind::lost ? record.size : 1;
+        at = end;
     }
-    if (written && segments_.full())
-        written = segments_.begin_segment(merger_.next(), live_.snapshot());
-    publish_counters();
-    return written;
+}
+
+// Once: the program goes on, and whoever runs it should know.
+void Recorder::report_failure(const Error& error) {
+    if (!std::exchange(reported_failure_, true))
+        std::fprintf(stderr, "tidemark: events are not recorded: %s\n", to_text(error).c_str());
 }
 
 // Records that are in no ring's own count.

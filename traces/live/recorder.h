@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -39,10 +41,18 @@ class Recorder {
     // whether it found anything. Errors: io; what was found is then counted as lost.
     Result<bool> drain();
 
+    // Lets go of the file, in a child made by fork().
+    void leave() { segments_.leave(); }
+
   private:
     void run();
+    Result<void> finish();
     std::size_t look();
-    Result<void> write(std::uint64_t first);
+    Result<void> write(std::uint64_t first, bool last = false);
+    Result<void> begin_segment(std::uint64_t first);
+    Result<void> append(std::uint64_t first, bool last);
+    void give_up(std::span<const Record> slots);
+    void report_failure(const Error& error);
     std::uint64_t losses() const;
     void give_back();
     void wait_at_gap();
@@ -60,14 +70,19 @@ class Recorder {
     std::vector<RingSpan> spans_;
     std::vector<Record> records_;     // of the chunk at hand
     std::vector<Record> owed_names_;  // of chunks that could not be written
-    std::uint64_t unwritten_ = 0;     // records in those
-    std::uint64_t reported_ = 0;      // of losses(), by records in the recording
-    std::uint64_t gap_ = 0;           // the number that was waited for last, and since when
+    std::uint64_t unwritten_ = 0;     // events in those
+    std::optional<Error>
+        no_segment_;  // why the next file could not be begun, and when to try again
+    Nanoseconds next_try_ = 0;
+    bool reported_failure_ = false;
+    std::uint64_t reported_ = 0;  // of losses(), by records in the recording
+    std::uint64_t gap_ = 0;       // the number that was waited for last, and since when
     Nanoseconds gap_since_ = -1;
 
     std::mutex mutex_;  // guards stopping_
     std::condition_variable wake_;
     bool stopping_ = false;
+    Result<void> finished_;  // of the thread
     Thread thread_;
 };
 

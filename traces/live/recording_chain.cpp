@@ -84,8 +84,7 @@ std::uint32_t RecordingChain::oldest_from(std::uint32_t number, std::uint32_t la
         return number;
     if (last != 0 && last <= number)
         return 0;
-    constexpr std::size_t kEnding = std::string_view("000001.tml").size();
-    const std::string stem = path.substr(0, path.size() - kEnding);
+    const std::string stem = path.substr(0, path.rfind('-') + 1);
     std::uint32_t oldest = 0;
     for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), problem)) {
         const std::string name = entry.path().string();

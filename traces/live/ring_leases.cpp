@@ -1,12 +1,25 @@
 // Rings change hands by one compare-and-swap.
 #include "traces/live/ring_leases.h"
 
+#include <algorithm>
+
 namespace tidemark::live {
-RingLease::RingLease(SharedFile& file, const Header& header, std::uint32_t index)
+namespace {
+
+// Each piece of a limited recording begins with all names.
+Bytes name_bytes(Bytes history_limit) {
+    constexpr Bytes kMost = 64_MiB;
+    return history_limit == 0 ? kMost : std::min(kMost, history_limit / 8);
+}
+
+}  // namespace
+
+RingLease::RingLease(SharedFile& file, const Header& header, NameBudget& budget,
+                     std::uint32_t index)
     : ring(index),
       writer(file.control(index), file.slots(index), header.ring_slots, file.counters().sequence,
              (header.flags & kSteadyTicks) != 0),
-      names(writer, index),
+      names(writer, budget, index),
       tag(names.nothing()),
       stack(names.nothing()),
       own{.site = names.nothing()} {}
@@ -31,8 +44,12 @@ std::uint32_t RingLease::new_site(std::uint32_t own_tag, std::uint32_t own_stack
     return found;
 }
 
-RingLeases::RingLeases(SharedFile& file, const Header& header)
-    : file_(file), header_(header), leases_(header.rings), states_(header.rings) {}
+RingLeases::RingLeases(SharedFile& file, const Header& header, Bytes history_limit)
+    : file_(file),
+      header_(header),
+      names_(name_bytes(history_limit)),
+      leases_(header.rings),
+      states_(header.rings) {}
 
 bool RingLeases::change(std::uint32_t ring, State from, State to) {
     return states_[ring].compare_exchange_strong(from, to, std::memory_order_acq_rel);
@@ -53,7 +70,7 @@ RingLease* RingLeases::lease() {
 RingLease* RingLeases::take(std::uint32_t ring) {
     std::unique_ptr<RingLease>& lease = leases_[ring];
     if (!lease)
-        lease = std::make_unique<RingLease>(file_, header_, ring);
+        lease = std::make_unique<RingLease>(file_, header_, names_, ring);
     lease->enter(lease->names.nothing(), lease->names.nothing());
     std::atomic<std::uint32_t>& used = file_.counters().rings_used;
     std::uint32_t before = used.load();

@@ -18,7 +18,7 @@ namespace tidemark::live {
 
 // What a thread has in hand: its ring, and the site of its next event.
 struct RingLease {
-    RingLease(SharedFile& file, const Header& header, std::uint32_t index);
+    RingLease(SharedFile& file, const Header& header, NameBudget& budget, std::uint32_t index);
 
     // The site for events of `pool` under the current scope.
     std::uint32_t site_of(PoolId pool) {
@@ -74,8 +74,8 @@ struct RingLease {
 
 class RingLeases {
   public:
-    // `file` outlives it.
-    RingLeases(SharedFile& file, const Header& header);
+    // `file` outlives it; `history_limit` as in PublishOptions.
+    RingLeases(SharedFile& file, const Header& header, Bytes history_limit);
 
     // A ring for the calling thread; null if none is left, or no memory for it.
     RingLease* lease();
@@ -98,6 +98,7 @@ class RingLeases {
 
     SharedFile& file_;
     const Header& header_;
+    NameBudget names_;
     std::vector<std::unique_ptr<RingLease>> leases_;  // by ring; made by whoever leases first
     std::vector<std::atomic<State>> states_;  // not in the file, whose pages aren't all there
     std::atomic<bool> out_of_memory_ = false;

@@ -2,12 +2,34 @@
 #include "traces/live/ring_names.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tidemark::live {
 
-std::uint32_t RingNames::define(std::uint32_t& used, Record record,
-                                std::span<const std::byte> payload) {
-    if (used + 1 == kMostNumbers)
+bool NameBudget::take(Bytes bytes) {
+    Bytes left = left_.load(std::memory_order_relaxed);
+    while (left >= bytes) {
+        if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+bool RingNames::define(std::uint32_t& used, Record record, std::span<const std::byte> payload,
+                       std::uint32_t& id) {
+    id = nothing_;
+    const Bytes bytes = (1 + RingWriter::slots_of(payload)) * sizeof record;
+    if (used + 1 >= kPassingNumber - kReservedNumbers || !budget_.take(bytes))
+        return false;
+    id = define_reserved(used, record, payload);
+    if (id == nothing_)
+        budget_.give_back(bytes);
+    return true;
+}
+
+std::uint32_t RingNames::define_reserved(std::uint32_t& used, Record record,
+                                         std::span<const std::byte> payload) {
+    if (used + 1 >= kPassingNumber)
         return nothing_;
     record.site = nothing_ | (used + 1);
     if (!writer_.put_name(record, payload))
@@ -22,12 +44,37 @@ std::uint32_t RingNames::string(std::string_view text) {
         return nothing_;
     if (const auto known = strings_.find(text); known != strings_.end())
         return known->second;
-    const std::uint32_t id =
-        define(strings_used_, {.size = text.size(), .kind = RecordKind::string},
-               std::as_bytes(std::span(text)));
+    std::uint32_t id = 0;
+    if (!define(strings_used_, {.size = text.size(), .kind = RecordKind::string},
+                std::as_bytes(std::span(text)), id))
+        return any_string();
     if (id != nothing_)
         strings_.emplace(text, id);
     return id;
+}
+
+std::uint32_t RingNames::passing_string(std::string_view text) {
+    text = text.substr(0, kMostText);
+    if (!budget_.is_half_spent() || text.empty())
+        return string(text);
+    if (const auto known = strings_.find(text); known != strings_.end())
+        return known->second;
+    const std::uint32_t id = nothing_ | kPassingNumber;
+    return writer_.put_name({.size = text.size(), .site = id, .kind = RecordKind::string},
+                            std::as_bytes(std::span(text)))
+               ? id
+               : nothing_;
+}
+
+std::uint32_t RingNames::any_string() {
+    if (any_string_ == 0) {
+        const std::uint32_t id = define_reserved(
+            strings_used_, {.size = kTooManyNames.size(), .kind = RecordKind::string},
+            std::as_bytes(std::span(kTooManyNames)));
+        any_string_ = id == nothing_ ? 0 : id;
+        return id;
+    }
+    return any_string_;
 }
 
 std::uint32_t RingNames::stack(std::span<const LiveFrame> frames) {
@@ -40,12 +87,24 @@ std::uint32_t RingNames::stack(std::span<const LiveFrame> frames) {
         fields.insert(fields.end(), {string(frame.function), string(frame.file), frame.line});
     if (const auto known = stacks_.find(fields); known != stacks_.end())
         return known->second;
-    const std::uint32_t id =
-        define(stacks_used_, {.size = frames.size(), .kind = RecordKind::stack},
-               std::as_bytes(std::span(fields)));
+    std::uint32_t id = 0;
+    if (!define(stacks_used_, {.size = frames.size(), .kind = RecordKind::stack},
+                std::as_bytes(std::span(fields)), id))
+        return any_stack();
     if (id != nothing_)
         stacks_.emplace(std::move(fields), id);
     return id;
+}
+
+std::uint32_t RingNames::any_stack() {
+    if (any_stack_ == 0) {
+        const std::array<std::uint32_t, 3> frame{any_string(), nothing_, 0};
+        const std::uint32_t id = define_reserved(
+            stacks_used_, {.size = 1, .kind = RecordKind::stack}, std::as_bytes(std::span(frame)));
+        any_stack_ = id == nothing_ ? 0 : id;
+        return id;
+    }
+    return any_stack_;
 }
 
 std::uint32_t RingNames::site(std::uint32_t tag, std::uint32_t stack, PoolId pool) {
@@ -54,9 +113,21 @@ std::uint32_t RingNames::site(std::uint32_t tag, std::uint32_t stack, PoolId poo
     const Site site{tag, stack, pool};
     if (const auto known = sites_.find(site); known != sites_.end())
         return known->second;
-    const std::uint32_t id = define(
-        sites_used_,
-        {.address = tag, .size = stack, .extra = to_integer(pool), .kind = RecordKind::site}, {});
+    std::uint32_t id = 0;
+    if (!define(sites_used_, record_of(site), {}, id))
+        return any_site(site);
+    if (id != nothing_)
+        sites_.emplace(site, id);
+    return id;
+}
+
+// The pool is never another's: it decides where bytes may go.
+std::uint32_t RingNames::any_site(const Site& wanted) {
+    const Site site{wanted.tag == nothing_ ? nothing_ : any_string(),
+                    wanted.stack == nothing_ ? nothing_ : any_stack(), wanted.pool};
+    if (const auto known = sites_.find(site); known != sites_.end())
+        return known->second;
+    const std::uint32_t id = define_reserved(sites_used_, record_of(site), {});
     if (id != nothing_)
         sites_.emplace(site, id);
     return id;

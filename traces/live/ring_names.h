@@ -1,7 +1,12 @@
 // RingNames: the strings, stacks, sites and streams that the threads of one ring have named so far,
 // each defined in the ring before the first record that uses it. One thread at a time.
+//
+// A program that makes ever new names fills the budget that all rings share. From then on what is
+// new is called kTooManyNames: memory stays bounded, and nothing gets another's name. Texts of
+// marks and ranges are kept only while half of it is left, and defined at each use afterwards.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,19 +22,45 @@
 
 namespace tidemark::live {
 
+constexpr std::string_view kTooManyNames = "(too many names)";
+
+// Bytes that the definitions of all rings may take in a recording; in memory they take two to five
+// times as much. Thread-safe.
+class NameBudget {
+  public:
+    explicit NameBudget(Bytes bytes) : half_(bytes / 2), left_(bytes) {}
+
+    // False: so much isn't left.
+    bool take(Bytes bytes);
+
+    void give_back(Bytes bytes) { left_.fetch_add(bytes, std::memory_order_relaxed); }
+
+    bool is_half_spent() const { return left_.load(std::memory_order_relaxed) < half_; }
+
+  private:
+    const Bytes half_;
+    std::atomic<Bytes> left_;
+};
+
 class RingNames {
   public:
-    // `writer` outlives it; `ring` is its number.
-    RingNames(RingWriter& writer, std::uint32_t ring)
-        : writer_(writer), nothing_(ring << kNumberBits) {}
+    // `writer` and `budget` outlive it; `ring` is its number.
+    RingNames(RingWriter& writer, NameBudget& budget, std::uint32_t ring)
+        : writer_(writer), budget_(budget), nothing_(ring << kNumberBits) {}
 
-    // The id of the argument, defined now if it is new. If there is no room for it in the ring, or
-    // no number is left: nothing(). O(length), but for new ones O(length log names).
+    // The id of the argument, defined now if it is new. If there is no room for it in the ring:
+    // nothing(). O(length), but for new ones O(length log names).
     std::uint32_t string(std::string_view text);
     std::uint32_t stack(std::span<const LiveFrame> frames);
     std::uint32_t site(std::uint32_t tag, std::uint32_t stack, PoolId pool);
 
-    // The number of a stream of the program, by its handle; 0 (the default stream) likewise.
+    // The same for the text of the very next record. is_passing(id): good for that one only.
+    std::uint32_t passing_string(std::string_view text);
+
+    static bool is_passing(std::uint32_t id) { return (id & kPassingNumber) == kPassingNumber; }
+
+    // The number of a stream of the program, by its handle, of which a ring has 65,535; 0 for the
+    // default stream, and where there is no room or number.
     std::uint16_t stream(std::uint64_t handle);
 
     // What is known of the program or its allocator. False: there is no room for it in the ring.
@@ -50,11 +81,31 @@ class RingNames {
         friend auto operator<=>(const Site&, const Site&) = default;
     };
 
-    // Writes the definition of the next number of `used`, and counts it.
-    std::uint32_t define(std::uint32_t& used, Record record, std::span<const std::byte> payload);
+    static Record record_of(const Site& site) {
+        return {.address = site.tag,
+                .size = site.stack,
+                .extra = to_integer(site.pool),
+                .kind = RecordKind::site};
+    }
+
+    // Of each kind, for what is called kTooManyNames.
+    static constexpr std::uint32_t kReservedNumbers = 4096;
+
+    // Writes the definition of the next number of `used`, and counts it. `id` is nothing() if the
+    // ring has no room. False: the budget or the numbers are spent.
+    bool define(std::uint32_t& used, Record record, std::span<const std::byte> payload,
+                std::uint32_t& id);
+    std::uint32_t define_reserved(std::uint32_t& used, Record record,
+                                  std::span<const std::byte> payload);
+    std::uint32_t any_string();
+    std::uint32_t any_stack();
+    std::uint32_t any_site(const Site& wanted);
 
     RingWriter& writer_;
+    NameBudget& budget_;
     const std::uint32_t nothing_;
+    std::uint32_t any_string_ = 0;  // kTooManyNames; 0: not defined yet
+    std::uint32_t any_stack_ = 0;
     std::uint32_t strings_used_ = 0;
     std::uint32_t stacks_used_ = 0;
     std::uint32_t sites_used_ = 0;

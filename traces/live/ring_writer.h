@@ -35,7 +35,7 @@ class RingWriter {
     bool put(Record record) {
         if (head_ - tail_ + 2 > capacity_ - kRoomForNames) [[unlikely]] {
             if (!has_room(2 + kRoomForNames)) {
-                control_.dropped.store(++dropped_, std::memory_order_relaxed);
+                drop();
                 return false;
             }
         }
@@ -46,10 +46,13 @@ class RingWriter {
         return true;
     }
 
+    static std::uint64_t slots_of(std::span<const std::byte> payload) {
+        return (payload.size() + sizeof(Record) - 1) / sizeof(Record);
+    }
+
     // Writes a name and its payload, or nothing. False: nothing.
     bool put_name(Record record, std::span<const std::byte> payload) {
-        const std::uint64_t slots = (payload.size() + sizeof(Record) - 1) / sizeof(Record);
-        if (!has_room(1 + slots))
+        if (!has_room(1 + slots_of(payload)))
             return false;
         write(record);
         for (std::size_t at = 0; at < payload.size(); at += sizeof(Record)) {
@@ -60,6 +63,9 @@ class RingWriter {
         publish();
         return true;
     }
+
+    // Counts a record that is not written.
+    void drop() { control_.dropped.store(++dropped_, std::memory_order_relaxed); }
 
     // Reports what was dropped, if there is room.
     void report_dropped() {

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
+
+#include "traces/live/clock.h"
 
 namespace tidemark::live {
 SegmentFiles::SegmentFiles(const Header& header, Bytes limit) : header_(header), limit_(limit) {
@@ -24,6 +25,7 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
     const std::string path = segment_path(header_, number);
     // It gets its name when it has its begin: readers find whole snapshots only.
     const std::string unnamed = path + ".part";
+    TM_TRY(check_unused(path));
     FileDescriptor file(
         ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!file.valid())
@@ -42,6 +44,7 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
         ::unlink(unnamed.c_str());
         std::swap(file_, file);
         size_ = last_size;
+        next_look_ = 0;
         return written;
     }
     if (file.valid())
@@ -51,7 +54,19 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
     next_sequence_ = next;
     begun_ = size_;
     next_look_ = 0;
+    refusal_ = 0;
     forget_oldest();
+    return {};
+}
+
+// A recording that is being written isn't replaced.
+Result<void> SegmentFiles::check_unused(const std::string& path) const {
+    if (last_ != 0)
+        return {};
+    const FileDescriptor there(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (there.valid() && ::flock(there.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return fail(ErrorCode::io, "is being written by another program", path,
+                    "give this recording a name of its own");
     return {};
 }
 
@@ -62,38 +77,53 @@ Result<void> SegmentFiles::write_chunks(std::uint64_t next, std::span<const Reco
     size_ = sizeof header_;
     while (!snapshot.empty()) {
         const std::span<const Record> piece = snapshot.first(whole_records(snapshot));
-        TM_TRY(put({.first_sequence = next, .next_sequence = next, .flags = kSnapshot}, piece));
+        TM_TRY(
+            put({.first_sequence = next, .next_sequence = next, .flags = kSnapshot}, piece, false));
         snapshot = snapshot.subspan(piece.size());
     }
     return {};
 }
 
 Result<void> SegmentFiles::append(std::uint64_t first, std::uint64_t next,
-                                  std::span<const Record> slots) {
-    TM_TRY(put({.first_sequence = first, .next_sequence = next}, slots));
+                                  std::span<const Record> slots, bool last) {
+    TM_TRY(put({.first_sequence = first, .next_sequence = next}, slots, last));
     next_sequence_ = next;
     return {};
 }
 
-// Whether the disk has so much room that a recording may take some: it must never be what fills it.
-bool SegmentFiles::may_grow() {
+// Whether the file is still there, and the disk has so much room that a recording may take some: it
+// must never be what fills it.
+void SegmentFiles::look() {
     constexpr Bytes kLookEvery = 16_MiB;
+    constexpr Nanoseconds kLookAfter = 1'000'000'000;
     constexpr Bytes kLeaveFree = 512_MiB;
-    if (size_ < next_look_ && room_)
-        return true;
+    const Nanoseconds now = monotonic_now();
+    if (size_ < next_look_ && now < next_look_time_ && refusal_ == 0)
+        return;
     next_look_ = size_ + kLookEvery;
+    next_look_time_ = now + kLookAfter;
+    refusal_ = 0;
+
+    struct stat file {};
 
     struct statvfs disk {};
 
-    room_ = ::fstatvfs(file_.get(), &disk) != 0 || disk.f_bavail * disk.f_frsize >= kLeaveFree;
-    return room_;
+    if (::fstat(file_.get(), &file) == 0 && file.st_nlink == 0)
+        refusal_ = ENOENT;
+    else if (::fstatvfs(file_.get(), &disk) == 0 && disk.f_bavail * disk.f_frsize < kLeaveFree)
+        refusal_ = ENOSPC;
 }
 
-Result<void> SegmentFiles::put(Chunk chunk, std::span<const Record> slots) {
+Result<void> SegmentFiles::put(Chunk chunk, std::span<const Record> slots, bool last) {
     seal(chunk, slots);
     const auto head = std::as_bytes(std::span(&chunk, 1));
     const auto body = std::as_bytes(slots);
-    int code = may_grow() ? file_.write_at(size_, head) : ENOSPC;
+    if (last)
+        next_look_ = 0;
+    look();
+    int code = last && refusal_ == ENOSPC ? 0 : refusal_;
+    if (code == 0)
+        code = file_.write_at(size_, head);
     if (code == 0)
         code = file_.write_at(size_ + head.size(), body);
     if (code != 0)

@@ -6,10 +6,13 @@
 // always consists of whole chunks and at most one broken one at its end. Not thread-safe.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <span>
 #include <string>
+
+#include <unistd.h>
 
 #include "core/base/result.h"
 #include "traces/io/file_descriptor.h"
@@ -25,14 +28,24 @@ class SegmentFiles {
     SegmentFiles& operator=(const SegmentFiles&) = delete;
 
     // Opens the next file, with a header and `snapshot`, and forgets the oldest if the limit says
-    // so. `next` is the first sequence of what follows. Errors: io; then the last file stays.
+    // so. `next` is the first sequence of what follows. Errors: io, also where another program
+    // writes a recording of that path; then the last file stays.
     Result<void> begin_segment(std::uint64_t next, std::span<const Record> snapshot);
 
-    // Appends `slots` as a chunk of the sequences [first, next). Errors: io; then it is as before.
-    Result<void> append(std::uint64_t first, std::uint64_t next, std::span<const Record> slots);
+    // Appends `slots` as a chunk of the sequences [first, next). `last`: nothing follows, and it
+    // may take of the room that recordings leave. Errors: io; then it is as before.
+    Result<void> append(std::uint64_t first, std::uint64_t next, std::span<const Record> slots,
+                        bool last = false);
 
-    // The last file has had its share of the limit.
-    bool full() const { return limit_ != 0 && size_ - begun_ >= limit_ / kPieces; }
+    // The next file must be begun: the last one has had its share of the limit, or somebody has
+    // removed it.
+    bool full() const {
+        return limit_ != 0 && (refusal_ == ENOENT || size_ - begun_ >= limit_ / kPieces);
+    }
+
+    // Closes the last file, for a child made by fork(), which would keep its lock. Only this may be
+    // called there.
+    void leave() { ::close(file_.get()); }
 
     std::uint32_t first_segment() const { return static_cast<std::uint32_t>(last_ - past_.size()); }
 
@@ -50,8 +63,9 @@ class SegmentFiles {
     };
 
     Result<void> write_chunks(std::uint64_t next, std::span<const Record> snapshot);
-    bool may_grow();
-    Result<void> put(Chunk chunk, std::span<const Record> slots);
+    Result<void> check_unused(const std::string& path) const;
+    void look();
+    Result<void> put(Chunk chunk, std::span<const Record> slots, bool last);
     void forget_oldest();
 
     Header header_;
@@ -60,8 +74,9 @@ class SegmentFiles {
     std::uint32_t last_ = 0;
     std::uint64_t size_ = 0;       // of the last file
     std::uint64_t begun_ = 0;      // of it, what the header and the snapshot took
-    std::uint64_t next_look_ = 0;  // at the disk's room, at this size
-    bool room_ = true;             // as it was then
+    std::uint64_t next_look_ = 0;  // at the disk, at this size or time
+    Nanoseconds next_look_time_ = 0;
+    int refusal_ = 0;  // why nothing may be written, as it was then
     std::uint64_t first_sequence_ = 0;
     std::uint64_t next_sequence_ = 0;
     std::uint64_t forgotten_ = 0;

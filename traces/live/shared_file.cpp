@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace tidemark::live {
@@ -26,6 +27,12 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
     if (!shared->file_.valid())
         return not_shared("cannot be created", path, errno);
     shared->size_ = ring_offset(header, header.rings);
+    // Going beyond the limit would be a signal that ends the program.
+    rlimit most{};
+    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < shared->size_) {
+        ::unlink(path.c_str());
+        return not_shared("there is no room for it", path, EFBIG);
+    }
     const auto first = static_cast<off_t>(sizeof(Header) + sizeof(Counters));
     const int file = shared->file_.get();
     const bool long_enough = ::ftruncate(file, static_cast<off_t>(shared->size_)) == 0;

@@ -90,6 +90,8 @@ static_assert(sizeof(Record) == 48 && std::is_trivially_copyable_v<Record>);
 
 constexpr std::uint32_t kNumberBits = 20;  // of a name's id; the ring is above them
 constexpr std::uint32_t kMostNumbers = 1U << kNumberBits;
+// Of a string that is defined anew for each mark or end of a range that uses it.
+constexpr std::uint32_t kPassingNumber = kMostNumbers - 1;
 constexpr std::uint32_t kMostRings = 1U << (32 - kNumberBits);
 constexpr std::size_t kMostText = 4096;  // bytes of a string; longer ones are cut
 constexpr std::size_t kMostFrames = 256;
@@ -119,6 +121,11 @@ std::size_t whole_records(std::span<const Record> slots);
 // A definition, which everything behind it may rely on.
 constexpr bool is_name(RecordKind kind) {
     return kind >= RecordKind::string && kind <= RecordKind::setting;
+}
+
+// A name that only the records right behind it use.
+constexpr bool is_passing(const Record& record) {
+    return record.kind == RecordKind::string && (record.site & kPassingNumber) == kPassingNumber;
 }
 
 // What lives, and not what happens.
@@ -183,7 +190,7 @@ struct Counters {
     alignas(64) std::atomic<std::uint64_t> sequence = 0;      // the next one
     alignas(64) std::atomic<std::uint64_t> without_ring = 0;  // events of threads without a ring
     alignas(64) std::atomic<std::uint64_t> written = 0;  // sequences below are in the recording
-    std::atomic<std::uint64_t> lost = 0;       // records that could not be written, or never came
+    std::atomic<std::uint64_t> lost = 0;       // events that could not be written, or never came
     std::atomic<std::uint64_t> reported = 0;   // of `without_ring` and `lost`, by records there
     std::atomic<std::uint64_t> forgotten = 0;  // records in segments that are gone
     std::atomic<std::uint32_t> first_segment = 0;

@@ -101,6 +101,7 @@ class LiveRecording {
     std::uint64_t lost_ = 0;
     bool ended_ = false;
     bool died_ = false;
+    bool alive_ = false;
     bool from_torch_ = false;
 };
 
@@ -199,6 +200,7 @@ Result<void> LiveRecording::read_left_behind() {
         if (!program || program->header.session != header_.session)
             continue;
         if (program->alive) {
+            alive_ = true;
             info_.warnings.push_back(
                 fmt::format("the program {} is still running; this is what it had recorded so far",
                             header_.process));
@@ -563,6 +565,9 @@ void LiveRecording::conclude() {
     if (lost_ != 0)
         info_.warnings.push_back(
             fmt::format("{} events are missing: the program was faster than its recorder", lost_));
+    if (!ended_ && !alive_)
+        info_.warnings.emplace_back(
+            "it has no end: what the program did afterwards could not be recorded, or is elsewhere");
     if (died_)
         info_.warnings.emplace_back("the program died; all that it had published is here");
 }

@@ -1,5 +1,7 @@
 // Recordings through the C interface: what is written, what a killed program leaves, and children.
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -144,6 +146,32 @@ TEST_CASE("a program of C that is killed leaves all that it had recorded", "[c_a
     if (info.find("events are missing") == std::string::npos)
         CHECK((frees == child.published() || frees == child.published() + 1));
     CHECK(info.find("died") != std::string::npos);
+}
+
+TEST_CASE("a child that ends through its handlers leaves the recording to its parent", "[c_api]") {
+    const LiveFolder folder;
+    static tm_recorder* recorder = nullptr;
+    static pid_t parent = 0;
+    recorder = must_open(folder.file("parent.tml"));
+    parent = ::getpid();
+    std::atexit([] {
+        if (::getpid() == parent)
+            return;
+        record(recorder, TM_EVENT_ALLOCATE, 2048, 512);
+        tm_recorder_range(recorder, "child", 1);
+        tm_recorder_close(recorder);
+    });
+    CHECK(record(recorder, TM_EVENT_ALLOCATE, 512, 512) == TM_OK);
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0)
+        std::exit(0);
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    CHECK(status == 0);
+    CHECK(record(recorder, TM_EVENT_FREE, 512, 512) == TM_OK);
+    REQUIRE(tm_recorder_close(recorder) == TM_OK);
+    CHECK(Read(folder.file("parent.tml")).kinds() == std::vector<std::string>{"allocate", "free"});
 }
 
 TEST_CASE("a child made by fork records nothing, and its end harms nothing", "[c_api]") {

@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "tests/support/live_child.h"
 #include "tests/support/live_folder.h"
+#include "tests/support/live_recording.h"
 #include "tests/support/system_limits.h"
 #include "tests/support/vector_trace.h"
 #include "traces/live/live_set.h"
@@ -33,20 +34,8 @@ using live::PublishOptions;
 using support::events_of;
 using support::LiveChild;
 using support::LiveFolder;
-
-std::unique_ptr<Publisher> must_start(const PublishOptions& options) {
-    auto publisher = Publisher::start(options);
-    if (!publisher)
-        FAIL(to_text(publisher.error()));
-    return std::move(*publisher);
-}
-
-std::unique_ptr<Trace> must_open(const std::string& path) {
-    auto trace = open_trace(path);
-    if (!trace)
-        FAIL(to_text(trace.error()));
-    return std::move(*trace);
-}
+using support::must_open;
+using support::must_start;
 
 Allocation at(std::uint64_t address, Bytes size) {
     return {.address = Address{address}, .size = size};

@@ -1,9 +1,11 @@
 // Rings: order, wrapping around, dropping and merging, against lists.
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "tests/support/property.h"
 #include "traces/live/merge.h"
@@ -159,7 +161,8 @@ TEST_CASE("merging waits for a record that is on its way, and skips it when told
 TEST_CASE("names are defined once, before what uses them", "[live]") {
     std::atomic<std::uint64_t> sequence = 0;
     TestRing ring(sequence);
-    live::RingNames names(ring.writer, 3);
+    live::NameBudget budget(1_MiB);
+    live::RingNames names(ring.writer, budget, 3);
     const std::string longest(10'000, 'x');
     const std::vector<live::LiveFrame> stack = {{"f", "a.cpp", 7}, {"main", "a.cpp", 20}};
 
@@ -193,13 +196,46 @@ TEST_CASE("names are defined once, before what uses them", "[live]") {
 TEST_CASE("a name that finds no room is not taken for defined", "[live]") {
     std::atomic<std::uint64_t> sequence = 0;
     TestRing ring(sequence);
-    live::RingNames names(ring.writer, 0);
+    live::NameBudget budget(1_MiB);
+    live::RingNames names(ring.writer, budget, 0);
     for (int i = 0; names.string("name " + std::to_string(i)) != names.nothing(); ++i) {
     }
 
     CHECK(names.string("late") == names.nothing());
     ring.control.tail = ring.control.head.load();
     CHECK(names.string("late") != names.nothing());
+}
+
+TEST_CASE("names that are too many are called so, with their pools and known ones kept", "[live]") {
+    std::atomic<std::uint64_t> sequence = 0;
+    TestRing ring(sequence);
+    live::NameBudget budget(20 * 96);  // of a short string each
+    live::RingNames names(ring.writer, budget, 3);
+    const std::uint32_t known = names.string("known");
+    const std::uint32_t site = names.site(known, names.nothing(), PoolId{1});
+    std::set<std::uint32_t> tags;
+    for (int i = 0; i < 100; ++i)
+        tags.insert(names.string(fmt::format("tag {}", i)));
+    CHECK(tags.size() == 19);
+    const std::uint32_t other = names.string("another");
+    CHECK(tags.contains(other));
+    CHECK(names.string("known") == known);
+    CHECK(names.site(known, names.nothing(), PoolId{1}) == site);
+
+    const std::vector<live::LiveFrame> stack = {{"f", "a.cpp", 7}};
+    const std::uint32_t any_stack = names.stack(stack);
+    CHECK(any_stack != names.nothing());
+    CHECK(names.stack(std::vector<live::LiveFrame>{{"g", "a.cpp", 8}}) == any_stack);
+    const std::uint32_t second = names.site(other, any_stack, PoolId{2});
+    CHECK(second != names.nothing());
+    CHECK(names.site(known, any_stack, PoolId{2}) == second);
+    CHECK(names.site(known, any_stack, PoolId{3}) != second);
+
+    CHECK(names.passing_string("known") == known);
+    const std::uint32_t passing = names.passing_string("step 1");
+    CHECK(live::RingNames::is_passing(passing));
+    CHECK(names.passing_string("step 2") == passing);
+    CHECK_FALSE(live::RingNames::is_passing(other));
 }
 
 }  // namespace tidemark
