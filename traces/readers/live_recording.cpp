@@ -567,7 +567,7 @@ void LiveRecording::conclude() {
             fmt::format("{} events are missing: the program was faster than its recorder", lost_));
     if (!ended_ && !alive_)
         info_.warnings.emplace_back(
-            "it has no end: what the program did afterwards could not be recorded, or is elsewhere");
+            "it has no end: what followed could not be recorded, or is in another file");
     if (died_)
         info_.warnings.emplace_back("the program died; all that it had published is here");
 }

@@ -77,9 +77,9 @@ Result<void> LiveFeed::begin_anew() {
         if (begins_[slot].kind == RecordKind::live_retired)
             put_event(begins_[slot].time, EventKind::retire, blocks_[slot]);
     }
-    for (const Held& range : ranges_)
+    for (const OpenRange& range : ranges_)
         put_event(range.record.time, EventKind::range_begin, kNoBlock,
-                  names_->string(range.record.extra));
+                  builder_->strings().intern(range.name));
     return {};
 }
 
@@ -115,7 +115,8 @@ void LiveFeed::take(std::span<const Record> records) {
             names_->define(slots);
             if (slots.front().kind == RecordKind::site || slots.front().kind == RecordKind::stream)
                 sites_.fill({});
-            definitions_.insert(definitions_.end(), slots.begin(), slots.end());
+            if (!is_passing(slots.front()))
+                definitions_.insert(definitions_.end(), slots.begin(), slots.end());
         } else {
             apply(slots.front());
         }
@@ -139,7 +140,7 @@ void LiveFeed::begin_snapshot(std::uint64_t forgotten) {
     pending_lost_ += forgotten;
     definitions_.clear();  // the snapshot has them all
     seen_.assign(blocks_.size(), false);
-    for (Held& range : ranges_)
+    for (OpenRange& range : ranges_)
         range.seen = false;
     for (HeldRanges* held : {&segments_, &mappings_, &reservations_}) {
         for (auto& [location, one] : *held)
@@ -160,11 +161,8 @@ void LiveFeed::end_snapshot() {
     end_unseen(segments_, SegmentChange::segment_free);
     end_unseen(mappings_, SegmentChange::unmap);
     for (std::size_t i = ranges_.size(); i-- > 0;) {
-        if (!ranges_[i].seen) {
-            Record end = ranges_[i].record;
-            end.time = latest_;
-            end_range(end);
-        }
+        if (!ranges_[i].seen)
+            end_range(latest_, std::string(ranges_[i].name));
     }
 }
 
@@ -197,7 +195,7 @@ void LiveFeed::apply(const Record& record) {
         case RecordKind::live_range:
             return begin_range(record);
         case RecordKind::range_end:
-            return end_range(record);
+            return end_range(record.time, name_of(record));
         case RecordKind::refused:
         case RecordKind::trim:
         case RecordKind::mark:
@@ -295,24 +293,28 @@ void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
 }
 
 void LiveFeed::begin_range(const Record& record) {
-    const auto same = [&](const Held& range) {
-        return range.record.extra == record.extra && range.record.sequence == record.sequence;
+    const auto same = [&](const OpenRange& range) {
+        return range.record.sequence == record.sequence;
     };
     const auto known = std::find_if(ranges_.begin(), ranges_.end(), same);
     if (known != ranges_.end()) {
         known->seen = true;
         return;
     }
-    ranges_.push_back({record, true});
+    ranges_.push_back({record, name_of(record)});
     put_event(record.time, EventKind::range_begin, kNoBlock, names_->string(record.extra));
 }
 
-void LiveFeed::end_range(const Record& record) {
-    const auto same = [&](const Held& range) { return range.record.extra == record.extra; };
-    const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(), same);
+void LiveFeed::end_range(std::uint64_t time, const std::string& name) {
+    const auto found = std::find_if(ranges_.rbegin(), ranges_.rend(),
+                                    [&](const OpenRange& range) { return range.name == name; });
     if (found != ranges_.rend())
         ranges_.erase(std::next(found).base());
-    put_event(record.time, EventKind::range_end, kNoBlock, names_->string(record.extra));
+    put_event(time, EventKind::range_end, kNoBlock, builder_->strings().intern(name));
+}
+
+std::string LiveFeed::name_of(const Record& range) const {
+    return std::string(builder_->strings()[names_->string(range.extra)]);
 }
 
 void LiveFeed::change_memory(const Record& record) {

@@ -51,6 +51,12 @@ class LiveFeed {
 
   private:
     // A range of addresses, or of the program.
+    struct OpenRange {
+        live::Record record;
+        std::string name;
+        bool seen = true;
+    };
+
     struct Held {
         live::Record record;
         bool seen = false;  // in the snapshot at hand
@@ -82,7 +88,8 @@ class LiveFeed {
     void release(std::uint32_t slot, std::uint64_t time);
     void look_ahead(const live::Record& record) const;
     void begin_range(const live::Record& record);
-    void end_range(const live::Record& record);
+    void end_range(std::uint64_t time, const std::string& name);
+    std::string name_of(const live::Record& range) const;
     void begin_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
     void end_memory(HeldRanges& held, const live::Record& record, SegmentChange change);
     void keep_rest(HeldRanges& held, const live::Record& mapping, Range unmapped);
@@ -122,7 +129,7 @@ class LiveFeed {
     HeldRanges segments_;
     HeldRanges mappings_;
     HeldRanges reservations_;
-    std::vector<Held> ranges_;  // of the program: open ones, in order of begin
+    std::vector<OpenRange> ranges_;  // of the program, in order of begin
     std::size_t streams_named_ = 0;
     std::size_t pools_named_ = 0;
 };

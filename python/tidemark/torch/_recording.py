@@ -26,6 +26,17 @@ _current: Optional["Recording"] = None
 _guard = threading.RLock()
 
 
+def _leave_to_parent() -> None:
+    """In a child made by fork(): the recording is its parent's, and so may be the lock."""
+    global _current, _guard
+    if _current is not None:
+        _current._handle, _current._stopped = None, True
+    _current, _guard = None, threading.RLock()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 def setting_text(value: Any) -> str:
     """A setting as `tidemark` reads it from a snapshot."""
     if isinstance(value, dict):
@@ -85,7 +96,7 @@ class Recording:
         self._history = False
         self._undo: List[Any] = []
         self._operators: Dict[str, int] = {}  # by name, the recorder's ids
-        self._counts = {"events": 0, "published": 0, "dropped": 0, "unknown": 0}
+        self._counts = {"events": 0, "published": 0, "dropped": 0, "lost": 0, "unknown": 0}
         self._stopped = False
 
     @property
@@ -146,7 +157,8 @@ class Recording:
 
     def counts(self) -> Dict[str, int]:
         """`events` of the allocator, `published` records of all kinds, those `dropped` because
-        there was no room, and entries of `unknown` actions."""
+        there was no room, those `lost` (of the published: they could not be written), and entries
+        of `unknown` actions."""
         with _guard:
             self._count()
             return dict(self._counts)
@@ -287,7 +299,8 @@ class Recording:
         events, unknown = ctypes.c_uint64(), ctypes.c_uint64()
         self._tracker.tidemark_counters(ctypes.byref(events), ctypes.byref(unknown))
         self._counts = {"events": events.value, "published": counts.published,
-                        "dropped": counts.dropped, "unknown": unknown.value}
+                        "dropped": counts.dropped, "lost": counts.lost,
+                        "unknown": unknown.value}
 
 
 class _Functions:

@@ -121,8 +121,10 @@ const Python& python() {
 // Code objects and lines, innermost first. Their names are read once for each new stack.
 using Lines = std::vector<std::pair<void*, int>>;
 
+using Stacks = std::map<Lines, std::uint32_t>;
+
 std::mutex stacks_mutex;
-std::map<Lines, std::uint32_t>* stacks = new std::map<Lines, std::uint32_t>;  // never destroyed
+Stacks* stacks = new Stacks;  // never destroyed; keeps its code objects
 
 std::uint32_t name_stack(const Lines& lines) {
     const Python& py = python();
@@ -143,6 +145,32 @@ std::uint32_t name_stack(const Lines& lines) {
     return id;
 }
 
+// With the interpreter's lock, and none of ours: the last one to drop an object may run Python.
+void drop_codes(const Lines& lines) {
+    for (const auto& [code, line] : lines)
+        python().drop(code);
+}
+
+// Where there are so many.
+void forget_stacks(std::size_t most) {
+    Stacks gone;
+    {
+        const std::lock_guard lock(stacks_mutex);
+        if (stacks->size() >= most)
+            gone.swap(*stacks);
+    }
+    for (const auto& [lines, id] : gone)
+        drop_codes(lines);
+}
+
+// Its id, found or named. True: `lines` are kept.
+bool find_or_name(Lines& lines, std::uint32_t& id) {
+    const std::lock_guard lock(stacks_mutex);
+    const auto known = stacks->find(lines);
+    id = known != stacks->end() ? known->second : name_stack(lines);
+    return known == stacks->end() && id != 0 && stacks->emplace(std::move(lines), id).second;
+}
+
 // With the interpreter's lock, and without the allocator's: walking makes objects, and collecting
 // garbage may free tensors.
 std::uint32_t walk_stack() {
@@ -160,18 +188,12 @@ std::uint32_t walk_stack() {
     }
     if (frame)
         py.drop(frame);
+    // A program that makes ever new code begins anew: the recorder knows again what it knew.
+    constexpr std::size_t kMostStacks = 65'536;
+    forget_stacks(kMostStacks);
     std::uint32_t id = 0;
-    if (!lines.empty()) {
-        const std::lock_guard lock(stacks_mutex);
-        const auto known = stacks->find(lines);
-        if (known != stacks->end()) {
-            id = known->second;
-            for (const auto& [code, line] : lines)
-                py.drop(code);
-        } else if ((id = name_stack(lines)) != 0) {
-            stacks->emplace(std::move(lines), id);  // and keeps the code objects
-        }
-    }
+    if (!lines.empty() && !find_or_name(lines, id))
+        drop_codes(lines);
     return id;
 }
 
@@ -338,12 +360,13 @@ int tidemark_begin(void* new_recorder, PutEvent event, PutStack stack, int wants
         }
         attached = true;
     }
+    if (python().whole())
+        forget_stacks(0);  // ids of another recorder
     const std::lock_guard lock(begin);
     recorder = new_recorder;
     put_event = event;
     put_stack = stack;
     with_stacks = wants_stacks != 0;
-    stacks->clear();  // ids of another recorder; the code objects stay
     for (Device& device : devices) {
         device.began = device.has_request = false;
         device.events = device.unknown = 0;

@@ -1,5 +1,6 @@
 """record(): from the allocator's events to what `tidemark` reads."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -208,16 +209,45 @@ def test_settings_are_written_as_snapshots_have_them():
     assert _recording.pool_number((2, 0)) == (1 << 31) + 2
 
 
-def test_a_child_made_by_fork_records_nothing(torch, tmp_path):
-    recording = tidemark.torch.record(tmp_path / "run.tml")
+def child_ends_at_once(recording):
+    os._exit(0 if recording.stop() == "" else 1)
+
+
+def child_ends_by_itself(recording):
+    recording.mark("from a child")
+    sys.exit(0 if recording.state == "stopped" else 1)
+
+
+def child_records(recording):
+    with pytest.raises(tidemark.Error, match="written by another program"):
+        tidemark.torch.record(recording.path)
+    own = tidemark.torch.record(recording.path + ".child.tml")
+    sys.exit(0 if own.state == "recording" else 1)
+
+
+@pytest.mark.parametrize("ends", [child_ends_at_once, child_ends_by_itself, child_records])
+def test_a_child_made_by_fork_records_nothing(torch, tmp_path, ends):
+    recording = tidemark.torch.record(tmp_path / "run.tml", annotations=True)
     torch.event(ALLOC, 512, 512)
-    child = os.fork()
-    if child == 0:
-        torch.event(ALLOC, 1024, 512)
-        os._exit(0 if recording.stop() == "" else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    held, forked = threading.Event(), threading.Event()
+
+    def hold():  # as a thread that marks something while another one forks
+        with _recording._guard:
+            held.set()
+            forked.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    child = multiprocessing.get_context("fork").Process(target=ends, args=(recording,))
+    child.start()
+    forked.set()
+    holder.join()
+    child.join(20)
+    assert child.exitcode == 0
     torch.event(FREE_COMPLETED, 512, 512)
-    recording.stop()
+    assert recording.stop() == str(tmp_path / "run.tml")
+    assert recording.counts()["lost"] == 0
     assert kinds(tidemark.load(str(tmp_path / "run.tml"))) == ["allocate", "free"]
 
 
