@@ -16,6 +16,7 @@ import sys
 
 PRODUCT = ["core", "backends", "traces", "replay", "viz"]
 PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "viz/app"]
+C_LIBRARY = "replay/c_api"  # its headers are installed by their names alone
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 
@@ -40,8 +41,8 @@ def unreached(root):
     todo = [name for name in texts if name.startswith(tuple(f"{one}/" for one in PROGRAMS))
             and name.endswith(".cpp")]
     for example in (root / "examples").glob("*.cpp"):
-        todo += [name for name in INCLUDE.findall(example.read_text(encoding="utf-8"))
-                 if name in headers]
+        for name in INCLUDE.findall(example.read_text(encoding="utf-8")):
+            todo += [found for found in (name, f"{C_LIBRARY}/{name}") if found in headers]
     reached = set()
     while todo:
         name = todo.pop()

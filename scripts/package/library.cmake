@@ -34,11 +34,15 @@ function(tidemark_publish)
     endwhile()
 endfunction()
 
-# The header of the C library, which includes none of ours: <tidemark/tidemark.h>.
+# A header of the C library, which includes of ours only others of its folder: <tidemark/NAME>.
 function(tidemark_publish_c header)
+    get_filename_component(folder ${header} DIRECTORY)
     get_filename_component(name ${header} NAME)
     set_property(GLOBAL APPEND PROPERTY tidemark_published ${name})
-    configure_file(${PROJECT_SOURCE_DIR}/${header} ${tidemark_include}/tidemark/${name} COPYONLY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+    file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+    string(REPLACE "#include \"${folder}/" "#include \"tidemark/" text "${text}")
+    file(CONFIGURE OUTPUT ${tidemark_include}/tidemark/${name} CONTENT "${text}" @ONLY)
 endfunction()
 
 # tidemark_library(NAME HEADERS HEADER ... [REQUIRES NAME ...] [LIBRARIES PKG-CONFIG-NAME ...]

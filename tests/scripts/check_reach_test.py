@@ -54,6 +54,12 @@ class CheckReach(unittest.TestCase):
         self.plant("examples/alone.cpp", "#include <tidemark/core/alone.h>\n")
         self.assertEqual(self.check().returncode, 0)
 
+    def test_a_header_of_the_c_library_is_named_without_its_folder(self):
+        self.plant("replay/c_api/alone.h", "")
+        self.assertIn("replay/c_api/alone.h", self.check().stdout)
+        self.plant("examples/alone.cpp", "#include <tidemark/alone.h>\n")
+        self.assertEqual(self.check().returncode, 0)
+
     def test_what_no_list_names_is_found(self):
         self.plant("core/unlisted.cpp", "")
         self.assertIn("core/unlisted.cpp", self.check().stdout)
