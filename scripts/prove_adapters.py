@@ -19,6 +19,8 @@ the proofs name; a proof whose library isn't there is skipped. Each is a program
               are not in its wheel: what is computed is held against NumPy instead
   core        cuda.core: buffers, copies, DLPack
   rmm         requests, and the statistics adaptor above
+  cccl        <tidemark/memory_resource.h> by nvcc, with the CCCL that it came with: it is a resource,
+              and two streams find in its memory what they wrote
   shared      PyTorch, CuPy and Numba in one process from one pool, with quotas
 """
 import argparse
@@ -31,6 +33,7 @@ import sys
 import tempfile
 import time
 
+from adapter_cccl import nvcc, prove_cccl
 from adapter_checks import MIB, check, program, raises
 from adapter_numba import prove_lifecycle, prove_numba, prove_numba_all
 from adapter_torch import prove_streams, prove_torch, prove_train
@@ -201,16 +204,17 @@ PROOFS = {
     "cupy": (prove_cupy, "cupy", [{}]),
     "core": (prove_core, "cuda.core", [{}]),
     "rmm": (prove_rmm, "rmm", [{}]),
+    "cccl": (prove_cccl, "nvcc", [{}]),
     "shared": (prove_shared, "torch cupy numba", [{}]),
 }
 ONLY_BY_NAME = ("numba-all",)
 
 
 def missing(libraries):
-    """The first of them that isn't installed, or None."""
+    """The first of them that isn't installed, or None; nvcc is a program."""
     for library in libraries.split():
         try:
-            if importlib.util.find_spec(library) is None:
+            if (nvcc() if library == "nvcc" else importlib.util.find_spec(library)) is None:
                 return library
         except ImportError:
             return library

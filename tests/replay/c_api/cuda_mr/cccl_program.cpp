@@ -9,10 +9,12 @@
 #include <cuda/buffer>
 #endif
 
+#ifndef __CUDACC__
 // CCCL's messages name it; nothing of CUDA's runtime is there, or runs.
 extern "C" const char* cudaGetErrorString(cudaError_t) {
     return "";
 }
+#endif
 
 namespace {
 
