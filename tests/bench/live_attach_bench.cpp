@@ -23,8 +23,9 @@
 
 #include "core/base/text.h"
 #include "tests/bench/live_program.h"
+#include "traces/live/programs.h"
 #include "traces/live/publisher.h"
-#include "viz/live/attach.h"
+#include "viz/live/follower.h"
 
 namespace tidemark {
 namespace {
@@ -142,7 +143,7 @@ struct FollowerFigures {
 // As the viewer does: a look at every frame.
 FollowerFigures follow(const Settings& settings, ProgramFigures& published) {
     FollowerFigures seen;
-    const auto follower = viz::attach("bench");
+    const auto follower = viz::Follower::start(live::find_program("bench").value());
     if (!follower) {
         std::fprintf(stderr, "%s\n", to_text(follower.error()).c_str());
         return seen;

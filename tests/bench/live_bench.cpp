@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include "tests/bench/live_program.h"
+#include "traces/live/programs.h"
 #include "traces/live/publisher.h"
-#include "viz/live/attach.h"
+#include "viz/live/follower.h"
 
 namespace {
 
@@ -131,7 +132,7 @@ void follow(benchmark::State& state) {
     constexpr std::uint64_t kEvents = 5'000'000;
     publish_in_turns(*publisher, static_cast<std::uint64_t>(state.range(0)), kEvents);
     for (auto _ : state) {
-        const auto follower = viz::attach("bench");
+        const auto follower = viz::Follower::start(live::find_program("bench").value());
         if (!follower)
             std::abort();
         (*follower)->wait();
