@@ -95,7 +95,7 @@ class Proofs:
             self.start(folder / "a.tml", limit, self.options.events, self.options.rate), folder)
         names = min(64, limit / MIB / 8)
         self.check(memory < 16 + 6 * names, f"memory is below {16 + 6 * names:.0f} MiB")
-        most = limit / MIB * 1.5 + 5 * BLOCK_BYTES / MIB + 2
+        most = limit / MIB * 13 / 8 + 5 * BLOCK_BYTES / MIB + 2
         self.check(disk < most, f"the disk's share is below {most:.0f} MiB")
         self.check(ended["lost"] == 0 and ended["closed"], "all that was published is written")
         for piece in sorted(folder.iterdir()):
