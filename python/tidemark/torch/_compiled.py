@@ -50,12 +50,14 @@ def cache_folder() -> pathlib.Path:
 
 
 def cache_path(torch: Any, cxx: str, source: pathlib.Path) -> pathlib.Path:
-    """Of what this compiler makes of this source for this PyTorch."""
+    """Of what this compiler makes of this source and the headers beside it for this PyTorch."""
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
     key = "\0".join([str(torch.version.git_version), torch.__version__, cxx, version.stdout,
                      *command(torch, cxx, source, "")])
-    digest = hashlib.sha256(key.encode() + source.read_bytes()).hexdigest()[:24]
-    return cache_folder() / f"torch-{source.stem}-{digest}.so"
+    digest = hashlib.sha256(key.encode())
+    for file in (source, *sorted(source.parent.glob("*.h"))):
+        digest.update(file.read_bytes())
+    return cache_folder() / f"torch-{source.stem}-{digest.hexdigest()[:24]}.so"
 
 
 def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),

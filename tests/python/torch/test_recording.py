@@ -202,6 +202,16 @@ def test_the_tracker_is_compiled_once(torch):
     assert _compiled.compiled(torch, _tracker.SOURCE) != path
 
 
+def test_what_is_compiled_depends_on_the_headers_beside_it(torch, tmp_path):
+    source = tmp_path / "source.cpp"
+    source.write_text('#include "beside.h"\n')
+    (tmp_path / "beside.h").write_text("int one;\n")
+    first = _compiled.cache_path(torch, "c++", source)
+    assert _compiled.cache_path(torch, "c++", source) == first
+    (tmp_path / "beside.h").write_text("int two;\n")
+    assert _compiled.cache_path(torch, "c++", source) != first
+
+
 def test_settings_are_written_as_snapshots_have_them():
     assert _recording.setting_text({"1": 0, "2": 4}) == "1:0,2:4"
     assert _recording.setting_text(True) == "True"

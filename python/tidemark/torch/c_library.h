@@ -1,0 +1,109 @@
+// The functions of libtidemark.so that PyTorch's memory needs, loaded by their names: what is
+// compiled on a user's computer links no more than PyTorch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+namespace tidemark::pytorch {
+
+// As in tidemark.h.
+constexpr int kOutOfMemory = 1;
+
+struct Request {
+    std::size_t struct_size;
+    std::uint64_t bytes;
+    std::uint64_t alignment;
+    std::uint64_t stream;
+    std::uint32_t pool;
+    std::uint32_t flags;
+    std::uint32_t tag;
+    std::uint32_t reserved;
+};
+
+struct Block {
+    std::size_t struct_size;
+    std::uint64_t address;
+    std::uint64_t requested;
+    std::uint64_t granted;
+    std::uint64_t stream;
+    std::uint32_t pool;
+    std::uint32_t tag;
+    std::uint64_t number;
+};
+
+struct Statistics {
+    std::size_t struct_size;
+    std::uint64_t reserved, allocated, active, requested, cached, live;
+    std::uint64_t peak_reserved, peak_allocated_least, peak_allocated_most;
+    std::uint64_t peak_requested_least, peak_requested_most;
+    std::uint64_t granted, hits, refused, freed, retries;
+    std::uint64_t segments_created, segments_released, device_free, device_total;
+};
+
+struct Error {
+    std::size_t struct_size;
+    int status;
+    const char *what, *where, *hint;
+};
+
+static_assert(sizeof(Request) == 48 && sizeof(Block) == 56 && sizeof(Statistics) == 168);
+
+using Context = void*;
+
+// The functions of libtidemark.so that are used here.
+struct Library {
+    int (*alloc)(Context, const Request*, std::uint64_t* address, std::uint64_t* granted);
+    int (*free)(Context, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream);
+    int (*base_of)(Context, std::uint64_t address, Block*);
+    int (*record_use)(Context, std::uint64_t address, std::uint64_t stream);
+    int (*trim)(Context, int wait);
+    int (*statistics_of)(Context, Statistics*);
+    int (*reset_peaks)(Context);
+    int (*pool_begin)(Context, std::uint32_t pool);
+    int (*pool_end)(Context, std::uint32_t pool);
+    int (*pool_close)(Context, std::uint32_t pool);
+    int (*last_error)(Error*);
+    const char* (*policy)(Context);
+};
+
+inline Library library;
+
+inline std::string last_error() {
+    Error error{sizeof(Error), 0, "", "", ""};
+    library.last_error(&error);
+    return error.what;
+}
+
+inline void check(int status) {
+    TORCH_CHECK(status == 0, "tidemark: ", last_error());
+}
+
+template <class Function>
+bool find(void* from, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(from, name));
+    return function != nullptr;
+}
+
+// Whether the library at `path` has them all.
+inline bool load(const char* path) {
+    void* const from = dlopen(path, RTLD_NOW);
+    if (from == nullptr)
+        return false;
+    return find(from, "tm_alloc", library.alloc) && find(from, "tm_free", library.free) &&
+           find(from, "tm_base_of", library.base_of) &&
+           find(from, "tm_record_use", library.record_use) && find(from, "tm_trim", library.trim) &&
+           find(from, "tm_statistics_of", library.statistics_of) &&
+           find(from, "tm_reset_peaks", library.reset_peaks) &&
+           find(from, "tm_pool_begin", library.pool_begin) &&
+           find(from, "tm_pool_end", library.pool_end) &&
+           find(from, "tm_pool_close", library.pool_close) &&
+           find(from, "tm_last_error", library.last_error) &&
+           find(from, "tm_context_policy", library.policy);
+}
+
+}  // namespace tidemark::pytorch
