@@ -23,7 +23,7 @@ _kept: Any = None  # PyTorch's object for pools: it must outlive their memory
 
 
 class TorchClient(_pools.Client):
-    """PyTorch on one device; allocator.cpp counts."""
+    """PyTorch on one device; devices.h counts."""
 
     def set_quota(self, bytes: int) -> None:
         if _loaded is not None:
@@ -38,7 +38,7 @@ class TorchClient(_pools.Client):
 
 
 def _open(device: int, for_pools: int, tag: Any, why: int, room: int) -> int:
-    """Called by allocator.cpp when a device first needs memory."""
+    """Called by devices.h when a device first needs memory."""
     try:
         context = _pools.context(device)
         tag[0] = _pools.client(NAME, device, kind=TorchClient).tag
