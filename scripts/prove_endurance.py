@@ -74,12 +74,15 @@ class Proofs:
         at most."""
         memory, disk = [0.0], 0.0
         while program.poll() is None:
-            with contextlib.suppress(OSError, AttributeError):
+            with contextlib.suppress(OSError, TypeError):  # it ends just now
                 status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
                 memory.append(int(re.search(r"RssAnon:\s+(\d+)", status)[1]) / 1024)
                 disk = max(disk, sum(each.stat().st_size for each in folder.iterdir()) / MIB)
             time.sleep(0.1)
-        ended = json.loads(program.stdout.read())
+        output, error = program.communicate()
+        if program.returncode != 0:
+            sys.exit(f"scripts/prove_endurance.py: the program ended with {program.returncode}: {error}")
+        ended = json.loads(output)
         third = max(memory[:len(memory) // 3 + 1])
         print(f"  {ended['events']:,} events in {ended['seconds']:.0f} s "
               f"({ended['events'] / ended['seconds'] / 1e6:.2f} M/s), {ended['dropped']:,} dropped, "
