@@ -78,7 +78,8 @@ void start() {
     const std::string parent = variable(kChildOfVariable);
     if (!parent.empty() && parent != std::to_string(::getppid()))
         return;
-    auto& injection = *new Injection(variable(kReportsVariable));
+    static Injection& injection =
+        *new Injection(variable(kReportsVariable));  // found by leak checks
     const Result<void> attached = attach(injection);
     if (attached)
         return;

@@ -62,7 +62,7 @@ void MemoryEvents::close() {
     const std::lock_guard lock(mutex_);
     over_ = true;
     if (publisher_.exchange(nullptr) != nullptr)
-        static_cast<void>(owned_.release()->close());
+        static_cast<void>(owned_->close());
 }
 
 void MemoryEvents::emit(ReportedEvent event, std::size_t tag) {
