@@ -1,4 +1,6 @@
 // tidemark info: what is in a trace; of several, a row each.
+#include <algorithm>
+
 #include "replay/analysis/trace/trace_summary.h"
 #include "replay/cli/trace_input.h"
 #include "replay/report/runs/json.h"
@@ -37,9 +39,12 @@ class Info final : public Command {
             return ExitCode::yes;
         }
         TM_ASSIGN(const std::optional<RankReport> ranks, find_ranks(summaries));
-        context.print(json_ ? traces_json(summaries, ranks, context.provenance())
-                            : traces_text(summaries, ranks));
-        return ExitCode::yes;
+        TM_ASSIGN(const std::vector<NamedJoin> joins, join_levels(summaries));
+        context.print(json_ ? traces_json(summaries, ranks, joins, context.provenance())
+                            : traces_text(summaries, ranks, joins));
+        const bool all_match = std::ranges::all_of(
+            joins, [](const NamedJoin& each) { return each.join.unmatched.empty(); });
+        return all_match ? ExitCode::yes : ExitCode::no;
     }
 
   private:
@@ -77,6 +82,20 @@ class Info final : public Command {
         return std::optional(std::move(report));
     }
 
+    // Of each process that is here at both levels: its driver's calls and PyTorch's allocator.
+    Result<std::vector<NamedJoin>> join_levels(std::span<const SummarizedTrace> all) const {
+        std::vector<NamedJoin> joins;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            for (std::size_t j = 0; all[i].trace->info().from_driver() && j < all.size(); ++j) {
+                if (!all[j].trace->info().from_torch() || !are_of_one_process(paths_[i], paths_[j]))
+                    continue;
+                TM_ASSIGN(RecordingJoin join, join_recordings(paths_[i], paths_[j]));
+                joins.push_back({all[i].name, all[j].name, std::move(join)});
+            }
+        }
+        return joins;
+    }
+
     std::vector<std::string> paths_;
     bool json_ = false;
     TraceInput input_;
@@ -93,6 +112,8 @@ CommandInfo info_command() {
             "  tidemark snapshot.pickle                          the same\n"
             "  tidemark info rank*/snapshot.pickle               a row each, and where they "
             "diverge\n"
+            "  tidemark info run/                                PyTorch's recording and its "
+            "driver's: who holds the rest\n"
             "  xz -dc snapshot.pickle.xz | tidemark info -\n"
             "  tidemark info --json run.tmk | jq .peak_requested.value\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Info>(); },

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/model/trace.h"
+
 namespace tidemark::inject {
 namespace {
 
@@ -109,8 +111,8 @@ bool CallRecorder::start() {
     std::vector<live::LiveDevice> devices = driver_.devices();
     devices.resize(std::min(devices.size(), live::kMostDevices - 1));
     host_ = static_cast<std::uint8_t>(devices.size());
-    devices.push_back({.name = "host memory"});
-    return memory_.start(devices, {{"recorder", "calls of the CUDA driver"},
+    devices.push_back({.name = std::string(kHostMemory)});
+    return memory_.start(devices, {{std::string(kRecorderKey), std::string(kDriverCalls)},
                                    {"cupti", cupti_.path()},
                                    {"cuda_driver", fmt::format("{}", driver_.version())}});
 }

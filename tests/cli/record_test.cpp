@@ -36,7 +36,8 @@ struct RecordFolder : support::LiveFolder {
     support::Surroundings here{
         .environment = {{"TIDEMARK_CUDA_DRIVER", TIDEMARK_REPORTED_DRIVER},
                         {"TIDEMARK_CUPTI", TIDEMARK_REPORTED_DRIVER},
-                        {"TIDEMARK_FAKE_CUDA_CONFIG", "devices=2,memory=1073741824"}}};
+                        {"TIDEMARK_FAKE_CUDA_CONFIG", "devices=2,memory=1073741824"},
+                        {"TIDEMARK_LIBRARY", TIDEMARK_C_LIBRARY}}};
 
     support::Said record(const std::vector<std::string>& steps,
                          const std::vector<std::string>& options = {}) const {
@@ -253,6 +254,37 @@ TEST_CASE("record doesn't count memory of other processes", "[cli][record]") {
     }));
 }
 
+TEST_CASE("info holds a program's own recording against what its driver gave", "[cli][record]") {
+    const RecordFolder folder;
+    const std::string own = folder.file("torch.tml");
+    REQUIRE(folder.record({"torch=" + own}).code == 0);
+    const auto info = support::tidemark_json({"info", folder.recording, own});
+    REQUIRE(info["joins"].size() == 1);
+    const auto& join = info["joins"][0];
+    CHECK(join["driver"] == "run.tml");
+    CHECK(join["torch"] == "torch.tml");
+    CHECK(join["segments"] == 2);
+    CHECK(join["matched"] == 2);
+    CHECK(join["unmatched"].empty());
+    CHECK(join["outside_at_torch_peak_bytes"] == 3 * kMiBytes);
+    REQUIRE(join["holders"].size() == 3);
+    CHECK(join["holders"][1]["call"] == "cuMemCreate");
+    CHECK(join["holders"][1]["torch"] == true);
+    CHECK(join["holders"][1]["at_torch_peak_bytes"] == 8 * kMiBytes);
+    CHECK(join["holders"][2]["torch"] == false);
+
+    fs::remove(folder.recording);
+    fs::remove(own);
+    REQUIRE(folder.record({"lies=" + own}).code == 0);
+    const support::Said said = support::tidemark({"info", own, folder.recording});
+    CHECK(said.code == 1);
+    CHECK(contains(said.out, "2 of PyTorch's 3 segments are memory from the driver"));
+    CHECK(contains(said.out, "0x5000 on device 0 (1.00 MiB, from "));
+    const auto wrong = support::tidemark_json({"info", own, folder.recording}, {}, 1);
+    CHECK(support::printed_keys(wrong["joins"][0].dump()) ==
+          support::documented_keys("info DRIVER TORCH"));
+}
+
 TEST_CASE("record leaves a program its input, output, exit code and signals", "[cli][record]") {
     RecordFolder folder;
     folder.here.input = "hello";
@@ -262,7 +294,7 @@ TEST_CASE("record leaves a program its input, output, exit code and signals", "[
     CHECK(echoed.code == 7);
     CHECK(contains(echoed.err, "nothing was recorded"));
     CHECK(folder.recordings() == 0);
-    CHECK(folder.record({"leak", "signal=11"}).code == 128 + SIGSEGV);
+    CHECK(folder.record({"leak", "signal=6"}).code == 128 + SIGABRT);
     CHECK(folder.record({"signal=13"}).code == 128 + SIGPIPE);  // which it doesn't ignore
 
     const support::Said missing =

@@ -17,4 +17,8 @@ bool TraceInfo::from_torch() const {
     return format == "torch-snapshot" || setting("allocator") == "torch";
 }
 
+bool TraceInfo::from_driver() const {
+    return setting(kRecorderKey) == kDriverCalls;
+}
+
 }  // namespace tidemark

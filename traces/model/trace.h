@@ -40,6 +40,13 @@ struct Anomalies {
     friend bool operator==(const Anomalies&, const Anomalies&) = default;
 };
 
+// The device of a recording of driver calls that is the host's memory, behind the GPUs.
+constexpr std::string_view kHostMemory = "host memory";
+
+// Who recorded that, in its metadata: the key and its value.
+constexpr std::string_view kRecorderKey = "recorder";
+constexpr std::string_view kDriverCalls = "calls of the CUDA driver";
+
 // What is known of a device that the trace was recorded on.
 struct TraceDevice {
     std::string name;        // "" = unknown
@@ -74,6 +81,9 @@ struct TraceInfo {
 
     // Whether PyTorch's caching allocator managed the memory. O(keys).
     bool from_torch() const;
+
+    // Whether it is what a program asked of the CUDA driver (`tidemark record`). O(keys).
+    bool from_driver() const;
 };
 
 // Takes events in order of time, in pieces of any size, and the information at the end.

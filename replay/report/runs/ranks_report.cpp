@@ -121,7 +121,7 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
 }  // namespace report
 
 std::string traces_text(std::span<const SummarizedTrace> traces,
-                        const std::optional<RankReport>& ranks) {
+                        const std::optional<RankReport>& ranks, std::span<const NamedJoin> joins) {
     const bool has_steps = ranks && ranks->spread;
     Table table({{"trace", Align::left},
                  {"events"},
@@ -144,16 +144,22 @@ std::string traces_text(std::span<const SummarizedTrace> traces,
                   format_count(summary.out_of_memory));
     }
     std::string text = table.ruled(Emphasis::none);
-    return ranks ? text + "\n" + ranks_sentence(*ranks) + "\n" : text;
+    if (ranks)
+        text += "\n" + ranks_sentence(*ranks) + "\n";
+    for (const NamedJoin& each : joins)
+        text += "\n" + join_text(each);
+    return text;
 }
 
 std::string traces_json(std::span<const SummarizedTrace> traces,
-                        const std::optional<RankReport>& ranks, const Provenance& provenance) {
+                        const std::optional<RankReport>& ranks, std::span<const NamedJoin> joins,
+                        const Provenance& provenance) {
     Json list = report::list_of(traces, [&](const SummarizedTrace& each) -> Json {
         return report::trace_of(each.name, *each.trace, each.summary);
     });
     return report::text_of({{"traces", std::move(list)},
                             {"ranks", report::ranks_of(ranks)},
+                            {"joins", report::list_of(joins, report::join_of)},
                             {"provenance", report::provenance_of(provenance)}});
 }
 

@@ -11,6 +11,7 @@
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/model.h"
 #include "replay/report/forms/table.h"
+#include "replay/report/runs/join_report.h"
 
 namespace tidemark {
 
@@ -35,8 +36,9 @@ struct SummarizedTrace {
 };
 
 std::string traces_text(std::span<const SummarizedTrace> traces,
-                        const std::optional<RankReport>& ranks);
+                        const std::optional<RankReport>& ranks, std::span<const NamedJoin> joins);
 std::string traces_json(std::span<const SummarizedTrace> traces,
-                        const std::optional<RankReport>& ranks, const Provenance& provenance);
+                        const std::optional<RankReport>& ranks, std::span<const NamedJoin> joins,
+                        const Provenance& provenance);
 
 }  // namespace tidemark

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/driver_api.h"
+#include "replay/c_api/tidemark.h"
 
 namespace tidemark::cuda {
 namespace {
@@ -191,14 +192,65 @@ void again(bool replaces) {
     std::abort();
 }
 
-// Without a context, as the fake driver has none at the end of a process.
+// Without a context: at the end of a process the fake driver's list of them is gone.
 void late() {
+    MUST("cuCtxSetCurrent", CUcontext{nullptr});
     static CUmemHandle handle = 0;
     CUmemAllocationProp properties;
     properties.location = {CUmemLocationType::device, 0};
     MUST("cuMemCreate", &handle, 8 * kMiB, static_cast<const CUmemAllocationProp*>(&properties),
          0ULL);
     std::atexit([] { MUST("cuMemRelease", handle); });
+}
+
+template <class Function>
+Function* own(const char* name) {
+    static void* const library = dlopen(std::getenv("TIDEMARK_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// Records itself as tidemark.torch would: a segment, and a mapping of two pieces; not what a
+// library takes besides. `lies`: and a segment that isn't there.
+void framework(const std::string& path, bool lies) {
+    start();
+    tm_recorder_options options{};
+    options.struct_size = sizeof options;
+    options.path = path.c_str();
+    tm_recorder* recorder = nullptr;
+    own<decltype(tm_recorder_open)>("tm_recorder_open")(&options, &recorder);
+    own<decltype(tm_recorder_setting)>("tm_recorder_setting")(recorder, "allocator", "torch", 0);
+    const auto report = [&](tm_event_record kind, CUdeviceptr address, std::size_t size) {
+        tm_event event{};
+        event.struct_size = sizeof event;
+        event.kind = static_cast<std::uint16_t>(kind);
+        event.address = address;
+        event.size = size;
+        own<decltype(tm_recorder_event)>("tm_recorder_event")(recorder, &event);
+    };
+    const CUdeviceptr segment = take(2 * kMiB);
+    report(TM_EVENT_SEGMENT_ALLOC, segment, 2 * kMiB);
+    const CUdeviceptr library = take(3 * kMiB);
+    CUmemAllocationProp properties;
+    properties.location = {CUmemLocationType::device, 0};
+    CUdeviceptr range = 0;
+    MUST("cuMemAddressReserve", &range, 8 * kMiB, std::size_t{0}, CUdeviceptr{0}, 0ULL);
+    std::vector<CUmemHandle> pieces(2);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        MUST("cuMemCreate", &pieces[i], 4 * kMiB,
+             static_cast<const CUmemAllocationProp*>(&properties), 0ULL);
+        MUST("cuMemMap", range + i * 4 * kMiB, 4 * kMiB, std::size_t{0}, pieces[i], 0ULL);
+    }
+    report(TM_EVENT_MAP, range, 8 * kMiB);
+    if (lies)
+        report(TM_EVENT_SEGMENT_ALLOC, 0x5000, kMiB);
+    MUST("cuMemUnmap", range, 8 * kMiB);
+    for (const CUmemHandle piece : pieces)
+        MUST("cuMemRelease", piece);
+    report(TM_EVENT_UNMAP, range, 8 * kMiB);
+    report(TM_EVENT_SEGMENT_FREE, segment, 2 * kMiB);
+    MUST("cuMemFree_v2", segment);
+    MUST("cuMemFree_v2", library);
+    own<decltype(tm_recorder_close)>("tm_recorder_close")(recorder);
 }
 
 // Until it is killed. Says each time what is done.
@@ -248,6 +300,8 @@ int main(int argc, char** argv) {
             return std::atoi(step.c_str() + 5);
         } else if (step.starts_with("signal=")) {
             ::raise(std::atoi(step.c_str() + 7));
+        } else if (step.starts_with("torch=") || step.starts_with("lies=")) {
+            tidemark::cuda::framework(step.substr(step.find('=') + 1), step[0] == 'l');
         } else if (step == "pause") {
             ::pause();
         } else {
