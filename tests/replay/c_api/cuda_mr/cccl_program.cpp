@@ -25,17 +25,17 @@ namespace mr = cuda::mr;
 // one ordered by streams.
 #if CCCL_VERSION >= 3001000
 template <class Resource>
-constexpr bool serves_all = mr::synchronous_resource_with<Resource, mr::device_accessible>;
+constexpr bool kServesAll = mr::synchronous_resource_with<Resource, mr::device_accessible>;
 template <class Resource>
-constexpr bool serves_streams = mr::resource_with<Resource, mr::device_accessible>;
+constexpr bool kServesStreams = mr::resource_with<Resource, mr::device_accessible>;
 #else
 template <class Resource>
-constexpr bool serves_all = mr::resource_with<Resource, mr::device_accessible>;
+constexpr bool kServesAll = mr::resource_with<Resource, mr::device_accessible>;
 template <class Resource>
-constexpr bool serves_streams = mr::async_resource_with<Resource, mr::device_accessible>;
+constexpr bool kServesStreams = mr::async_resource_with<Resource, mr::device_accessible>;
 #endif
 
-static_assert(serves_all<MemoryResource> && serves_streams<MemoryResource>);
+static_assert(kServesAll<MemoryResource> && kServesStreams<MemoryResource>);
 static_assert(!cuda::has_property<MemoryResource, mr::host_accessible>);
 
 // Each takes one thing away.
@@ -65,10 +65,10 @@ struct NotDeviceAccessible : MemoryResource {
     friend void get_property(const NotDeviceAccessible&, mr::device_accessible) = delete;
 };
 
-static_assert(!serves_all<NoAllocateSync> && !serves_all<NoDeallocateSync>);
-static_assert(serves_all<NoAllocate> && !serves_streams<NoAllocate>);
-static_assert(serves_all<NoDeallocate> && !serves_streams<NoDeallocate>);
-static_assert(!serves_all<NotDeviceAccessible>);
+static_assert(!kServesAll<NoAllocateSync> && !kServesAll<NoDeallocateSync>);
+static_assert(kServesAll<NoAllocate> && !kServesStreams<NoAllocate>);
+static_assert(kServesAll<NoDeallocate> && !kServesStreams<NoDeallocate>);
+static_assert(!kServesAll<NotDeviceAccessible>);
 
 static_assert(std::is_copy_constructible_v<MemoryResource>);
 static_assert(std::is_nothrow_move_constructible_v<MemoryResource>);
