@@ -168,6 +168,8 @@ tl::unexpected<Error> unknown(std::string what) {
 Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
     if (info.from_torch())
         return torch_policy(info);
+    if (info.from_driver())
+        return RecordedPolicy{"cuda-malloc", {}};
     if (info.format == "rmm-csv") {
         for (const PolicyInfo& policy : all_policies()) {
             if (policy.name == "rmm-pool")

@@ -154,6 +154,7 @@ TEST_CASE("record keeps every kind of allocation with its size and its function"
     const auto info = support::tidemark_json({"info", folder.recording});
     CHECK(info["devices"].size() == 3);
     CHECK(info["devices"][2]["name"] == "host memory");
+    CHECK(contains(info["warnings"].dump(), "device 2 is host memory"));
     CHECK(info["unmatched"] == 0);
     CHECK(info["never_freed"] == 0);
     CHECK(support::tidemark({"replay", folder.recording, "-p", "extent"}).code == 0);

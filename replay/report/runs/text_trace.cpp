@@ -102,7 +102,8 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
         Table each = Table::untitled("lrrr");
         each.row("device", "allocations", "requested, peak", "reserved when recorded");
         for (std::size_t i = 0; i < summary.devices.size(); ++i)
-            each.row(std::to_string(i), format_count(summary.devices[i].allocations),
+            each.row(fmt::format("{} {}", i, one_line(info.devices[i].name, 40)),
+                     format_count(summary.devices[i].allocations),
                      format_bytes(summary.devices[i].requested.value),
                      summary.has_recorded_reserved
                          ? format_bytes(summary.devices[i].recorded_reserved.value)

@@ -105,6 +105,14 @@ TEST_CASE("sources that name no allocator ask for a policy", "[scenario]") {
     }
 }
 
+TEST_CASE("what was asked of the driver is replayed by asking it", "[scenario]") {
+    TraceInfo info;
+    info.metadata = {{std::string(kRecorderKey), std::string(kDriverCalls)}};
+    const auto policy = recorded_policy(info);
+    REQUIRE(policy);
+    CHECK(policy->text == "cuda-malloc");
+}
+
 TEST_CASE("an RMM log is replayed with rmm-pool if there is one", "[scenario]") {
     TraceInfo info;
     info.format = "rmm-csv";
