@@ -1,8 +1,6 @@
 // The publisher of the process.
 #include "replay/inject/memory_events.h"
 
-#include <csignal>
-
 #include <fmt/format.h>
 
 #include "replay/inject/native_stack.h"
@@ -29,7 +27,6 @@ MemoryEvents::MemoryEvents(RecordOptions options, const ReportFile& report,
                            std::span<const std::string_view> tags)
     : options_(std::move(options)), report_(report), tags_(tags), tag_ids_(tags.size()) {}
 
-// The recorder's thread handles none of the program's signals.
 bool MemoryEvents::start(const std::vector<live::LiveDevice>& devices, const Settings& settings) {
     const std::lock_guard lock(mutex_);
     if (over_ || publisher_.load() != nullptr)
@@ -38,12 +35,7 @@ bool MemoryEvents::start(const std::vector<live::LiveDevice>& devices, const Set
     publish.devices = devices;
     publish.recording = report_.claim_recording(options_.output);
     publish.ring_slots = 1U << 15U;  // a driver's calls are slower than the usual ring is made for
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
     auto started = live::Publisher::start(publish);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!started) {
         over_ = true;
         report_.write("problem", to_text(started.error()));

@@ -40,17 +40,20 @@ Result<void> Recorder::open() {
     return {};
 }
 
+// The program's signals are its own threads' business, from the thread's first moment on; a file
+// beyond a limit of the system is one of them, and an error in the recorder.
 Result<void> Recorder::start() {
-    TM_ASSIGN(thread_, Thread::start("tm-record", [this] { run(); }));
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    auto started = Thread::start("tm-record", [this] { run(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    TM_ASSIGN(thread_, std::move(started));
     return {};
 }
 
 void Recorder::run() {
-    // The program's signals are its own threads' business; a file beyond a limit of the system is
-    // one of them, and an error here.
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     auto rest = kShortRest;
     for (;;) {
         leases_.keep_one_ready();
