@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from tidemark import _library, _pools
 from tidemark.errors import OptionError, UnsupportedError
-from tidemark.torch._compiled import compiled
+from tidemark.torch import _compiled
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "allocator.cpp"
 NAME = "torch"
@@ -56,11 +56,7 @@ def load(torch: Any) -> ctypes.CDLL:
     """allocator.cpp for this PyTorch, joined with the library. Seconds for the first time."""
     global _loaded, _opener
     if _loaded is None:
-        path = compiled(torch, SOURCE, libraries=["torch_cuda"])
-        try:
-            made = ctypes.CDLL(str(path))
-        except OSError as failure:
-            raise UnsupportedError(str(failure), str(path)) from None
+        made = _compiled.load(torch, SOURCE, libraries=["torch_cuda"])
         made.tidemark_torch_use.restype = ctypes.c_char_p
         made.tidemark_torch_alloc.restype = ctypes.c_void_p
         made.tidemark_torch_alloc.argtypes = [ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]

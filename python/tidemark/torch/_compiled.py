@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import pathlib
@@ -90,6 +91,15 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
                                    "this PyTorch may be newer than this Tidemark")
         os.replace(target, path)
     return path
+
+
+def load(torch: Any, source: pathlib.Path, how: Any = ctypes.CDLL, **options: Any) -> Any:
+    """compiled(), loaded as `how` does: ctypes.CDLL or ctypes.PyDLL."""
+    path = compiled(torch, source, **options)
+    try:
+        return how(str(path))
+    except OSError as failure:
+        raise UnsupportedError(str(failure), str(path)) from None
 
 
 def _run(call: List[str]) -> "subprocess.CompletedProcess[str]":

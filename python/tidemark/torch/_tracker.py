@@ -6,8 +6,7 @@ import ctypes
 import pathlib
 from typing import Any, Optional
 
-from tidemark.errors import UnsupportedError
-from tidemark.torch._compiled import compiled
+from tidemark.torch import _compiled
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "tracker.cpp"
 
@@ -19,11 +18,8 @@ def tracker(torch: Any) -> ctypes.CDLL:
     global _tracker
     if _tracker is None:
         # Stacks need more of PyTorch's interface than events do.
-        path = compiled(torch, SOURCE, without=["-DTIDEMARK_WITHOUT_STACKS"])
-        try:
-            _tracker = ctypes.PyDLL(str(path))
-        except OSError as failure:
-            raise UnsupportedError(str(failure), str(path)) from None
+        _tracker = _compiled.load(torch, SOURCE, ctypes.PyDLL,
+                                  without=["-DTIDEMARK_WITHOUT_STACKS"])
         _tracker.tidemark_begin.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int]
         _tracker.tidemark_stacks.argtypes = [ctypes.c_int]
         _tracker.tidemark_counters.argtypes = [ctypes.POINTER(ctypes.c_uint64)] * 2
