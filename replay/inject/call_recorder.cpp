@@ -55,14 +55,7 @@ constexpr std::uint64_t kArrayBase = std::uint64_t{1} << 61U;
 // For RecordKind::map: the memory is counted elsewhere, in another process.
 constexpr std::uint64_t kElsewhere = kPhysicalBase - 1;
 
-// What a call of this thread has begun to end, until it is known whether that succeeds.
-struct Ending {
-    unsigned depth = 0;  // calls within calls: only the outermost is the program's
-    std::optional<LiveAllocation> allocation;
-    std::uint64_t physical = 0;
-};
-
-thread_local Ending ending;
+thread_local constinit CallingThread calling_thread;
 
 // A default stream of a thread has a handle of its own where it isn't the common one.
 std::uint64_t handle_of(cuda::CUstream stream, bool per_thread) {
@@ -121,13 +114,15 @@ void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
     const std::uint8_t index = id < kNumbers ? kIndices[id] : kNoCall;
     if (index == kNoCall)
         return;
+    CallingThread& thread = calling_thread;
     const bool enters = data.site == CallbackSite::enter;
-    const unsigned depth = enters ? ++ending.depth : ending.depth;
-    if (!enters && ending.depth > 0)
-        --ending.depth;
+    const unsigned depth = enters ? ++thread.depth : thread.depth;
+    if (!enters && depth > 0)
+        thread.depth = depth - 1;
     if (depth > 1)
         return;
-    Call call{.index = index,
+    Call call{.thread = thread,
+              .index = index,
               .enters = enters,
               .per_thread = kCalls[index].per_thread,
               .params = data.function_params,
@@ -140,17 +135,15 @@ void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
     (this->*kCalls[index].take)(call);
 }
 
-std::uint8_t CallRecorder::device_of(cuda::CUcontext context) const {
-    thread_local cuda::CUcontext last_context = nullptr;
-    thread_local std::uint32_t last_ends = 0;
-    thread_local std::uint8_t last_device = kNoDevice;
+std::uint8_t CallRecorder::device_of(const Call& call) const {
+    CallingThread& thread = call.thread;
     const std::uint32_t ends = context_ends_.load(std::memory_order_relaxed);
-    if (context != last_context || ends != last_ends || context == nullptr) {
-        last_device = gpu(cupti_.device_of(context));
-        last_context = context;
-        last_ends = ends;
+    if (call.context != thread.context || ends != thread.context_ends || call.context == nullptr) {
+        thread.device = gpu(cupti_.device_of(call.context));
+        thread.context = call.context;
+        thread.context_ends = ends;
     }
-    return last_device;
+    return thread.device;
 }
 
 void CallRecorder::on_context(std::uint32_t id, cuda::CUcontext context) {
@@ -163,19 +156,19 @@ void CallRecorder::on_context(std::uint32_t id, cuda::CUcontext context) {
 }
 
 // What begins, or was refused; on exit.
-void CallRecorder::begin(const Call& call, const ReportedEvent& event) {
+void CallRecorder::begin(const Call& call, ReportedEvent&& event) {
     if (call.result == CUresult::out_of_memory)
         memory_.refuse(event, call.index);
     else if (event.address != 0 && event.device != kNoDevice)
-        memory_.begin({event, call.context}, call.index);
+        memory_.begin(std::move(event), call.context, call.index);
 }
 
 void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& call) {
+    CallingThread& thread = call.thread;
     if (call.enters)
-        ending.allocation = memory_.end(address, stream, call.index);
-    else if (const auto still = std::exchange(ending.allocation, std::nullopt);
-             still && call.result != CUresult::success)
-        memory_.begin(*still, call.index);
+        thread.has_ended = memory_.end(address, stream, call.index, thread.ended);
+    else if (std::exchange(thread.has_ended, false) && call.result != CUresult::success)
+        memory_.begin(std::move(thread.ended.begin), thread.ended.context, call.index);
 }
 
 void CallRecorder::allocate(const Call& call) {
@@ -183,7 +176,7 @@ void CallRecorder::allocate(const Call& call) {
         return;
     const auto& params = call.as<AllocateParams>();
     begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call.context),
+                 .device = device_of(call),
                  .address = call.succeeded() ? *params.address : 0,
                  .size = params.size,
                  .extra = params.size});
@@ -195,7 +188,7 @@ void CallRecorder::allocate_pitch(const Call& call) {
     const auto& params = call.as<AllocatePitchParams>();
     const std::uint64_t size = (call.succeeded() ? *params.pitch : params.width) * params.height;
     begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call.context),
+                 .device = device_of(call),
                  .address = call.succeeded() ? *params.address : 0,
                  .size = size,
                  .extra = size});
@@ -226,7 +219,7 @@ void CallRecorder::allocate_async(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateAsyncParams>();
-    const std::uint8_t device = device_of(call.context);
+    const std::uint8_t device = device_of(call);
     const std::uint32_t pool = device == kNoDevice ? 0 : pools_.current(device);
     allocate_on_stream(call, params.request, {pool, device}, params.stream);
 }
@@ -235,7 +228,7 @@ void CallRecorder::allocate_from_pool(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateFromPoolParams>();
-    allocate_on_stream(call, params.request, pools_.find(params.pool, device_of(call.context)),
+    allocate_on_stream(call, params.request, pools_.find(params.pool, device_of(call)),
                        params.stream);
 }
 
@@ -276,7 +269,7 @@ void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
     if (size == 0 || (array.flags & (kArraySparse | kArrayDeferredMapping)) != 0)
         return;
     begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call.context),
+                 .device = device_of(call),
                  .address = handle == 0 ? 0 : kArrayBase + handle,
                  .size = size,
                  .extra = size});
@@ -342,18 +335,18 @@ void CallRecorder::create_physical(const Call& call) {
     if (call.succeeded() && event.device != kNoDevice)
         event.address = physical_.create(*params.handle, params.size, event.device).base;
     if (call.succeeded())
-        memory_.emit(event, call.index);
+        memory_.emit(std::move(event), call.index);
     else
-        begin(call, event);
+        begin(call, std::move(event));
 }
 
 void CallRecorder::release_physical(const Call& call) {
     const cuda::CUmemHandle handle = call.as<ReleaseParams>().handle;
     if (call.enters) {
-        ending.physical = physical_.begin_release(handle);
+        call.thread.physical = physical_.begin_release(handle);
         return;
     }
-    const std::uint64_t base = std::exchange(ending.physical, 0);
+    const std::uint64_t base = std::exchange(call.thread.physical, 0);
     if (base == 0)
         return;
     if (!call.succeeded())
@@ -380,8 +373,8 @@ void CallRecorder::map(const Call& call) {
     if (!call.succeeded())
         return;
     const auto& params = call.as<MapParams>();
-    const Mapping mapping = physical_.map(params.handle, params.address, params.size, params.offset,
-                                          device_of(call.context));
+    const Mapping mapping =
+        physical_.map(params.handle, params.address, params.size, params.offset, device_of(call));
     memory_.emit({.kind = RecordKind::map,
                   .device = mapping.device,
                   .address = mapping.address,
@@ -411,7 +404,7 @@ void CallRecorder::open_ipc(const Call& call) {
         return;
     const std::uint64_t address = *call.as<IpcOpenParams>().address;
     begin(call, {.kind = RecordKind::map,
-                 .device = device_of(call.context),
+                 .device = device_of(call),
                  .address = address,
                  .size = driver_.size_at(address),
                  .extra = kElsewhere});

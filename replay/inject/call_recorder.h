@@ -9,7 +9,7 @@
 // The devices of the recording are the GPUs, and behind them one for the host's memory that GPUs
 // can read: allocated for that, or registered. The tag of an event is the driver's function.
 //
-// Thread-safe. An event costs its thread some 100 ns; a call of the virtual memory family waits for
+// Thread-safe. An event costs its thread some 50 ns; a call of the virtual memory family waits for
 // others of that family.
 #pragma once
 
@@ -24,8 +24,25 @@
 
 namespace tidemark::inject {
 
+// What is known of a thread between its calls, and between entry and exit of one: found once for
+// each of them.
+struct CallingThread {
+    unsigned depth = 0;  // calls within calls: only the outermost is the program's
+
+    // What the call has begun to end, until it is known whether that succeeds.
+    bool has_ended = false;
+    LiveAllocation ended;
+    std::uint64_t physical = 0;
+
+    // The context of its last call, whose device is `device` while `context_ends` is the same.
+    cuda::CUcontext context = nullptr;
+    std::uint32_t context_ends = 0;
+    std::uint8_t device = kNoDevice;
+};
+
 // One entry or exit of a recorded call.
 struct Call {
+    CallingThread& thread;
     std::size_t index = 0;  // in recorded_calls.inc
     bool enters = false;
     bool per_thread = false;  // its default stream is the thread's own (_ptsz)
@@ -82,7 +99,7 @@ class CallRecorder {
 
   private:
     bool start();
-    void begin(const Call& call, const live::ReportedEvent& event);
+    void begin(const Call& call, live::ReportedEvent&& event);
     void end(std::uint64_t address, std::uint64_t stream, const Call& call);
     void allocate_on_stream(const Call& call, const AllocateParams& request, NumberedPool pool,
                             cuda::CUstream stream);
@@ -90,7 +107,7 @@ class CallRecorder {
                         unsigned levels);
     void report_graph_memory(std::uint64_t size);
     void end_physical(const PhysicalPiece& piece, std::size_t index);
-    std::uint8_t device_of(cuda::CUcontext context) const;
+    std::uint8_t device_of(const Call& call) const;
 
     std::uint8_t gpu(int ordinal) const {
         return ordinal >= 0 && ordinal < host_ ? static_cast<std::uint8_t>(ordinal) : kNoDevice;

@@ -1,31 +1,38 @@
 // Hash tables of addresses.
 #include "replay/inject/live_memory.h"
 
-#include <utility>
-
 namespace tidemark::inject {
 
-std::optional<LiveAllocation> LiveMemory::Part::take(std::uint64_t address) {
+bool LiveMemory::Part::take(std::uint64_t address, LiveAllocation& taken) {
     const std::uint32_t slot = slots.erase(address);
     if (slot == HashIndex::kNothing)
-        return std::nullopt;
+        return false;
     vacant.give_back(slot);
-    return std::exchange(allocations[slot], std::nullopt);
+    taken = allocations[slot];
+    allocations[slot].begin.address = 0;
+    return true;
 }
 
-std::optional<LiveAllocation> LiveMemory::add(const LiveAllocation& allocation) {
-    Part& part = part_of(allocation.begin.address);
+std::optional<LiveAllocation> LiveMemory::add(const live::ReportedEvent& begin,
+                                              cuda::CUcontext context) {
+    Part& part = part_of(begin.address);
     const std::lock_guard lock(part.mutex);
-    auto before = part.take(allocation.begin.address);
-    part.slots.insert(allocation.begin.address,
-                      part.vacant.put_into(part.allocations, std::optional(allocation)));
+    std::optional<LiveAllocation> before;
+    if (part.slots.find(begin.address) != HashIndex::kNothing) [[unlikely]]
+        part.take(begin.address, before.emplace());
+    const std::uint32_t slot = part.vacant.take();
+    if (slot == part.allocations.size())
+        part.allocations.emplace_back();
+    part.allocations[slot].begin = begin;
+    part.allocations[slot].context = context;
+    part.slots.insert(begin.address, slot);
     return before;
 }
 
-std::optional<LiveAllocation> LiveMemory::take(std::uint64_t address) {
+bool LiveMemory::take(std::uint64_t address, LiveAllocation& taken) {
     Part& part = part_of(address);
     const std::lock_guard lock(part.mutex);
-    return part.take(address);
+    return part.take(address, taken);
 }
 
 std::vector<LiveAllocation> LiveMemory::end_context(cuda::CUcontext context) {
@@ -33,12 +40,12 @@ std::vector<LiveAllocation> LiveMemory::end_context(cuda::CUcontext context) {
     for (Part& part : parts_) {
         const std::lock_guard lock(part.mutex);
         const std::size_t first = ended.size();
-        for (const auto& allocation : part.allocations) {
-            if (allocation && allocation->context == context)
-                ended.push_back(*allocation);
+        for (const LiveAllocation& allocation : part.allocations) {
+            if (allocation.begin.address != 0 && allocation.context == context)
+                ended.push_back(allocation);
         }
         for (std::size_t i = first; i < ended.size(); ++i)
-            static_cast<void>(part.take(ended[i].begin.address));
+            part.take(ended[i].begin.address, ended[i]);
     }
     return ended;
 }

@@ -26,9 +26,10 @@ struct LiveAllocation {
 class LiveMemory {
   public:
     // Returns what was there, whose end was missed.
-    std::optional<LiveAllocation> add(const LiveAllocation& allocation);
+    std::optional<LiveAllocation> add(const live::ReportedEvent& begin, cuda::CUcontext context);
 
-    std::optional<LiveAllocation> take(std::uint64_t address);
+    // False: nothing is known there.
+    bool take(std::uint64_t address, LiveAllocation& taken);
 
     // Takes all of the context. O(live).
     std::vector<LiveAllocation> end_context(cuda::CUcontext context);
@@ -38,9 +39,9 @@ class LiveMemory {
         std::mutex mutex;
         HashIndex slots;  // of `allocations`, by address
         VacantIds vacant;
-        std::vector<std::optional<LiveAllocation>> allocations;
+        std::vector<LiveAllocation> allocations;  // vacant: at address 0
 
-        std::optional<LiveAllocation> take(std::uint64_t address);
+        bool take(std::uint64_t address, LiveAllocation& taken);
     };
 
     Part& part_of(std::uint64_t address) {

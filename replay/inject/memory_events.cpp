@@ -57,12 +57,12 @@ void MemoryEvents::close() {
         static_cast<void>(owned_->close());
 }
 
-void MemoryEvents::emit(ReportedEvent event, std::size_t tag) {
+void MemoryEvents::emit(ReportedEvent&& event, std::size_t tag) {
     live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
     if (publisher == nullptr || event.device == kNoDevice)
         return;
     event.tag = tag_ids_[tag].load(std::memory_order_acquire);
-    if (event.tag == 0) {
+    if (event.tag == 0) [[unlikely]] {
         event.tag = publisher->string(tags_[tag]);
         tag_ids_[tag].store(event.tag, std::memory_order_release);
     }
@@ -80,21 +80,20 @@ void MemoryEvents::refuse(const ReportedEvent& event, std::size_t tag) {
          tag);
 }
 
-void MemoryEvents::begin(const LiveAllocation& allocation, std::size_t tag) {
-    if (const auto before = live_.add(allocation))
+void MemoryEvents::begin(ReportedEvent&& event, cuda::CUcontext context, std::size_t tag) {
+    if (const auto before = live_.add(event, context)) [[unlikely]]
         emit(end_of(before->begin), tag);
-    emit(allocation.begin, tag);
+    emit(std::move(event), tag);
 }
 
-std::optional<LiveAllocation> MemoryEvents::end(std::uint64_t address, std::uint64_t stream,
-                                                std::size_t tag) {
-    const auto allocation = live_.take(address);
-    if (allocation) {
-        ReportedEvent event = end_of(allocation->begin);
-        event.stream = stream;
-        emit(event, tag);
-    }
-    return allocation;
+bool MemoryEvents::end(std::uint64_t address, std::uint64_t stream, std::size_t tag,
+                       LiveAllocation& ended) {
+    if (!live_.take(address, ended))
+        return false;
+    ReportedEvent event = end_of(ended.begin);
+    event.stream = stream;
+    emit(std::move(event), tag);
+    return true;
 }
 
 void MemoryEvents::end_context(cuda::CUcontext context, int device) {

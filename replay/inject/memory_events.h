@@ -2,14 +2,13 @@
 // and what lives, so that an end finds its begin. Publishing starts late, because only a driver
 // that is initialized says which devices there are.
 //
-// Thread-safe. An event costs its thread some 50 ns, without stacks.
+// Thread-safe. An event costs its thread some 40 ns, without stacks.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,17 +47,18 @@ class MemoryEvents {
     // Nothing is published any more; threads may be inside one of these functions.
     void close();
 
-    void emit(live::ReportedEvent event, std::size_t tag);
+    // Sets the event's tag and stack.
+    void emit(live::ReportedEvent&& event, std::size_t tag);
 
     // `event` says what was requested.
     void refuse(const live::ReportedEvent& event, std::size_t tag);
 
     // An allocation, or a mapping of memory that another process has allocated. What was at its
     // address ends, if its end was missed.
-    void begin(const LiveAllocation& allocation, std::size_t tag);
+    void begin(live::ReportedEvent&& event, cuda::CUcontext context, std::size_t tag);
 
-    // Its end. Returns what has ended, to be begun again if that fails; none: nothing is known.
-    std::optional<LiveAllocation> end(std::uint64_t address, std::uint64_t stream, std::size_t tag);
+    // Its end. `ended` is what has ended, to be begun again if that fails; false: nothing is known.
+    bool end(std::uint64_t address, std::uint64_t stream, std::size_t tag, LiveAllocation& ended);
 
     // The end of all that lives in the context. O(live).
     void end_context(cuda::CUcontext context, int device);

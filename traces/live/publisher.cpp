@@ -153,7 +153,8 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
 }
 
 // What has no name for its pool or stream would be recorded as of the default one: it is dropped.
-void put_event(RingLease& lease, const Record& record, PoolId pool, std::uint64_t stream) {
+[[gnu::always_inline]] inline void put_event(RingLease& lease, const Record& record, PoolId pool,
+                                             std::uint64_t stream) {
     const bool no_pool = record.site == lease.names.nothing() && pool != PoolId::default_pool;
     if (no_pool || (record.stream == 0 && stream != 0)) [[unlikely]]
         lease.writer.drop();

@@ -21,8 +21,9 @@ RingLease::RingLease(SharedFile& file, const Header& header, NameBudget& budget,
              (header.flags & kSteadyTicks) != 0),
       names(writer, budget, index),
       tag(names.nothing()),
-      stack(names.nothing()),
-      own{.site = names.nothing()} {}
+      stack(names.nothing()) {
+    own.fill({.site = names.nothing()});
+}
 
 std::uint32_t RingLease::new_site(PoolId pool) {
     const std::uint32_t found = names.site(tag, stack, pool);
@@ -40,7 +41,7 @@ std::uint32_t RingLease::new_site(std::uint32_t own_tag, std::uint32_t own_stack
     const bool is_plain = own_tag == 0 && own_stack == 0 && pool == PoolId::default_pool;
     // As above: what couldn't be defined is tried again.
     if (is_plain || found != names.nothing())
-        own = {own_tag, own_stack, pool, found};
+        own[own_index(own_tag, own_stack, pool)] = {own_tag, own_stack, pool, found};
     return found;
 }
 

@@ -29,8 +29,9 @@ struct RingLease {
 
     // The same for events that bring their tag and stack: ids of strings and stacks, 0 = none.
     std::uint32_t site_of(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool) {
-        if (own_tag == own.tag && own_stack == own.stack && pool == own.pool) [[likely]]
-            return own.site;
+        const OwnSite& known = own[own_index(own_tag, own_stack, pool)];
+        if (own_tag == known.tag && own_stack == known.stack && pool == known.pool) [[likely]]
+            return known.site;
         return new_site(own_tag, own_stack, pool);
     }
 
@@ -63,13 +64,20 @@ struct RingLease {
     std::uint64_t last_stream = 0;
     std::uint16_t last_number = 0;
 
-    // The last site of an event that brought its own.
-    struct {
+    struct OwnSite {
         std::uint32_t tag = 0;
         std::uint32_t stack = 0;
         PoolId pool = PoolId::default_pool;
-        std::uint32_t site;
-    } own;
+        std::uint32_t site = 0;
+    };
+
+    static std::size_t own_index(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool) {
+        return (own_tag + own_stack + to_integer(pool)) % kOwnSites;
+    }
+
+    // The last sites of events that brought their own: what allocates and what frees take turns.
+    static constexpr std::size_t kOwnSites = 16;
+    std::array<OwnSite, kOwnSites> own;
 };
 
 class RingLeases {

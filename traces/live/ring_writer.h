@@ -32,7 +32,9 @@ class RingWriter {
           steady_ticks_(steady_ticks) {}
 
     // Writes `record` (sequence and time are set here), or drops and counts it. False: dropped.
-    bool put(Record record) {
+    // Inline, so that its fields go from registers to the slot: a record in memory, stored field by
+    // field and copied at once, makes the processor wait for the stores.
+    [[gnu::always_inline]] bool put(const Record& record) {
         if (head_ - tail_ + 2 > capacity_ - kRoomForNames) [[unlikely]] {
             if (!has_room(2 + kRoomForNames)) {
                 drop();
@@ -80,14 +82,14 @@ class RingWriter {
   private:
     static constexpr std::uint64_t kAhead = 12;
 
-    bool has_room(std::uint64_t slots) {
+    [[gnu::noinline]] bool has_room(std::uint64_t slots) {
         if (head_ - tail_ + slots <= capacity_)
             return true;
         tail_ = control_.tail.load(std::memory_order_acquire);
         return head_ - tail_ + slots <= capacity_;
     }
 
-    void write(const Record& record) {
+    [[gnu::always_inline]] void write(const Record& record) {
         // Taking the number waits for the stores before it, and reading the clock for the number:
         // this order takes a third less than the other.
         const std::uint64_t ticks = ticks_now(steady_ticks_);
@@ -102,7 +104,7 @@ class RingWriter {
 
     void publish() { control_.head.store(head_, std::memory_order_release); }
 
-    void report() {
+    [[gnu::noinline]] void report() {
         write({.size = dropped_ - reported_, .kind = RecordKind::lost});
         reported_ = dropped_;
         control_.reported.store(reported_, std::memory_order_relaxed);
