@@ -11,29 +11,10 @@ import time
 from adapter_checks import MIB, check, program, raises
 
 
-def residual_network(torch):
-    nn = torch.nn
+def residual_network(_torch):
+    import torchvision
 
-    class Block(nn.Module):
-        def __init__(self, before, inner, stride):
-            super().__init__()
-            after = 4 * inner
-            self.body = nn.Sequential(
-                nn.Conv2d(before, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(),
-                nn.Conv2d(inner, inner, 3, stride, 1, bias=False), nn.BatchNorm2d(inner),
-                nn.ReLU(), nn.Conv2d(inner, after, 1, bias=False), nn.BatchNorm2d(after))
-            self.side = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False),
-                                      nn.BatchNorm2d(after))
-
-        def forward(self, x):
-            return torch.relu(self.body(x) + self.side(x))
-
-    layers, before = [nn.Conv2d(3, 64, 7, 2, 3), nn.ReLU(), nn.Conv2d(64, 64, 3, 2, 1)], 64
-    for inner, count in ((64, 3), (128, 4), (256, 6), (512, 3)):
-        for number in range(count):
-            layers.append(Block(before, inner, 2 if number == 0 and inner > 64 else 1))
-            before = 4 * inner
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 1000))
+    return torchvision.models.resnet50()
 
 
 def residual_batch(torch, number):
@@ -42,11 +23,19 @@ def residual_batch(torch, number):
 
 
 def language_model(torch):
-    nn = torch.nn
-    layer = nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True, norm_first=True, dropout=0)
-    return nn.Sequential(nn.Embedding(16384, 768),
-                         nn.TransformerEncoder(layer, 12, enable_nested_tensor=False),
-                         nn.Linear(768, 16384))
+    import transformers
+
+    class Logits(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+                vocab_size=16384, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
+                attn_implementation="eager"))
+
+        def forward(self, tokens):
+            return self.model(tokens, use_cache=False).logits
+
+    return Logits()
 
 
 def language_batch(torch, number):
@@ -54,11 +43,11 @@ def language_batch(torch, number):
     return tokens, tokens
 
 
-MODELS = {"residual": (residual_network, residual_batch),
-          "language": (language_model, language_batch)}
+MODELS = {"resnet50": (residual_network, residual_batch), "gpt2": (language_model, language_batch)}
+WAYS = ("native", "expandable", "use:extent", "use:torch", "pool:extent")
 
 
-def train(torch, name, steps):
+def train(torch, name, steps, half):
     """Losses and weights of a training, the time of its steps, the most that it reserved."""
     make, batch_of = MODELS[name]
     torch.manual_seed(1)
@@ -70,8 +59,9 @@ def train(torch, name, steps):
         torch.cuda.synchronize()
         begin = time.perf_counter()
         batch, target = batch_of(torch, number)
-        out = model(batch)
-        loss = torch.nn.functional.cross_entropy(out.flatten(0, -2), target.flatten())
+        with torch.autocast("cuda", torch.bfloat16, enabled=half):
+            out = model(batch)
+            loss = torch.nn.functional.cross_entropy(out.flatten(0, -2), target.flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -110,9 +100,10 @@ def train_as(way, steps):
     answer = {}
     with inside:
         for name in MODELS:
-            answer[name] = train(torch, name, steps)
-            gc.collect()
-            torch.cuda.empty_cache()
+            for half in (False, True):
+                answer[f"{name} {'bf16' if half else 'fp32'}"] = train(torch, name, steps, half)
+                gc.collect()
+                torch.cuda.empty_cache()
     answer["held"] = max((holder.peak for holder in tidemark.holders()), default=0)
     print(json.dumps(answer))
 
@@ -124,30 +115,38 @@ def prove_train(_folder, steps):
     begin = time.perf_counter()
     adapter.load(torch)
     print(f"  allocator.cpp ready in {time.perf_counter() - begin:.1f} s")
-    answers = {}
-    for way in ("native", "expandable", "use:extent", "use:torch", "pool:extent"):
-        variables = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-        if way == "expandable":
-            variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-        done = subprocess.run([sys.executable, "-B", __file__, way, str(steps)], capture_output=True, text=True, check=False,
-                              env={**os.environ, **variables})
-        if done.returncode != 0:
-            print(done.stderr[-1500:])
-            check(False, f"{way} trains")
-        answers[way] = json.loads(done.stdout.splitlines()[-1])
-    native = answers["native"]
-    for name in MODELS:
-        for way, answer in answers.items():
-            mine, base = answer[name], native[name]
-            print(f"  {name:9} {way:12} {mine['ms']:8.2f} ms/step ({mine['ms'] / base['ms']:.3f})"
-                  f"  peak reserved {mine['peak'] / MIB:9.1f} MiB"
-                  f" ({mine['peak'] / base['peak']:.3f})  allocated {mine['used'] / MIB:9.1f} MiB")
-    for way, answer in answers.items():
-        check(all(answer[name][key] == native[name][key]
-                  for name in MODELS for key in ("losses", "weights")),
-              f"{way}: losses and weights are those of native")
+    answers = {way: [] for way in WAYS}
+    for _ in range(3):
+        for way in WAYS:
+            variables = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+            if way == "expandable":
+                variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+            done = subprocess.run([sys.executable, "-B", __file__, way, str(steps)],
+                                  capture_output=True, text=True, check=False,
+                                  env={**os.environ, **variables})
+            if done.returncode != 0:
+                print(done.stderr[-1500:])
+                check(False, f"{way} trains")
+            answers[way].append(json.loads(done.stdout.splitlines()[-1]))
+    held = {way: runs[0].pop("held") for way, runs in answers.items()}
+    trainings = list(answers["native"][0])
+    for name in trainings:
+        for way, runs in answers.items():
+            # The ratio to the native run of the same round.
+            ratios = [run[name]["ms"] / base[name]["ms"]
+                      for run, base in zip(runs, answers["native"])]
+            times = [run[name]["ms"] for run in runs]
+            peak, base = runs[0][name]["peak"], answers["native"][0][name]["peak"]
+            print(f"  {name:13} {way:12} {statistics.median(times):8.2f} ms/step, native x "
+                  f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+                  f"  peak reserved {peak / MIB:9.1f} MiB ({peak / base:.3f})"
+                  f"  allocated {runs[0][name]['used'] / MIB:9.1f} MiB")
+    for way, runs in answers.items():
+        check(all(run[name][key] == answers["native"][0][name][key] for run in runs
+                  for name in trainings for key in ("losses", "weights")),
+              f"{way}: losses and weights are those of native, in each run")
         if ":" in way:
-            check(answer["held"] > 0, f"{way}: Tidemark served {answer['held'] / MIB:.0f} MiB")
+            check(held[way] > 0, f"{way}: Tidemark served {held[way] / MIB:.0f} MiB")
 
 
 def graph_is_right(torch):
@@ -225,19 +224,24 @@ def prove_torch(_folder, _steps):
 
 def corrupted(torch, rounds, recorded):
     """Rounds in which another stream read what came later into the memory of its buffer."""
-    side, wrong = torch.cuda.Stream(), []
+    side, wrong, reused = torch.cuda.Stream(), [], 0
     for number in range(rounds):
         buffer = torch.full((MIB,), float(number), device="cuda")
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            torch.cuda._sleep(200_000)
+            torch.cuda._sleep(2_000_000)
             wrong.append((buffer != number).any())
         if recorded:
             buffer.record_stream(side)
+        address = buffer.data_ptr()
         del buffer
-        torch.full((MIB,), -1.0, device="cuda")
+        later = []  # until one of them has its memory
+        while len(later) < 64 and not (later and later[-1].data_ptr() == address):
+            later.append(torch.full((MIB,), -1.0, device="cuda"))
+        reused += later[-1].data_ptr() == address
+        del later
     torch.cuda.synchronize()
-    return int(torch.stack(wrong).sum())
+    return int(torch.stack(wrong).sum()), reused
 
 
 def prove_streams(_folder, _steps):
@@ -246,9 +250,11 @@ def prove_streams(_folder, _steps):
     import tidemark.torch
 
     tidemark.torch.use(os.environ["PROVE_POLICY"])
-    without, with_it = corrupted(torch, 500, False), corrupted(torch, 500, True)
-    check(without > 0, f"without record_stream {without} of 500 rounds are wrong")
-    check(with_it == 0, "with it none is")
+    wrong, reused = corrupted(torch, 500, False)
+    check(wrong > 0, f"without record_stream {wrong} of 500 rounds are wrong ({reused} had the "
+                     "memory again)")
+    wrong, reused = corrupted(torch, 2_000, True)
+    check(wrong == 0, f"with it none of 2,000 is ({reused} had the memory again)")
 
 
 if __name__ == "__main__":

@@ -15,12 +15,15 @@ the proofs name; a proof whose library isn't there is skipped. Each is a program
   numba       Numba's own tests of memory, with Numba's allocator and ours: the same by each test
   numba-all   as numba, all of its tests (many minutes; only by --only)
   lifecycle   Numba's arrays at the end of the process, closed and reset contexts, threads
-  cupy        results, streams, limits, out of memory, CuPy's own pool above ours. Its own test files
-              are not in its wheel: what is computed is held against NumPy instead
+  cupy        results, streams, limits, out of memory, CuPy's own pool above ours
+  cupy-tests  CuPy's own tests of arrays and memory, as numba; they are not in its wheel: only with
+              PROVE_CUPY_TESTS naming the folder tests/ of its sources
   core        cuda.core: buffers, copies, DLPack
   rmm         requests, and the statistics adaptor above
   cccl        <tidemark/memory_resource.h> by nvcc, with the CCCL that it came with: it is a resource,
               and two streams find in its memory what they wrote
+  pools       what an allocation and its free cost, and the memory held for it: CuPy's and RMM's pools
+              beside ours, from Python and from C++
   shared      PyTorch, CuPy and Numba in one process from one pool, with quotas
 """
 import argparse
@@ -35,25 +38,33 @@ import time
 
 from adapter_cccl import nvcc, prove_cccl
 from adapter_checks import MIB, check, program, raises
-from adapter_numba import prove_lifecycle, prove_numba, prove_numba_all
+from adapter_numba import prove_lifecycle
+from adapter_pools import prove_pools
+from adapter_suites import CUPY_TESTS, prove_cupy_tests, prove_numba, prove_numba_all
 from adapter_torch import prove_streams, prove_torch, prove_train
 
 
 def cupy_work(cupy, numpy):
     """What arrays, temporary ones and workspaces are made for; the results on the host."""
     random = numpy.random.default_rng(1)
-    results = []
+    results = {}
     for size in (100, 511, 1000):
         first, second = (cupy.asarray(random.standard_normal((size, size))) for _ in range(2))
-        results += [first @ second, cupy.sort(first, axis=0), cupy.fft.fft2(first),
-                    (first + second).sum(axis=1), cupy.where(first > 0, first, second)[::2],
-                    cupy.concatenate([first, second]).cumsum(), cupy.linalg.norm(first),
-                    cupy.unique(cupy.rint(first))]
-    return [cupy.asnumpy(result) for result in results]
+        made = {"matmul": first @ second, "sort": cupy.sort(first, axis=0),
+                "fft2": cupy.fft.fft2(first), "sum": (first + second).sum(axis=1),
+                "where": cupy.where(first > 0, first, second)[::2],
+                "cumsum": cupy.rint(10 * first).astype(int).cumsum(),
+                "norm": cupy.linalg.norm(first), "unique": cupy.unique(cupy.rint(first))}
+        results.update({f"{name} of {size}": cupy.asnumpy(each) for name, each in made.items()})
+    return results
 
 
 def same(mine, others):
-    return all((one == other).all() for one, other in zip(mine, others))
+    """Whether all are, to the last bit; those that aren't are told."""
+    differ = [name for name, one in mine.items() if not (one == others[name]).all()]
+    for name in differ:
+        print(f"    {name} differs by up to {abs(mine[name] - others[name]).max()}")
+    return not differ
 
 
 def prove_cupy(_folder, _steps):
@@ -64,6 +75,7 @@ def prove_cupy(_folder, _steps):
     import tidemark.cupy
 
     expected = cupy_work(cupy, numpy)
+    check(same(cupy_work(cupy, numpy), expected), "CuPy's own pool: the same results twice")
     made = tidemark.cupy.use()
     check(same(cupy_work(cupy, numpy), expected), "results are those with CuPy's own pool")
     check(tidemark.holders()[0].peak > MIB, f"{tidemark.holders()[0]}")
@@ -202,12 +214,14 @@ PROOFS = {
     "numba-all": (prove_numba_all, "numba", [{}]),
     "lifecycle": (prove_lifecycle, "numba", [{}]),
     "cupy": (prove_cupy, "cupy", [{}]),
+    "cupy-tests": (prove_cupy_tests, "cupy", [{}]),
     "core": (prove_core, "cuda.core", [{}]),
     "rmm": (prove_rmm, "rmm", [{}]),
     "cccl": (prove_cccl, "nvcc", [{}]),
+    "pools": (prove_pools, "cupy nvcc", [{}]),
     "shared": (prove_shared, "torch cupy numba", [{}]),
 }
-ONLY_BY_NAME = ("numba-all",)
+ONLY_BY_NAME = ("numba-all", *(() if CUPY_TESTS in os.environ else ("cupy-tests",)))
 
 
 def missing(libraries):

@@ -38,41 +38,76 @@ class ProcessContext(Context):
     def close(self) -> int:
         return 0
 
+    def retire(self) -> None:
+        """Closes it after all: the device is about to be reset."""
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._handle))
+        super().close()
+
 
 class Client:
     """One library on one device: takes memory from a context and counts what it holds."""
 
-    def __init__(self, name: str, device: int, source: Context, tag: int) -> None:
+    def __init__(self, name: str, device: int, policy: Optional[str], tag: int) -> None:
         self.name = name
         self.device = device
-        self.context = source
+        self.policy = policy
         self.tag = tag
+        self._context: Optional[Context] = None
+        self.granted = 0
+        """Requests, since the process began."""
         self._quota = 0
         self._lock = threading.RLock()  # collecting garbage in the midst of it may free
         self._bytes = self._count = self._peak = 0
 
+    @property
+    def context(self) -> Context:
+        """Where its memory is from: opened when it is first needed, and again after retire()."""
+        if self._context is None:
+            self._context = context(self.device, self.policy)
+        return self._context
+
+    def retire(self) -> None:
+        """Closes the context, unless others take memory from it too."""
+        key = (self.device, self.policy)
+        with _lock:
+            if any(each is not self and (each.device, each.policy) == key
+                   for each in _clients.values()):
+                return
+            closing = _contexts.pop(key, None)
+            self._context = None
+        if closing is not None:
+            closing.retire()
+
     def alloc(self, bytes: int, stream: Stream = 0, unique_empty: bool = False) -> int:
         """As Context.alloc. Raises OutOfMemoryError."""
-        with self._lock:
-            if self._quota and self._bytes + bytes > self._quota:
-                raise OutOfMemoryError(
-                    f"{bytes:,} bytes beside the {self._bytes:,} that it holds are beyond its "
-                    f"quota of {self._quota:,}", self.name)
-            self._bytes += bytes
-        try:
-            address = self.context.alloc(bytes, stream, tag=self.tag, unique_empty=unique_empty)
-        except BaseException:
+        limited = self._quota != 0
+        if limited:  # charged before it is granted: others ask at the same time
             with self._lock:
-                self._bytes -= bytes
+                if self._bytes + bytes > self._quota:
+                    raise OutOfMemoryError(
+                        f"{bytes:,} bytes beside the {self._bytes:,} that it holds are beyond its "
+                        f"quota of {self._quota:,}", self.name)
+                self._bytes += bytes
+        try:
+            source = self._context or self.context
+            address = source.alloc(bytes, stream, 0, 0, self.tag, unique_empty)
+        except BaseException:
+            if limited:
+                with self._lock:
+                    self._bytes -= bytes
             raise
         with self._lock:
             self._count += 1
-            self._peak = max(self._peak, self._bytes)
+            self.granted += 1
+            if not limited:
+                self._bytes += bytes
+            if self._bytes > self._peak:
+                self._peak = self._bytes
         return address
 
     def free(self, address: int, bytes: int, stream: Stream = 0) -> None:
         """As Context.free; `bytes` as requested."""
-        self.context.free(address, bytes, stream)
+        (self._context or self.context).free(address, bytes, stream)
         with self._lock:
             self._bytes -= bytes
             self._count -= 1
@@ -139,7 +174,8 @@ def client(name: str, device: int = 0, policy: Optional[str] = None,
     with _lock:
         found = _clients.get((name, device))
         if found is None:
-            found = kind(name, device, context(device, policy), len(_clients) + 1)
+            found = kind(name, device, policy, len(_clients) + 1)
+            found.context
             _clients[name, device] = found
         return found
 

@@ -16,6 +16,7 @@ from tidemark.own_policy import OwnPolicy
 
 __all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_UNKNOWN", "Statistics"]
 
+MOST = (1 << 64) - 1
 STREAM_UNKNOWN = _library.STREAM_UNKNOWN
 """Nobody knows on which stream: slower than a known one, and always correct."""
 
@@ -74,6 +75,16 @@ class _Handle(_library.Handle):
 
     def ending(self) -> List[Any]:
         return [None]
+
+
+class _Asked:
+    """A thread's request: making one costs more than the call."""
+
+    def __init__(self) -> None:
+        self.request = _library.tm_request()
+        self.address = ctypes.c_uint64()
+        self.arguments = ctypes.byref(self.request), ctypes.byref(self.address), None
+        self.rest: Any = None
 
 
 class Context:
@@ -137,25 +148,35 @@ class Context:
         """
         local = self._requests
         try:
-            request, address = local.request, local.address
+            asked = local.asked
         except AttributeError:
-            # One of each for a thread: making them costs more than the call.
-            request = local.request = _library.tm_request()
-            address = local.address = ctypes.c_uint64()
-        request.bytes = whole(bytes, "bytes")
-        request.alignment = whole(alignment, "alignment")
+            asked = local.asked = _Asked()
+        request = asked.request
+        request.bytes = bytes if type(bytes) is int and 0 <= bytes <= MOST else whole(bytes, "bytes")
         request.stream = stream if type(stream) is int else stream_number(stream)
-        request.pool = whole(pool, "pool", 32)
-        request.tag = whole(tag, "tag", 32)
-        request.flags = _library.UNIQUE_EMPTY if unique_empty else 0
-        self._library.tm_alloc(self._open(), ctypes.byref(request), ctypes.byref(address), None)
-        return int(address.value)
+        rest = alignment, pool, tag, unique_empty
+        if rest != asked.rest:  # as a rule it is what it was
+            request.alignment = whole(alignment, "alignment")
+            request.pool = whole(pool, "pool", 32)
+            request.tag = whole(tag, "tag", 32)
+            request.flags = _library.UNIQUE_EMPTY if unique_empty else 0
+            asked.rest = rest
+        status = self._library.tm_alloc(self._handle or self._open(), *asked.arguments)
+        if status:
+            raise self._library.last_error(status)
+        return asked.address.value  # type: ignore[no-any-return]
 
     def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
         """Takes back what was granted at `address`, after the work queued on `stream` and on those
         of record_use. `bytes`: as requested, or 0 if not known. Raises AddressError."""
-        self._library.tm_free(self._open(), whole(address, "address"), whole(bytes, "bytes"),
-                              stream_number(stream))
+        if type(address) is not int or not 0 <= address <= MOST:
+            address = whole(address, "address")
+        if type(bytes) is not int or not 0 <= bytes <= MOST:
+            bytes = whole(bytes, "bytes")
+        status = self._library.tm_free(self._handle or self._open(), address, bytes,
+                                       stream if type(stream) is int else stream_number(stream))
+        if status:
+            raise self._library.last_error(status)
 
     def record_use(self, address: int, stream: Stream) -> None:
         """`stream` uses the allocation at `address` too."""

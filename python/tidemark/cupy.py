@@ -9,7 +9,7 @@ pool. `memory_pool()` is CuPy's MemoryPool above Tidemark's memory: with its hoo
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from tidemark import _pools
 from tidemark.errors import Error, OutOfMemoryError
@@ -48,12 +48,13 @@ class Allocator:
         from cupy import cuda
 
         self._cuda = cuda
+        self._clients: Dict[int, _pools.Client] = {}
 
     def malloc(self, size: int) -> Any:
         """A cupy.cuda.MemoryPointer. Raises CuPy's OutOfMemoryError."""
         cuda = self._cuda
         device = cuda.runtime.getDevice()
-        client = _pools.client(NAME, device)
+        client = self._clients.get(device) or self._client()
         try:
             block = Block(client, size, cuda.get_current_stream().ptr)
         except OutOfMemoryError:
@@ -92,7 +93,8 @@ class Allocator:
         return self._client().holder().quota
 
     def _client(self) -> _pools.Client:
-        return _pools.client(NAME, self._cuda.runtime.getDevice())
+        device = self._cuda.runtime.getDevice()
+        return self._clients.setdefault(device, _pools.client(NAME, device))
 
 
 def allocator() -> Allocator:

@@ -88,7 +88,10 @@ def make_plugin() -> type:
         @property
         def holding(self) -> Holding:
             if self._holding is None:
-                client = _pools.client(NAME, self.context.device.id, policy())
+                device = getattr(self.context.device, "id", None)  # another's context may have none
+                if device is None:
+                    device = int(driver.driver.cuCtxGetDevice())
+                client = _pools.client(NAME, device, policy())
                 self._holding = Holding(client)
             return self._holding
 
@@ -131,6 +134,7 @@ def make_plugin() -> type:
             super().reset()
             if self._holding is not None:
                 self._holding.clear()
+                self._holding.client.retire()  # cuda.close() resets the device next
                 self._holding = None
 
         @contextlib.contextmanager

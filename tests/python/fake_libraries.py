@@ -102,7 +102,8 @@ def numba(monkeypatch):
 
     monkeypatch.setattr(adapter, "_plugin", None)
     driver = module(monkeypatch, "numba.cuda.cudadrv.driver", GetIpcHandleMixin=IpcMixin,
-                    CudaAPIError=CudaAPIError, binding=types.SimpleNamespace(CUdeviceptr=int))
+                    CudaAPIError=CudaAPIError, binding=types.SimpleNamespace(CUdeviceptr=int),
+                    driver=types.SimpleNamespace(cuCtxGetDevice=lambda: 0))
     cuda = module(monkeypatch, "numba.cuda", HostOnlyCUDAMemoryManager=HostOnly,
                   MemoryPointer=NumbaPointer, MemoryInfo=types.SimpleNamespace)
     cuda.set_memory_manager = lambda kind: setattr(cuda, "installed", kind)

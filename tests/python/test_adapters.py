@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 from conftest import ROOT
@@ -163,6 +164,32 @@ def test_numba_after_a_reset_frees_nothing_twice(pools, memory):
     memory.reset()
     memory.reset()
     del new
+
+
+def test_numba_takes_from_a_new_context_after_a_reset(pools, memory):
+    pointer = memory.memalloc(1000)
+    before = memory.holding.client.context
+    memory.reset()  # by cuda.close(), after which the device's memory is gone
+    with pytest.raises(tidemark.OptionError):
+        before.alloc(1)
+    new = memory.memalloc(1000)
+    holder, = tidemark.holders()
+    assert (holder.count, memory.holding.client.granted) == (1, 2)
+    assert memory.holding.client.context is not before
+    del pointer, new
+
+
+def test_numba_leaves_a_context_that_others_use(pools, memory):
+    client = memory.holding.client
+    other = pools.client("other", 0, client.policy)
+    address = other.alloc(1000)
+    memory.reset()
+    other.free(address, 1000)
+
+
+def test_numba_in_a_context_that_another_made(pools, memory):
+    memory.context = types.SimpleNamespace(device=object())  # no object of Numba's
+    assert memory.holding.client.device == 0
 
 
 def test_numba_reset_before_it_begins(pools, numba):

@@ -33,6 +33,19 @@ def cuda_includes(torch_folder: pathlib.Path) -> List[str]:
     return [str(folder) for folder in folders if (folder / "cuda_runtime_api.h").exists()]
 
 
+def standard_library() -> List[str]:
+    """The C++ library that is loaded here. Named to the compiler, which else might link one of its
+    own into what it makes (where only libstdc++.a is installed): with two of them, streams of
+    PyTorch's headers crash."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            found = {line.split(maxsplit=5)[5].strip() for line in maps
+                     if "/libstdc++.so" in line}
+    except OSError:
+        return []
+    return sorted(path for path in found if os.path.exists(path))[:1]
+
+
 def command(torch: Any, cxx: str, source: pathlib.Path, target: str,
             libraries: Sequence[str] = ()) -> List[str]:
     """The compiler's call: PyTorch's headers, ABI and c10, and what else of its libraries."""
@@ -42,7 +55,8 @@ def command(torch: Any, cxx: str, source: pathlib.Path, target: str,
     return [cxx, "-std=c++20", "-O2", "-fPIC", "-shared", "-w",
             f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{path}" for path in includes), str(source),
             "-o", target, f"-L{folder / 'lib'}",
-            *(f"-l{name}" for name in (*libraries, "c10_cuda", "c10", "dl"))]
+            *(f"-l{name}" for name in (*libraries, "c10_cuda", "c10", "dl")),
+            *standard_library()]
 
 
 def cache_folder() -> pathlib.Path:

@@ -11,7 +11,8 @@ from conftest import ROOT
 from fake_torch import torch, torch_folder  # noqa: F401 (fixtures)
 
 import tidemark.torch
-from tidemark.torch import _allocator
+from tidemark import _library
+from tidemark.torch import _allocator, _compiled
 
 
 def run(code, folder, **variables):
@@ -42,6 +43,14 @@ def stats():
 def holder():
     return tidemark.holders()[0]
 """
+
+
+def test_what_is_compiled_has_the_standard_library_of_the_process(torch):
+    _library.library()
+    path, = _compiled.standard_library()
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        assert path in maps.read()
+    assert path in _compiled.command(torch, "c++", _allocator.SOURCE, "target")
 
 
 @pytest.mark.parametrize("policy", ["extent", "torch"])

@@ -1,0 +1,204 @@
+"""The tests that libraries have of themselves, with their own memory and with Tidemark's: by each test
+the same outcome. Proofs of scripts/prove_adapters.py."""
+import collections
+import concurrent.futures
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+from adapter_checks import ROOT, check
+
+FILECHECK = """
+import unittest
+class Missing:
+    def __init__(self, *given, **named):
+        raise unittest.SkipTest("filecheck is not installed")
+    from_opts = classmethod(lambda cls, *given, **named: cls())
+Matcher = Options = Parser = FInput = Missing
+pattern_for_opts = Missing
+"""
+PLUGIN = """
+import os, sys, zlib
+import pytest
+
+def pytest_collection_modifyitems(items):
+    number, count = map(int, os.environ["PROVE_SHARD"].split("/"))
+    items[:] = [item for item in items  # tests of one class stay together
+                if zlib.crc32(item.nodeid.rpartition("::")[0].encode()) % count == number]
+
+@pytest.fixture(scope="class")
+def initialize_from_pytest_config(request):
+    request.cls._dump_failed_filechecks = False
+
+@pytest.fixture(autouse=True)
+def memory_of_cupy():
+    if "PROVE_CUPY" in os.environ:  # for each test anew: some of them set their own
+        import tidemark.cupy
+        tidemark.use(os.environ["PROVE_CUPY"])
+        tidemark.cupy.use()
+    yield
+
+if "PROVE_BROKEN" in os.environ:  # the positive control: a pointer that nobody holds
+    import tidemark.numba
+    kind = tidemark.numba.plugin()
+    def memalloc(self, size, whole=kind.memalloc):
+        pointer = whole(self, size)
+        pointer.refct = 0
+        return pointer
+    kind.memalloc = memalloc
+
+outcomes = {}
+
+def pytest_runtest_logreport(report):
+    before = outcomes.get(report.nodeid, ("passed", ""))
+    if before[0] == "passed":
+        said = report.longreprtext.strip().splitlines() if report.outcome == "failed" else []
+        outcomes[report.nodeid] = (report.outcome, said[-1] if said else "")
+    if report.when == "teardown":
+        with open(os.environ["PROVE_OUTCOMES"], "a") as file:
+            print(*outcomes.pop(report.nodeid, ("failed", ""))[::-1], report.nodeid, sep="\\t",
+                  file=file)
+
+def pytest_sessionfinish():
+    if "tidemark" in sys.modules:
+        from tidemark import _pools
+        granted = sum(each.granted for each in _pools._clients.values())
+        with open(os.environ["PROVE_OUTCOMES"], "a") as file:
+            print("", "granted", granted, sep="\\t", file=file)
+"""
+MEMORY_TESTS = ("test_emm_plugins", "test_cuda_memory", "test_deallocations", "test_host_alloc",
+                "test_pinned", "test_context_stack", "test_reset_device", "test_select_device",
+                "test_ipc", "test_cuda_array_interface", "test_cuda_ndarray", "test_streams",
+                "test_cuda_devicerecord", "test_array_attr", "test_events")
+SHARDS = 16
+CUPY_TESTS = "PROVE_CUPY_TESTS"  # the folder tests/ of CuPy's sources, of the version installed
+CUPY_FILES = ("creation_tests", "manipulation_tests", "cuda_tests/test_memory.py",
+              "cuda_tests/test_memory_hook.py", "cuda_tests/memory_hooks_tests",
+              "cuda_tests/test_stream.py", "cuda_tests/test_pinned_memory.py",
+              "core_tests/test_core.py", "core_tests/test_dlpack.py", "core_tests/test_ndarray.py",
+              "core_tests/test_ndarray_copy_and_view.py", "core_tests/test_ndarray_get.py",
+              "core_tests/test_ndarray_owndata.py", "core_tests/test_multithreading.py")
+
+Suite = collections.namedtuple("Suite", "outcomes reasons granted errors")
+
+
+def run_suite(folder, name, variables, arguments):
+    """The suite's outcomes under these variables, shared among several processes."""
+
+    def run(number):
+        outcomes = folder / f"{name}-{number}"
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "suite_outcomes", "-p", "no:cacheprovider",
+             "-p", "no:randomly", "-W", "ignore", *arguments], cwd=folder, text=True,
+            capture_output=True, check=False,
+            env={**os.environ, **variables, "PROVE_OUTCOMES": str(outcomes),
+                 "PROVE_SHARD": f"{number}/{SHARDS}",
+                 "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "python")])})
+        if not outcomes.exists():
+            if done.returncode != 5:  # 5: no test is this shard's
+                print(done.stdout[-1500:])
+            return [], done.stderr.strip()
+        return [line.split("\t") for line in outcomes.read_text().splitlines()], done.stderr.strip()
+
+    suite = Suite({}, {}, [0], [])
+    with concurrent.futures.ThreadPoolExecutor(SHARDS) as threads:
+        for lines, said in threads.map(run, range(SHARDS)):
+            for reason, outcome, test in lines:
+                if outcome == "granted":
+                    suite.granted[0] += int(test)
+                else:
+                    suite.outcomes[test] = outcome
+                    suite.reasons[test] = reason
+            if said:
+                suite.errors.append(said[-500:])
+    counts = collections.Counter(suite.outcomes.values())
+    print(f"  {name:8} {dict(counts)}, {suite.granted[0]:,} requests granted", flush=True)
+    return suite
+
+
+def differences(base, suite):
+    """Tests that end otherwise, as {test: (before, now)}."""
+    return {test: (base.outcomes.get(test), suite.outcomes.get(test))
+            for test in sorted(base.outcomes.keys() | suite.outcomes.keys())
+            if base.outcomes.get(test) != suite.outcomes.get(test)}
+
+
+def told(name, suite, differ):
+    for said in suite.errors:
+        print("    on standard error:", said)
+    for test, (before, now) in differ.items():
+        print(f"    {name}: {before} -> {now} {test}: {suite.reasons.get(test)}")
+
+
+def tell_failures_of(base):
+    """What fails without us too, by reason."""
+    reasons = collections.Counter(base.reasons[test][:100] for test, outcome in base.outcomes.items()
+                                  if outcome == "failed")
+    for reason, count in reasons.most_common(8):
+        print(f"    fails with its own memory: {count} times {reason}")
+
+
+def numba_tests(folder, wanted):
+    import numba.cuda.tests as tests
+
+    (folder / "filecheck").mkdir()
+    if importlib.util.find_spec("filecheck") is None:
+        for name in ("matcher", "options", "parser", "finput", "__init__"):
+            (folder / "filecheck" / f"{name}.py").write_text(FILECHECK)
+    (folder / "suite_outcomes.py").write_text(PLUGIN)
+    top = pathlib.Path(tests.__file__).parent
+    modules = [".".join([tests.__name__, *file.relative_to(top).with_suffix("").parts])
+               for file in sorted(top.rglob("test_*.py"))
+               if wanted is None or file.stem in wanted]
+    options = ["--import-mode=importlib", f"--rootdir={top}", "--pyargs"]
+    base = run_suite(folder, "default", {}, [*options, *modules])
+    tell_failures_of(base)
+    check(len(base.outcomes) > 0, f"{len(base.outcomes)} tests ran")
+    for policy in ("torch", "extent"):
+        suite = run_suite(folder, policy, {"NUMBA_CUDA_MEMORY_MANAGER": "tidemark.numba",
+                                           "TIDEMARK_NUMBA_POLICY": policy},
+                          [*options, *modules])
+        differ = differences(base, suite)
+        told(policy, suite, differ)
+        skipped = [test for test, pair in differ.items() if pair == ("passed", "skipped")]
+        others = [test for test in differ if test not in skipped]
+        allowed = [test for test in others if policy == "extent" and "test_ipc" in test]
+        check(len(skipped) == 6, f"{policy}: {len(skipped)} tests more are skipped (6 do so "
+                                 "under any other allocator)")
+        check(len(others) == len(allowed),
+              f"{policy}: all others end as before"
+              + (f", but {len(allowed)} of IPC, which needs cudaMalloc" if allowed else ""))
+        check(suite.granted[0] > 0 and not suite.errors, f"{policy}: it served them, in silence")
+    memory = [each for each in modules if each.endswith("test_cuda_memory")]
+    broken = run_suite(folder, "broken", {"NUMBA_CUDA_MEMORY_MANAGER": "tidemark.numba",
+                                          "PROVE_BROKEN": "1"}, [*options, *memory])
+    check("failed" in [outcome for test, outcome in broken.outcomes.items() if "derived" in test],
+          "a pointer that nobody holds is found")
+
+
+def prove_numba(folder, _steps):
+    numba_tests(folder, MEMORY_TESTS)
+
+
+def prove_numba_all(folder, _steps):
+    numba_tests(folder, None)
+
+
+def prove_cupy_tests(folder, _steps):
+    top = pathlib.Path(os.environ[CUPY_TESTS]).resolve()
+    (folder / "suite_outcomes.py").write_text(PLUGIN)
+    found = {path for pattern in CUPY_FILES for path in top.glob(f"cupy_tests/{pattern}")}
+    files = sorted({str(file) for path in found
+                    for file in ([path] if path.is_file() else path.rglob("test_*.py"))})
+    arguments = [f"--rootdir={top}", "-o", "xfail_strict=true", "-m", "not slow and not multi_gpu",
+                 *files]
+    base = run_suite(folder, "default", {}, arguments)
+    tell_failures_of(base)
+    check(len(base.outcomes) > 0, f"{len(base.outcomes)} tests ran")
+    for policy in ("torch", "extent"):
+        suite = run_suite(folder, policy, {"PROVE_CUPY": policy}, arguments)
+        differ = differences(base, suite)
+        told(policy, suite, differ)
+        check(suite.granted[0] > 0 and not differ, f"{policy}: all end as before")
