@@ -6,99 +6,43 @@ Usage: scripts/prove-on-gpu recorder [--only PROOF]
 It needs the program `tidemark` (TIDEMARK_PROGRAMS names its folder; a build tree's is found), and
 for each proof what it is about; what isn't there is left out and said.
 
-  segments  PyTorch's own trace against the recording: each of its segments (cudaMalloc, expandable
-            segments) is one event, with the same address and size; physical memory balances
-  free      live bytes of the recording against cudaMemGetInfo, at 20 moments
-  others    CuPy, Numba, and a C++ program with the static runtime: what they take is seen, and given
-            back
-  profiler  torch.profiler in a recorded program: both end well
-  killed    a program killed by -9 leaves a recording of all that it had done
-  cost      an allocation and its free, stream-ordered and plain: without the recorder, with it but
-            without CUPTI, with it, and with stacks
+  segments   PyTorch's own trace against the recording: each of its segments (cudaMalloc,
+             expandable segments) is one event, with the same address and size; physical memory
+             balances; and a recording that lacks one of them is found out
+  free       live bytes of the recording against cudaMemGetInfo, at 20 moments
+  others     CuPy, Numba, JAX, and a C++ program with the static runtime: what they take is seen, and
+             given back
+  profiler   torch.profiler in a recorded program: both end well
+  sanitizer  compute-sanitizer in or around the recorder: the program ends well, and it is said why
+             nothing is recorded
+  nested     a recorder within a recorder: the inner one says that there is one
+  join       a training recorded at both levels: all that PyTorch has came from the driver
+  live       a recorded program is listed while it runs
+  killed     a program killed by -9 leaves a recording of all that it had done
+  cost       an allocation and its free, stream-ordered and plain: without the recorder, with CUPTI
+             and nobody who listens, recorded, and with stacks
+  step       a step of a residual network's training, recorded and not
 """
 import argparse
 import collections
 import ctypes
 import json
-import os
 import pathlib
 import random
 import shutil
-import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import traceback
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-MIB = 1 << 20
-KINDS = {1: "allocate", 2: "free", 3: "refused", 10: "reserve", 11: "unreserve", 12: "map",
-         13: "unmap", 18: "mark"}
-NO_GPU_ADDRESS = 1 << 61  # from here on are addresses of physical memory and of arrays
-STRING, STACK, SITE, NAMES = 32, 33, 34, range(32, 37)
-
-Event = collections.namedtuple("Event", "kind tag device address size extra")
-
-
-def tidemark():
-    folder = os.environ.get("TIDEMARK_PROGRAMS", str(ROOT / "build" / "release"))
-    return str(pathlib.Path(folder) / "tidemark")
-
-
-def read(path):
-    """The events of a recording, by docs/format-live.md."""
-    data = pathlib.Path(path).read_bytes()
-    at, strings, tags, events = 4096, {}, {}, []
-    while at + 48 <= len(data):
-        magic, slots = struct.unpack_from("<4sI", data, at)
-        if magic != b"TMLC" or at + 48 * (1 + slots) > len(data):
-            break
-        slot, at = at + 48, at + 48 * (1 + slots)
-        while slot < at:
-            _, _, address, size, extra, site, _, kind, device = struct.unpack_from(
-                "<QQQQQIHBB", data, slot)
-            payload = {STRING: size, STACK: size * 12}.get(kind, 0)
-            if kind == STRING:
-                strings[site] = data[slot + 48:slot + 48 + size].decode()
-            elif kind == SITE:
-                tags[site] = strings.get(address, "")
-            elif kind in KINDS:
-                events.append(Event(KINDS[kind], tags.get(site, ""), device, address, size, extra))
-            slot += 48 * (1 + (payload + 47) // 48)
-    return events
-
-
-def record(folder, name, command, options=(), environment=None):
-    """Runs it recorded. Returns (process, events of the first recording)."""
-    path = folder / f"{name}.tml"
-    done = subprocess.run(
-        [tidemark(), "record", "-o", str(path), *options, "--", *command], capture_output=True,
-        text=True, check=False, env={**os.environ, **(environment or {})}, timeout=120)
-    for line in done.stderr.splitlines():
-        if line.startswith("tidemark:"):
-            print("  " + line)
-    return done, read(path) if path.exists() else []
+from recorder_checks import (MIB, NO_GPU_ADDRESS, balance, has, pairs_program, read, record,
+                             tidemark)
+from recorder_company import COMPANY
+from recorder_cost import prove_cost, prove_step
 
 
 def itself(name, folder):
     return [sys.executable, "-B", __file__, "--run", name, "--folder", str(folder)]
-
-
-def balance(events):
-    """What lives at the end, as {(device, address): size}, and how many ends were of nothing."""
-    live, unknown = {}, 0
-    for event in events:
-        if event.kind == "allocate":
-            live[event.device, event.address] = event.size
-        elif event.kind == "free" and live.pop((event.device, event.address), None) is None:
-            unknown += 1
-    return live, unknown
-
-
-def has(module):
-    return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True,
-                          check=False).returncode == 0
 
 
 def run_segments(folder):
@@ -139,29 +83,41 @@ def covers(pieces, begin, size):
     return begin == end
 
 
+def compare_segments(theirs, events):
+    """PyTorch's segments that the recording lacks, and whether all else about it is right."""
+    pairs = {"segment_alloc": "allocate", "segment_free": "free", "segment_map": "map",
+             "segment_unmap": "unmap"}
+    ours = {kind: [(each.address, each.size) for each in events if each.kind == kind]
+            for kind in pairs.values()}
+    missed = [each for each in theirs if not covers(ours[pairs[each[0]]], each[1], each[2])]
+    live, unknown = balance(events)
+    mapped = sum(each.size * (1 if each.kind == "map" else -1) for each in events
+                 if each.kind in ("map", "unmap") and each.extra != NO_GPU_ADDRESS * 2 - 1)
+    physical = sum(size for (_, address), size in live.items() if address >= NO_GPU_ADDRESS)
+    print(f"  {len(theirs)} of PyTorch, {len(events)} events recorded, {len(missed)} missed "
+          f"{missed[:2]}, {unknown} frees of nothing, {sum(live.values())} bytes alive at the end, "
+          f"of them physical {physical}, mapped {mapped}")
+    return missed, not unknown and mapped == physical
+
+
 def prove_segments(folder):
     if not has("torch"):
         return None
     good = True
     for name, conf in (("default", ""), ("expandable", "expandable_segments:True")):
+        print(f"segments {name}:")
         done, events = record(folder, name, itself("segments", folder),
                               environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
         theirs = json.loads((folder / "segments.json").read_text())
-        pairs = {"segment_alloc": "allocate", "segment_free": "free", "segment_map": "map",
-                 "segment_unmap": "unmap"}
-        ours = {kind: [(each.address, each.size) for each in events if each.kind == kind]
-                for kind in pairs.values()}
-        missed = [each for each in theirs if not covers(ours[pairs[each[0]]], each[1], each[2])]
-        live, unknown = balance(events)
-        mapped = sum(each.size * (1 if each.kind == "map" else -1) for each in events
-                     if each.kind in ("map", "unmap") and each.extra != NO_GPU_ADDRESS * 2 - 1)
-        physical = sum(size for (_, address), size in live.items() if address >= NO_GPU_ADDRESS)
-        print(f"segments {name}: {len(theirs)} of PyTorch, {len(events)} events recorded, "
-              f"{len(missed)} missed {missed[:2]}, {unknown} frees of nothing, "
-              f"{sum(live.values())} bytes alive at the end, of them physical {physical}, "
-              f"mapped {mapped}")
-        good = good and done.returncode == 0 and bool(theirs) and not missed and not unknown \
-            and mapped == physical
+        missed, fits = compare_segments(theirs, events)
+        good = good and done.returncode == 0 and bool(theirs) and not missed and fits
+        # The check itself: a recording that lacks one of these calls, and one without any free.
+        _, address, _ = theirs[0]
+        lacks_one = [each for each in events
+                     if (each.kind, each.address) not in (("allocate", address), ("map", address))]
+        kinds = ("free", "unmap")
+        lacks_kind = [each for each in events if each.kind not in kinds]
+        good = good and all(compare_segments(theirs, each)[0] for each in (lacks_one, lacks_kind))
     return good
 
 
@@ -215,7 +171,12 @@ OTHERS = {
     "numba": "from numba import cuda\nimport numpy\n"
              "kept = [cuda.to_device(numpy.zeros(n << 18)) for n in (1, 5, 20)]\ndel kept\n"
              "cuda.current_context().memory_manager.deallocations.clear()\n",
+    "jax": "import jax\n"
+           "kept = [jax.numpy.zeros(n << 18).block_until_ready() for n in (4, 20, 80)]\ndel kept\n",
 }
+JAX_SETTINGS = {"grown": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+                "platform": {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}}
+JAX_BYTES = 80 << 20  # of the largest array
 STATIC = """
 #include <cuda_runtime.h>
 int main() {
@@ -232,105 +193,58 @@ int main() {
 """
 
 
-def prove_others(folder):
-    good, commands = True, {}
-    for name, text in OTHERS.items():
-        (folder / f"{name}_program.py").write_text(text)
-        if has(name):
-            commands[name] = [sys.executable, str(folder / f"{name}_program.py")]
+def other_programs(folder):
+    """{name: (command, environment)} of those that can run here."""
+    found = {}
+    for library, text in OTHERS.items():
+        if not has(library):
+            continue
+        script = folder / f"{library}_program.py"
+        script.write_text(text)
+        command = [sys.executable, str(script)]
+        if library == "jax":
+            found.update({f"jax {way}": (command, each) for way, each in JAX_SETTINGS.items()})
+        else:
+            found[library] = (command, {})
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if pathlib.Path(nvcc).exists():
         (folder / "static.cu").write_text(STATIC)
         subprocess.run([nvcc, "-cudart", "static", "-o", str(folder / "static"),
                         str(folder / "static.cu")], check=True)
-        commands["static"] = [str(folder / "static")]
-    for name, command in commands.items():
-        done, events = record(folder, name, command)
+        found["static"] = ([str(folder / "static")], {})
+    return found
+
+
+def most_at_once(events):
+    """Bytes on the first GPU."""
+    most, live = 0, {}
+    for event in events:
+        if event.kind == "allocate" and event.device == 0:
+            live[event.address] = event.size
+            most = max(most, sum(live.values()))
+        elif event.kind == "free" and event.device == 0:
+            live.pop(event.address, None)
+    return most
+
+
+def prove_others(folder):
+    good, programs = True, other_programs(folder)
+    for name, (command, environment) in programs.items():
+        done, events = record(folder, name.replace(" ", "-"), command, environment=environment)
         live, unknown = balance(events)
         tags = collections.Counter(each.tag for each in events if each.kind == "allocate")
         print(f"others {name}: exit code {done.returncode}, {dict(tags)}, {unknown} frees of "
-              f"nothing, alive at the end {sum(live.values())} bytes in {len(live)}")
+              f"nothing, most at once {most_at_once(events)} bytes, alive at the end "
+              f"{sum(live.values())} bytes in {len(live)}")
         good = good and done.returncode == 0 and bool(tags) and not unknown
         if name == "static":
             good = good and {"cuMemAlloc", "cuMemAllocAsync"} <= set(tags) and not live
-    print(f"others: left out {sorted({*OTHERS, 'static'} - set(commands))}")
-    return good if commands else None
-
-
-PROFILED = """
-import torch
-with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-    for _ in range(3):
-        torch.randn(2048, 2048, device="cuda").matmul(torch.randn(2048, 2048, device="cuda"))
-    torch.cuda.synchronize()
-print("events", len(profile.events()))
-"""
-
-
-def prove_profiler(folder):
-    if not has("torch"):
-        return None
-    script = folder / "profiled.py"
-    script.write_text(PROFILED)
-    done, events = record(folder, "profiler", [sys.executable, str(script)])
-    said = [line for line in done.stderr.splitlines() if "CUPTI" in line or "rror" in line]
-    print(f"profiler: exit code {done.returncode}, {done.stdout.strip()}, {len(events)} events "
-          f"recorded; said {said[:2]}")
-    return done.returncode == 0 and bool(events)
-
-
-PAIRS = r"""
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
-template <class... Args> int call(const char* name, Args... args) {
-    static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-    return reinterpret_cast<int (*)(Args...)>(dlsym(driver, name))(args...);
-}
-template <class Pair> double measure(int count, Pair pair) {
-    for (int i = 0; i < count / 10; ++i) pair();
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < count; ++i) pair();
-    const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
-    return all.count() / count;
-}
-int main(int argc, char**) {
-    void* context = nullptr;
-    if (call("cuInit", 0U) || call("cuDevicePrimaryCtxRetain", &context, 0) ||
-        call("cuCtxSetCurrent", context))
-        return 1;
-    void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-    using Take = int (*)(unsigned long long*, size_t, void*);
-    using Give = int (*)(unsigned long long, void*);
-    using TakePlain = int (*)(unsigned long long*, size_t);
-    using GivePlain = int (*)(unsigned long long);
-    const auto take = reinterpret_cast<Take>(dlsym(driver, "cuMemAllocAsync"));
-    const auto give = reinterpret_cast<Give>(dlsym(driver, "cuMemFreeAsync"));
-    const auto take_plain = reinterpret_cast<TakePlain>(dlsym(driver, "cuMemAlloc_v2"));
-    const auto give_plain = reinterpret_cast<GivePlain>(dlsym(driver, "cuMemFree_v2"));
-    unsigned long long address = 0, kept = 0;
-    take(&kept, 1 << 20, nullptr);
-    if (argc > 1) {  // until it is killed
-        for (unsigned long count = 1;; ++count) {
-            take_plain(&address, 4096);
-            give_plain(address);
-            fwrite(&count, sizeof count, 1, stdout);
-            fflush(stdout);
-        }
-    }
-    const double ordered = measure(100000, [&] { take(&address, 1024, nullptr); give(address, nullptr); });
-    const double plain = measure(1000, [&] { take_plain(&address, 1024); give_plain(address); });
-    printf("%f %f\n", ordered, plain);
-}
-"""
-
-
-def pairs_program(folder):
-    source, target = folder / "pairs.cpp", folder / "pairs"
-    source.write_text(PAIRS)
-    subprocess.run(["g++", "-std=c++17", "-O2", "-o", str(target), str(source), "-ldl"], check=True)
-    return str(target)
+        if name.startswith("jax"):
+            good = good and most_at_once(events) >= JAX_BYTES
+    left_out = [each for each in (*OTHERS, "static")
+                if not any(name.startswith(each) for name in programs)]
+    print(f"others: left out {left_out}")
+    return good if programs else None
 
 
 def prove_killed(folder):
@@ -350,35 +264,9 @@ def prove_killed(folder):
     return good
 
 
-def prove_cost(folder):
-    program = pairs_program(folder)
-    modes = {"none": None, "library without CUPTI": {"TIDEMARK_CUPTI": "/nowhere/libcupti.so"},
-             "recorded": {}, "with stacks": {}}
-    figures = {mode: ([], []) for mode in modes}
-    for turn in range(5):
-        for mode, environment in modes.items():
-            if environment is None:
-                said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-            else:
-                said = subprocess.run(
-                    [tidemark(), "record", "-o", str(folder / f"cost-{turn}.tml"), "--force",
-                     *(["--stacks"] if mode == "with stacks" else []), "--", program],
-                    capture_output=True, text=True, check=True,
-                    env={**os.environ, **environment}).stdout
-            for list_, figure in zip(figures[mode], said.split()):
-                list_.append(float(figure))
-    for mode, lists in figures.items():
-        print(f"cost {mode}: " + ", ".join(
-            f"{what} {statistics.median(list_):.0f} ns ({min(list_):.0f} to {max(list_):.0f})"
-            for what, list_ in zip(("stream-ordered pair", "plain pair"), lists)))
-    added = statistics.median(figures["recorded"][0]) - statistics.median(figures["none"][0])
-    print(f"cost: the recorder adds {added:.0f} ns to a stream-ordered pair of two calls")
-    return added <= 2000
-
-
 RUNS = {"segments": run_segments, "free": run_free}
-PROOFS = {"segments": prove_segments, "free": prove_free, "others": prove_others,
-          "profiler": prove_profiler, "killed": prove_killed, "cost": prove_cost}
+PROOFS = {"segments": prove_segments, "free": prove_free, "others": prove_others, **COMPANY,
+          "killed": prove_killed, "cost": prove_cost, "step": prove_step}
 
 
 def prove(name):

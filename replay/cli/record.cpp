@@ -167,10 +167,15 @@ class Record final : public Command {
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(const std::string library, find_library());
         if (const char* const other = std::getenv(inject::kInjectionVariable);
-            other != nullptr && *other != '\0')
+            other != nullptr && *other != '\0') {
+            if (fs::path(other).filename() == fs::path(library).filename())
+                return fail(ErrorCode::unsupported,
+                            "another `tidemark record` records this program already", "",
+                            "leave this one out: the outer one records what programs start, too");
             return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other),
                         inject::kInjectionVariable,
                         "CUDA loads one library so: unset it, or leave this to the other tool");
+        }
         const std::string folder = live::runtime_folders().front();
         TM_TRY(live::make_private_folder(folder));
         const ReportFolder reports(fmt::format("{}/record-{}", folder, ::getpid()));

@@ -342,6 +342,10 @@ TEST_CASE("record says why nothing was recorded", "[cli][record]") {
     const support::Said other = folder.record({"plain"});
     CHECK(other.code == 5);
     CHECK(contains(other.err, "/other/tool.so"));
+    folder.here.environment.back().second = "/elsewhere/libtidemark-record.so";
+    const support::Said nested = folder.record({"plain"});
+    CHECK(nested.code == 5);
+    CHECK(contains(nested.err, "another `tidemark record` records this program already"));
     CHECK(folder.recordings() == 0);
 }
 
