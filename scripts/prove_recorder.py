@@ -18,6 +18,8 @@ for each proof what it is about; what isn't there is left out and said.
   nested     a recorder within a recorder: the inner one says that there is one
   join       a training recorded at both levels: all that PyTorch has came from the driver
   live       a recorded program is listed while it runs
+  attach     a PyTorch that runs already, recorded by its probes: each allocation and free against
+             its own trace, by address, size and order; and what a pair costs meanwhile
   killed     a program killed by -9 leaves a recording of all that it had done
   cost       an allocation and its free, stream-ordered and plain: without the recorder, with CUPTI
              and nobody who listens, recorded, and with stacks
@@ -35,6 +37,7 @@ import sys
 import tempfile
 import traceback
 
+from recorder_attach import prove_attach
 from recorder_checks import (MIB, NO_GPU_ADDRESS, balance, has, pairs_program, read, record,
                              tidemark)
 from recorder_company import COMPANY
@@ -266,7 +269,7 @@ def prove_killed(folder):
 
 RUNS = {"segments": run_segments, "free": run_free}
 PROOFS = {"segments": prove_segments, "free": prove_free, "others": prove_others, **COMPANY,
-          "killed": prove_killed, "cost": prove_cost, "step": prove_step}
+          "attach": prove_attach, "killed": prove_killed, "cost": prove_cost, "step": prove_step}
 
 
 def prove(name):

@@ -1,6 +1,5 @@
 // tidemark record: runs a program that knows nothing of Tidemark, with the recorder of its calls of
 // the CUDA driver (replay/inject) in every process of it.
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -11,12 +10,8 @@
 
 #include "core/base/text.h"
 #include "replay/cli/child_program.h"
-#include "replay/cli/trace_input.h"
-#include "replay/inject/process_report.h"
-#include "replay/report/runs/record_report.h"
-#include "traces/live/kept_recordings.h"
-#include "traces/live/programs.h"
-#include "traces/live/remainder.h"
+#include "replay/cli/record_attached.h"
+#include "replay/cli/recorded_processes.h"
 #include "traces/live/runtime_folder.h"
 
 namespace tidemark::commands {
@@ -57,98 +52,15 @@ class ReportFolder {
     const std::string path_;
 };
 
-// The file that a recording begins with: of one in pieces, the oldest that is there.
-std::string first_file(const std::string& recording) {
-    std::error_code ignored;
-    if (fs::exists(recording, ignored))
-        return recording;
-    const std::string folder = fs::path(recording).parent_path().string();
-    for (const live::KeptRecording& kept : live::list_recordings(folder, {})) {
-        if (live::text_of(kept.header.recording) == recording)
-            return kept.files.front();
-    }
-    return recording;
-}
-
-// What ended with its context: by then the program had not freed it.
-Result<void> count_context_ends(const Trace& trace, RecordedCalls& calls) {
-    const auto cursor = trace.cursor();
-    std::vector<Bytes> sizes(trace.info().slot_count);
-    for (;;) {
-        TM_ASSIGN(const EventBatch batch, cursor->next());
-        if (batch.count == 0)
-            return {};
-        for (std::size_t i = 0; i < batch.count; ++i) {
-            const std::uint32_t slot = batch.slot[i];
-            if (slot >= sizes.size())
-                continue;
-            if (batch.kind[i] == EventKind::allocate) {
-                sizes[slot] = batch.size[i];
-            } else if (batch.kind[i] == EventKind::free &&
-                       trace.info().strings[batch.tag[i]] == inject::kContextEndTag) {
-                ++calls.ended_with_context;
-                calls.ended_with_context_bytes += sizes[slot];
-            }
-        }
-    }
-}
-
-Result<RecordedCalls> read_calls(Front& front, const std::string& path) {
-    TM_ASSIGN(const std::unique_ptr<Trace> trace, open_recording(front, path, {}));
-    RecordedCalls calls;
-    calls.info = trace->info();
-    TM_ASSIGN(calls.summary, summarize(*trace));
-    TM_TRY(count_context_ends(*trace, calls));
-    return calls;
-}
-
-// What a process left in memory; nothing if it ended its recording itself. Others than the one that
-// was waited for may be about to die of the same signal: a moment is given to them.
-std::optional<live::LiveProgram> left_behind(const inject::ProcessReport& report) {
-    constexpr int kLooks = 20;
-    constexpr unsigned kMicrosecondsBetween = 10'000;
-    std::optional<live::LiveProgram> found;
-    for (int look = 0; look < kLooks; ++look) {
-        found.reset();
-        for (live::LiveProgram& program : live::list_programs()) {
-            if (program.process() == report.process && program.recording() == report.recording)
-                found = std::move(program);
-        }
-        if (!found || !found->alive)
-            break;
-        ::usleep(kMicrosecondsBetween);
-    }
-    return found;
-}
-
-// What became of a process; what it left in memory when it was killed becomes the end of its
-// recording.
-RecordedProcess look_at(Front& front, const inject::ProcessReport& report) {
-    RecordedProcess process;
-    process.process = report.process;
-    process.problem = report.problem;
-    if (report.recording.empty())
-        return process;
-    if (const auto program = left_behind(report)) {
-        process.running = program->alive;
-        const Result<live::Remainder> rest =
-            program->alive ? live::Remainder{} : live::recover(*program);
-        if (!rest && rest.error().code != ErrorCode::not_found)
-            front.note(to_text(rest.error()));
-    }
-    process.recording = first_file(report.recording);
-    Result<RecordedCalls> calls = read_calls(front, process.recording);
-    if (calls)
-        process.calls = std::move(*calls);
-    else if (process.problem.empty())
-        process.problem = to_text(calls.error());
-    return process;
-}
-
 class Record final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"PROGRAM", "", "the program and its arguments, after --", true}, program_);
+        arguments.list({"PROGRAM", "", "the program and its arguments, after --"}, program_);
+        arguments.count(
+            {"--attach", "PID",
+             "instead of a program: a running PyTorch, until Ctrl-C or its end; what its "
+             "allocator does, by the probes in it"},
+            attach_);
         arguments.file({"-o,--output", "FILE",
                         "the recording (.tml); further processes get FILE-PID. Without it, one in "
                         "the folder of recordings"},
@@ -165,6 +77,25 @@ class Record final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
+        if (program_.empty() == !attach_)
+            return fail(ErrorCode::bad_option, "either a program or --attach PID is recorded",
+                        "record", "tidemark record -o run.tml -- PROGRAM");
+        if (!attach_)
+            return run_program(context);
+        if (stacks_ || alone_)
+            return fail(ErrorCode::bad_option, "has no meaning with --attach",
+                        stacks_ ? "--stacks" : "--no-children",
+                        "a process is recorded alone, and its probes tell no stacks");
+        return record_attached(context, {.process = static_cast<int>(*attach_),
+                                         .output = output_,
+                                         .name = name_,
+                                         .history_limit = history_limit_,
+                                         .live = live_,
+                                         .json = json_});
+    }
+
+  private:
+    Result<ExitCode> run_program(Context& context) {
         TM_ASSIGN(const std::string library, find_library());
         if (const char* const other = std::getenv(inject::kInjectionVariable);
             other != nullptr && *other != '\0') {
@@ -198,7 +129,6 @@ class Record final : public Command {
         return static_cast<ExitCode>(*code);
     }
 
-  private:
     // Our environment becomes the program's.
     void prepare(const std::string& library, const std::string& reports) const {
         const auto set = [](const char* variable, const std::string& value) {
@@ -217,9 +147,9 @@ class Record final : public Command {
     }
 
     void report(Context& context, int code, const std::string& reports) const {
-        ProgramRecord run{.program = program_.front(), .exit_code = code, .processes = {}};
+        ProgramRecord run{.program = program_.front(), .exit_code = code};
         for (const inject::ProcessReport& each : inject::read_reports(reports))
-            run.processes.push_back(look_at(context.front(), each));
+            run.processes.push_back(look_at_recorded(context.front(), each));
         if (json_) {
             context.print(record_json(run, context.provenance()));
             return;
@@ -229,6 +159,7 @@ class Record final : public Command {
     }
 
     std::vector<std::string> program_;
+    std::optional<unsigned> attach_;
     std::string output_;
     std::string name_;
     Bytes history_limit_ = 0;
@@ -253,6 +184,7 @@ CommandInfo record_command() {
             "  tidemark record --live -- python serve.py     and look: tidemark view --attach "
             "python\n"
             "  tidemark record --no-children -- ./launch.sh  only the program itself\n"
+            "  tidemark record -o run.tml --attach 4711      a PyTorch that runs already\n"
             "The exit code is the program's; 128 and the signal's number if one ended it.\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Record>(); },
         .tables = "processes",

@@ -93,7 +93,7 @@ std::uint64_t new_session(Nanoseconds unix_time) {
 Header make_header(const PublishOptions& options) {
     Header header;
     header.magic = kSharedMagic;
-    const bool steady = has_steady_counter();
+    const bool steady = has_steady_counter() && !options.given_times;
     const ClockPair clock = ClockPair::now(steady);
     header.flags = steady ? kSteadyTicks : 0;
     header.unix_time = unix_now();
@@ -317,7 +317,8 @@ void Publisher::put(const ReportedEvent& event) {
     RingLease* const lease = state_->lease_or_count();
     if (lease != nullptr) [[likely]]
         put_event(*lease,
-                  {.address = event.address,
+                  {.time = event.time,
+                   .address = event.address,
                    .size = event.size,
                    .extra = event.extra,
                    .site = lease->site_of(event.tag, event.stack, event.pool),

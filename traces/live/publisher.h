@@ -46,6 +46,8 @@ struct PublishOptions {
     std::uint32_t ring_slots = 1U << 18;
     std::string runtime_folder = {};  // "" = runtime_folder()
     bool records = true;              // false: only empty_rings() and close() empty the rings
+    // Events may bring their time (ReportedEvent::time): of what another program did.
+    bool given_times = false;
 };
 
 // What a recording without a path may take on the disk.
@@ -69,6 +71,7 @@ struct ReportedEvent {
     PoolId pool = PoolId::default_pool;
     std::uint32_t tag = 0;    // of Publisher::string; 0 = none
     std::uint32_t stack = 0;  // of Publisher::stack; 0 = none
+    std::uint64_t time = 0;   // with PublishOptions::given_times: of the monotonic clock; 0 = now
 };
 
 class Publisher {

@@ -46,6 +46,7 @@ constexpr std::string_view kHostMemory = "host memory";
 // Who recorded that, in its metadata: the key and its value.
 constexpr std::string_view kRecorderKey = "recorder";
 constexpr std::string_view kDriverCalls = "calls of the CUDA driver";
+constexpr std::string_view kProbes = "probes of a running PyTorch";
 
 // What is known of a device that the trace was recorded on.
 struct TraceDevice {

@@ -33,7 +33,7 @@ void add_lines(const RecordedCalls& calls, std::vector<std::string>& lines) {
         lines.push_back("  " + warning);
 }
 
-Json json_of(const RecordedProcess& process) {
+Json process_json(const RecordedProcess& process) {
     Json json{{"process", process.process},
               {"running", process.running},
               {"problem", report::or_null(process.problem)},
@@ -58,6 +58,26 @@ Json json_of(const RecordedProcess& process) {
     json["ended_with_context_bytes"] = calls.ended_with_context_bytes;
     json["warnings"] = calls.info.warnings;
     return json;
+}
+
+void add_lines(const AttachedCounts& counts, std::vector<std::string>& lines) {
+    const auto say = [&lines](std::uint64_t count, std::string_view what, std::string_view means) {
+        if (count != 0)
+            lines.push_back(fmt::format("  {}{}", format_counted(count, what), means));
+    };
+    lines.emplace_back("  what lived before the recording is unknown");
+    say(counts.unknown_frees, "free", " of it, which are no events");
+    say(counts.missed_frees, "free", " seen only when the address was given out again");
+    say(counts.unknown_devices, "allocation",
+        " on GPUs that are unknown here, which are no events");
+    say(counts.lost, "event", " lost: the process was faster than its recorder");
+}
+
+Json json_of(const AttachedCounts& counts) {
+    return {{"unknown_frees", counts.unknown_frees},
+            {"missed_frees", counts.missed_frees},
+            {"unknown_devices", counts.unknown_devices},
+            {"lost_events", counts.lost}};
 }
 
 }  // namespace
@@ -87,13 +107,16 @@ std::vector<std::string> record_lines(const ProgramRecord& run) {
             add_lines(*process.calls, lines);
         }
     }
+    if (run.attached)
+        add_lines(*run.attached, lines);
     return lines;
 }
 
 std::string record_json(const ProgramRecord& run, const Provenance& provenance) {
     return report::text_of({{"program", run.program},
-                            {"program_exit_code", run.exit_code},
-                            {"processes", report::list_of(run.processes, json_of)},
+                            {"program_exit_code", run.attached ? Json() : Json(run.exit_code)},
+                            {"attached", run.attached ? json_of(*run.attached) : Json()},
+                            {"processes", report::list_of(run.processes, process_json)},
                             {"provenance", report::provenance_of(provenance)}});
 }
 

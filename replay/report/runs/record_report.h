@@ -29,10 +29,19 @@ struct RecordedProcess {
     std::optional<RecordedCalls> calls;
 };
 
+// Of a process that ran already: what its recording doesn't have.
+struct AttachedCounts {
+    std::uint64_t unknown_frees = 0;    // of what lived before
+    std::uint64_t missed_frees = 0;     // found out when the address was given out again
+    std::uint64_t unknown_devices = 0;  // allocations on GPUs beyond those that are here
+    std::uint64_t lost = 0;             // events that found no room, or could not be written
+};
+
 struct ProgramRecord {
     std::string program;
     int exit_code = 0;
-    std::vector<RecordedProcess> processes;  // that CUDA was initialized in
+    std::vector<RecordedProcess> processes = {};  // that CUDA was initialized in
+    std::optional<AttachedCounts> attached = {};  // then the exit code is not known
 };
 
 // A few lines for each process, and why nothing was recorded if that is so.

@@ -1,0 +1,33 @@
+// The program that the kernel runs where the watched process comes by a probe: it reads the
+// arguments and leaves a Hit in a ring that all probes share. Pure.
+//
+// In the kernel, because only there are all threads of a process seen by one listener, the ones
+// that begin later too, and because the ring decides the order among them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <linux/bpf.h>
+
+#include "replay/attach/probe_argument.h"
+
+namespace tidemark::attach {
+
+constexpr std::size_t kMostArguments = 4;
+
+// What is left in the ring.
+struct Hit {
+    std::uint64_t time = 0;   // of the monotonic clock, ns
+    std::uint64_t probe = 0;  // the number that its program was made with
+    std::array<std::uint64_t, kMostArguments> values{};
+};
+
+// `ring` and `lost` are maps of the kernel: the ring, and an array of one 64-bit number, which
+// counts the hits that found no room. At most kMostArguments.
+std::vector<bpf_insn> probe_program(std::span<const ProbeArgument> arguments, std::uint32_t probe,
+                                    int ring, int lost);
+
+}  // namespace tidemark::attach
