@@ -76,13 +76,20 @@ LIFECYCLES = {
 
 
 def prove_lifecycle(_folder, _steps):
+    ours = {"NUMBA_CUDA_MEMORY_MANAGER": "tidemark.numba"}
+    failed = []
     for what, code in LIFECYCLES.items():
-        done = program(code, NUMBA_CUDA_MEMORY_MANAGER="tidemark.numba",
-                       NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS="0")
-        if done.stderr:
-            print(done.stderr[-1500:])
-        check(done.returncode == 0 and not done.stderr, what)
+        done = program(code, NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS="0", **ours)
+        good = done.returncode == 0 and not done.stderr
+        print(f"  {'ok  ' if good else 'FAIL'} {what}", flush=True)
+        if not good:
+            print(done.stderr[-700:])
+            alone = program(code.replace(", tidemark", "").partition("holder")[0],
+                            NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS="0")
+            print(f"    with Numba's own memory: exit code {alone.returncode} "
+                  f"{alone.stderr.strip()[-200:]}")
+            failed.append(what)
     leaking = program("import tidemark.numba\ntidemark.numba.Holding.clear = lambda self: None\n"
-                      + textwrap.dedent(LIFECYCLES["1,000 resets"]),
-                      NUMBA_CUDA_MEMORY_MANAGER="tidemark.numba")
+                      + textwrap.dedent(LIFECYCLES["1,000 resets"]), **ours)
     check("AssertionError" in leaking.stderr, "memory that resets keep is found")
+    check(not failed, "all of them")

@@ -77,7 +77,7 @@ class _Handle(_library.Handle):
         return [None]
 
 
-class _Asked:
+class _Request:
     """A thread's request: making one costs more than the call."""
 
     def __init__(self) -> None:
@@ -148,23 +148,25 @@ class Context:
         """
         local = self._requests
         try:
-            asked = local.asked
+            query = local.query
         except AttributeError:
-            asked = local.asked = _Asked()
-        request = asked.request
-        request.bytes = bytes if type(bytes) is int and 0 <= bytes <= MOST else whole(bytes, "bytes")
+            query = local.query = _Request()
+        request = query.request
+        if type(bytes) is not int or not 0 <= bytes <= MOST:
+            bytes = whole(bytes, "bytes")
+        request.bytes = bytes
         request.stream = stream if type(stream) is int else stream_number(stream)
         rest = alignment, pool, tag, unique_empty
-        if rest != asked.rest:  # as a rule it is what it was
+        if rest != query.rest:  # as a rule it is what it was
             request.alignment = whole(alignment, "alignment")
             request.pool = whole(pool, "pool", 32)
             request.tag = whole(tag, "tag", 32)
             request.flags = _library.UNIQUE_EMPTY if unique_empty else 0
-            asked.rest = rest
-        status = self._library.tm_alloc(self._handle or self._open(), *asked.arguments)
+            query.rest = rest
+        status = self._library.tm_alloc(self._handle or self._open(), *query.arguments)
         if status:
             raise self._library.last_error(status)
-        return asked.address.value  # type: ignore[no-any-return]
+        return query.address.value  # type: ignore[no-any-return]
 
     def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
         """Takes back what was granted at `address`, after the work queued on `stream` and on those

@@ -57,6 +57,7 @@ void measure(const char* name, rmm::device_async_resource_ref resource, std::siz
     }
     stream.synchronize();
     std::printf("%s %.0f %zu\n", name, ns, before - free_bytes());
+    std::fflush(stdout);
     for (const Block& block : blocks)
         if (block.address != nullptr)
             resource.deallocate(stream, block.address, block.bytes, 256);
