@@ -64,6 +64,7 @@ class Client:
         """Where its memory is from: opened when it is first needed, and again after retire()."""
         if self._context is None:
             self._context = context(self.device, self.policy)
+            self._context.name_tag(self.tag, self.name)
         return self._context
 
     def retire(self) -> None:

@@ -185,6 +185,10 @@ class Context:
         self._library.tm_record_use(self._open(), whole(address, "address"),
                                     stream_number(stream))
 
+    def name_tag(self, tag: int, name: str) -> None:
+        """What recordings call the requests of `tag` from now on."""
+        self._library.tm_name_tag(self._open(), whole(tag, "tag", 32), name.encode())
+
     def trim(self, wait: bool = False) -> None:
         """Gives unused memory back to the device: without waiting for it, or after that."""
         self._library.tm_trim(self._open(), int(wait))

@@ -114,6 +114,13 @@ tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream)
     });
 }
 
+tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name) {
+    return with("tm_name_tag", context, {name}, [&](ContextState& state) -> tm_status {
+        state.name_tag(tag, name);
+        return TM_OK;
+    });
+}
+
 tm_status tm_trim(tm_context* context, int wait) {
     return with("tm_trim", context, {}, [&](ContextState& state) -> tm_status {
         state.trim(wait != 0);

@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
+#include <string_view>
 
 #include "backends/cuda/cuda_device.h"
 #include "backends/sim/sim_device.h"
@@ -45,6 +47,7 @@ class ContextState {
     tl::expected<Range, OutOfMemory> allocate(const tm_request& request);
     tl::expected<void, BadAddress> free(Address address, Bytes size, tm_stream stream);
     tl::expected<void, BadAddress> record_use(Address address, tm_stream stream);
+    void name_tag(std::uint32_t tag, std::string_view name);
     void trim(bool wait);
     std::optional<LiveAllocation> range_of(Address address);
     tm_statistics statistics();
@@ -69,6 +72,7 @@ class ContextState {
 
     Result<void> open_device(const ContextPlan& plan);
     Result<void> open_policy(const ContextPlan& plan);
+    tl::expected<Range, OutOfMemory> grant(const Request& query, std::uint32_t tag);
 
     std::string machine_;
     std::string device_name_;
@@ -77,6 +81,8 @@ class ContextState {
     std::unique_ptr<Device> device_;
     CudaDevice* card_ = nullptr;  // device_, if it is one
     std::unique_ptr<live::Publisher> publisher_;
+    std::shared_mutex names_mutex_;
+    std::map<std::uint32_t, std::string> names_;  // of tags, in a recording
     std::unique_ptr<ObservedDevice> observed_;
     std::unique_ptr<Allocator> recorded_;  // what an ObservedAllocator observes
     std::unique_ptr<Streams> streams_;

@@ -106,6 +106,28 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     return {};
 }
 
+void ContextState::name_tag(std::uint32_t tag, std::string_view name) {
+    if (!publisher_)
+        return;
+    const std::unique_lock lock(names_mutex_);
+    names_[tag] = name;
+}
+
+tl::expected<Range, OutOfMemory> ContextState::grant(const Request& query, std::uint32_t tag) {
+    if (!publisher_)
+        return shared_->allocate(query, tag);
+    std::string name;
+    {
+        const std::shared_lock lock(names_mutex_);
+        if (const auto found = names_.find(tag); found != names_.end())
+            name = found->second;
+    }
+    if (name.empty())
+        return shared_->allocate(query, tag);
+    const LiveScope scope(name);
+    return shared_->allocate(query, tag);
+}
+
 // Memory for any stream was last used before a wait for the whole device, or by work that the
 // policy has the library's own stream wait for: so that stream must get there.
 tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& request) {
@@ -117,10 +139,10 @@ tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& reques
                         .alignment = request.alignment == 0 ? 512 : request.alignment,
                         .stream = streams_->id_of(request.stream),
                         .pool = PoolId{request.pool}};
-    auto granted = shared_->allocate(query, request.tag);
+    auto granted = grant(query, request.tag);
     if (!granted && fenced_->count() != 0) {
         fenced_->flush();
-        granted = shared_->allocate(query, request.tag);
+        granted = grant(query, request.tag);
         ++second_attempts_;
     }
     if (granted && !Streams::known(request.stream)) {

@@ -147,6 +147,10 @@ TM_API tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, 
  * such memory is freed on TM_STREAM_UNKNOWN. */
 TM_API tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream);
 
+/* What recordings call the requests of `tag` from now on: a library, a part of the program. ""
+ * leaves them without a name. Does nothing in a context that records nothing. */
+TM_API tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name);
+
 /* Gives unused memory back to the device: without waiting for it, or (`wait`) after that. */
 TM_API tm_status tm_trim(tm_context* context, int wait);
 

@@ -42,6 +42,19 @@ def test_all_libraries_share_one_context_and_differ_by_tag(pools, cupy, rmm):
     assert [each.bytes for each in tidemark.holders()] == [3000, 0]
 
 
+def test_a_recording_says_which_library_it_was(tmp_path):
+    code = ("import tidemark; from tidemark import _pools\n"
+            "tidemark.use('extent', machine='sim', record='both')\n"
+            "for name in ('cupy', 'rmm'): _pools.client(name, 0).alloc(1000)\n")
+    subprocess.run([sys.executable, "-c", code], check=True,
+                   env={**os.environ, "PYTHONPATH": str(ROOT / "python"),
+                        "TIDEMARK_RUNTIME_DIR": str(tmp_path / "runtime"),
+                        "TIDEMARK_RECORDINGS": str(tmp_path / "recordings")})
+    recording, = (tmp_path / "recordings").glob("both-*.tml")
+    trace = tidemark.load(recording)
+    assert {trace.string(int(tag)) for tag in trace.tag if tag} == {"cupy", "rmm"}
+
+
 def test_a_quota_is_the_librarys_own_out_of_memory(pools, cupy, rmm):
     allocate = tidemark.cupy.use()
     assert cupy.cuda.allocator == allocate.malloc
