@@ -33,6 +33,15 @@ Result<std::string> find_library() {
                 "it is installed with the program: install or build Tidemark anew");
 }
 
+// Each of these variables names one library.
+Result<void> check_unset(const char* variable) {
+    const char* const other = std::getenv(variable);
+    if (other == nullptr || *other == '\0')
+        return {};
+    return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other), variable,
+                "one library is loaded so: unset it, or leave this to the other tool");
+}
+
 // A folder for the reports of processes, removed at the end.
 class ReportFolder {
   public:
@@ -70,6 +79,10 @@ class Record final : public Command {
             {"--history-limit", "SIZE", "keep so much of the recording, and forget what is older"},
             history_limit_);
         arguments.flag({"--stacks", "", "record the native call stack of each event"}, stacks_);
+        arguments.flag({"--kernels", "",
+                        "record which memory each kernel, copy and fill uses, where that is known"},
+                       kernels_);
+        arguments.flag({"--ranges", "", "record the program's NVTX ranges and marks"}, ranges_);
         arguments.flag({"--no-children", "", "record the program alone, not those that it starts"},
                        alone_);
         arguments.flag({"--live", "", "say how to follow the program while it runs"}, live_);
@@ -98,15 +111,13 @@ class Record final : public Command {
     Result<ExitCode> run_program(Context& context) {
         TM_ASSIGN(const std::string library, find_library());
         if (const char* const other = std::getenv(inject::kInjectionVariable);
-            other != nullptr && *other != '\0') {
-            if (fs::path(other).filename() == fs::path(library).filename())
-                return fail(ErrorCode::unsupported,
-                            "another `tidemark record` records this program already", "",
-                            "leave this one out: the outer one records what programs start, too");
-            return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other),
-                        inject::kInjectionVariable,
-                        "CUDA loads one library so: unset it, or leave this to the other tool");
-        }
+            other != nullptr && fs::path(other).filename() == fs::path(library).filename())
+            return fail(ErrorCode::unsupported,
+                        "another `tidemark record` records this program already", "",
+                        "leave this one out: the outer one records what programs start, too");
+        TM_TRY(check_unset(inject::kInjectionVariable));
+        if (ranges_)
+            TM_TRY(check_unset(inject::kRangesVariable));
         const std::string folder = live::runtime_folders().front();
         TM_TRY(live::make_private_folder(folder));
         const ReportFolder reports(fmt::format("{}/record-{}", folder, ::getpid()));
@@ -118,6 +129,8 @@ class Record final : public Command {
                 name_.empty() ? fs::path(program_.front()).filename().string() : name_));
         const Result<int> code = run_child_program(program_);
         ::unsetenv(inject::kInjectionVariable);
+        if (ranges_)
+            ::unsetenv(inject::kRangesVariable);
         if (!code) {
             context.front().note(to_text(code.error()));
             constexpr int kNotFound = 127;  // as shells have it
@@ -143,6 +156,9 @@ class Record final : public Command {
         set(inject::kNameVariable, name_);
         set(inject::kHistoryVariable, fmt::format("{}", history_limit_));
         set(inject::kStacksVariable, stacks_ ? "1" : "");
+        set(inject::kKernelsVariable, kernels_ ? "1" : "");
+        if (ranges_)
+            set(inject::kRangesVariable, library);
         set(inject::kChildOfVariable, alone_ ? fmt::format("{}", ::getpid()) : "");
     }
 
@@ -164,6 +180,8 @@ class Record final : public Command {
     std::string name_;
     Bytes history_limit_ = 0;
     bool stacks_ = false;
+    bool kernels_ = false;
+    bool ranges_ = false;
     bool alone_ = false;
     bool live_ = false;
     bool json_ = false;
@@ -181,6 +199,8 @@ CommandInfo record_command() {
             "freed\n"
             "  tidemark replay run.tml -p extent             the same requests, another allocator\n"
             "  tidemark record -o run.tml --stacks -- ./solver input.dat\n"
+            "  tidemark record -o run.tml --kernels --ranges -- python train.py\n"
+            "  tidemark replay run.tml --gpu-memory 60%      spilled to the host, by what is used\n"
             "  tidemark record --live -- python serve.py     and look: tidemark view --attach "
             "python\n"
             "  tidemark record --no-children -- ./launch.sh  only the program itself\n"

@@ -24,11 +24,29 @@ struct RecordedCall {
     bool per_thread;
 };
 
+// Without what tells variants of a function apart.
+constexpr std::string_view plain_name(std::string_view name) {
+    for (const std::string_view ending : {"_ptsz", "_ptds", "_v2"}) {
+        if (name.ends_with(ending))
+            name.remove_suffix(ending.size());
+    }
+    return name;
+}
+
+constexpr bool is_per_thread(std::string_view name) {
+    return name.ends_with("_ptsz") || name.ends_with("_ptds");
+}
+
 constexpr std::array kCalls{
 #define TIDEMARK_RECORDED_CALL(name, number, handler, tag) \
-    RecordedCall{number, &CallRecorder::handler, tag, std::string_view(#name).ends_with("_ptsz")},
+    RecordedCall{number, &CallRecorder::handler, tag, is_per_thread(#name)},
 #include "replay/inject/recorded_calls.inc"
 #undef TIDEMARK_RECORDED_CALL
+#define TIDEMARK_LAUNCHED_CALL(name, number, handler)                                  \
+    RecordedCall{number, &CallRecorder::use<&UseRecorder::handler>, plain_name(#name), \
+                 is_per_thread(#name)},
+#include "replay/inject/launched_calls.inc"
+#undef TIDEMARK_LAUNCHED_CALL
 };
 
 constexpr std::size_t kNumbers = 1024;
@@ -49,23 +67,10 @@ constexpr auto kTags = [] {
     return tags;
 }();
 
-// Handles of arrays as addresses, where nothing else has any.
-constexpr std::uint64_t kArrayBase = std::uint64_t{1} << 61U;
-
 // For RecordKind::map: the memory is counted elsewhere, in another process.
 constexpr std::uint64_t kElsewhere = kPhysicalBase - 1;
 
 thread_local constinit CallingThread calling_thread;
-
-// A default stream of a thread has a handle of its own where it isn't the common one.
-std::uint64_t handle_of(cuda::CUstream stream, bool per_thread) {
-    constexpr std::uint64_t kLegacyStream = 1;     // CU_STREAM_LEGACY
-    constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
-    const auto handle = reinterpret_cast<std::uint64_t>(stream);
-    if (handle == 0 && per_thread)
-        return kPerThreadStream;
-    return handle == kLegacyStream ? 0 : handle;
-}
 
 // Bytes of an element; 0: a format whose planes or blocks don't say.
 std::uint64_t element_size(int format, unsigned channels) {
@@ -95,10 +100,24 @@ std::uint64_t array_size(const Array3dDescriptor& array, unsigned levels) {
     return size * element_size(array.format, array.channels);
 }
 
+std::string graph_memory_text(std::uint64_t size) {
+    return fmt::format("a graph gets {} bytes of memory while it runs", size);
+}
+
+ReportedEvent end_of(const PhysicalPiece& piece) {
+    return {.kind = RecordKind::free,
+            .device = piece.device,
+            .address = piece.base,
+            .size = piece.size};
+}
+
 }  // namespace
 
-CallRecorder::CallRecorder(const Cupti& cupti, RecordOptions options, const ReportFile& report)
-    : cupti_(cupti), memory_(std::move(options), report, kTags) {}
+CallRecorder::CallRecorder(const Cupti& cupti, const RecordOptions& options,
+                           const ReportFile& report)
+    : cupti_(cupti),
+      memory_(options, report, kTags, options.uses ? &ranges_ : nullptr),
+      uses_(memory_, ranges_, driver_, captures_) {}
 
 bool CallRecorder::start() {
     std::vector<live::LiveDevice> devices = driver_.devices();
@@ -126,7 +145,8 @@ void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
               .enters = enters,
               .per_thread = kCalls[index].per_thread,
               .params = data.function_params,
-              .context = data.context};
+              .context = data.context,
+              .symbol = data.symbol_name};
     if (!enters) {
         call.result = *static_cast<const CUresult*>(data.function_return_value);
         if (!memory_.started() && !start())
@@ -146,7 +166,9 @@ std::uint8_t CallRecorder::device_of(const Call& call) const {
     return thread.device;
 }
 
-void CallRecorder::on_context(std::uint32_t id, cuda::CUcontext context) {
+void CallRecorder::on_resource(std::uint32_t id, cuda::CUcontext context) {
+    if (id == kModuleUnloadStarting || id == kContextDestroyStarting)
+        uses_.on_unload();
     if (id == kContextCreated)
         memory_.mark(fmt::format("context created on device {}", cupti_.device_of(context)));
     if (id != kContextDestroyStarting)
@@ -199,20 +221,16 @@ void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& re
     if (captures_.load(std::memory_order_relaxed) > 0 &&
         driver_.is_capturing(stream, call.per_thread)) {
         if (call.succeeded())
-            report_graph_memory(request.size);
+            memory_.mark(graph_memory_text(request.size));
         return;
     }
     begin(call, {.kind = RecordKind::allocate,
                  .device = pool.device,
-                 .stream = handle_of(stream, call.per_thread),
+                 .stream = call.handle_of(stream),
                  .address = call.succeeded() ? *request.address : 0,
                  .size = request.size,
                  .extra = request.size,
                  .pool = PoolId{pool.number}});
-}
-
-void CallRecorder::report_graph_memory(std::uint64_t size) {
-    memory_.mark(fmt::format("a graph gets {} bytes of memory while it runs", size));
 }
 
 void CallRecorder::allocate_async(const Call& call) {
@@ -260,7 +278,7 @@ void CallRecorder::free(const Call& call) {
 
 void CallRecorder::free_async(const Call& call) {
     const auto& params = call.as<FreeAsyncParams>();
-    end(params.address, handle_of(params.stream, call.per_thread), call);
+    end(params.address, call.handle_of(params.stream), call);
 }
 
 void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
@@ -352,15 +370,7 @@ void CallRecorder::release_physical(const Call& call) {
     if (!call.succeeded())
         physical_.undo_release(handle, base);
     else if (const auto piece = physical_.end_release(base))
-        end_physical(*piece, call.index);
-}
-
-void CallRecorder::end_physical(const PhysicalPiece& piece, std::size_t index) {
-    memory_.emit({.kind = RecordKind::free,
-                  .device = piece.device,
-                  .address = piece.base,
-                  .size = piece.size},
-                 index);
+        memory_.emit(end_of(*piece), call.index);
 }
 
 void CallRecorder::retain_physical(const Call& call) {
@@ -396,7 +406,7 @@ void CallRecorder::unmap(const Call& call) {
                       .extra = mapping.home},
                      call.index);
     for (const PhysicalPiece& piece : ended)
-        end_physical(piece, call.index);
+        memory_.emit(end_of(piece), call.index);
 }
 
 void CallRecorder::open_ipc(const Call& call) {
@@ -436,7 +446,7 @@ void CallRecorder::set_pool(const Call& call) {
 
 void CallRecorder::add_graph_memory(const Call& call) {
     if (call.succeeded())
-        report_graph_memory(call.as<GraphAllocateParams>().memory->size);
+        memory_.mark(graph_memory_text(call.as<GraphAllocateParams>().memory->size));
 }
 
 void CallRecorder::begin_capture(const Call& call) {

@@ -9,6 +9,8 @@
 // The devices of the recording are the GPUs, and behind them one for the host's memory that GPUs
 // can read: allocated for that, or registered. The tag of an event is the driver's function.
 //
+// On request also what launches and copies use (use_recorder.h).
+//
 // Thread-safe. An event costs its thread some 50 ns; a call of the virtual memory family waits for
 // others of that family.
 #pragma once
@@ -16,54 +18,26 @@
 #include <atomic>
 #include <cstdint>
 
+#include "replay/inject/call.h"
 #include "replay/inject/cupti.h"
 #include "replay/inject/driver_queries.h"
+#include "replay/inject/live_ranges.h"
 #include "replay/inject/memory_events.h"
 #include "replay/inject/memory_pools.h"
 #include "replay/inject/physical_memory.h"
+#include "replay/inject/use_recorder.h"
 
 namespace tidemark::inject {
 
-// What is known of a thread between its calls, and between entry and exit of one: found once for
-// each of them.
-struct CallingThread {
-    unsigned depth = 0;  // calls within calls: only the outermost is the program's
-
-    // What the call has begun to end, until it is known whether that succeeds.
-    bool has_ended = false;
-    LiveAllocation ended;
-    std::uint64_t physical = 0;
-
-    // The context of its last call, whose device is `device` while `context_ends` is the same.
-    cuda::CUcontext context = nullptr;
-    std::uint32_t context_ends = 0;
-    std::uint8_t device = kNoDevice;
-};
-
-// One entry or exit of a recorded call.
-struct Call {
-    CallingThread& thread;
-    std::size_t index = 0;  // in recorded_calls.inc
-    bool enters = false;
-    bool per_thread = false;  // its default stream is the thread's own (_ptsz)
-    cuda::CUresult result = cuda::CUresult::success;  // on exit
-    const void* params = nullptr;
-    cuda::CUcontext context = nullptr;
-
-    bool succeeded() const { return !enters && result == cuda::CUresult::success; }
-
-    template <class Params>
-    const Params& as() const {
-        return *static_cast<const Params*>(params);
-    }
-};
-
 class CallRecorder {
   public:
-    CallRecorder(const Cupti& cupti, RecordOptions options, const ReportFile& report);
+    CallRecorder(const Cupti& cupti, const RecordOptions& options, const ReportFile& report);
 
     void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data);
-    void on_context(std::uint32_t id, cuda::CUcontext context);
+    void on_resource(std::uint32_t id, cuda::CUcontext context);
+
+    // What the program says of itself (nvtx_ranges.h).
+    MemoryEvents& events() { return memory_; }
 
     // Ends the recording. Calls that are reported afterwards, or at the same time, may be lost.
     void close() { memory_.close(); }
@@ -97,6 +71,13 @@ class CallRecorder {
     void begin_capture(const Call& call);
     void end_capture(const Call& call);
 
+    // For launched_calls.inc.
+    template <void (UseRecorder::*take)(const Call&, std::uint8_t)>
+    void use(const Call& call) {
+        if (call.succeeded())
+            (uses_.*take)(call, device_of(call));
+    }
+
   private:
     bool start();
     void begin(const Call& call, live::ReportedEvent&& event);
@@ -105,8 +86,6 @@ class CallRecorder {
                             cuda::CUstream stream);
     void allocate_array(const Call& call, std::uint64_t handle, const Array3dDescriptor& array,
                         unsigned levels);
-    void report_graph_memory(std::uint64_t size);
-    void end_physical(const PhysicalPiece& piece, std::size_t index);
     std::uint8_t device_of(const Call& call) const;
 
     std::uint8_t gpu(int ordinal) const {
@@ -115,12 +94,14 @@ class CallRecorder {
 
     const Cupti& cupti_;
     const DriverQueries driver_;
+    LiveRanges ranges_;
     MemoryEvents memory_;
     PhysicalMemory physical_;
     MemoryPools pools_;
     std::uint8_t host_ = 0;                        // the device behind the GPUs
     std::atomic<int> captures_ = 0;                // streams that are captured now
     std::atomic<std::uint32_t> context_ends_ = 0;  // after one, a context's address may be new
+    UseRecorder uses_;
 };
 
 }  // namespace tidemark::inject

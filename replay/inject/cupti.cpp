@@ -146,7 +146,7 @@ Result<void> Cupti::enable(int domain, std::uint32_t id) {
     return {};
 }
 
-Result<void> Cupti::subscribe(CUpti_CallbackFunc function) {
+Result<void> Cupti::subscribe(CUpti_CallbackFunc function, bool launches) {
     if (const int code = subscribe_(&subscriber_, function, nullptr); code != kCuptiSuccess)
         return refusal(code, "subscribing");
     TM_TRY(enable(kResourceDomain, kContextCreated));
@@ -155,6 +155,12 @@ Result<void> Cupti::subscribe(CUpti_CallbackFunc function) {
 #define TIDEMARK_RECORDED_CALL(name, number, ...) static_cast<void>(enable(kDriverDomain, number));
 #include "replay/inject/recorded_calls.inc"
 #undef TIDEMARK_RECORDED_CALL
+    if (!launches)
+        return {};
+    TM_TRY(enable(kResourceDomain, kModuleUnloadStarting));
+#define TIDEMARK_LAUNCHED_CALL(name, number, ...) static_cast<void>(enable(kDriverDomain, number));
+#include "replay/inject/launched_calls.inc"
+#undef TIDEMARK_LAUNCHED_CALL
     return {};
 }
 

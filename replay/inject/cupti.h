@@ -24,8 +24,9 @@ class Cupti {
     static Result<Cupti> open(int driver_version);
 
     // Every call in recorded_calls.inc is reported to `function` from now on, and contexts that
-    // begin and end. Errors: unsupported: another tool is subscribed; driver: CUPTI says why.
-    Result<void> subscribe(CUpti_CallbackFunc function);
+    // begin and end; with `launches` those in launched_calls.inc, and code that is unloaded.
+    // Errors: unsupported: another tool is subscribed; driver: CUPTI says why.
+    Result<void> subscribe(CUpti_CallbackFunc function, bool launches);
 
     void unsubscribe();
 

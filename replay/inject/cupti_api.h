@@ -1,7 +1,8 @@
 // CUPTI's callback interface as far as the recorder speaks it: our own declarations, so that no
 // toolkit is needed to build. Names, layouts and numbers are those of its documented interface
 // (CUDA 12 and 13, 64-bit Linux), where numbers of calls never change; a test compares them with
-// NVIDIA's headers where there are any. Which calls are recorded is listed in recorded_calls.inc.
+// NVIDIA's headers where there are any. Which calls are recorded is listed
+// in recorded_calls.inc and launched_calls.inc.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,7 @@ constexpr int kResourceDomain = 3;
 // CUpti_CallbackIdResource
 constexpr std::uint32_t kContextCreated = 1;
 constexpr std::uint32_t kContextDestroyStarting = 2;
+constexpr std::uint32_t kModuleUnloadStarting = 7;
 
 // CUpti_ApiCallbackSite
 enum class CallbackSite : int { enter = 0, exit = 1 };
@@ -215,6 +217,135 @@ struct GraphAllocateParams {
     const MemoryNode* memory = nullptr;
 };
 
+// cuLaunchKernel, cuLaunchCooperativeKernel, which has no `extra`.
+struct LaunchParams {
+    cuda::CUfunction function = nullptr;
+    unsigned grid[3] = {};
+    unsigned block[3] = {};
+    unsigned shared_bytes = 0;
+    cuda::CUstream stream = nullptr;
+    void* const* arguments = nullptr;
+    void* const* extra = nullptr;
+};
+
+// CUlaunchConfig, as far as it is read.
+struct LaunchConfig {
+    unsigned grid[3] = {};
+    unsigned block[3] = {};
+    unsigned shared_bytes = 0;
+    cuda::CUstream stream = nullptr;
+};
+
+struct LaunchExParams {
+    const LaunchConfig* config = nullptr;
+    cuda::CUfunction function = nullptr;
+    void* const* arguments = nullptr;
+    void* const* extra = nullptr;
+};
+
+// What `extra` is made of: each but the last is followed by its value.
+constexpr std::uintptr_t kExtraEnd = 0;         // CU_LAUNCH_PARAM_END
+constexpr std::uintptr_t kExtraBuffer = 1;      // CU_LAUNCH_PARAM_BUFFER_POINTER
+constexpr std::uintptr_t kExtraBufferSize = 2;  // CU_LAUNCH_PARAM_BUFFER_SIZE: of a size_t
+
+struct GraphLaunchParams {
+    cuda::CUgraphExec graph = nullptr;
+    cuda::CUstream stream = nullptr;
+};
+
+// cuMemcpy and its variants between host and device, whose pointers are addresses; with a stream
+// those that are asynchronous.
+struct CopyParams {
+    std::uint64_t target = 0;
+    std::uint64_t source = 0;
+    std::size_t size = 0;
+};
+
+struct CopyAsyncParams {
+    CopyParams copy;
+    cuda::CUstream stream = nullptr;
+};
+
+// cuMemcpyPeer, with a stream cuMemcpyPeerAsync.
+struct CopyPeerParams {
+    std::uint64_t target = 0;
+    cuda::CUcontext target_context = nullptr;
+    std::uint64_t source = 0;
+    cuda::CUcontext source_context = nullptr;
+    std::size_t size = 0;
+};
+
+struct CopyPeerAsyncParams {
+    CopyPeerParams copy;
+    cuda::CUstream stream = nullptr;
+};
+
+// CUmemorytype
+constexpr int kMemoryIsHost = 1;
+constexpr int kMemoryIsArray = 3;
+
+// Half of CUDA_MEMCPY2D.
+struct CopyEnd2d {
+    std::size_t x = 0;
+    std::size_t y = 0;
+    int type = 0;
+    std::uint64_t host = 0;
+    std::uint64_t device = 0;  // also where the driver finds out whose address it is
+    std::uint64_t array = 0;
+    std::size_t pitch = 0;
+};
+
+// Half of CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER.
+struct CopyEnd3d {
+    std::size_t x = 0;
+    std::size_t y = 0;
+    std::size_t z = 0;
+    std::size_t level = 0;
+    int type = 0;
+    std::uint64_t host = 0;
+    std::uint64_t device = 0;
+    std::uint64_t array = 0;
+    cuda::CUcontext context = nullptr;
+    std::size_t pitch = 0;
+    std::size_t height = 0;
+};
+
+// cuMemcpy2D, cuMemcpy3D, cuMemcpy3DPeer; with a stream those that are asynchronous.
+template <class End>
+struct CopyBoxParams {
+    struct Copy {
+        End source;
+        End target;
+    };
+
+    const Copy* copy = nullptr;
+    cuda::CUstream stream = nullptr;  // where it is asynchronous
+};
+
+// cuMemsetD8, D16, D32.
+struct FillParams {
+    std::uint64_t target = 0;
+    std::uint64_t value = 0;  // its first bytes
+    std::size_t count = 0;
+};
+
+struct FillAsyncParams {
+    FillParams fill;
+    cuda::CUstream stream = nullptr;
+};
+
+// cuMemsetD2D8, D2D16, D2D32.
+struct Fill2dParams {
+    std::uint64_t target = 0;
+    std::size_t pitch = 0;
+    std::uint64_t value = 0;  // its first bytes
+    std::size_t width = 0;
+    std::size_t height = 0;
+    cuda::CUstream stream = nullptr;  // where it is asynchronous
+};
+
+static_assert(offsetof(LaunchParams, stream) == 40 && offsetof(LaunchConfig, stream) == 32);
+static_assert(sizeof(CopyEnd2d) == 56 && sizeof(CopyEnd3d) == 88);
 static_assert(offsetof(SetPoolParams, pool) == 8);
 static_assert(offsetof(IpcOpenParams, flags) == 72);
 static_assert(offsetof(Array3dDescriptor, format) == 24 && sizeof(Array3dDescriptor) == 40);

@@ -25,6 +25,8 @@ DriverQueries::DriverQueries() {
     resolve(range_);
     resolve(capturing_);
     resolve(capturing_ptsz_);
+    resolve(function_parameter_);
+    resolve(kernel_parameter_);
 }
 
 int DriverQueries::version() const {
@@ -65,6 +67,22 @@ bool DriverQueries::is_capturing(cuda::CUstream stream, bool per_thread) const {
     const CUresult code =
         per_thread ? capturing_ptsz_(stream, &status) : capturing_(stream, &status);
     return code == CUresult::success && status == cuda::CUstreamCaptureStatus::active;
+}
+
+// The runtime passes kernels of libraries, which are of no context, by handles of their own.
+bool DriverQueries::parameters(cuda::CUfunction function,
+                               std::vector<KernelParameter>& parameters) const {
+    const CudaSymbol<ParameterQuery>* query = &function_parameter_;
+    for (;;) {
+        KernelParameter next;
+        const CUresult code = (*query)(function, parameters.size(), &next.offset, &next.size);
+        if (code == CUresult::invalid_handle && query == &function_parameter_)
+            query = &kernel_parameter_;
+        else if (code == CUresult::success)
+            parameters.push_back(next);
+        else
+            return code == CUresult::invalid_value;  // it has no more
+    }
 }
 
 }  // namespace tidemark::inject

@@ -9,6 +9,14 @@
 
 namespace tidemark::inject {
 
+// One argument of a kernel: where it is among them all, in bytes.
+struct KernelParameter {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+
+    friend bool operator==(const KernelParameter&, const KernelParameter&) = default;
+};
+
 class DriverQueries {
   public:
     // Of the driver in this process; TIDEMARK_CUDA_DRIVER names another file than libcuda.so.1.
@@ -26,6 +34,9 @@ class DriverQueries {
 
     bool is_capturing(cuda::CUstream stream, bool per_thread) const;
 
+    // False: this driver (older than CUDA 12.4) doesn't say. O(parameters).
+    bool parameters(cuda::CUfunction function, std::vector<KernelParameter>& parameters) const;
+
   private:
     CudaSymbol<cuda::CUresult(int*)> version_{"cuDriverGetVersion"};
     CudaSymbol<cuda::CUresult(int*)> count_{"cuDeviceGetCount"};
@@ -38,6 +49,10 @@ class DriverQueries {
         "cuStreamIsCapturing"};
     CudaSymbol<cuda::CUresult(cuda::CUstream, cuda::CUstreamCaptureStatus*)> capturing_ptsz_{
         "cuStreamIsCapturing_ptsz"};
+    using ParameterQuery = cuda::CUresult(cuda::CUfunction, std::size_t, std::size_t*,
+                                          std::size_t*);
+    CudaSymbol<ParameterQuery> function_parameter_{"cuFuncGetParamInfo"};
+    CudaSymbol<ParameterQuery> kernel_parameter_{"cuKernelGetParamInfo"};
 };
 
 }  // namespace tidemark::inject

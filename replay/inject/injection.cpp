@@ -1,6 +1,6 @@
 // libtidemark-record.so: what the CUDA driver loads into a process when it is initialized, and the
-// one function that it calls there. Nothing here may stop the program: what doesn't work is
-// reported, and the program runs on without a recording.
+// one function that it calls there; on request NVTX, which has another. Nothing here may stop the
+// program: what doesn't work is reported, and the program runs on without a recording.
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "replay/inject/call_recorder.h"
+#include "replay/inject/nvtx_ranges.h"
 
 namespace tidemark::inject {
 namespace {
@@ -39,13 +40,19 @@ void on_callback(void* /*user*/, int domain, std::uint32_t id, const void* data)
         if (domain == kDriverDomain)
             injection->recorder->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
         else if (domain == kResourceDomain)
-            injection->recorder->on_context(id,
-                                            static_cast<const CUpti_ResourceData*>(data)->context);
+            injection->recorder->on_resource(id,
+                                             static_cast<const CUpti_ResourceData*>(data)->context);
     } catch (...) {
         the_injection.store(nullptr);  // no memory: what would be recorded now had gaps
         injection->report.write("problem", "the process ran out of memory while it was recorded");
     }
     errno = error;
+}
+
+// For ranges: null before CUDA is initialized, and where nothing is recorded.
+MemoryEvents* events() {
+    Injection* const injection = the_injection.load(std::memory_order_acquire);
+    return injection == nullptr ? nullptr : &injection->recorder->events();
 }
 
 // A child made by fork() has neither the recorder's thread nor a driver that works.
@@ -61,12 +68,14 @@ Result<void> attach(Injection& injection) {
         RecordOptions{.output = variable(kOutputVariable),
                       .name = variable(kNameVariable),
                       .history_limit = std::strtoull(limit.c_str(), nullptr, 10),
-                      .stacks = !variable(kStacksVariable).empty()},
+                      .stacks = !variable(kStacksVariable).empty(),
+                      .uses = !variable(kKernelsVariable).empty()},
         injection.report);
     injection.report.write("cupti", injection.cupti->path());
     ::pthread_atfork(nullptr, nullptr, leave_to_parent);
     the_injection.store(&injection, std::memory_order_release);
-    const Result<void> subscribed = injection.cupti->subscribe(on_callback);
+    const Result<void> subscribed =
+        injection.cupti->subscribe(on_callback, !variable(kKernelsVariable).empty());
     if (!subscribed) {
         the_injection.store(nullptr);
         injection.cupti->unsubscribe();
@@ -111,4 +120,10 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     }
     errno = error;
     return 1;
+}
+
+// Called by NVTX, once for each part of the program that has it.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    tidemark::inject::nvtx::GetExportTable tables) {
+    return tidemark::inject::follow_nvtx(tables, tidemark::inject::events) ? 1 : 0;
 }

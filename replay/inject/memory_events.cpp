@@ -24,8 +24,12 @@ ReportedEvent end_of(const ReportedEvent& begun) {
 }  // namespace
 
 MemoryEvents::MemoryEvents(RecordOptions options, const ReportFile& report,
-                           std::span<const std::string_view> tags)
-    : options_(std::move(options)), report_(report), tags_(tags), tag_ids_(tags.size()) {}
+                           std::span<const std::string_view> tags, LiveRanges* ranges)
+    : options_(std::move(options)),
+      report_(report),
+      tags_(tags),
+      tag_ids_(tags.size()),
+      ranges_(ranges) {}
 
 bool MemoryEvents::start(const std::vector<live::LiveDevice>& devices, const Settings& settings) {
     const std::lock_guard lock(mutex_);
@@ -58,17 +62,41 @@ void MemoryEvents::close() {
 }
 
 void MemoryEvents::emit(ReportedEvent&& event, std::size_t tag) {
-    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
-    if (publisher == nullptr || event.device == kNoDevice)
+    if (!started() || event.device == kNoDevice)
         return;
-    event.tag = tag_ids_[tag].load(std::memory_order_acquire);
-    if (event.tag == 0) [[unlikely]] {
-        event.tag = publisher->string(tags_[tag]);
-        tag_ids_[tag].store(event.tag, std::memory_order_release);
-    }
-    if (options_.stacks)
-        event.stack = name_stack(*publisher);
+    event.tag = this->tag(tag);
+    event.stack = stack();
+    put(event);
+}
+
+void MemoryEvents::put(const ReportedEvent& event) {
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    if (publisher == nullptr)
+        return;
+    if (ranges_ != nullptr)
+        ranges_->follow(event);
     publisher->put(event);
+}
+
+std::uint32_t MemoryEvents::tag(std::size_t index) {
+    std::uint32_t id = tag_ids_[index].load(std::memory_order_acquire);
+    if (id == 0) [[unlikely]] {
+        id = string(tags_[index]);
+        tag_ids_[index].store(id, std::memory_order_release);
+    }
+    return id;
+}
+
+std::uint32_t MemoryEvents::string(std::string_view text) {
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    return publisher == nullptr ? 0 : publisher->string(text);
+}
+
+std::uint32_t MemoryEvents::stack() {
+    if (!options_.stacks) [[likely]]
+        return 0;
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    return publisher == nullptr ? 0 : name_stack(*publisher);
 }
 
 void MemoryEvents::refuse(const ReportedEvent& event, std::size_t tag) {
@@ -107,13 +135,20 @@ void MemoryEvents::end_context(cuda::CUcontext context, int device) {
     for (const LiveAllocation& each : ended) {
         ReportedEvent event = end_of(each.begin);
         event.tag = tag;
-        publisher->put(event);
+        put(event);
     }
 }
 
 void MemoryEvents::mark(std::string_view text) {
     if (live::Publisher* const publisher = publisher_.load(std::memory_order_acquire))
         publisher->mark(text);
+}
+
+bool MemoryEvents::range(std::string_view name, bool ends) {
+    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+    if (publisher != nullptr)
+        publisher->range(name, ends);
+    return publisher != nullptr;
 }
 
 }  // namespace tidemark::inject

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "replay/inject/live_memory.h"
+#include "replay/inject/live_ranges.h"
 #include "replay/inject/process_report.h"
 #include "traces/live/publisher.h"
 
@@ -26,6 +27,7 @@ struct RecordOptions {
     std::string name;
     Bytes history_limit = 0;
     bool stacks = false;
+    bool uses = false;  // what launches and copies touch
 };
 
 // Events of it are left out.
@@ -36,8 +38,9 @@ class MemoryEvents {
     using Settings = std::vector<std::pair<std::string, std::string>>;
 
     // `tags` are those that events are given by index; `report` and they outlive it.
+    // `ranges` as well, if it is to follow what is recorded.
     MemoryEvents(RecordOptions options, const ReportFile& report,
-                 std::span<const std::string_view> tags);
+                 std::span<const std::string_view> tags, LiveRanges* ranges);
 
     bool started() const { return publisher_.load(std::memory_order_acquire) != nullptr; }
 
@@ -49,6 +52,14 @@ class MemoryEvents {
 
     // Sets the event's tag and stack.
     void emit(live::ReportedEvent&& event, std::size_t tag);
+
+    // As emit(), of an event that has its tag and stack already.
+    void put(const live::ReportedEvent& event);
+
+    // Ids for that; 0: there is no room for it. tag(): of `tags`, by index.
+    std::uint32_t tag(std::size_t index);
+    std::uint32_t string(std::string_view text);
+    std::uint32_t stack();
 
     // `event` says what was requested.
     void refuse(const live::ReportedEvent& event, std::size_t tag);
@@ -65,12 +76,17 @@ class MemoryEvents {
 
     void mark(std::string_view text);
 
+    // A stretch of the program begins, or the innermost one of that name ends. False: publishing
+    // hasn't begun, or is over.
+    bool range(std::string_view name, bool ends);
+
   private:
     const RecordOptions options_;
     const ReportFile& report_;
     const std::span<const std::string_view> tags_;
     std::vector<std::atomic<std::uint32_t>> tag_ids_;  // 0: not named yet
     LiveMemory live_;
+    LiveRanges* const ranges_;  // null: nobody looks for addresses
 
     std::mutex mutex_;  // of starting
     bool over_ = false;

@@ -17,6 +17,14 @@
 #include <unwind.h>
 
 namespace tidemark::inject {
+
+std::string demangled(const char* name) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+    return status == 0 && text != nullptr ? text.get() : name;
+}
+
 namespace {
 
 struct Addresses {
@@ -38,13 +46,6 @@ struct ResolvedFrame {
     std::string function;
     std::string file;
 };
-
-std::string demangled(const char* name) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-    return status == 0 && text != nullptr ? text.get() : name;
-}
 
 ResolvedFrame resolve(std::uintptr_t address) {
     Dl_info info{};

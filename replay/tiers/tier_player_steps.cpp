@@ -54,12 +54,13 @@ void TierPlayer::allocate(std::uint32_t stream, const TierStep& step) {
 
 void TierPlayer::free(std::uint32_t stream, const TierStep& step) {
     Buffer& buffer = buffers_[step.value];
-    if (std::exchange(buffer.alive, false)) {
+    if (buffer.alive) {
         // Another stream may be using it still: that is what the program says, so it is taken to
         // end there.
         for (std::uint32_t other = 0; program_.streams > 1 && other < program_.streams; ++other)
             if (streams_[other].kernel != kNoStep && uses(streams_[other].kernel, step.value))
-                end_kernel(other);
+                end_kernel(other);  // which gives back what lives
+        buffer.alive = false;
         const Result<void> ended = engine_.destroy(buffer.ref);
         TM_CHECK(ended);
     }

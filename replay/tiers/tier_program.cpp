@@ -6,6 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
 namespace tidemark {
 namespace {
 
@@ -34,8 +38,6 @@ class Builder {
     Builder(const TraceInfo& info, bool has_uses) : info_(info), has_uses_(has_uses) {
         program_.streams =
             static_cast<std::uint32_t>(std::max<std::size_t>(info.streams.size(), 1));
-        program_.devices =
-            static_cast<std::uint32_t>(std::max<std::size_t>(info.devices.size(), 1));
         program_.buffers = info.slot_count;
         lives_.resize(info.slot_count);
         last_time_.resize(program_.streams);
@@ -53,6 +55,14 @@ class Builder {
 
     TierProgram take() {
         close_all();
+        if (!has_uses_)
+            program_.assumption =
+                "the trace doesn't say when buffers are used: each is taken to be written when it "
+                "is allocated and read when it is freed";
+        else if (unknown_launches_ > 0)
+            program_.assumption =
+                fmt::format("of {} the trace doesn't say what they use: they take part in nothing",
+                            format_counted(unknown_launches_, "launch", "launches"));
         program_.uses.shrink_to_fit();
         program_.steps.shrink_to_fit();
         return std::move(program_);
@@ -136,13 +146,19 @@ class Builder {
         return static_cast<std::uint32_t>(program_.steps.size() - 1);
     }
 
+    bool is_host_memory(const TraceEvent& event) const {
+        return event.device < info_.devices.size() &&
+               info_.devices[event.device].name == kHostMemory;
+    }
+
     bool alive(const TraceEvent& event) const {
         return event.slot < lives_.size() && lives_[event.slot].step != kNoStep;
     }
 
     void allocate(const TraceEvent& event) {
-        if (event.slot >= lives_.size())
+        if (event.slot >= lives_.size() || is_host_memory(event))
             return;
+        program_.devices = std::max(program_.devices, event.device + 1U);
         TierStep& made = step(event, StepKind::allocate);
         made.value = event.slot;
         made.size = event.size;
@@ -186,6 +202,7 @@ class Builder {
     // Joins the kernel that is open on the stream, or opens one. What a kernel uses is written down
     // when it is closed: kernels of different streams may be told of in turns.
     void use(const TraceEvent& event) {
+        unknown_launches_ += event.flags == kPerhaps ? 1U : 0U;
         if (!alive(event))
             return;
         const std::uint32_t stream = to_integer(event.stream);
@@ -265,6 +282,7 @@ class Builder {
     std::unordered_map<std::uint32_t, std::uint32_t> points_;  // of each event, the latest
     Bytes live_bytes_ = 0;
     std::uint32_t next_assumed_ = 0;
+    std::uint64_t unknown_launches_ = 0;
 };
 
 // Whether the trace says when buffers are used. Reads until it meets the first use.
@@ -295,10 +313,6 @@ Result<TierProgram> make_tier_program(const Trace& trace) {
     TierProgram program = builder.take();
     program.events = trace.info().event_count;
     program.trace_hash = trace.recorded_hash();
-    if (!has_uses)
-        program.assumption =
-            "the trace doesn't say when buffers are used: each is taken to be written when it is "
-            "allocated and read when it is freed";
     return program;
 }
 

@@ -6,6 +6,9 @@
 // stream with the same launch number; it begins at its first use, needs all its buffers together,
 // and lasts until the stream's next step.
 //
+// The host's own memory (of a recording of driver calls) stays where it is, and takes part in
+// nothing.
+//
 // Immutable after it is built; may be shared by threads. Memory: O(events).
 #pragma once
 
@@ -62,13 +65,13 @@ struct TierProgram {
     std::vector<TierUse> uses;    // of all kernels, in that order
     std::uint32_t buffers = 0;    // every BufferId is below this: the largest live set
     std::uint32_t streams = 1;
-    std::uint32_t devices = 1;
+    std::uint32_t devices = 1;  // that it allocates on: every device is below this
     std::uint32_t records = 0;  // every point is below this
     std::uint64_t events = 0;   // of the trace
     Nanoseconds duration = 0;   // recorded, from the start to the last step
     Bytes peak_bytes = 0;       // the most that lived at once in GPU memory, over all devices
     Bytes largest_kernel = 0;   // the most that one kernel uses: no smaller GPU can run it
-    std::string assumption;     // what was assumed of a trace without uses; else empty
+    std::string assumption;     // what was assumed of what the trace doesn't say; else empty
     std::uint64_t trace_hash = 0;
 };
 

@@ -47,8 +47,9 @@ enum class RecordKind : std::uint8_t {
     unreserve = 11,
     map = 12,    // extra = where the same memory is mapped already and counts; 0 = it counts here
     unmap = 13,  // extra as map
-    // Something that the device ran touched a block: address, size = kUseReads | kUseWrites, extra
-    // = launch (a number of its own), the site's tag = its name.
+    // Something that the device ran touched a block: address, size = kUseReads | kUseWrites |
+    // kUsePerhaps, extra = launch (a number of its own), the site's tag = its name. Address 0: it
+    // touched no block that is known, or with kUsePerhaps it isn't known what it touched.
     use = 14,
     range_begin = 16,  // extra = string
     range_end = 17,    // extra = string
@@ -137,6 +138,7 @@ constexpr bool is_live(RecordKind kind) {
 constexpr std::uint64_t kOfAllocator = 1;  // Record::extra of a setting
 constexpr std::uint64_t kUseReads = 1;     // Record::size of a use
 constexpr std::uint64_t kUseWrites = 2;
+constexpr std::uint64_t kUsePerhaps = 4;
 
 constexpr std::size_t kMostDevices = 16;
 

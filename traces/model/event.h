@@ -21,11 +21,13 @@ namespace tidemark {
 
 enum class EventKind : std::uint8_t {
     // What the program did. Order and numbers are part of the file format: append only.
-    allocate = 0,      // slot, size (requested), stream, aux = pool, address = truth
-    free = 1,          // slot: the program lets go and the memory is free at once (stream order)
-    retire = 2,        // slot: the program lets go, the device isn't done yet; `finish` follows
-    finish = 3,        // slot: the device is done with a retired allocation
-    use = 4,           // slot, stream, aux = kernel (launch id), flags = kReads | kWrites
+    allocate = 0,  // slot, size (requested), stream, aux = pool, address = truth
+    free = 1,      // slot: the program lets go and the memory is free at once (stream order)
+    retire = 2,    // slot: the program lets go, the device isn't done yet; `finish` follows
+    finish = 3,    // slot: the device is done with a retired allocation
+    // slot, stream, aux = kernel (launch id), flags = kReads | kWrites | kPerhaps. Without kReads
+    // and kWrites: a launch that uses no slot that is known, with kPerhaps one of unknown uses.
+    use = 4,
     record_use = 5,    // slot, stream: will be used on that stream too
     record_event = 6,  // aux = event name's number, stream
     wait_event = 7,    // aux, stream: the stream waits for the event
@@ -67,6 +69,7 @@ constexpr std::uint32_t kNoSlot = 0xffffffffU;
 // TraceEvent::flags.
 constexpr std::uint8_t kReads = 1;         // use
 constexpr std::uint8_t kWrites = 2;        // use
+constexpr std::uint8_t kPerhaps = 4;       // use: an address was found that may mean something else
 constexpr std::uint8_t kWholeDevice = 1;   // synchronize
 constexpr std::uint8_t kEndsPool = 1;      // trim: that pool's memory goes back now
 constexpr std::uint8_t kTrimsNothing = 2;  // trim: only the pool, not the caches

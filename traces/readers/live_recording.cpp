@@ -481,13 +481,14 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
 
 // What a program uses may be memory of others, which no allocation introduced: that is no oddity.
 Result<void> LiveRecording::use(const Record& record, TraceEvent event) {
-    static_assert(live::kUseReads == kReads && live::kUseWrites == kWrites);
+    static_assert(live::kUseReads == kReads && live::kUseWrites == kWrites &&
+                  live::kUsePerhaps == kPerhaps);
     event.kind = EventKind::use;
-    event.slot = live_.find(key(record));
     event.address = record.address;
     event.aux = static_cast<std::uint32_t>(record.extra);
-    const auto how = static_cast<std::uint8_t>(record.size & (kReads | kWrites));
-    event.flags = how == 0 ? kReads : how;
+    event.slot = live_.find(key(record));
+    event.flags = static_cast<std::uint8_t>(record.size & (kReads | kWrites | kPerhaps));
+    event.flags |= record.address != 0 && (event.flags & (kReads | kWrites)) == 0 ? kReads : 0;
     return events_.add(event);
 }
 

@@ -5,7 +5,9 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -105,6 +107,7 @@ class Summary {
     void add_program(const TraceEvent& event);
     void allocate(const TraceEvent& event);
     void let_go(const TraceEvent& event);
+    void use(const TraceEvent& event);
     void finish(const TraceEvent& event);
     void add_truth(const TraceEvent& event);
     void take_ranges();
@@ -131,6 +134,7 @@ class Summary {
     std::vector<LiveBlock> live_;  // by slot
     std::vector<StreamSummary> streams_;
     std::vector<PoolSummary> pools_;
+    std::vector<std::optional<std::uint32_t>> last_launches_;  // by stream
     std::vector<Level> pool_requested_;
     std::vector<Level> device_requested_;
     std::vector<Level> device_reserved_;
@@ -157,6 +161,8 @@ void Summary::add_program(const TraceEvent& event) {
             finish(event);
             break;
         case EventKind::use:
+            use(event);
+            break;
         case EventKind::record_use:
         case EventKind::move:
             find(event.slot);
@@ -195,6 +201,24 @@ void Summary::allocate(const TraceEvent& event) {
     requested_.raise(size, result_.events, event.time);
     count_.raise(1, result_.events, event.time);
     device_requested_[device(event.device)].raise(size, result_.events, event.time);
+}
+
+// A launch is a run of uses on one stream with the same number.
+void Summary::use(const TraceEvent& event) {
+    UseCounts& uses = result_.uses;
+    const bool possible = (event.flags & kPerhaps) != 0;
+    const std::size_t stream = to_integer(event.stream);
+    if (stream >= last_launches_.size())
+        last_launches_.resize(stream + 1);
+    if (std::exchange(last_launches_[stream], event.aux) != event.aux)
+        ++uses.launches;
+    if (event.slot == kNoSlot && (event.flags & (kReads | kWrites)) == 0) {
+        uses.unknown_launches += possible ? 1U : 0U;
+        return;
+    }
+    ++uses.uses;
+    uses.possible += possible ? 1U : 0U;
+    find(event.slot);
 }
 
 // The end of a lifetime as the program sees it.

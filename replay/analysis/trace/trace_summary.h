@@ -64,6 +64,14 @@ struct RangeCount {
     std::uint64_t count = 0;
 };
 
+// What kernels, copies and fills touched, as far as the trace says it.
+struct UseCounts {
+    std::uint64_t launches = 0;
+    std::uint64_t unknown_launches = 0;  // of these: what they used isn't known
+    std::uint64_t uses = 0;              // of a block, by a launch
+    std::uint64_t possible = 0;  // of these: an address was found that may mean something else
+};
+
 struct TraceSummary {
     std::uint64_t events = 0;
     std::vector<KindCount> kinds;        // those that occur, in the order of their numbers
@@ -77,6 +85,7 @@ struct TraceSummary {
     Bytes never_freed_bytes = 0;
     std::uint64_t preamble_live = 0;  // allocations that lived before the first event
     std::uint64_t unmatched = 0;      // frees and uses of what the trace never introduced
+    UseCounts uses;
     std::uint64_t out_of_memory = 0;  // refusals that the program saw
 
     // Sums over the devices.

@@ -47,6 +47,13 @@ Json usage_of(const Usage& usage) {
             {"mapped_bytes", usage.mapped}};
 }
 
+void add_uses(Json& object, const UseCounts& uses) {
+    object["launches"] = uses.launches;
+    object["unknown_launches"] = uses.unknown_launches;
+    object["uses"] = uses.uses;
+    object["possible_uses"] = uses.possible;
+}
+
 Json device_peaks_of(std::span<const Bytes> reserved) {
     return list_of(reserved, [&](const Bytes bytes) -> Json {
         return {{"peak_reserved_bytes", bytes}};

@@ -62,6 +62,9 @@ Json device_peaks_of(std::span<const Bytes> reserved);
 // An object of the pairs, in their order.
 Json pairs(std::span<const std::pair<std::string, std::string>> values);
 
+// Its keys, into an object about a trace.
+void add_uses(Json& object, const UseCounts& uses);
+
 // What `info` prints of a trace, without provenance.
 Json trace_of(const std::string& name, const Trace& trace, const TraceSummary& summary);
 

@@ -250,6 +250,7 @@ Json report::trace_of(const std::string& name, const Trace& trace, const TraceSu
     object["never_freed"] = summary.never_freed;
     object["never_freed_bytes"] = summary.never_freed_bytes;
     object["unmatched"] = summary.unmatched;
+    add_uses(object, summary.uses);
     object["out_of_memory"] = summary.out_of_memory;
     object["peak_requested"] = peak_of(summary.requested);
     object["peak_live"] = peak_of(summary.live);

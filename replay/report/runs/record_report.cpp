@@ -17,6 +17,21 @@ std::string lived_text(std::uint64_t count, Bytes bytes, std::string_view until)
                                     format_bytes(bytes), until);
 }
 
+void add_uses(const TraceSummary& summary, std::vector<std::string>& lines) {
+    const UseCounts& uses = summary.uses;
+    if (uses.launches == 0)
+        return;
+    lines.push_back(fmt::format(
+        "  uses: {}, of {}; {} of the uses possible, not certain", format_counted(uses.uses, "use"),
+        format_counted(uses.launches, "launch or copy", "launches and copies"),
+        format_count(uses.possible)));
+    if (uses.unknown_launches != 0)
+        lines.push_back(
+            fmt::format("  {} of graphs, or of kernels whose arguments aren't known: what these "
+                        "use is missing",
+                        format_counted(uses.unknown_launches, "launch", "launches")));
+}
+
 void add_lines(const RecordedCalls& calls, std::vector<std::string>& lines) {
     const TraceSummary& summary = calls.summary;
     for (std::size_t i = 0; i < summary.devices.size(); ++i) {
@@ -29,6 +44,7 @@ void add_lines(const RecordedCalls& calls, std::vector<std::string>& lines) {
     if (summary.out_of_memory != 0)
         lines.push_back(
             fmt::format("  out of memory: {}", format_counted(summary.out_of_memory, "request")));
+    add_uses(summary, lines);
     for (const std::string& warning : calls.info.warnings)
         lines.push_back("  " + warning);
 }
@@ -52,6 +68,8 @@ Json process_json(const RecordedProcess& process) {
              {"allocations", calls.summary.devices[i].allocations},
              {"peak_requested_bytes", calls.summary.devices[i].requested.value}});
     json["out_of_memory"] = calls.summary.out_of_memory;
+    report::add_uses(json, calls.summary.uses);
+    json["range_names"] = calls.summary.range_names;
     json["never_freed"] = calls.summary.never_freed;
     json["never_freed_bytes"] = calls.summary.never_freed_bytes;
     json["ended_with_context"] = calls.ended_with_context;

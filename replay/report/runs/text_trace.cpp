@@ -113,6 +113,21 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
     return text;
 }
 
+std::string uses(const UseCounts& counts) {
+    if (counts.launches == 0)
+        return {};
+    Table table = Table::untitled("lrl");
+    table.row("launches, copies and fills", format_count(counts.launches));
+    table.row("blocks that they use", format_count(counts.uses), "each counted once a launch");
+    if (counts.possible > 0)
+        table.row("of these, possible ones", format_count(counts.possible),
+                  "an address within an argument, which may mean something else");
+    if (counts.unknown_launches > 0)
+        table.row("launches of unknown uses", format_count(counts.unknown_launches),
+                  "graphs, and kernels whose arguments aren't known");
+    return table.section("Uses");
+}
+
 std::string pools(const TraceInfo& info, const TraceSummary& summary) {
     if (summary.pools.size() <= 1)
         return {};
@@ -233,7 +248,8 @@ std::string trace_text(const std::string& name, const TraceInfo& info,
         notes += fmt::format("note: {} about allocations that the trace never introduced\n",
                              format_counted(summary.unmatched, "event"));
     return head(name, info, summary) + event_kinds(summary) + memory(info, summary) +
-           streams(info, summary) + pools(info, summary) + histograms(summary) + ranges(summary) +
+           streams(info, summary) + uses(summary.uses) + pools(info, summary) +
+           histograms(summary) + ranges(summary) +
            pairs_table("Settings of the recorded allocator", info.settings) +
            pairs_table("Also in the file", info.metadata) +
            (notes.empty() ? notes : fmt::format("\n{}", notes));

@@ -4,7 +4,12 @@
 
 #include <cupti.h>
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#endif
+
 #include "replay/inject/cupti_api.h"
+#include "replay/inject/nvtx_api.h"
 
 namespace {
 
@@ -15,10 +20,16 @@ using namespace tidemark;
 #include "replay/inject/recorded_calls.inc"
 #undef TIDEMARK_RECORDED_CALL
 
+#define TIDEMARK_LAUNCHED_CALL(name, number, ...) \
+    static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (number));
+#include "replay/inject/launched_calls.inc"
+#undef TIDEMARK_LAUNCHED_CALL
+
 static_assert(CUPTI_CB_DOMAIN_DRIVER_API == inject::kDriverDomain);
 static_assert(CUPTI_CB_DOMAIN_RESOURCE == inject::kResourceDomain);
 static_assert(CUPTI_CBID_RESOURCE_CONTEXT_CREATED == inject::kContextCreated);
 static_assert(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING == inject::kContextDestroyStarting);
+static_assert(CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING == inject::kModuleUnloadStarting);
 static_assert(CUPTI_API_ENTER == static_cast<int>(inject::CallbackSite::enter));
 static_assert(CUPTI_API_EXIT == static_cast<int>(inject::CallbackSite::exit));
 static_assert(CUPTI_SUCCESS == inject::kCuptiSuccess);
@@ -96,5 +107,79 @@ SAME_MEMBER(inject::SetPoolParams, pool, cuDeviceSetMemPool_params, pool);
 SAME_SIZE(inject::GraphAllocateParams, cuGraphAddMemAllocNode_params);
 SAME_MEMBER(inject::GraphAllocateParams, memory, cuGraphAddMemAllocNode_params, nodeParams);
 SAME_MEMBER(inject::MemoryNode, size, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+SAME_MEMBER(inject::CUpti_CallbackData, symbol_name, ::CUpti_CallbackData, symbolName);
+SAME_SIZE(inject::LaunchParams, cuLaunchKernel_params);
+SAME_MEMBER(inject::LaunchParams, stream, cuLaunchKernel_params, hStream);
+SAME_MEMBER(inject::LaunchParams, arguments, cuLaunchKernel_params, kernelParams);
+SAME_MEMBER(inject::LaunchParams, extra, cuLaunchKernel_ptsz_params, extra);
+SAME_MEMBER(inject::LaunchParams, stream, cuLaunchCooperativeKernel_params, hStream);
+SAME_MEMBER(inject::LaunchParams, arguments, cuLaunchCooperativeKernel_params, kernelParams);
+SAME_SIZE(inject::LaunchExParams, cuLaunchKernelEx_params);
+SAME_MEMBER(inject::LaunchExParams, arguments, cuLaunchKernelEx_params, kernelParams);
+SAME_MEMBER(inject::LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME_SIZE(inject::GraphLaunchParams, cuGraphLaunch_params);
+SAME_MEMBER(inject::GraphLaunchParams, stream, cuGraphLaunch_params, hStream);
+SAME_SIZE(inject::CopyParams, cuMemcpyHtoD_v2_params);
+SAME_MEMBER(inject::CopyParams, source, cuMemcpyDtoH_v2_params, srcDevice);
+SAME_MEMBER(inject::CopyParams, size, cuMemcpyDtoD_v2_params, ByteCount);
+SAME_MEMBER(inject::CopyParams, source, cuMemcpy_params, src);
+SAME_MEMBER(inject::CopyAsyncParams, stream, cuMemcpyAsync_params, hStream);
+SAME_MEMBER(inject::CopyAsyncParams, stream, cuMemcpyHtoDAsync_v2_params, hStream);
+SAME_MEMBER(inject::CopyAsyncParams, stream, cuMemcpyDtoHAsync_v2_params, hStream);
+SAME_MEMBER(inject::CopyAsyncParams, stream, cuMemcpyDtoDAsync_v2_ptsz_params, hStream);
+SAME_SIZE(inject::CopyPeerParams, cuMemcpyPeer_params);
+SAME_MEMBER(inject::CopyPeerParams, source, cuMemcpyPeerAsync_params, srcDevice);
+SAME_MEMBER(inject::CopyPeerAsyncParams, stream, cuMemcpyPeerAsync_params, hStream);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd2d>, stream, cuMemcpy2DAsync_v2_params, hStream);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>, stream, cuMemcpy3DAsync_v2_params, hStream);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>, stream, cuMemcpy3DPeerAsync_params, hStream);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd2d>::Copy, source.device, CUDA_MEMCPY2D,
+            srcDevice);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd2d>::Copy, target.type, CUDA_MEMCPY2D,
+            dstMemoryType);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd2d>::Copy, target.array, CUDA_MEMCPY2D, dstArray);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>::Copy, source.array, CUDA_MEMCPY3D, srcArray);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>::Copy, target.device, CUDA_MEMCPY3D,
+            dstDevice);
+SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>::Copy, target.host, CUDA_MEMCPY3D_PEER,
+            dstHost);
+static_assert(CU_MEMORYTYPE_HOST == inject::kMemoryIsHost);
+static_assert(CU_MEMORYTYPE_ARRAY == inject::kMemoryIsArray);
+SAME_SIZE(inject::FillParams, cuMemsetD8_v2_params);
+SAME_MEMBER(inject::FillParams, count, cuMemsetD32_v2_params, N);
+SAME_MEMBER(inject::FillAsyncParams, stream, cuMemsetD16Async_params, hStream);
+SAME_MEMBER(inject::Fill2dParams, stream, cuMemsetD2D8Async_params, hStream);
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+namespace nvtx = inject::nvtx;
+SAME_SIZE(nvtx::Attributes, nvtxEventAttributes_t);
+SAME_MEMBER(nvtx::Attributes, message_type, nvtxEventAttributes_t, messageType);
+SAME_MEMBER(nvtx::Attributes, message, nvtxEventAttributes_t, message);
+SAME_MEMBER(nvtx::CallbackTables, table_of, NvtxExportTableCallbacks, GetModuleFunctionTable);
+static_assert(NVTX_ETID_CALLBACKS == nvtx::kCallbacks);
+static_assert(NVTX_CB_MODULE_CORE == nvtx::kCore && NVTX_CB_MODULE_CORE2 == nvtx::kCore2);
+static_assert(NVTX_MESSAGE_TYPE_ASCII == nvtx::kText);
+static_assert(NVTX_MESSAGE_TYPE_REGISTERED == nvtx::kRegistered);
+#define SAME_ID(ours, theirs) static_assert(static_cast<int>(nvtx::ours) == (theirs))
+SAME_ID(Core::mark_ex, NVTX_CBID_CORE_MarkEx);
+SAME_ID(Core::mark, NVTX_CBID_CORE_MarkA);
+SAME_ID(Core::start_ex, NVTX_CBID_CORE_RangeStartEx);
+SAME_ID(Core::start, NVTX_CBID_CORE_RangeStartA);
+SAME_ID(Core::start_wide, NVTX_CBID_CORE_RangeStartW);
+SAME_ID(Core::end, NVTX_CBID_CORE_RangeEnd);
+SAME_ID(Core::push_ex, NVTX_CBID_CORE_RangePushEx);
+SAME_ID(Core::push, NVTX_CBID_CORE_RangePushA);
+SAME_ID(Core::push_wide, NVTX_CBID_CORE_RangePushW);
+SAME_ID(Core::pop, NVTX_CBID_CORE_RangePop);
+SAME_ID(Core2::mark_ex, NVTX_CBID_CORE2_DomainMarkEx);
+SAME_ID(Core2::start_ex, NVTX_CBID_CORE2_DomainRangeStartEx);
+SAME_ID(Core2::end, NVTX_CBID_CORE2_DomainRangeEnd);
+SAME_ID(Core2::push_ex, NVTX_CBID_CORE2_DomainRangePushEx);
+SAME_ID(Core2::pop, NVTX_CBID_CORE2_DomainRangePop);
+SAME_ID(Core2::register_string, NVTX_CBID_CORE2_DomainRegisterStringA);
+SAME_ID(Core2::register_wide, NVTX_CBID_CORE2_DomainRegisterStringW);
+SAME_ID(Core2::create, NVTX_CBID_CORE2_DomainCreateA);
+SAME_ID(Core2::create_wide, NVTX_CBID_CORE2_DomainCreateW);
+#endif
 
 }  // namespace

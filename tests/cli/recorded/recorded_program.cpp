@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <dlfcn.h>
@@ -16,21 +17,26 @@
 
 #include "backends/cuda/driver_api.h"
 #include "replay/c_api/tidemark.h"
+#include "replay/inject/nvtx_api.h"
 
 namespace tidemark::cuda {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
 
-template <class... Args>
-CUresult call(const char* name, Args... args) {
+void* find(const char* name) {
     static void* const driver = dlopen(std::getenv("TIDEMARK_CUDA_DRIVER"), RTLD_NOW | RTLD_LOCAL);
-    auto* const function = reinterpret_cast<CUresult (*)(Args...)>(dlsym(driver, name));
+    void* const function = dlsym(driver, name);
     if (function == nullptr) {
         std::fprintf(stderr, "no %s\n", name);
         std::abort();
     }
-    return function(args...);
+    return function;
+}
+
+template <class... Args>
+CUresult call(const char* name, Args... args) {
+    return reinterpret_cast<CUresult (*)(Args...)>(find(name))(args...);
 }
 
 void must(CUresult result, int line) {
@@ -192,6 +198,254 @@ void again(bool replaces) {
     std::abort();
 }
 
+CUfunction kernel(const char* name) {
+    return reinterpret_cast<CUfunction (*)(const char*)>(find("test_kernel"))(name);
+}
+
+void launch(const char* name, CUstream stream, std::vector<void*> arguments) {
+    MUST("cuLaunchKernel", kernel(name), 1U, 1U, 1U, 1U, 1U, 1U, 0U, stream, arguments.data(),
+         static_cast<void**>(nullptr));
+}
+
+void axpy(CUdeviceptr from, CUdeviceptr to) {
+    float factor = 1;
+    int count = 1;
+    launch("axpy", nullptr, {&from, &to, &factor, &count});
+}
+
+struct Structure {
+    CUdeviceptr numbers[2];
+    CUdeviceptr inside;
+    double value;
+    CUdeviceptr freed;
+};
+
+// Of blocks of 1, 2 and 3 MiB, which tell them apart.
+void kernels() {
+    const CUdeviceptr one = take(kMiB);
+    const CUdeviceptr two = take(2 * kMiB);
+    CUdeviceptr freed = take(3 * kMiB);
+    MUST("cuMemFree_v2", freed);
+    axpy(one, two + 4096);
+    axpy(one, one);
+    axpy(freed, 8);
+    Structure structure{{1, two}, one + kMiB - 8, 1e300, freed};
+    int last = 0;
+    launch("structure", nullptr, {&structure, &last});
+    launch("none", nullptr, {});
+
+    // The arguments in one piece.
+    struct {
+        CUdeviceptr from, to;
+        float factor;
+        int count;
+    } packed{two, one, 1, 1};
+
+    std::size_t size = sizeof packed;
+    void* extra[] = {reinterpret_cast<void*>(1), &packed, reinterpret_cast<void*>(2), &size,
+                     nullptr};
+
+    struct {
+        unsigned grid[3]{1, 1, 1}, block[3]{1, 1, 1}, shared = 0;
+        CUstream stream = nullptr;
+        void* attributes = nullptr;
+        unsigned attribute_count = 0;
+    } config;
+
+    MUST("cuStreamCreate", &config.stream, 1U);
+    MUST("cuLaunchKernelEx", static_cast<const void*>(&config), kernel("axpy"),
+         static_cast<void**>(nullptr), static_cast<void**>(extra));
+    float factor = 1;
+    CUdeviceptr address = two;
+    void* arguments[] = {&address, &address, &factor, &factor};
+    MUST("cuLaunchCooperativeKernel_ptsz", kernel("axpy"), 1U, 1U, 1U, 1U, 1U, 1U, 0U,
+         CUstream{nullptr}, static_cast<void**>(arguments));
+    MUST("cuMemFree_v2", one);
+    MUST("cuMemFree_v2", two);
+}
+
+// Its handle becomes another kernel's, which takes a structure.
+void reload() {
+    const CUdeviceptr one = take(kMiB);
+    double number = 2;
+    std::memcpy(&number, &one, sizeof number);
+    launch("scalar", nullptr, {&number});
+    reinterpret_cast<void (*)(const char*, const char*)>(find("test_reload"))("scalar",
+                                                                              "structure");
+    Structure structure{{one, 0}, 0, 0, 0};
+    int last = 0;
+    launch("scalar", nullptr, {&structure, &last});
+    MUST("cuMemFree_v2", one);
+}
+
+void copies() {
+    const CUdeviceptr one = take(kMiB);
+    const CUdeviceptr two = take(2 * kMiB);
+    void* host = nullptr;
+    MUST("cuMemHostAlloc", &host, 3 * kMiB, 0U);
+    const auto pinned = reinterpret_cast<CUdeviceptr>(host);
+    MUST("cuMemcpyAsync", two, one, kMiB, CUstream{nullptr});
+    MUST("cuMemcpyAsync", one, pinned, kMiB, CUstream{nullptr});
+    MUST("cuMemsetD8Async", two, static_cast<unsigned char>(1), 2 * kMiB, CUstream{nullptr});
+    const char own[8]{};
+    MUST("cuMemcpyHtoD_v2_ptds", one, static_cast<const void*>(own), sizeof own);
+
+    struct {
+        std::size_t x = 0, y = 0;
+        int type = 1;  // CU_MEMORYTYPE_HOST
+        void* host = nullptr;
+        CUdeviceptr device = 0, array = 0;
+        std::size_t pitch = 0, to_x = 0, to_y = 0;
+        int to_type = 3;  // CU_MEMORYTYPE_ARRAY
+        CUdeviceptr to_host = 0, to_device = 0, to_array = 0;
+        std::size_t to_pitch = 0, width = 64, height = 32;
+    } copy;
+
+    struct {
+        std::size_t width = 64, height = 32, depth = 0;
+        int format = 0x20;  // CU_AD_FORMAT_FLOAT
+        unsigned channels = 4, flags = 0;
+    } array;
+
+    MUST("cuArray3DCreate_v2", &copy.to_array, static_cast<const void*>(&array));
+    copy.host = host;
+    MUST("cuMemcpy2D_v2", static_cast<const void*>(&copy));
+    MUST("cuArrayDestroy", copy.to_array);
+    MUST("cuMemFreeHost", host);
+    MUST("cuMemFree_v2", one);
+    MUST("cuMemFree_v2", two);
+}
+
+// Memory that is mapped: a use of it is one of the piece. A number that looks like the address by
+// which a piece is recorded is none.
+void mapped() {
+    CUmemAllocationProp properties;
+    properties.location = {CUmemLocationType::device, 0};
+    const std::size_t size = 4 * kMiB;
+    CUdeviceptr range = 0;
+    CUmemHandle piece = 0;
+    MUST("cuMemAddressReserve", &range, 2 * size, std::size_t{0}, CUdeviceptr{0}, 0ULL);
+    MUST("cuMemCreate", &piece, size, static_cast<const CUmemAllocationProp*>(&properties), 0ULL);
+    MUST("cuMemMap", range + size, size, std::size_t{0}, piece, 0ULL);
+    axpy(range + size + 8, range);
+    double two = 2;
+    launch("scalar", nullptr, {&two});
+    MUST("cuMemUnmap", range + size, size);
+    axpy(range + size + 8, 0);
+    MUST("cuMemRelease", piece);
+    MUST("cuMemAddressFree", range, 2 * size);
+}
+
+// Launched while it is captured a kernel doesn't run; then the graph does, twice.
+void graphs() {
+    const CUdeviceptr one = take(kMiB);
+    CUstream stream = nullptr;
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+    MUST("cuStreamCreate", &stream, 1U);
+    MUST("cuStreamBeginCapture_v2", stream, CUstreamCaptureMode::relaxed);
+    MUST("cuMemsetD8Async", one, static_cast<unsigned char>(1), kMiB, stream);
+    MUST("cuStreamEndCapture", stream, &graph);
+    MUST("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+    MUST("cuGraphLaunch", executable, stream);
+    MUST("cuGraphLaunch", executable, stream);
+    MUST("cuMemFree_v2", one);
+}
+
+// Each thread launches on a block of its own, which another thread frees.
+void two_threads() {
+    std::vector<std::thread> threads;
+    std::vector<CUdeviceptr> blocks{take(kMiB), take(2 * kMiB)};
+    for (const CUdeviceptr block : blocks)
+        threads.emplace_back([block] {
+            MUST("cuCtxSetCurrent", context);
+            for (int i = 0; i < 1000; ++i)
+                axpy(block, block);
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    for (const CUdeviceptr block : blocks)
+        MUST("cuMemFree_v2", block);
+}
+
+// NVTX as a part of a program has it.
+class Nvtx {
+  public:
+    Nvtx() {
+        const char* const path = std::getenv("NVTX_INJECTION64_PATH");
+        void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY);
+        if (library == nullptr)
+            return;
+        const auto begin = reinterpret_cast<int (*)(inject::nvtx::GetExportTable)>(
+            dlsym(library, "InitializeInjectionNvtx2"));
+        if (begin(export_table) == 0)
+            std::abort();
+    }
+
+    // Function `id` of a module; does nothing where there is no tool.
+    template <class Answer, class... Args>
+    Answer use(int module, unsigned id, Args... args) const {
+        const auto function = functions[module == 1 ? 0 : 1][id];
+        return function == nullptr ? Answer()
+                                   : reinterpret_cast<Answer (*)(Args...)>(function)(args...);
+    }
+
+  private:
+    static constexpr unsigned kFunctions = 16;
+    static inline inject::nvtx::Function functions[2][kFunctions]{};
+    static inline inject::nvtx::Function* locations[2][kFunctions + 1]{};
+
+    static int table_of(int module, inject::nvtx::Function*** table, unsigned* size) {
+        if (module != 1 && module != 5)
+            return 0;
+        const int index = module == 1 ? 0 : 1;
+        for (unsigned id = 1; id < kFunctions; ++id)
+            locations[index][id] = &functions[index][id];
+        *table = locations[index];
+        *size = kFunctions;
+        return 1;
+    }
+
+    static const void* export_table(std::uint32_t id) {
+        static const inject::nvtx::CallbackTables tables{sizeof tables, table_of};
+        return id == 1 ? &tables : nullptr;
+    }
+};
+
+void ranges() {
+    static const Nvtx nvtx;
+    const auto push = [](const char* name) { nvtx.use<int>(1, 9, name); };
+    const auto pop = [] { nvtx.use<int>(1, 11); };
+    push("before CUDA");
+    start();
+    push("step");
+    MUST("cuMemFree_v2", take(kMiB));
+    nvtx.use<int>(1, 10, L"wide");
+    nvtx.use<void>(1, 2, "a mark");
+    pop();
+    pop();
+    pop();
+    pop();  // of nothing
+    const auto* const domain = nvtx.use<const void*>(5, 12, "NCCL");
+    const auto* const name = nvtx.use<const void*>(5, 10, domain, "all reduce");
+    inject::nvtx::Attributes attributes;
+    attributes.message_type = inject::nvtx::kRegistered;
+    attributes.message = name;
+    push("outer");
+    nvtx.use<int>(5, 4, domain, static_cast<const inject::nvtx::Attributes*>(&attributes));
+    pop();  // the default domain's
+    nvtx.use<int>(5, 5, domain);
+    const auto started = nvtx.use<std::uint64_t>(1, 5, "started");
+    std::thread([started] {
+        nvtx.use<int>(1, 9, "of a thread");
+        nvtx.use<void>(1, 7, started);
+        nvtx.use<int>(1, 11);
+    }).join();
+    push("never ends");
+    nvtx.use<std::uint64_t>(1, 5, "neither");
+    MUST("cuMemFree_v2", take(kMiB));
+}
+
 // Without a context: at the end of a process the fake driver's list of them is gone.
 void late() {
     MUST("cuCtxSetCurrent", CUcontext{nullptr});
@@ -276,6 +530,12 @@ const std::map<std::string, std::function<void()>> kSteps{
     {"reset", [] { take(kMiB), MUST("cuDevicePrimaryCtxReset_v2", CUdevice{0}); }},
     {"leak", [] { take(9 * kMiB); }},
     {"forks", forks},
+    {"kernels", kernels},
+    {"reload", reload},
+    {"copies", copies},
+    {"mapped", mapped},
+    {"graphs", graphs},
+    {"two_threads", two_threads},
     {"child", [] { again(false); }},
     {"exec", [] { again(true); }},
     {"late", late},
@@ -302,6 +562,8 @@ int main(int argc, char** argv) {
             ::raise(std::atoi(step.c_str() + 7));
         } else if (step.starts_with("torch=") || step.starts_with("lies=")) {
             tidemark::cuda::framework(step.substr(step.find('=') + 1), step[0] == 'l');
+        } else if (step == "ranges") {
+            tidemark::cuda::ranges();
         } else if (step == "pause") {
             ::pause();
         } else {

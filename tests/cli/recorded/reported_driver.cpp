@@ -8,7 +8,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -43,6 +45,7 @@ struct Subscription {
 };
 
 Subscription subscription;
+thread_local const char* symbol = nullptr;  // of the kernel that is launched
 std::mutex contexts_mutex;
 std::map<CUcontext, CUdevice> contexts;
 
@@ -56,7 +59,7 @@ auto real(const char* name) {
     return reinterpret_cast<CUresult (*)(Args...)>(dlsym(fake(), name));
 }
 
-// Laid out as a structure of these members in this order is.
+// Laid out as a structure of these members in this order is; of small ones in a row make an array.
 template <class... Members>
 struct Params;
 
@@ -90,6 +93,7 @@ CUresult reported(std::uint32_t id, const char* name, Work work, Args... args) {
     data.function_name = name;
     data.function_params = &params;
     data.function_return_value = &result;
+    data.symbol_name = symbol;
     static_cast<void>(real<CUcontext*>("cuCtxGetCurrent")(&data.context));
     subscription.callback(nullptr, 1, id, &data);
     result = work();
@@ -138,6 +142,45 @@ void inject() {
         return true;
     }();
     static_cast<void>(done);
+}
+
+// Kernels: what they take, as the driver answers.
+struct Kernel {
+    const char* symbol;
+    std::vector<std::size_t> sizes;
+    bool of_library;  // its handle is none of a function
+};
+
+std::map<std::string, Kernel> kernels{
+    {"axpy", {"_Z4axpyPKfPffi", {8, 8, 4, 4}, true}},
+    {"structure", {"_ZN3own9structureI6ParamsEEvT_i", {40, 4}, false}},
+    {"scalar", {"_Z6scalard", {8}, false}},
+    {"none", {"none", {}, false}},
+};
+
+template <class... Args>
+CUresult launched(std::uint32_t id, const char* name, CUfunction function, Args... args) {
+    symbol = reinterpret_cast<const Kernel*>(function)->symbol;
+    const CUresult result = reported(
+        id, name, [] { return CUresult::success; }, args...);
+    symbol = nullptr;
+    return result;
+}
+
+CUresult parameter(CUfunction function, bool of_library, std::size_t index, std::size_t* offset,
+                   std::size_t* size) {
+    const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
+    if (kernel.of_library != of_library)
+        return CUresult::invalid_handle;
+    if (index >= kernel.sizes.size())
+        return CUresult::invalid_value;
+    *offset = 0;
+    for (std::size_t i = 0; i <= index; ++i) {
+        *size = kernel.sizes[i];
+        *offset = (*offset + *size - 1) / *size * *size;  // as if each were aligned to its size
+        *offset += i < index ? *size : 0;
+    }
+    return CUresult::success;
 }
 
 CUresult plain(CUdeviceptr* address, std::size_t size) {
@@ -275,6 +318,64 @@ EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice devi
 EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
     end_context(context);
     return call_real("cuCtxDestroy_v2", context);
+}
+
+// Launches, which do nothing, and copies.
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset,
+                                   std::size_t* size) {
+    return parameter(function, false, index, offset, size);
+}
+
+EXPORT CUresult cuKernelGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset,
+                                     std::size_t* size) {
+    return parameter(function, true, index, offset, size);
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                               void** arguments, void** extra) {
+    return launched(307, "cuLaunchKernel", function, function,
+                    std::array{x, y, z, bx, by, bz, shared}, stream, arguments, extra);
+}
+
+EXPORT CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned x, unsigned y,
+                                               unsigned z, unsigned bx, unsigned by, unsigned bz,
+                                               unsigned shared, CUstream stream, void** arguments) {
+    return launched(478, "cuLaunchCooperativeKernel_ptsz", function, function,
+                    std::array{x, y, z, bx, by, bz, shared}, stream, arguments);
+}
+
+EXPORT CUresult cuLaunchKernelEx(const void* config, CUfunction function, void** arguments,
+                                 void** extra) {
+    return launched(652, "cuLaunchKernelEx", function, config, function, arguments, extra);
+}
+
+REPORTED(514, cuGraphLaunch, (CUgraphExec graph, CUstream stream), graph, stream)
+REPORTED(306, cuMemcpyAsync,
+         (CUdeviceptr target, CUdeviceptr source, std::size_t size, CUstream stream), target,
+         source, size, stream)
+REPORTED(216, cuMemsetD8Async,
+         (CUdeviceptr target, unsigned char value, std::size_t count, CUstream stream), target,
+         value, count, stream)
+
+EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr target, const void* source, std::size_t size) {
+    return reported(
+        397, "cuMemcpyHtoD_v2_ptds", [] { return CUresult::success; }, target, source, size);
+}
+
+EXPORT CUresult cuMemcpy2D_v2(const void* copy) {
+    return reported(
+        287, "cuMemcpy2D_v2", [] { return CUresult::success; }, copy);
+}
+
+// For tests: a kernel's handle, and that its code is unloaded and other code gets the handle.
+EXPORT CUfunction test_kernel(const char* name) {
+    return reinterpret_cast<CUfunction>(&kernels.at(name));
+}
+
+EXPORT void test_reload(const char* name, const char* by) {
+    report_context(7, nullptr);
+    kernels.at(name) = kernels.at(by);
 }
 
 // CUPTI.

@@ -59,6 +59,37 @@ TEST_CASE("a buffer that is read first had content from its birth", "[tiers][pro
     CHECK_FALSE(program.steps[1].has_content);
 }
 
+TEST_CASE("the host's memory takes part in nothing, and unknown launches are said",
+          "[tiers][program]") {
+    TraceInfo info;
+    info.devices = {{"GPU"}, {"GPU"}, {std::string(kHostMemory)}};
+    info.streams = {0};
+    TraceEvent event;
+    std::vector<TraceEvent> events;
+    const auto add = [&](EventKind kind, std::uint32_t slot, std::uint16_t device,
+                         std::uint8_t flags) {
+        event.kind = kind;
+        event.slot = slot;
+        event.size = 10;
+        event.device = device;
+        event.flags = flags;
+        events.push_back(event);
+    };
+    add(EventKind::allocate, 0, 0, 0);
+    add(EventKind::allocate, 1, 2, 0);
+    add(EventKind::use, 1, 2, kReads);
+    add(EventKind::use, 0, 0, kWrites | kPerhaps);
+    add(EventKind::use, kNoSlot, 0, kPerhaps);
+    add(EventKind::free, 1, 2, 0);
+    const auto program = make_tier_program(support::VectorTrace(events, info));
+    REQUIRE(program);
+    CHECK(program->devices == 1);
+    CHECK(program->peak_bytes == 10);
+    REQUIRE(program->uses.size() == 1);
+    CHECK(program->uses[0].buffer == BufferId{0});
+    CHECK(program->assumption.starts_with("of 1 launch "));
+}
+
 TEST_CASE("without uses a buffer counts as written at birth and read at its end",
           "[tiers][program]") {
     const TierProgram program = TierTrace().allocate(0, 0, 10).free(9, 0).program();

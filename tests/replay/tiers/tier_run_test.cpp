@@ -192,6 +192,17 @@ TEST_CASE("a stall pushes its own stream and whoever waits for it", "[tiers][run
     CHECK(run.unlimited == 50);
 }
 
+TEST_CASE("a buffer is freed while another stream uses it", "[tiers][run]") {
+    TierTrace trace;
+    trace.allocate(0, 0, 50, 0).use(10, 0, kReads | kWrites, 1, 1);
+    trace.use(20, 0, kReads | kWrites, 2, 2).free(30, 0, 0).until(100, 1).until(100, 2);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    // The second kernel waits for the first one's end at 100; its stream has 80 before it.
+    CHECK(run.kernels == 2);
+    CHECK(run.makespan == 180);
+}
+
 TEST_CASE("the same inputs give the same run, timeline and all", "[tiers][run]") {
     TierScenario scenario;
     scenario.timeline = true;

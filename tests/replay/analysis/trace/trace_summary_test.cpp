@@ -107,12 +107,34 @@ TEST_CASE("sizes and lifetimes fall into bins of powers of two", "[summary]") {
     CHECK(summary.lifetime_times.size() == 3);
 }
 
+TEST_CASE("launches and what they use are counted, and what isn't known of them", "[summary]") {
+    const auto use = [](std::uint32_t slot, std::uint32_t launch, std::uint8_t flags) {
+        return TraceEvent{.slot = slot, .aux = launch, .kind = EventKind::use, .flags = flags};
+    };
+    const VectorTrace trace = TraceBuilder()
+                                  .allocate(0, 10)
+                                  .allocate(1, 10)
+                                  .add(use(0, 1, kReads))
+                                  .add(use(1, 1, kReads | kWrites | kPerhaps))
+                                  .add(use(kNoSlot, 2, 0))  // nothing that is known
+                                  .add(use(kNoSlot, 3, kPerhaps))
+                                  .add(use(0, 4, kWrites))
+                                  .build();
+    const TraceSummary summary = must_summarize(trace);
+
+    CHECK(summary.uses.launches == 4);
+    CHECK(summary.uses.unknown_launches == 1);
+    CHECK(summary.uses.uses == 3);
+    CHECK(summary.uses.possible == 1);
+    CHECK(summary.unmatched == 0);
+}
+
 TEST_CASE("oddities are counted and harm nothing", "[summary]") {
     const VectorTrace trace = TraceBuilder()
                                   .free(3)  // never lived
                                   .allocate(3, 10)
                                   .allocate(3, 20)  // the slot is live: the older one ends
-                                  .end(EventKind::use, kNoSlot)
+                                  .add({.kind = EventKind::use, .flags = kReads})
                                   .segment(EventKind::segment_free, 0x1000, 1_GiB)  // never taken
                                   .add({.size = kLargestRequest, .slot = 0})
                                   .add({.size = 1_GiB, .slot = 1, .flags = kTierHost})
