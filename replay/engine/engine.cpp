@@ -45,7 +45,16 @@ class Replay {
   public:
     Replay(std::span<const DeviceContext> contexts, std::span<Observer* const> observers,
            const TraceInfo& info, const ReplayLimits& limits)
-        : contexts_(contexts), observers_(observers), limits_(limits), live_(info.slot_count) {}
+        : contexts_(contexts),
+          observers_(observers),
+          limits_(limits),
+          live_(info.slot_count),
+          host_(info.gpus() < info.devices.size() ? info.gpus() : contexts.size()) {
+        if (host_ < contexts.size()) {
+            host_usages_.resize(kSlice);
+            host_requesteds_.resize(kSlice);
+        }
+    }
 
     Result<ReplaySummary> run(TraceCursor& cursor);
 
@@ -82,16 +91,22 @@ class Replay {
     void sample();
     Usage usage() const;
 
+    Bytes& requested_on(std::size_t context) {
+        return context == host_ ? host_requested_ : requested_;
+    }
+
     std::span<const DeviceContext> contexts_;
     std::span<Observer* const> observers_;
     const ReplayLimits& limits_;
     std::vector<Live> live_;
+    const std::size_t host_;  // the context of the host's memory, if there is one
     std::unordered_map<std::size_t, Live> waits_;  // with ReplayLimits::completions
     std::vector<std::uint32_t> retired_;           // without: slots that may still wait
     std::size_t retired_looked_at_ = 64;
     std::unordered_map<std::uint64_t, EventId> events_;  // (device, the trace's number) -> ours
     ReplaySummary summary_;
     Bytes requested_ = 0;
+    Bytes host_requested_ = 0;
     std::uint64_t first_event_ = 0;
     std::uint64_t next_sample_ = kEventsPerSample;
     std::uint64_t next_progress_ = kEventsPerProgress;
@@ -100,14 +115,17 @@ class Replay {
     // The outcomes of one slice.
     std::vector<Usage> usages_ = std::vector<Usage>(kSlice);
     std::vector<Bytes> requesteds_ = std::vector<Bytes>(kSlice);
+    std::vector<Usage> host_usages_;
+    std::vector<Bytes> host_requesteds_;
     std::vector<Address> granted_ = std::vector<Address>(kSlice);
     std::vector<Nanoseconds> times_ = std::vector<Nanoseconds>(kSlice);
 };
 
 Usage Replay::usage() const {
     Usage sum;
-    for (const DeviceContext& context : contexts_)
-        sum += context.allocator->usage();
+    for (std::size_t i = 0; i < contexts_.size(); ++i)
+        if (i != host_)
+            sum += contexts_[i].allocator->usage();
     return sum;
 }
 
@@ -133,7 +151,7 @@ inline const DeviceContext& Replay::context_of(const Live& live, const EventBatc
 inline void Replay::close(Live& live, const EventBatch& batch, std::size_t i) {
     if (live.state == Live::State::granted)
         context_of(live, batch, i).allocator->deallocate(live.allocation, batch.stream[i]);
-    requested_ -= live.requested;
+    requested_on(live.context) -= live.requested;
     live.state = Live::State::none;
 }
 
@@ -231,7 +249,7 @@ inline void Replay::allocate(const EventBatch& batch, std::size_t i, const Devic
     const auto allocation = ask(batch, i, context);
     live.requested = size < kLargestRequest ? size : 0;
     live.context = static_cast<std::uint16_t>(&context - contexts_.data());
-    requested_ += live.requested;
+    requested_on(live.context) += live.requested;
     if (!allocation) [[unlikely]] {
         live.state = Live::State::refused;
         refuse(batch, i, context, allocation.error());
@@ -394,6 +412,10 @@ void Replay::replay_batch(const EventBatch& batch) {
         replay_event(batch, i, context);
         usages_[i] = Single ? only.usage() : usage();
         requesteds_[i] = requested_;
+        if (!Single && !host_usages_.empty()) {
+            host_usages_[i] = contexts_[host_].allocator->usage();
+            host_requesteds_[i] = host_requested_;
+        }
         times_[i] = context.clock != nullptr ? context.clock->now() : context.device->now();
         ++summary_.events;
     }
@@ -418,8 +440,13 @@ void Replay::slice(const EventBatch& events) {
     summary_.elapsed += loop.elapsed();
 
     const auto count = static_cast<std::size_t>(summary_.events - before);
-    const OutcomeBatch outcomes{usages_.data(), requesteds_.data(), granted_.data(), times_.data(),
-                                first_event_};
+    const OutcomeBatch outcomes{usages_.data(),
+                                requesteds_.data(),
+                                granted_.data(),
+                                times_.data(),
+                                first_event_,
+                                host_usages_.empty() ? nullptr : host_usages_.data(),
+                                host_requesteds_.empty() ? nullptr : host_requesteds_.data()};
     for (Observer* observer : observers_)
         observer->on_events(events.part(0, count), outcomes);
     first_event_ += count;

@@ -18,13 +18,16 @@
 namespace tidemark {
 
 // What became of each event of a batch, as columns of the batch's length. `usage` and `requested`
-// are sums over all devices, after the event.
+// are sums over all GPUs, after the event.
 struct OutcomeBatch {
     const Usage* usage = nullptr;
     const Bytes* requested = nullptr;   // asked for by the program and not yet finished: the floor
     const Address* granted = nullptr;   // of allocate events; null = refused, or another kind
     const Nanoseconds* time = nullptr;  // virtual: recorded time + what the allocator cost so far
     std::uint64_t first_event = 0;      // index in the trace of the batch's first event
+    // The same of the host's memory; null: the trace has none.
+    const Usage* host_usage = nullptr;
+    const Bytes* host_requested = nullptr;
 };
 
 // A refusal, reported at once (before the rest of its batch). Of an out_of_memory event: the

@@ -1,5 +1,5 @@
 // devices: the peaks of each device, where a trace has several. An event changes the memory of one
-// device only: what the sums over all devices differ by is put down to it.
+// device only: what the sums over all of them differ by is put down to it.
 #include "replay/metrics/devices.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kPrefix = "device_";
+constexpr std::string_view kOfHost = "the same of the host's memory";
 constexpr std::size_t kFigures = 5;
 constexpr std::array<std::string_view, kFigures> kNames{
     "peak_reserved_bytes", "peak_allocated_bytes", "peak_active_bytes", "peak_requested_bytes",
@@ -36,6 +37,7 @@ class Devices final : public Metric {
         if (count < 2)
             return;
         states_.resize(count);
+        gpus_ = info.gpus();
         owners_.resize(info.slot_count);
     }
 
@@ -44,14 +46,19 @@ class Devices final : public Metric {
             return;
         for (std::size_t i = 0; i < events.count; ++i) {
             State& state = states_[owner(events, i)];
-            const Usage& now = outcomes.usage[i];
+            Usage now = outcomes.usage[i];
+            Bytes requested = outcomes.requested[i];
+            if (outcomes.host_usage != nullptr) {
+                now += outcomes.host_usage[i];
+                requested += outcomes.host_requested[i];
+            }
             // Modulo 2^64: each may have fallen.
             state.now.reserved += now.reserved - last_.reserved;
             state.now.allocated += now.allocated - last_.allocated;
             state.now.active += now.active - last_.active;
-            state.now.requested += outcomes.requested[i] - last_requested_;
+            state.now.requested += requested - last_requested_;
             last_ = now;
-            last_requested_ = outcomes.requested[i];
+            last_requested_ = requested;
             if (state.now.reserved > state.peaks.reserved)
                 state.peaks.event = outcomes.first_event + i;
             state.peaks.reserved = std::max(state.peaks.reserved, state.now.reserved);
@@ -69,7 +76,7 @@ class Devices final : public Metric {
                 peaks.reserved, peaks.allocated, peaks.active, peaks.requested, peaks.event};
             for (std::size_t figure = 0; figure < kFigures; ++figure)
                 list.push_back({.name = name_of(device, figure),
-                                .summary = "the same of one device",
+                                .summary = device < gpus_ ? "the same of one device" : kOfHost,
                                 .unit = figure + 1 < kFigures ? Unit::bytes : Unit::count,
                                 .better = figure < 3 ? Better::less : Better::neither,
                                 .whole = values[figure]});
@@ -102,13 +109,22 @@ class Devices final : public Metric {
         }
     }
 
-    std::vector<State> states_;          // empty: there is one device
+    std::vector<State> states_;  // empty: there is one device
+    std::size_t gpus_ = 0;
     std::vector<std::uint16_t> owners_;  // by slot
     Usage last_;
     Bytes last_requested_ = 0;
 };
 
 }  // namespace
+
+std::string DevicePeaks::text(std::size_t index) const {
+    return is_host ? std::string(kHostMemory) : fmt::format("device {}", index);
+}
+
+std::size_t gpus_of(std::span<const DevicePeaks> devices) {
+    return static_cast<std::size_t>(std::ranges::count(devices, false, &DevicePeaks::is_host));
+}
 
 std::vector<DevicePeaks> device_peaks(std::span<const Measurement> measurements) {
     const auto find = [measurements](std::string_view name) {
@@ -124,7 +140,8 @@ std::vector<DevicePeaks> device_peaks(std::span<const Measurement> measurements)
                            .allocated = value(name_of(i, 1)),
                            .active = value(name_of(i, 2)),
                            .requested = value(name_of(i, 3)),
-                           .event = value(name_of(i, 4))});
+                           .event = value(name_of(i, 4)),
+                           .is_host = find(name_of(i, 0))->summary == kOfHost});
     if (devices.empty())
         devices.push_back({.reserved = value(kNames[0]),
                            .allocated = value(kNames[1]),

@@ -1,8 +1,9 @@
 // The peaks of each device of a run, out of its measurements (devices.cpp): the other figures are
-// sums over all devices, and a card's memory limits each.
+// sums over the GPUs, and a card's memory limits each.
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "replay/metrics/metric.h"
@@ -16,7 +17,14 @@ struct DevicePeaks {
     Bytes active = 0;
     Bytes requested = 0;
     std::uint64_t event = 0;  // the first at which `reserved` was reached
+    bool is_host = false;     // the host's memory, which is in no sum
+
+    // "device 3"
+    std::string text(std::size_t index) const;
 };
+
+// Those that sums are over, out of all.
+std::size_t gpus_of(std::span<const DevicePeaks> devices);
 
 // By device index; one device: from the figures of the whole run. O(measurements).
 std::vector<DevicePeaks> device_peaks(std::span<const Measurement> measurements);

@@ -159,7 +159,8 @@ Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, B
     for (std::size_t i = 0; i < devices; ++i) {
         const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
         names.devices[i] = recorded.name;
-        names.capacity += simulated_memory(scenario, recorded, profile);
+        if (i < std::max<std::size_t>(info.gpus(), 1))
+            names.capacity += simulated_memory(scenario, recorded, profile);
     }
     return names;
 }

@@ -154,14 +154,15 @@ class FlushMeter {
     Nanoseconds total_ = 0;
 };
 
-// What each of several devices reserves at most; empty for one, whose peak is the sum's.
+// What each of several GPUs reserves at most; empty for one, whose peak is the sum's.
 std::vector<Bytes> reserved_by_device(const Metric& metric,
                                       std::span<const DeviceContext> contexts) {
     std::vector<Bytes> peaks;
     if (contexts.size() > 1)
         for (const DevicePeaks& device : device_peaks(metric.results(contexts)))
-            peaks.push_back(device.reserved);
-    return peaks;
+            if (!device.is_host)
+                peaks.push_back(device.reserved);
+    return peaks.size() > 1 ? peaks : std::vector<Bytes>();
 }
 
 void add_counters(TrialResult& result, std::span<const DeviceContext> contexts) {

@@ -38,7 +38,7 @@ constexpr EventIndex kNever = 0xffffffffU;     // as the end of what hasn't ende
 constexpr BlockIndex kNoBlock = 0xffffffffU;   // of events about no block
 constexpr std::uint64_t kMostEvents = kNever;  // a history has fewer
 
-// The curves of a run: sums over its devices, after each event.
+// The curves of a run: sums over its GPUs, after each event.
 enum class Series : std::uint8_t {
     reserved,   // physical memory held from the devices
     allocated,  // granted to live allocations, after rounding

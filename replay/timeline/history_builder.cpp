@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "traces/model/trace.h"
 
 namespace tidemark {
 namespace {
@@ -148,6 +149,22 @@ void HistoryBuilder::close_leaf() {
     }
 }
 
+void HistoryBuilder::set_names(HistoryNames names) {
+    if (names.devices.size() > 1 && names.devices.back() == kHostMemory)
+        host_ = names.devices.size() - 1;
+    columns_.set_names(std::move(names));
+}
+
+bool HistoryBuilder::is_on_host(std::uint32_t site) const {
+    return host_ != ~std::size_t{0} && columns_.sites.at(site & ~kWaited).device == host_;
+}
+
+// The series leave out what the last event did to base_.
+void HistoryBuilder::leave_out(const SeriesValues& before) {
+    for (std::size_t s = 0; s < kSeriesCount; ++s)
+        offset_.value[s] -= base_.value[s] - before.value[s];
+}
+
 BlockIndex HistoryBuilder::allocate(Nanoseconds time, const NewBlock& block,
                                     const SeriesValues* values) {
     const EventIndex event = next_event();
@@ -161,9 +178,12 @@ BlockIndex HistoryBuilder::allocate(Nanoseconds time, const NewBlock& block,
     if (wide)
         columns_.wide_slacks.add({index, slack});
     live_.born(columns_.block_nodes, index, block.address, block.size);
+    const SeriesValues before = base_;
     base_[Series::allocated] += block.size;
     base_[Series::active] += block.size;
     base_[Series::requested] += block.requested;
+    if (is_on_host(block.site)) [[unlikely]]
+        leave_out(before);
     follow(values, event);
     return index;
 }
@@ -185,8 +205,12 @@ void HistoryBuilder::add(const NewEvent& what) {
     push_event(what.time, what.kind, block);
     if (what.kind == EventKind::free || what.kind == EventKind::retire ||
         what.kind == EventKind::finish) {
-        if (block != kNoBlock)
+        if (block != kNoBlock) {
+            const SeriesValues before = base_;
             end(what, event);
+            if (is_on_host(columns_.blocks.at(block).site)) [[unlikely]]
+                leave_out(before);
+        }
     } else if (what.kind != EventKind::use) {
         annotate(what, event);
     }
@@ -204,9 +228,12 @@ inline bool HistoryBuilder::end_at_once(const NewEvent& what, EventIndex event) 
     set_shared(record.freed, event);
     live_.over(columns_.block_nodes, what.block, event);
     const Bytes size = record.requested + record.slack;
+    const SeriesValues before = base_;
     base_[Series::allocated] -= size;
     base_[Series::active] -= size;
     base_[Series::requested] -= record.requested;
+    if (is_on_host(record.site)) [[unlikely]]
+        leave_out(before);
     follow(what.values, event);
     return true;
 }
@@ -246,14 +273,15 @@ void HistoryBuilder::reuse(BlockIndex block) {
     const EventIndex event = next_event() - 1;
     const Bytes size = columns_.granted(block);
     const EventIndex freed = columns_.blocks.at(block).freed;
+    const Bytes counted = is_on_host(columns_.blocks.at(block).site) ? 0 : size;
     if (freed == kNever) {
         let_go(block, event, false);
-        offset_[Series::allocated] -= size;
-        offset_[Series::active] -= size;
-        offset_[Series::requested] -= columns_.blocks.at(block).requested;
+        offset_[Series::allocated] -= counted;
+        offset_[Series::active] -= counted;
+        offset_[Series::requested] -= std::min(counted, columns_.blocks.at(block).requested);
     } else if (columns_.reused_so_far(block) == kNever) {
         give_back(block, event);
-        offset_[Series::active] -= size;
+        offset_[Series::active] -= counted;
     }
 }
 

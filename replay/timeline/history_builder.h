@@ -60,7 +60,7 @@ class HistoryBuilder {
     StackTable& stacks() { return columns_.stacks; }
 
     // Streams, pools and devices, capacity and limit. O(names).
-    void set_names(HistoryNames names) { columns_.set_names(std::move(names)); }
+    void set_names(HistoryNames names);
 
     // The number of `site`, added if new.
     std::uint32_t site(const Site& site);
@@ -124,6 +124,8 @@ class HistoryBuilder {
     void push_event(Nanoseconds time, EventKind kind, BlockIndex block);
     void push_time(Nanoseconds time);
     void follow(const SeriesValues* exact, EventIndex event);
+    bool is_on_host(std::uint32_t site) const;
+    void leave_out(const SeriesValues& before);
     void correct(std::size_t series, Bytes value, EventIndex event);
     void close_leaf();
     bool about_nothing(EventKind kind, BlockIndex block) const;
@@ -146,10 +148,11 @@ class HistoryBuilder {
 
     Nanoseconds last_time_ = 0;
     Nanoseconds time_base_ = 0;
-    SeriesValues base_;     // as the events say of their blocks
-    SeriesValues offset_;   // the rest of it, as far as it was reported
-    SeriesValues applied_;  // the last corrections
-    SeriesValues values_;   // after the last event
+    SeriesValues base_;                   // as the events say of their blocks
+    SeriesValues offset_;                 // the rest of it, as far as it was reported
+    std::size_t host_ = ~std::size_t{0};  // the device that the series leave out, if there is one
+    SeriesValues applied_;                // the last corrections
+    SeriesValues values_;                 // after the last event
     std::vector<Level> levels_;
     BlockTree live_;
 

@@ -202,6 +202,16 @@ TEST_CASE("record keeps every kind of allocation with its size and its function"
     CHECK(info["devices"].size() == 3);
     CHECK(info["devices"][2]["name"] == "host memory");
     CHECK(contains(info["warnings"].dump(), "device 2 is host memory"));
+    CHECK(info["peak_requested"]["value"] == 3 * kMiBytes);
+    CHECK(info["devices"][2]["peak_requested"]["value"] == 6 * kMiBytes);
+    CHECK(info["devices"][0]["total_memory_bytes"] == 1U << 30U);
+    CHECK(contains(support::tidemark({"info", folder.recording}).out, "host memory, peak"));
+    const auto replayed = support::tidemark_json({"replay", folder.recording});
+    CHECK(replayed["peak_requested_bytes"] == 3 * kMiBytes);
+    CHECK(replayed["peak_reserved_bytes"] == replayed["devices"][0]["peak_reserved_bytes"]);
+    CHECK(replayed["devices"][2]["peak_requested_bytes"] == 6 * kMiBytes);
+    const auto both = support::tidemark({"compare", folder.recording, "-p", "extent"});
+    CHECK(contains(both.out, "host memory"));
     CHECK(info["unmatched"] == 0);
     CHECK(info["never_freed"] == 0);
     CHECK(support::tidemark({"replay", folder.recording, "-p", "extent"}).code == 0);

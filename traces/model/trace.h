@@ -53,6 +53,8 @@ struct TraceDevice {
     std::string name;        // "" = unknown
     Bytes total_memory = 0;  // 0 = unknown
 
+    bool is_host() const { return name == kHostMemory; }
+
     friend bool operator==(const TraceDevice&, const TraceDevice&) = default;
 };
 
@@ -76,6 +78,13 @@ struct TraceInfo {
     Anomalies anomalies;
     StringTable strings;
     StackTable stacks;
+
+    // Sums over devices are over the first so many: all but the host's memory behind the GPUs.
+    std::size_t gpus() const {
+        return devices.size() > 1 && devices.back().is_host() ? devices.size() - 1 : devices.size();
+    }
+
+    bool is_host(std::size_t device) const { return device >= gpus() && gpus() < devices.size(); }
 
     // The value of a setting or metadata key, "" if absent. O(keys).
     std::string_view setting(std::string_view key) const;

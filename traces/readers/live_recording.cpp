@@ -391,7 +391,7 @@ Result<void> LiveRecording::allocate(const Record& record, TraceEvent event) {
         TM_TRY(odd(info_.anomalies.zero_sizes, "an allocation of 0 bytes"));
     if (record.size >= kLargestRequest)
         TM_TRY(odd(info_.anomalies.giant_sizes, "an allocation of 2^60 bytes or more"));
-    has_host_memory_ = has_host_memory_ || info_.devices[record.device].name == kHostMemory;
+    has_host_memory_ = has_host_memory_ || info_.devices[record.device].is_host();
     event.size = record.size;
     event.address = record.address;
     event.aux = names_.site(record.site).pool;
@@ -562,7 +562,7 @@ void LiveRecording::conclude() {
                               : from_torch_ ? torch_pool(pool)
                                             : fmt::format("pool {}", pool));
     if (has_host_memory_)
-        info_.warnings.push_back(fmt::format("device {} is {}, and part of sums over devices",
+        info_.warnings.push_back(fmt::format("device {} is {}, and no part of sums over devices",
                                              info_.devices.size() - 1, kHostMemory));
     if (header_.forgotten != 0)
         info_.warnings.push_back(

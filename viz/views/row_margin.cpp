@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "traces/model/trace.h"
 
 namespace tidemark::viz {
 namespace {
@@ -58,7 +59,7 @@ struct Bundle {
 class LabelColumn {
   public:
     LabelColumn(Canvas& canvas, const OffsetScale& scale, const History& history)
-        : canvas_(canvas), scale_(scale), devices_(history.devices().size() > 1) {}
+        : canvas_(canvas), scale_(scale), devices_(history.devices()) {}
 
     void add(const AddressRow& row, Bytes end, std::size_t rows) {
         const float high = scale_.y(row.offset) - scale_.y(end);
@@ -100,17 +101,22 @@ class LabelColumn {
         if (canvas_.text_width(text) > canvas_.px(kRoom))
             text = fmt::format("{} seg.", bundle_.rows);
         const float middle = (top + bottom - canvas_.line_height()) / 2;
-        if (devices_ && bottom - top > 2.2F * canvas_.line_height())
+        const bool several = devices_.size() > 1;
+        const bool is_host =
+            several && bundle_.device < devices_.size() && devices_[bundle_.device] == kHostMemory;
+        if (several && bottom - top > 2.2F * canvas_.line_height())
             canvas_.text({right - gap, middle + canvas_.line_height()},
-                         fmt::format("GPU {}", bundle_.device), theme.faint_text, Align::right);
-        else if (devices_ && bundle_.rows == 1)
-            text = fmt::format("{}: {}", bundle_.device, text);
+                         is_host ? "host" : fmt::format("GPU {}", bundle_.device), theme.faint_text,
+                         Align::right);
+        else if (several && bundle_.rows == 1)
+            text =
+                fmt::format("{}: {}", is_host ? "host" : fmt::format("{}", bundle_.device), text);
         canvas_.text({right - gap, middle}, text, theme.faint_text, Align::right);
     }
 
     Canvas& canvas_;
     const OffsetScale& scale_;
-    bool devices_;
+    const std::vector<std::string>& devices_;
     Bundle bundle_;
 };
 

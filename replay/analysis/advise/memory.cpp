@@ -170,6 +170,8 @@ std::string pool_text(const TraceInfo& info, PoolId pool) {
     if (number >= info.pools.size() || info.pools[number].empty())
         return fmt::format("pool {}", number);
     const std::string& name = info.pools[number];
+    if (name.starts_with("pool "))
+        return name;
     const bool captured = name.size() > 3 && name.ends_with(" 0)") && name[1] != '0';
     return fmt::format("{}pool {}", captured ? "graph " : "", name);
 }

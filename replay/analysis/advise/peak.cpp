@@ -70,7 +70,10 @@ class PeakFinder final : public Observer {
 class Watcher final : public Observer {
   public:
     Watcher(const TraceInfo& info, const Positions& positions)
-        : positions_(positions), live_(info.slot_count), at_growth_(info.slot_count, kNoSlot) {
+        : info_(info),
+          positions_(positions),
+          live_(info.slot_count),
+          at_growth_(info.slot_count, kNoSlot) {
         snapshot_.range_visits.resize(info.strings.size());
     }
 
@@ -140,7 +143,7 @@ class Watcher final : public Observer {
         if (block.slot != kNoSlot)
             set_end(what.slot, event, what.time);
         block = {};
-        if (granted == Address::null)
+        if (granted == Address::null || info_.is_host(what.device))
             return;
         block.requested = what.size;
         block.address = granted;
@@ -220,6 +223,7 @@ class Watcher final : public Observer {
         moment.mark = mark_;
     }
 
+    const TraceInfo& info_;
     Positions positions_;
     PeakSnapshot snapshot_;
     std::vector<LiveBlock> live_;           // by slot; slot == kNoSlot: vacant
@@ -251,6 +255,8 @@ Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Pos
               machine.run(info, *trace.cursor(), observers, std::move(limits)));
     if (positions.fullest != kNotInTrace && positions.fullest + 1 == summary.events)
         at_peak = machine.regions();  // the peak is the trace's last event
+    for (auto* regions : {&at_peak, &at_growth})
+        regions->resize(std::min(regions->size(), std::max<std::size_t>(info.gpus(), 1)));
     PeakSnapshot snapshot = watcher.take();
     snapshot.at_peak = std::move(at_peak);
     snapshot.at_growth = std::move(at_growth);

@@ -53,6 +53,7 @@ struct Moment {
     std::vector<LiveBlock> live = {};  // by slot
 };
 
+// Of the GPUs: what is known of the host's memory is left out.
 struct PeakSnapshot {
     Moment reserved;  // where reserved memory peaked first
     // Where, of all events with reserved memory at its peak, most of it was in use: what is free

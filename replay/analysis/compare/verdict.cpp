@@ -115,7 +115,7 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
     const Run& best = rows.front().run;
     Bytes floor = 0;  // of one device: the memory limits each
     for (const DevicePeaks& device : device_peaks(best.measurements))
-        floor = std::max(floor, device.requested);
+        floor = std::max(floor, device.is_host ? 0 : device.requested);
     const Bytes card = best.scenario.memory - best.scenario.overhead;
     const Bytes memory =
         best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);

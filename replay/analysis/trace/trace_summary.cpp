@@ -198,8 +198,10 @@ void Summary::allocate(const TraceEvent& event) {
     live_[event.slot] = {size, program_events_, event.time, pool_of(event), event.device, true,
                          false};
     pool_requested_[pool_of(event)].raise(size, result_.events, event.time);
-    requested_.raise(size, result_.events, event.time);
-    count_.raise(1, result_.events, event.time);
+    if (!info_.is_host(device(event.device))) {
+        requested_.raise(size, result_.events, event.time);
+        count_.raise(1, result_.events, event.time);
+    }
     device_requested_[device(event.device)].raise(size, result_.events, event.time);
 }
 
@@ -242,8 +244,10 @@ void Summary::finish(const TraceEvent& event) {
         return;
     LiveBlock& live = live_[event.slot];
     live.live = false;
-    requested_.lower(live.size);
-    count_.lower(1);
+    if (!info_.is_host(device(live.device))) {
+        requested_.lower(live.size);
+        count_.lower(1);
+    }
     device_requested_[device(live.device)].lower(live.size);
     pool_requested_[live.pool].lower(live.size);
 }

@@ -88,7 +88,7 @@ struct TraceSummary {
     UseCounts uses;
     std::uint64_t out_of_memory = 0;  // refusals that the program saw
 
-    // Sums over the devices.
+    // Sums over the GPUs: host memory is a device of its own.
     Peak requested;  // bytes requested and not finished: the floor of every policy
     Peak live;       // allocations not finished
     bool has_recorded_reserved = false;

@@ -27,12 +27,15 @@ void ChromeEntries::begin(const Provenance& provenance, const Trace& trace) {
     for (std::size_t i = 0; i < devices; ++i) {
         const std::string& model = trace.info().devices[i].name;
         name("process_name", i, 0,
-             fmt::format("device {}{}{}", i, model.empty() ? "" : ": ", model));
+             trace.info().is_host(i)
+                 ? model
+                 : fmt::format("device {}{}{}", i, model.empty() ? "" : ": ", model));
         name("thread_name", i, kRangeThread, "ranges");
         name("thread_name", i, kOverlapThread, "ranges that overlap others");
     }
     if (devices > 1)
-        name("process_name", devices, 0, "all devices");
+        name("process_name", devices, 0,
+             trace.info().gpus() < devices ? "all GPUs" : "all devices");
 }
 
 void ChromeEntries::add_instant(std::size_t device, Nanoseconds time, std::string_view name,

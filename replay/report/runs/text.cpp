@@ -156,7 +156,7 @@ std::string devices_group(Figures& figures, std::span<const DevicePeaks> devices
     Table table = Table::untitled("lrrrr");
     table.row("Peak of each", "reserved", "allocated", "active", "requested");
     for (std::size_t i = 0; i < devices.size(); ++i)
-        table.row(fmt::format("  device {}", i), format_bytes(devices[i].reserved),
+        table.row("  " + devices[i].text(i), format_bytes(devices[i].reserved),
                   format_bytes(devices[i].allocated), format_bytes(devices[i].active),
                   format_bytes(devices[i].requested));
     return fmt::format("\n{}", table.bare(""));
@@ -290,7 +290,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     text += conditions_text(run);
     Figures figures(run.measurements);
     const std::vector<DevicePeaks> devices = device_peaks(run.measurements);
-    text += memory_group(figures, devices.size());
+    text += memory_group(figures, gpus_of(devices));
     text += devices_group(figures, devices);
     text += group("Waste", kWaste, figures);
     text += group("Requests", kRequests, figures);

@@ -111,12 +111,12 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
 
 // Where there are several devices, the peak of each: the table above has sums.
 std::string devices_text(const TraceComparison& comparison, Emphasis emphasis) {
-    const std::size_t devices = device_peaks(comparison.rows.front().run.measurements).size();
-    if (devices < 2)
+    const auto devices = device_peaks(comparison.rows.front().run.measurements);
+    if (devices.size() < 2)
         return {};
     std::vector<TableColumn> columns{{"peak reserved of each", Align::left}};
-    for (std::size_t i = 0; i < devices; ++i)
-        columns.push_back({fmt::format("device {}", i)});
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        columns.push_back({devices[i].text(i)});
     Table table(std::move(columns));
     for (const ComparisonRow& row : comparison.rows) {
         std::vector<TableCell> cells{{printable(row.label)}};
@@ -124,9 +124,10 @@ std::string devices_text(const TraceComparison& comparison, Emphasis emphasis) {
             cells.push_back({format_bytes(device.reserved)});
         table.add(std::move(cells));
     }
-    return fmt::format(
-        "\nThe figures above are sums of {} devices; a card's memory limits each.\n\n{}", devices,
-        table.ruled(emphasis));
+    const std::size_t gpus = gpus_of(devices);
+    return fmt::format("\nThe figures above are {}; a card's memory limits each.\n\n{}",
+                       gpus > 1 ? fmt::format("sums of {} devices", gpus) : "those of device 0",
+                       table.ruled(emphasis));
 }
 
 bool has_others(const Comparison& comparison) {

@@ -80,9 +80,12 @@ std::string memory(const TraceInfo& info, const TraceSummary& summary) {
               format_bytes(summary.never_freed_bytes));
     if (summary.out_of_memory > 0)
         table.row("out of memory when recorded", format_count(summary.out_of_memory));
-    return table.section(info.devices.size() > 1
-                             ? fmt::format("Memory, sum of {} devices", info.devices.size())
-                             : "Memory");
+    if (info.gpus() < info.devices.size())
+        table.row(fmt::format("{}, peak", kHostMemory),
+                  format_bytes(summary.devices.back().requested.value),
+                  peak_text(summary.devices.back().requested, info));
+    return table.section(info.gpus() > 1 ? fmt::format("Memory, sum of {} devices", info.gpus())
+                                         : "Memory");
 }
 
 std::string streams(const TraceInfo& info, const TraceSummary& summary) {
@@ -135,10 +138,13 @@ std::string pools(const TraceInfo& info, const TraceSummary& summary) {
     table.row("pool", "allocations", "allocated", "requested, peak");
     for (std::size_t i = 0; i < std::min(summary.pools.size(), kShownMost); ++i) {
         const PoolSummary& pool = summary.pools[i];
-        table.row(
-            fmt::format("{} {}", to_integer(pool.pool), one_line(pool_text(info, pool.pool), 60)),
-            format_count(pool.allocations), format_bytes(pool.allocated),
-            format_bytes(pool.peak_requested));
+        const std::string text = pool_text(info, pool.pool);
+        const std::string numbered = fmt::format("pool {}", to_integer(pool.pool));
+        table.row(text == numbered
+                      ? text
+                      : fmt::format("{} {}", to_integer(pool.pool), one_line(text, 60)),
+                  format_count(pool.allocations), format_bytes(pool.allocated),
+                  format_bytes(pool.peak_requested));
     }
     return table.section("Pools: " + format_count(summary.pools.size()));
 }

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "replay/timeline/tree_order.h"
+#include "traces/model/trace.h"
 
 namespace tidemark {
 namespace {
@@ -68,6 +69,22 @@ TEST_CASE("Pages that are mapped one after the other at once are one segment") {
     CHECK(history->segment(2).died == 3);
     CHECK(history->segment(3).died == 3);
     CHECK(history->segment(0).died == kNever);
+}
+
+TEST_CASE("The curves leave out the host's memory, however its blocks end") {
+    HistoryNames names;
+    names.devices = {"H200", std::string(kHostMemory)};
+    SmallHistory small;
+    small.names(names);
+    small.allocate(1, 4096).allocate(2, 512, {.device = 1}).allocate(3, 1024, {.device = 1});
+    small.allocate(4, 2048, {.device = 1}).retire(2).finish(2).free(3);
+    small.builder().reuse(small.block(4));
+    const auto history = small.free(1).idle().build();
+    for (EventIndex event = 0; event < history->counts().events; ++event) {
+        const Bytes expected = event < 7 ? 4096 : 0;
+        for (const Series series : {Series::allocated, Series::active, Series::requested})
+            REQUIRE(history->values(event)[series] == expected);
+    }
 }
 
 TEST_CASE("Segments of different devices may have the same addresses") {

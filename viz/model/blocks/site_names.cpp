@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/model/trace.h"
+
 namespace tidemark::viz {
 
 std::string brief_call_site(std::string_view text) {
@@ -84,6 +86,8 @@ std::string SiteNames::pool(PoolId pool) const {
 
 std::string SiteNames::device(std::uint16_t device) const {
     const std::vector<std::string>& names = history_.devices();
+    if (device > 0 && device + 1U == names.size() && names[device] == kHostMemory)
+        return names[device];
     if (device < names.size() && !names[device].empty())
         return fmt::format("{} {}", device, one_line(names[device], 60));
     return fmt::format("{}", device);
