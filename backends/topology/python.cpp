@@ -19,7 +19,9 @@ import sys
 sys.path[:] = [folder for folder in sys.path if folder]
 print("python", "%d.%d.%d" % sys.version_info[:3], sep="\t")
 import importlib.metadata as metadata
-for name in ("torch", "rmm", "rmm-cu11", "rmm-cu12", "rmm-cu13"):
+for name in ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numba-cuda", "cuda-core",
+             "rmm", "rmm-cu11", "rmm-cu12", "rmm-cu13",
+             "nvidia-cuda-cupti", "nvidia-cuda-cupti-cu12"):
     try:
         print("package", name, metadata.version(name), sep="\t")
     except metadata.PackageNotFoundError:
@@ -34,12 +36,12 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-// "rmm-cu13" is one of the rmm family, "rmm-tools" is none.
+// "rmm-cu13" is one of the rmm family, "cupy-cuda13x" of cupy's; "rmm-tools" is none.
 bool is_of_family(std::string_view name, std::string_view family) {
     if (!name.starts_with(family))
         return false;
     const std::string_view rest = name.substr(family.size());
-    return rest.empty() || rest.starts_with("-cu1");
+    return rest.empty() || rest.starts_with("-cu1") || rest.starts_with("-cuda1");
 }
 
 Result<std::string> find_python(const PythonQuestion& question) {

@@ -36,6 +36,8 @@ def _become(name: str, arguments: List[str]) -> NoReturn:
         path = program(name)
     except NotFoundError as failure:
         sys.exit(f"{failure}")
+    # What `tidemark doctor` looks into is this Python, not the first one on PATH.
+    os.environ.setdefault("TIDEMARK_PYTHON", sys.executable)
     os.execv(path, [path, *arguments])
 
 

@@ -128,6 +128,19 @@ Result<ProbeRing> ProbeRing::open(int process, const std::string& path,
     return ring;
 }
 
+Result<void> ProbeRing::check() {
+#ifdef __x86_64__
+    ProbeRing ring;
+    TM_TRY(find_probe_events());
+    TM_TRY(ring.make_maps());
+    TM_TRY(load(probe_program({}, 0, ring.ring_.get(), ring.lost_.get())));
+    return {};
+#else
+    return fail(ErrorCode::unsupported, "probes are read on x86-64 alone", "--attach",
+                "python -m tidemark.record records from inside");
+#endif
+}
+
 Result<void> ProbeRing::make_maps() {
     // Before Linux 5.11 maps counted as locked memory; a refusal here is one of the maps then.
     const rlimit all{RLIM_INFINITY, RLIM_INFINITY};

@@ -24,6 +24,9 @@ class ProbeRing {
     static Result<ProbeRing> open(int process, const std::string& path,
                                   std::span<const Probe> probes);
 
+    // Whether it can listen at all; errors as of open().
+    static Result<void> check();
+
     ProbeRing(ProbeRing&& other) noexcept { *this = std::move(other); }
 
     ProbeRing& operator=(ProbeRing&& other) noexcept;

@@ -1,11 +1,42 @@
 // tidemark doctor: what Tidemark can do on this machine, and why not otherwise.
 #include "replay/analysis/calibrate/doctor.h"
 
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "backends/topology/program_output.h"
+#include "replay/attach/probe_ring.h"
 #include "replay/cli/command.h"
+#include "replay/cli/recorder_library.h"
+#include "replay/inject/cupti.h"
 #include "replay/report/machines/topology_report.h"
 
 namespace tidemark::commands {
 namespace {
+
+Result<std::string> find_cupti(const Topology& topology) {
+    constexpr int kNewest = 13000;
+    TM_ASSIGN(const inject::Cupti cupti,
+              inject::Cupti::open(topology.cuda ? topology.cuda->version : kNewest));
+    return fmt::format("{}, version {}", cupti.path(), cupti.version());
+}
+
+Result<std::string> find_probes() {
+    TM_TRY(attach::ProbeRing::check());
+    return std::string("of processes whose user we are, or root");
+}
+
+Result<std::string> find_compiler() {
+    const char* const path = std::getenv("PATH");
+    const char* const chosen = std::getenv("CXX");
+    for (const char* const name : {chosen == nullptr ? "" : chosen, "c++", "g++", "clang++"}) {
+        if (std::string file = find_program(name, path == nullptr ? "" : path); !file.empty())
+            return file;
+    }
+    return fail(ErrorCode::not_found, "there is no C++ compiler", {},
+                "install g++, or name a compiler in CXX");
+}
 
 class Doctor final : public Command {
   public:
@@ -18,7 +49,12 @@ class Doctor final : public Command {
     Result<ExitCode> run(Context& context) override {
         for (const std::string& name : required_)
             TM_TRY(check_capability_name(name));
-        const std::vector<Finding> findings = diagnose(discover_topology());
+        const Topology topology = discover_topology();
+        const std::vector<Finding> findings =
+            diagnose(topology, {.library = find_recorder_library(),
+                                .cupti = find_cupti(topology),
+                                .probes = find_probes(),
+                                .compiler = find_compiler()});
         const std::vector<std::string_view> required(required_.begin(), required_.end());
         context.print(json_ ? doctor_json(findings, required, context.provenance())
                             : doctor_text(findings, required));

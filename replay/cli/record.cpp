@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,35 +13,13 @@
 #include "replay/cli/child_program.h"
 #include "replay/cli/record_attached.h"
 #include "replay/cli/recorded_processes.h"
+#include "replay/cli/recorder_library.h"
 #include "traces/live/runtime_folder.h"
 
 namespace tidemark::commands {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kLibrary = "libtidemark-record.so";
-
-// Beside the program as it is built, or where it is installed.
-Result<std::string> find_library() {
-    std::error_code error;
-    const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-    for (const fs::path& folder : {own, own / "../lib", own / TIDEMARK_LIBRARY_FOLDER}) {
-        if (fs::exists(folder / kLibrary, error))
-            return fs::weakly_canonical(folder / kLibrary, error).string();
-    }
-    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kLibrary), own.string(),
-                "it is installed with the program: install or build Tidemark anew");
-}
-
-// Each of these variables names one library.
-Result<void> check_unset(const char* variable) {
-    const char* const other = std::getenv(variable);
-    if (other == nullptr || *other == '\0')
-        return {};
-    return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other), variable,
-                "one library is loaded so: unset it, or leave this to the other tool");
-}
 
 // A folder for the reports of processes, removed at the end.
 class ReportFolder {
@@ -95,10 +74,15 @@ class Record final : public Command {
                         "record", "tidemark record -o run.tml -- PROGRAM");
         if (!attach_)
             return run_program(context);
-        if (stacks_ || alone_)
-            return fail(ErrorCode::bad_option, "has no meaning with --attach",
-                        stacks_ ? "--stacks" : "--no-children",
-                        "a process is recorded alone, and its probes tell no stacks");
+        for (const auto& [given, name] : {std::pair(stacks_, "--stacks"),
+                                          {alone_, "--no-children"},
+                                          {kernels_, "--kernels"},
+                                          {ranges_, "--ranges"}}) {
+            if (given)
+                return fail(
+                    ErrorCode::bad_option, "has no meaning with --attach", name,
+                    "a process is recorded alone, and its probes report requests and frees");
+        }
         return record_attached(context, {.process = static_cast<int>(*attach_),
                                          .output = output_,
                                          .name = name_,
@@ -109,13 +93,7 @@ class Record final : public Command {
 
   private:
     Result<ExitCode> run_program(Context& context) {
-        TM_ASSIGN(const std::string library, find_library());
-        if (const char* const other = std::getenv(inject::kInjectionVariable);
-            other != nullptr && fs::path(other).filename() == fs::path(library).filename())
-            return fail(ErrorCode::unsupported,
-                        "another `tidemark record` records this program already", "",
-                        "leave this one out: the outer one records what programs start, too");
-        TM_TRY(check_unset(inject::kInjectionVariable));
+        TM_ASSIGN(const std::string library, find_recorder_library());
         if (ranges_)
             TM_TRY(check_unset(inject::kRangesVariable));
         const std::string folder = live::runtime_folders().front();

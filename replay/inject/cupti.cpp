@@ -121,8 +121,15 @@ Result<Cupti> Cupti::open(int driver_version) {
             resolve(library, "cuptiUnsubscribe", cupti.unsubscribe_) &&
             resolve(library, "cuptiEnableCallback", cupti.enable_) &&
             resolve(library, "cuptiGetDeviceId", cupti.device_) &&
-            resolve(library, "cuptiGetResultString", cupti.text_))
+            resolve(library, "cuptiGetResultString", cupti.text_)) {
+            // Where the loader found what had no folder.
+            if (Dl_info info{}; dladdr(reinterpret_cast<void*>(cupti.subscribe_), &info) != 0)
+                cupti.path_ = info.dli_fname;
+            int (*version)(std::uint32_t*) = nullptr;
+            if (resolve(library, "cuptiGetVersion", version))
+                version(&cupti.version_);
             return cupti;
+        }
         why = fmt::format("{} lacks functions of it", path);
     }
     return fail(ErrorCode::not_found, fmt::format("no CUPTI ({})", why), "",

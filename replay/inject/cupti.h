@@ -11,6 +11,7 @@
 // Immutable once open; it stays loaded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/base/result.h"
@@ -36,11 +37,15 @@ class Cupti {
     // The file that was loaded.
     const std::string& path() const { return path_; }
 
+    // Of its interface, as cuptiGetVersion has it; 0 = not told.
+    std::uint32_t version() const { return version_; }
+
   private:
     Result<void> enable(int domain, std::uint32_t id);
     tl::unexpected<Error> refusal(int code, std::string what) const;
 
     std::string path_;
+    std::uint32_t version_ = 0;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     int (*subscribe_)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) = nullptr;
     int (*unsubscribe_)(CUpti_SubscriberHandle) = nullptr;

@@ -259,5 +259,6 @@ TEST_CASE("what cannot be attached to is refused, with what to do", "[cli][attac
     CHECK(contains(support::refusal({"record", "--attach", "1", "--", "true"}),
                    "either a program or --attach"));
     CHECK(contains(support::refusal({"record"}), "either a program or --attach"));
-    CHECK(contains(support::refusal({"record", "--attach", "1", "--stacks"}), "--stacks"));
+    for (const char* option : {"--stacks", "--no-children", "--kernels", "--ranges"})
+        CHECK(contains(support::refusal({"record", "--attach", "1", option}), option));
 }

@@ -51,6 +51,28 @@ TEST_CASE("the doctor says what is missing and what to do, and that this is no f
     CHECK(contains(said.out, "there is no program /no/such/python"));
 }
 
+TEST_CASE("the doctor says whether recording will work", "[cli]") {
+    support::Surroundings here = kBare;
+    here.environment.emplace_back("TIDEMARK_CUPTI", TIDEMARK_REPORTED_DRIVER);
+    here.environment.emplace_back("CXX", "/bin/true");
+    const auto find = [](const support::Surroundings& surroundings, const std::string& name) {
+        const json said = support::tidemark_json({"doctor"}, surroundings);
+        for (const json& each : said["capabilities"]) {
+            if (each["name"] == name)
+                return each;
+        }
+        return json();
+    };
+    CHECK(contains(find(here, "record")["what"], "/libtidemark-record.so"));
+    CHECK(contains(find(here, "cupti")["what"], TIDEMARK_REPORTED_DRIVER));
+    CHECK(find(here, "compiler")["what"] == "/bin/true");
+    here.environment[3].second = "/no/such/libcupti.so";
+    here.environment.emplace_back("CUDA_INJECTION64_PATH", "/other/tool.so");
+    CHECK(contains(find(here, "record")["why"], "/other/tool.so"));
+    CHECK(contains(find(here, "cupti")["hint"], "TIDEMARK_CUPTI"));
+    CHECK(find(here, "torch")["needs"] == "python");
+}
+
 TEST_CASE("the doctor's exit code answers what is required", "[cli]") {
     const Said missing =
         support::tidemark({"doctor", "--require", "simulator", "--require", "cuda"}, kBare);

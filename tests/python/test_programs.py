@@ -1,5 +1,7 @@
 """The programs that come along."""
 
+import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +19,23 @@ def test_the_entry_point_becomes_the_program():
          "sys.argv = ['tidemark', '--version']; run_tidemark()"], text=True,
         env={**os.environ, "PYTHONPATH": package})
     assert tidemark.__version__ in said
+
+
+def test_the_doctor_looks_into_this_python():
+    package = os.path.dirname(os.path.dirname(tidemark.__file__))
+    environment = {key: value for key, value in os.environ.items() if key != "TIDEMARK_PYTHON"}
+    said = json.loads(subprocess.check_output(
+        [sys.executable, "-m", "tidemark", "doctor", "--json"], text=True,
+        env={**environment, "PYTHONPATH": package, "PATH": "/nowhere"}))
+    found = {each["name"]: each for each in said["capabilities"]}
+    assert sys.executable in found["python"]["what"]
+    assert not found["compiler"]["here"]
+    for name in ("torch", "cupy", "numba-cuda", "cuda-core", "rmm"):
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        assert version in found[name]["what"]
 
 
 def test_an_entry_point_is_not_taken_for_the_program(monkeypatch, tmp_path):

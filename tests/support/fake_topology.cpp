@@ -52,8 +52,14 @@ Topology full_machine() {
     machine.kernel_driver = "580.65.06";
     machine.cuda = CudaFacts{"libcuda.so.1", 13000, {gpu(0), gpu(1)}};
     machine.nvml = std::string("580.65.06");
-    machine.python =
-        PythonFacts{"/usr/bin/python3", "3.12.1", {{"torch", "2.11.0"}, {"rmm-cu13", "26.2"}}};
+    machine.python = PythonFacts{"/usr/bin/python3",
+                                 "3.12.1",
+                                 {{"torch", "2.11.0"},
+                                  {"cupy-cuda13x", "14.0"},
+                                  {"numba-cuda", "0.23"},
+                                  {"cuda-core", "0.5"},
+                                  {"rmm-cu13", "26.2"},
+                                  {"nvidia-cuda-cupti", "13.0.85"}}};
     return machine;
 }
 

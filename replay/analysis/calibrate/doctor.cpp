@@ -21,7 +21,9 @@ struct Capability {
     std::string_view name;
     std::string_view use;
     std::string_view needs;  // a capability above it, or ""
-    Look look;
+    // A fact comes first, where there is one. Neither: a package of Python's of that name.
+    Look look = nullptr;
+    Result<std::string> RecordingFacts::*fact = nullptr;
 };
 
 tl::unexpected<Error> missing(std::string why, std::string hint) {
@@ -127,11 +129,21 @@ Result<std::string> look_for_python(const Topology& topology) {
         [](const PythonFacts& python) { return python.version + ", " + python.program; });
 }
 
+// "2.11.0", or with its name where that isn't the family's.
 Result<std::string> look_for_package(const Topology& topology, std::string_view family) {
     const PythonPackage* package = topology.python->find(family);
     if (package == nullptr)
         return missing("not installed", "");
     return package->name == family ? package->version : package->name + " " + package->version;
+}
+
+// PyTorch comes with one, which its programs find.
+Result<std::string> look_for_cupti_package(const Topology& topology) {
+    if (!topology.python)
+        return tl::make_unexpected(topology.python.error());
+    return look_for_package(topology, "nvidia-cuda-cupti").map([](const std::string& version) {
+        return fmt::format("{}, in programs of this Python", version);
+    });
 }
 
 constexpr std::array kCapabilities{
@@ -146,17 +158,38 @@ constexpr std::array kCapabilities{
     Capability{"nvlink", "fast copies between GPUs", kGpu, look_for_nvlink},
     Capability{"numa", "host memory on a chosen node", "", look_for_numa},
     Capability{kPython, "finds the packages below", "", look_for_python},
-    Capability{"torch", "records the snapshots that Tidemark reads", kPython,
-               [](const Topology& topology) { return look_for_package(topology, "torch"); }},
-    Capability{"rmm", "records the CSV logs that Tidemark reads", kPython,
-               [](const Topology& topology) { return look_for_package(topology, "rmm"); }},
+    Capability{"torch", "tidemark.torch: records it from inside, and gives it its memory", kPython},
+    Capability{"compiler", "compiles tidemark.torch for your PyTorch", "", nullptr,
+               &RecordingFacts::compiler},
+    Capability{"cupy", "tidemark.cupy: its memory from Tidemark", kPython},
+    Capability{"numba-cuda", "tidemark.numba: its memory from Tidemark", kPython},
+    Capability{"cuda-core", "tidemark.cuda_core: its memory from Tidemark", kPython},
+    Capability{"rmm", "tidemark.rmm: its memory from Tidemark; its CSV logs are read", kPython},
+    Capability{"record", "tidemark record -- PROGRAM: any CUDA program's calls of the driver", "",
+               nullptr, &RecordingFacts::library},
+    Capability{"cupti", "reports these calls", "", look_for_cupti_package, &RecordingFacts::cupti},
+    Capability{"attach", "tidemark record --attach PID: a PyTorch that runs already", "", nullptr,
+               &RecordingFacts::probes},
 };
 
-Finding find_out(const Capability& capability, const Topology& topology) {
+Result<std::string> look(const Capability& capability, const Topology& topology,
+                         const RecordingFacts& recording) {
+    if (capability.fact == nullptr)
+        return capability.look == nullptr ? look_for_package(topology, capability.name)
+                                          : capability.look(topology);
+    const Result<std::string>& fact = recording.*capability.fact;
+    if (fact || capability.look == nullptr)
+        return fact;
+    const Result<std::string> found = capability.look(topology);
+    return found ? found : fact;
+}
+
+Finding find_out(const Capability& capability, const Topology& topology,
+                 const RecordingFacts& recording) {
     Finding finding;
     finding.name = capability.name;
     finding.use = capability.use;
-    const Result<std::string> found = capability.look(topology);
+    const Result<std::string> found = look(capability, topology, recording);
     finding.here = found.has_value();
     if (found) {
         finding.what = *found;
@@ -175,11 +208,11 @@ bool is_missing(std::string_view name, std::span<const Finding> findings) {
 
 }  // namespace
 
-std::vector<Finding> diagnose(const Topology& topology) {
+std::vector<Finding> diagnose(const Topology& topology, const RecordingFacts& recording) {
     std::vector<Finding> findings;
     for (const Capability& capability : kCapabilities) {
         if (!is_missing(capability.needs, findings)) {
-            findings.push_back(find_out(capability, topology));
+            findings.push_back(find_out(capability, topology, recording));
             continue;
         }
         Finding finding;

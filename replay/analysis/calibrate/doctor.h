@@ -1,6 +1,6 @@
 // doctor: what Tidemark can do on this machine, capability by capability, and why not otherwise.
 //
-// Pure: the same topology gives the same findings. O(capabilities * GPUs).
+// Pure: the same facts give the same findings. O(capabilities * GPUs).
 #pragma once
 
 #include <span>
@@ -23,8 +23,16 @@ struct Finding {
     std::string_view needs;  // the capability that is missing and that this one rests on, or ""
 };
 
+// What recording takes beside a GPU: which one is here, or why none is.
+struct RecordingFacts {
+    Result<std::string> library;   // that CUDA loads into recorded programs
+    Result<std::string> cupti;     // NVIDIA's, which reports their calls
+    Result<std::string> probes;    // of a running process may be listened to
+    Result<std::string> compiler;  // of C++
+};
+
 // All of them, in the order in which one reads them: what rests on another comes after it.
-std::vector<Finding> diagnose(const Topology& topology);
+std::vector<Finding> diagnose(const Topology& topology, const RecordingFacts& recording);
 
 // Their names, in the same order.
 std::vector<std::string_view> capability_names();

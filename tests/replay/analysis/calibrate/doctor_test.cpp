@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/fake_recording.h"
 #include "tests/support/fake_topology.h"
 
 using namespace tidemark;
@@ -13,8 +14,9 @@ using support::plain_machine;
 
 namespace {
 
-Finding finding(const Topology& topology, std::string_view name) {
-    const std::vector<Finding> findings = diagnose(topology);
+Finding finding(const Topology& topology, std::string_view name,
+                const RecordingFacts& recording = support::full_recording()) {
+    const std::vector<Finding> findings = diagnose(topology, recording);
     const auto found = std::find_if(findings.begin(), findings.end(),
                                     [name](const Finding& each) { return each.name == name; });
     REQUIRE(found != findings.end());
@@ -28,7 +30,7 @@ bool says(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("a machine with everything lacks nothing", "[doctor]") {
-    for (const Finding& each : diagnose(full_machine())) {
+    for (const Finding& each : diagnose(full_machine(), support::full_recording())) {
         INFO(each.name << ": " << each.why);
         CHECK(each.here);
         CHECK_FALSE(each.what.empty());
@@ -40,7 +42,7 @@ TEST_CASE("a machine with everything lacks nothing", "[doctor]") {
 }
 
 TEST_CASE("without a GPU the simulator is here, and the rest says why not", "[doctor]") {
-    for (const Finding& each : diagnose(plain_machine())) {
+    for (const Finding& each : diagnose(plain_machine(), support::no_recording())) {
         INFO(each.name);
         const bool expected = each.name == "simulator" || each.name == "numa";
         CHECK(each.here == expected);
@@ -99,10 +101,44 @@ TEST_CASE("several nodes that cannot be placed on say what is missing", "[doctor
 }
 
 TEST_CASE("every capability says what this version does with it", "[doctor]") {
-    for (const Finding& each : diagnose(full_machine()))
+    for (const Finding& each : diagnose(full_machine(), support::full_recording()))
         CHECK_FALSE(says(std::string(each.use), "not used"));
-    for (const char* unused : {"cupy", "numba", "cupti", "ipc", "shared-handles"})
+    for (const char* unused : {"numba", "ipc", "shared-handles"})
         CHECK_FALSE(check_capability_name(unused));
+}
+
+TEST_CASE("each thing that recording takes is there, or says what to do", "[doctor]") {
+    for (const char* name : {"record", "cupti", "attach", "compiler"}) {
+        INFO(name);
+        CHECK(finding(plain_machine(), name).here);
+        const Finding missing = finding(plain_machine(), name, support::no_recording());
+        CHECK_FALSE(missing.here);
+        CHECK_FALSE(missing.hint.empty());
+    }
+    CHECK(finding(full_machine(), "record").what == "/usr/lib/libtidemark-record.so");
+    CHECK(finding(plain_machine(), "record", support::no_recording()).why ==
+          "CUDA_INJECTION64_PATH: is set already, to other.so");
+}
+
+TEST_CASE("the CUPTI that PyTorch brings counts where there is no other", "[doctor]") {
+    CHECK(says(finding(full_machine(), "cupti").what, "/usr/local/cuda"));
+    const Finding brought = finding(full_machine(), "cupti", support::no_recording());
+    CHECK(brought.here);
+    CHECK(brought.what == "13.0.85, in programs of this Python");
+    Topology machine = full_machine();
+    std::erase_if(machine.python->packages,
+                  [](const PythonPackage& each) { return each.name.starts_with("nvidia"); });
+    CHECK(finding(machine, "cupti", support::no_recording()).why == "no CUPTI (none was found)");
+}
+
+TEST_CASE("each adapter has its package's version", "[doctor]") {
+    CHECK(finding(full_machine(), "cupy").what == "cupy-cuda13x 14.0");
+    CHECK(says(std::string(finding(full_machine(), "cupy").use), "tidemark.cupy"));
+    CHECK(finding(full_machine(), "numba-cuda").what == "0.23");
+    CHECK(says(std::string(finding(full_machine(), "numba-cuda").use), "tidemark.numba"));
+    CHECK(finding(full_machine(), "cuda-core").what == "0.5");
+    CHECK(says(std::string(finding(full_machine(), "cuda-core").use), "tidemark.cuda_core"));
+    CHECK(says(std::string(finding(full_machine(), "rmm").use), "tidemark.rmm"));
 }
 
 TEST_CASE("names of capabilities are checked, and a near miss is met", "[doctor]") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/fake_recording.h"
 #include "tests/support/fake_topology.h"
 #include "tests/support/json_keys.h"
 
@@ -105,7 +106,8 @@ TEST_CASE("the JSON of devices is as documented", "[report][docs]") {
 }
 
 TEST_CASE("the JSON of doctor is as documented", "[report][docs]") {
-    check_keys("doctor", doctor_json(diagnose(plain_machine()), {}, kProvenance));
+    check_keys("doctor",
+               doctor_json(diagnose(plain_machine(), support::no_recording()), {}, kProvenance));
 }
 
 TEST_CASE("the JSON of a machine without GPUs has null and empty lists, not words", "[report]") {
@@ -123,7 +125,8 @@ TEST_CASE("the JSON of a machine without GPUs has null and empty lists, not word
 
 TEST_CASE("what is required and missing is in the doctor's JSON", "[report]") {
     const std::string_view required[] = {"cuda", "simulator"};
-    const json object = json::parse(doctor_json(diagnose(plain_machine()), required, kProvenance));
+    const json object = json::parse(
+        doctor_json(diagnose(plain_machine(), support::no_recording()), required, kProvenance));
 
     CHECK(object["required"] == json::array({"cuda", "simulator"}));
     CHECK(object["missing"] == json::array({"cuda"}));

@@ -1,0 +1,42 @@
+// Looked for from this program's file on.
+#include "replay/cli/recorder_library.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "replay/inject/process_report.h"
+
+namespace tidemark::commands {
+
+namespace fs = std::filesystem;
+
+Result<void> check_unset(const char* variable) {
+    const char* const other = std::getenv(variable);
+    if (other == nullptr || *other == '\0')
+        return {};
+    return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other), variable,
+                "one library is loaded so: unset it, or leave this to the other tool");
+}
+
+Result<std::string> find_recorder_library() {
+    constexpr const char* kName = "libtidemark-record.so";
+    if (const char* const other = std::getenv(inject::kInjectionVariable);
+        other != nullptr && fs::path(other).filename() == kName)
+        return fail(ErrorCode::unsupported,
+                    "another `tidemark record` records this program already", "",
+                    "leave this one out: the outer one records what programs start, too");
+    TM_TRY(check_unset(inject::kInjectionVariable));
+    std::error_code error;
+    const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+    for (const fs::path& folder : {own, own / "../lib", own / TIDEMARK_LIBRARY_FOLDER}) {
+        if (fs::exists(folder / kName, error))
+            return fs::weakly_canonical(folder / kName, error).string();
+    }
+    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kName), own.string(),
+                "it is installed with the program: install or build Tidemark anew");
+}
+
+}  // namespace tidemark::commands
