@@ -23,6 +23,10 @@ for each proof what it is about; what isn't there is left out and said.
   killed     a program killed by -9 leaves a recording of all that it had done
   cost       an allocation and its free, stream-ordered and plain: without the recorder, with CUPTI
              and nobody who listens, recorded, and with stacks
+  kernels    what kernels and copies of a training use, with plain and with mapped segments: each
+             segment of PyTorch is used, a matrix product uses those of its tensors, graphs are of
+             unknown uses, NVTX ranges are as they were; a replay over tiers takes the recording;
+             and what a launch costs with and without
   step       a step of a residual network's training, recorded and not
 """
 import argparse
@@ -42,6 +46,7 @@ from recorder_checks import (MIB, NO_GPU_ADDRESS, balance, has, pairs_program, r
                              tidemark)
 from recorder_company import COMPANY
 from recorder_cost import prove_cost, prove_step
+from recorder_uses import prove_kernels
 
 
 def itself(name, folder):
@@ -269,7 +274,8 @@ def prove_killed(folder):
 
 RUNS = {"segments": run_segments, "free": run_free}
 PROOFS = {"segments": prove_segments, "free": prove_free, "others": prove_others, **COMPANY,
-          "attach": prove_attach, "killed": prove_killed, "cost": prove_cost, "step": prove_step}
+          "attach": prove_attach, "killed": prove_killed, "cost": prove_cost,
+          "kernels": prove_kernels, "step": prove_step}
 
 
 def prove(name):

@@ -10,7 +10,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
 KINDS = {1: "allocate", 2: "free", 3: "refused", 10: "reserve", 11: "unreserve", 12: "map",
-         13: "unmap", 18: "mark"}
+         13: "unmap", 14: "use", 16: "range_begin", 17: "range_end", 18: "mark"}
+NAMED = (16, 17, 18)  # by a text of their own
 NO_GPU_ADDRESS = 1 << 61  # from here on are addresses of physical memory and of arrays
 STRING, STACK, SITE, NAMES = 32, 33, 34, range(32, 37)
 
@@ -40,7 +41,8 @@ def read(path):
             elif kind == SITE:
                 tags[site] = strings.get(address, "")
             elif kind in KINDS:
-                events.append(Event(KINDS[kind], tags.get(site, ""), device, address, size, extra))
+                tag = strings.get(extra, "") if kind in NAMED else tags.get(site, "")
+                events.append(Event(KINDS[kind], tag, device, address, size, extra))
             slot += 48 * (1 + (payload + 47) // 48)
     return events
 

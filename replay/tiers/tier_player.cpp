@@ -123,6 +123,8 @@ void TierPlayer::advance(std::uint32_t stream) {
     actor.step = next_step_[actor.step];
     actor.begun = false;
     actor.wait = Wait::nothing;
+    if (actor.step == kNoStep)
+        end_kernel(stream);  // nothing says that it lasts any longer: others may wait for its end
     schedule(stream);
 }
 

@@ -192,6 +192,19 @@ TEST_CASE("a stall pushes its own stream and whoever waits for it", "[tiers][run
     CHECK(run.unlimited == 50);
 }
 
+TEST_CASE("the last kernel of a stream holds up no other stream", "[tiers][run]") {
+    constexpr std::uint8_t kBoth = kReads | kWrites;
+    TierTrace trace;
+    trace.allocate(0, 0, 30, 0).allocate(0, 1, 30, 0);
+    trace.use(10, 0, kBoth, 1, 1).use(10, 1, kBoth, 1, 1);  // and then nothing
+    trace.use(20, 1, kBoth, 2, 0).use(20, 0, kBoth, 2, 0).free(30, 0, 0).free(30, 1, 0).until(40);
+    const TierRun run = run_on(trace.program(), small_machine(60));
+
+    CHECK(run.kernels == 2);
+    CHECK(run.out_of_memory == 0);
+    CHECK(run.makespan == 40);
+}
+
 TEST_CASE("a buffer is freed while another stream uses it", "[tiers][run]") {
     TierTrace trace;
     trace.allocate(0, 0, 50, 0).use(10, 0, kReads | kWrites, 1, 1);

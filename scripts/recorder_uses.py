@@ -1,0 +1,213 @@
+"""The proof of scripts/prove_recorder.py about what kernels and copies use. As a program it trains:
+recorder_uses.py FOLDER writes down where its tensors are."""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+from recorder_checks import NO_GPU_ADDRESS, has, record, tidemark
+
+STEPS, REPLAYS, TURNS = 5, 3, 5
+MOST_PER_LAUNCH = 1000  # ns that --kernels may add, with CUPTI's part
+MOST_WITHOUT = 200      # ns that a launch may cost where they aren't recorded
+
+# Ten pointers that nobody follows: the time of a launch until it comes back.
+LAUNCHES = r"""
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+#include <dlfcn.h>
+template <class... Args> int call(const char* name, Args... args) {
+    static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    return reinterpret_cast<int (*)(Args...)>(dlsym(driver, name))(args...);
+}
+int main() {
+    void *context = nullptr, *module = nullptr, *function = nullptr;
+    std::string code = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry ten(";
+    for (int i = 0; i < 10; ++i)
+        code += (i == 0 ? ".param .u64 p" : ", .param .u64 p") + std::to_string(i);
+    code += ") { ret; }\n";
+    if (call("cuInit", 0U) || call("cuDevicePrimaryCtxRetain", &context, 0) ||
+        call("cuCtxSetCurrent", context) || call("cuModuleLoadData", &module, code.c_str()) ||
+        call("cuModuleGetFunction", &function, module, "ten"))
+        return 1;
+    unsigned long long blocks[10];
+    void* arguments[10];
+    for (int i = 0; i < 10; ++i) {
+        call("cuMemAlloc_v2", &blocks[i], size_t{4096});
+        arguments[i] = &blocks[i];
+    }
+    using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, void*, void**, void**);
+    const auto launch = reinterpret_cast<Launch>(dlsym(dlopen("libcuda.so.1", RTLD_NOW),
+                                                       "cuLaunchKernel"));
+    constexpr int kLaunches = 200;  // fewer than a stream's queue takes
+    std::vector<double> each;
+    for (int batch = 0; batch < 220; ++batch) {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < kLaunches; ++i)
+            if (launch(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr)) return 1;
+        const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
+        if (batch >= 20) each.push_back(all.count() / kLaunches);
+        call("cuCtxSynchronize");
+    }
+    std::nth_element(each.begin(), each.begin() + each.size() / 2, each.end());
+    printf("%f\n", each[each.size() / 2]);
+}
+"""
+
+
+def train(folder):
+    import torch
+
+    nvtx = torch.cuda.nvtx
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.ReLU(),
+                                torch.nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in range(STEPS):
+        with nvtx.range(f"step {step}"):
+            batch = torch.randn(2048, 1024).pin_memory().to("cuda", non_blocking=True)
+            with nvtx.range("forward"):
+                loss = model(batch).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+    products = {}
+    for name in ("float32", "bfloat16"):  # each tensor in a segment of its own
+        one, two, result = (torch.zeros(8192, 4096 if name == "float32" else 8192, device="cuda",
+                                        dtype=getattr(torch, name)) for _ in range(3))
+        two = two.t()
+        result = torch.zeros(8192, 8192, device="cuda", dtype=one.dtype)
+        torch.mm(one, two, out=result)  # what it takes besides, it has from now on
+        torch.cuda.synchronize()
+        nvtx.mark(f"begin {name}")
+        torch.mm(one, two, out=result)
+        nvtx.mark(f"end {name}")
+        torch.cuda.synchronize()
+        products[name] = [each.data_ptr() for each in (one, two, result)]
+    segments = [(each["address"], each["total_size"]) for each in torch.cuda.memory_snapshot()]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result.add_(1)
+    for _ in range(REPLAYS):
+        graph.replay()
+    torch.cuda.synchronize()
+    (folder / "tensors.json").write_text(json.dumps([segments, products]))
+
+
+def blocks_of(events):
+    """Where a recording says that a segment is: {address: block}, also where it is mapped."""
+    found = {}
+    for event in events:
+        if event.kind == "allocate" and event.address < NO_GPU_ADDRESS:
+            found[event.address, event.size] = event.address
+        elif event.kind == "map":
+            found[event.address, event.size] = event.extra
+    return found
+
+
+def block_at(blocks, address):
+    return next((block for (begin, size), block in blocks.items()
+                 if begin <= address < begin + size), None)
+
+
+def product_uses(events, name):
+    """Flags by block, of what was launched between the marks; None without marks."""
+    tags = [event.tag if event.kind == "mark" else "" for event in events]
+    if f"begin {name}" not in tags or f"end {name}" not in tags:
+        return None
+    between = events[tags.index(f"begin {name}"):tags.index(f"end {name}")]
+    return {event.address: (event.size, event.tag) for event in between if event.kind == "use"}
+
+
+def check_products(events, products):
+    good = True
+    for name, addresses in products.items():
+        uses, blocks = product_uses(events, name), blocks_of(events)
+        wanted = [block_at(blocks, address) for address in addresses]
+        found = [block in (uses or {}) for block in wanted]
+        print(f"kernels {name} product: {sorted({tag for _, tag in (uses or {}).values()})}; its "
+              f"tensors found {found}, {sum(size >= 4 for size, _ in (uses or {}).values())} of "
+              f"{len(uses or {})} uses possible")
+        # What a tensor map of bfloat16's kernels holds is the driver's own affair.
+        good = good and uses is not None and (all(found) or name != "float32")
+    return good
+
+
+def answer(*words):
+    said = subprocess.run([tidemark(), *words, "--json"], capture_output=True, text=True,
+                          check=False)
+    if said.returncode != 0:
+        print(f"  tidemark {words[0]}: exit code {said.returncode}, {said.stderr.strip()[:300]}")
+    return json.loads(said.stdout) if said.returncode == 0 else {}
+
+
+def check_recording(path, events, segments, products):
+    blocks, used = blocks_of(events), {event.address for event in events if event.kind == "use"}
+    # A mapped segment is many pieces, of which a pointer to a tensor means the first.
+    pieces = [(address, size) for address, size in segments if (address, size) in blocks]
+    lonely = [address for address, _ in pieces if block_at(blocks, address) not in used]
+    print(f"kernels: {len(segments)} segments of PyTorch, {len(pieces)} of them in one piece, "
+          f"{len(lonely)} of these without a use")
+    names = [event.tag for event in events if event.kind == "range_begin"]
+    ends = [event.tag for event in events if event.kind == "range_end"]
+    steps = [f"step {step}" for step in range(STEPS)]
+    ranges = [name for name in names if name in steps] == steps and names.count("forward") == STEPS \
+        and sorted(names) == sorted(ends)
+    info = answer("info", str(path))
+    counts = [info.get(key) for key in ("launches", "unknown_launches", "uses", "possible_uses",
+                                        "unmatched")]
+    print(f"kernels: launches, unknown, uses, possible, unmatched {counts}; ranges "
+          f"{'as they were' if ranges else names}")
+    spilled = {share: answer("replay", str(path), "--gpu-memory", share, "--spill", "lru")
+               for share in ("100%", "70%")}
+    print("kernels: replayed over tiers " + ", ".join(
+        f"with {share} {run.get('kernels')} kernels, slowdown {run.get('slowdown')}"
+        for share, run in spilled.items()))
+    return bool(segments) and bool(used) and not lonely and ranges and counts[1] == REPLAYS and counts[4] == 0 \
+        and check_products(events, products) and all(run.get("kernels") for run in spilled.values())
+
+
+def prove_cost_of_launches(folder):
+    source, program = folder / "launches.cpp", folder / "launches"
+    source.write_text(LAUNCHES)
+    subprocess.run(["g++", "-std=c++17", "-O2", "-o", str(program), str(source), "-ldl"], check=True)
+    recorder = [tidemark(), "record", "-o", str(folder / "cost.tml"), "--force"]
+    modes = {"none": [], "recorded": [*recorder, "--"],
+             "with --kernels": [*recorder, "--kernels", "--"]}
+    figures = {mode: [] for mode in modes}
+    for _ in range(TURNS):
+        for mode, prefix in modes.items():
+            figures[mode].append(float(subprocess.run([*prefix, str(program)], capture_output=True,
+                                                      text=True, check=True).stdout))
+    for mode, each in figures.items():
+        print(f"kernels: a launch of ten arguments, {mode}: {statistics.median(each):.0f} ns "
+              f"({min(each):.0f} to {max(each):.0f})")
+    none, without, recorded = (statistics.median(each) for each in figures.values())
+    return without - none <= MOST_WITHOUT and recorded - none <= MOST_PER_LAUNCH
+
+
+def prove_kernels(folder):
+    good = prove_cost_of_launches(folder)
+    if not has("torch"):
+        return good
+    for name, conf in (("plain", ""), ("mapped", "expandable_segments:True")):
+        done, events = record(
+            folder, name, [sys.executable, "-B", __file__, str(folder)], ["--kernels", "--ranges"],
+            {"PYTORCH_CUDA_ALLOC_CONF": conf})
+        if done.returncode != 0:
+            print(f"kernels {name}: exit code {done.returncode}, {done.stderr[-500:]}")
+            return False
+        segments, products = json.loads((folder / "tensors.json").read_text())
+        print(f"kernels: {name} segments")
+        good = check_recording(folder / f"{name}.tml", events, segments, products) and good
+    return good
+
+
+if __name__ == "__main__":
+    train(pathlib.Path(sys.argv[1]))
