@@ -570,7 +570,7 @@ void LiveRecording::conclude() {
                         header_.forgotten));
     if (lost_ != 0)
         info_.warnings.push_back(
-            fmt::format("{} events are missing: the program was faster than its recorder", lost_));
+            fmt::format("{} events are missing: they came too fast, or weren't written", lost_));
     if (!ended_ && !alive_)
         info_.warnings.emplace_back(
             "it has no end: what followed could not be recorded, or is in another file");

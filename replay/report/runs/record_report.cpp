@@ -88,7 +88,9 @@ void add_lines(const AttachedCounts& counts, std::vector<std::string>& lines) {
     say(counts.missed_frees, "free", " seen only when the address was given out again");
     say(counts.unknown_devices, "allocation",
         " on GPUs that are unknown here, which are no events");
-    say(counts.lost, "event", " lost: the process was faster than its recorder");
+    say(counts.lost, "event",
+        " lost: the process was faster than its recorder, or they could not be "
+        "written");
 }
 
 Json json_of(const AttachedCounts& counts) {
