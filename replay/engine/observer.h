@@ -28,6 +28,18 @@ struct OutcomeBatch {
     // The same of the host's memory; null: the trace has none.
     const Usage* host_usage = nullptr;
     const Bytes* host_requested = nullptr;
+
+    // With the host's memory: what an event changes of these, it changes on its own device.
+    Usage usage_everywhere(std::size_t i) const {
+        Usage sum = usage[i];
+        if (host_usage != nullptr)
+            sum += host_usage[i];
+        return sum;
+    }
+
+    Bytes requested_everywhere(std::size_t i) const {
+        return requested[i] + (host_requested == nullptr ? 0 : host_requested[i]);
+    }
 };
 
 // A refusal, reported at once (before the rest of its batch). Of an out_of_memory event: the

@@ -193,27 +193,28 @@ void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& 
         memory_.begin(std::move(thread.ended.begin), thread.ended.context, call.index);
 }
 
+void CallRecorder::begin_plain(const Call& call, std::uint8_t device, std::uint64_t address,
+                               std::uint64_t size) {
+    begin(call, {.kind = RecordKind::allocate,
+                 .device = device,
+                 .address = address,
+                 .size = size,
+                 .extra = size});
+}
+
 void CallRecorder::allocate(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateParams>();
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call),
-                 .address = call.succeeded() ? *params.address : 0,
-                 .size = params.size,
-                 .extra = params.size});
+    begin_plain(call, device_of(call), call.succeeded() ? *params.address : 0, params.size);
 }
 
 void CallRecorder::allocate_pitch(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocatePitchParams>();
-    const std::uint64_t size = (call.succeeded() ? *params.pitch : params.width) * params.height;
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call),
-                 .address = call.succeeded() ? *params.address : 0,
-                 .size = size,
-                 .extra = size});
+    begin_plain(call, device_of(call), call.succeeded() ? *params.address : 0,
+                (call.succeeded() ? *params.pitch : params.width) * params.height);
 }
 
 void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& request,
@@ -254,22 +255,14 @@ void CallRecorder::allocate_host(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateParams>();
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = host_,
-                 .address = call.succeeded() ? *params.address : 0,
-                 .size = params.size,
-                 .extra = params.size});
+    begin_plain(call, host_, call.succeeded() ? *params.address : 0, params.size);
 }
 
 void CallRecorder::register_host(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<RegisterParams>();
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = host_,
-                 .address = call.succeeded() ? params.address : 0,
-                 .size = params.size,
-                 .extra = params.size});
+    begin_plain(call, host_, call.succeeded() ? params.address : 0, params.size);
 }
 
 void CallRecorder::free(const Call& call) {
@@ -286,11 +279,7 @@ void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
     const std::uint64_t size = array_size(array, levels);
     if (size == 0 || (array.flags & (kArraySparse | kArrayDeferredMapping)) != 0)
         return;
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = device_of(call),
-                 .address = handle == 0 ? 0 : kArrayBase + handle,
-                 .size = size,
-                 .extra = size});
+    begin_plain(call, device_of(call), handle == 0 ? 0 : kArrayBase + handle, size);
 }
 
 void CallRecorder::create_array(const Call& call) {

@@ -46,12 +46,8 @@ class Devices final : public Metric {
             return;
         for (std::size_t i = 0; i < events.count; ++i) {
             State& state = states_[owner(events, i)];
-            Usage now = outcomes.usage[i];
-            Bytes requested = outcomes.requested[i];
-            if (outcomes.host_usage != nullptr) {
-                now += outcomes.host_usage[i];
-                requested += outcomes.host_requested[i];
-            }
+            const Usage now = outcomes.usage_everywhere(i);
+            const Bytes requested = outcomes.requested_everywhere(i);
             // Modulo 2^64: each may have fallen.
             state.now.reserved += now.reserved - last_.reserved;
             state.now.allocated += now.allocated - last_.allocated;

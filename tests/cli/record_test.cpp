@@ -212,6 +212,20 @@ TEST_CASE("record keeps every kind of allocation with its size and its function"
     CHECK(replayed["devices"][2]["peak_requested_bytes"] == 6 * kMiBytes);
     const auto both = support::tidemark({"compare", folder.recording, "-p", "extent"});
     CHECK(contains(both.out, "host memory"));
+
+    const std::string exported = folder.file("trace.json");
+    REQUIRE(
+        support::tidemark({"export", folder.recording, "-p", "cuda-malloc", "-o", exported}).code ==
+        0);
+    const auto entries = nlohmann::json::parse(support::read_file(exported))["traceEvents"];
+    std::map<int, std::uint64_t> highest;  // by device, from 1 on; behind them the sum
+    for (const auto& entry : entries)
+        if (entry["ph"] == "C" && contains(entry["name"].dump(), "requested"))
+            highest[entry["pid"]] =
+                std::max<std::uint64_t>(highest[entry["pid"]], entry["args"]["bytes"]);
+    const std::map<int, std::uint64_t> expected{
+        {1, 3 * kMiBytes}, {2, 0}, {3, 6 * kMiBytes}, {4, 3 * kMiBytes}};
+    CHECK((highest == expected));
     CHECK(info["unmatched"] == 0);
     CHECK(info["never_freed"] == 0);
     CHECK(support::tidemark({"replay", folder.recording, "-p", "extent"}).code == 0);

@@ -83,10 +83,15 @@ class Counters final : public Observer {
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         for (std::size_t i = 0; i < events.count; ++i) {
-            const Usage& usage = outcomes.usage[i];
-            const Levels now{usage.reserved, usage.allocated, outcomes.requested[i]};
-            if (now != sums_)
-                change(device_of(events, i), now, events.time[i]);
+            const Usage usage = outcomes.usage_everywhere(i);
+            const Levels now{usage.reserved, usage.allocated, outcomes.requested_everywhere(i)};
+            if (now == sums_)
+                continue;
+            change(device_of(events, i), now, events.time[i]);
+            if (levels_.size() > 1) {
+                const Usage& gpus = outcomes.usage[i];
+                change_sum({gpus.reserved, gpus.allocated, outcomes.requested[i]}, events.time[i]);
+            }
         }
         write_retries(events, outcomes);
     }
@@ -119,10 +124,16 @@ class Counters final : public Observer {
                 continue;
             levels_[device][i] += now[i] - sums_[i];
             write(device, i, time, levels_[device][i]);
-            if (levels_.size() > 1)
-                write(levels_.size() - 1, i, time, now[i]);
         }
         sums_ = now;
+    }
+
+    void change_sum(const Levels& now, Nanoseconds time) {
+        Levels& last = levels_.back();
+        for (std::size_t i = 0; i < kCounters.size(); ++i)
+            if (now[i] != last[i])
+                write(levels_.size() - 1, i, time, now[i]);
+        last = now;
     }
 
     void write(std::size_t device, std::size_t counter, Nanoseconds time, Bytes value) {
