@@ -146,17 +146,12 @@ class Builder {
         return static_cast<std::uint32_t>(program_.steps.size() - 1);
     }
 
-    bool is_host_memory(const TraceEvent& event) const {
-        return event.device < info_.devices.size() &&
-               info_.devices[event.device].name == kHostMemory;
-    }
-
     bool alive(const TraceEvent& event) const {
         return event.slot < lives_.size() && lives_[event.slot].step != kNoStep;
     }
 
     void allocate(const TraceEvent& event) {
-        if (event.slot >= lives_.size() || is_host_memory(event))
+        if (event.slot >= lives_.size() || info_.is_host(event.device))
             return;
         program_.devices = std::max(program_.devices, event.device + 1U);
         TierStep& made = step(event, StepKind::allocate);

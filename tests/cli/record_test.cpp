@@ -5,25 +5,23 @@
 #include <filesystem>
 #include <map>
 #include <thread>
-#include <utility>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
 #include "tests/cli/command_line.h"
+#include "tests/cli/recorded_events.h"
 #include "tests/support/json_keys.h"
-#include "tests/support/live_folder.h"
-#include "traces/live/live_set.h"
-#include "traces/live/merge.h"
-#include "traces/live/remainder.h"
 #include "traces/live/wire.h"
 
 using namespace tidemark;
 using live::RecordKind;
 using support::contains;
+using support::read_events;
+using support::RecordedEvent;
+using support::RecordFolder;
 
 namespace {
 
@@ -31,76 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiBytes = 1U << 20U;
 constexpr std::uint64_t kNoGpuAddress = std::uint64_t{1} << 61U;
-
-// Where recordings of a test go, and the driver that its programs find.
-struct RecordFolder : support::LiveFolder {
-    std::string recording = file("run.tml");
-    support::Surroundings here{
-        .environment = {{"TIDEMARK_CUDA_DRIVER", TIDEMARK_REPORTED_DRIVER},
-                        {"TIDEMARK_CUPTI", TIDEMARK_REPORTED_DRIVER},
-                        {"TIDEMARK_FAKE_CUDA_CONFIG", "devices=2,memory=1073741824"},
-                        {"TIDEMARK_LIBRARY", TIDEMARK_C_LIBRARY}}};
-
-    support::Said record(const std::vector<std::string>& steps,
-                         const std::vector<std::string>& options = {}) const {
-        std::vector<std::string> line{"record", "-o", recording};
-        line.insert(line.end(), options.begin(), options.end());
-        line.insert(line.end(), {"--", TIDEMARK_RECORDED_PROGRAM});
-        line.insert(line.end(), steps.begin(), steps.end());
-        return support::tidemark(line, here);
-    }
-
-    // Recordings that are there.
-    std::size_t recordings() const {
-        return static_cast<std::size_t>(std::ranges::count_if(
-            fs::directory_iterator(path()),
-            [](const auto& entry) { return entry.path().extension() == ".tml"; }));
-    }
-};
-
-// An event with what its numbers mean.
-struct RecordedEvent {
-    live::Record record;
-    std::string tag;
-    std::uint64_t pool = 0;
-    std::uint64_t stream = 0;
-    std::string text;  // of a mark
-};
-
-// Everything in a recording, as it was put there.
-std::vector<RecordedEvent> read_events(const std::string& path) {
-    const auto bytes = live::read_whole_file(path);
-    REQUIRE(bytes);
-    std::span<const std::byte> rest = *bytes;
-    rest = rest.subspan(sizeof(live::Header));
-    std::map<std::uint64_t, std::string> strings;
-    std::map<std::uint32_t, live::Record> sites;
-    std::map<std::pair<std::uint32_t, unsigned>, std::uint64_t> streams;
-    std::vector<RecordedEvent> events;
-    for (live::FoundChunk chunk = live::find_chunk(rest); chunk.whole;
-         chunk = live::find_chunk(rest)) {
-        for (std::size_t at = 0; at * sizeof(live::Record) < chunk.slots.size(); ++at) {
-            const live::Record record = live::slot_at(chunk.slots, at);
-            const auto payload = static_cast<std::size_t>(live::payload_slots(record));
-            if (record.kind == RecordKind::string)
-                strings[record.site] = {
-                    reinterpret_cast<const char*>(chunk.slots.data()) + (at + 1) * sizeof record,
-                    record.size};
-            else if (record.kind == RecordKind::site)
-                sites[record.site] = record;
-            else if (record.kind == RecordKind::stream)
-                streams[{record.site >> live::kNumberBits, record.stream}] = record.extra;
-            else if (!live::is_name(record.kind))
-                events.push_back({record, strings[sites[record.site].address],
-                                  sites[record.site].extra,
-                                  streams[{record.site >> live::kNumberBits, record.stream}],
-                                  strings[record.extra]});
-            at += payload;
-        }
-        rest = rest.subspan(chunk.needed);
-    }
-    return events;
-}
 
 // The events of some kinds, those of one call in a row: "allocate cuMemAlloc 0 1048576".
 std::vector<std::string> event_lines(const std::vector<RecordedEvent>& events) {
@@ -114,51 +42,6 @@ std::vector<std::string> event_lines(const std::vector<RecordedEvent>& events) {
         if (const auto name = names.find(each.record.kind); name != names.end())
             result.push_back(fmt::format("{} {} {} {}", name->second, each.tag, each.record.device,
                                          each.record.size));
-    }
-    return result;
-}
-
-// Uses, one launch after another: "axpy on 0: 1 MiB rw, 2 MiB rw?" of blocks that live, by their
-// sizes; "?" where an argument perhaps means it. "unknown" where nothing is known.
-std::vector<std::string> use_lines(const std::vector<RecordedEvent>& events) {
-    std::map<std::uint64_t, std::uint64_t> sizes;
-    std::vector<std::string> result;
-    std::uint64_t launch = 0;
-    for (const RecordedEvent& each : events) {
-        const live::Record& record = each.record;
-        if (record.kind == RecordKind::allocate)
-            sizes[record.address] = record.size;
-        else if (record.kind == RecordKind::free)
-            sizes.erase(record.address);
-        if (record.kind != RecordKind::use)
-            continue;
-        if (std::exchange(launch, record.extra) != record.extra)
-            result.push_back(fmt::format("{} on {}:", each.tag, each.stream));
-        else
-            result.back() += ",";
-        if (record.address == 0) {
-            result.back() += record.size == live::kUsePerhaps ? " unknown" : " nothing";
-            continue;
-        }
-        const auto block = sizes.find(record.address);
-        result.back() +=
-            fmt::format(" {} {}{}{}", block == sizes.end() ? "gone" : format_bytes(block->second),
-                        (record.size & live::kUseReads) != 0 ? "r" : "",
-                        (record.size & live::kUseWrites) != 0 ? "w" : "",
-                        (record.size & live::kUsePerhaps) != 0 ? "?" : "");
-    }
-    return result;
-}
-
-// Ranges and marks: "+step", "-step", "!mark".
-std::vector<std::string> range_lines(const std::vector<RecordedEvent>& events) {
-    const std::map<RecordKind, std::string> signs{
-        {RecordKind::range_begin, "+"}, {RecordKind::range_end, "-"}, {RecordKind::mark, "!"}};
-    std::vector<std::string> result;
-    for (const RecordedEvent& each : events) {
-        if (const auto sign = signs.find(each.record.kind);
-            sign != signs.end() && !contains(each.text, "context"))
-            result.push_back(sign->second + each.text);
     }
     return result;
 }
@@ -477,106 +360,6 @@ TEST_CASE("record loses nothing of a program that is killed at any moment", "[cl
         CHECK(frees >= done);
         CHECK(frees <= done + 1);
     }
-}
-
-TEST_CASE("record --kernels knows what a kernel's arguments point to", "[cli][record]") {
-    const RecordFolder folder;
-    const support::Said said = folder.record({"kernels"}, {"--kernels", "--json"});
-    INFO(said.err);
-    REQUIRE(said.code == 0);
-    const std::vector<std::string> lines = use_lines(read_events(folder.recording));
-    REQUIRE(lines.size() == 7);
-    CHECK(lines[0] == "axpy on 0: 1.00 MiB rw, 2.00 MiB rw");
-    CHECK(lines[1] == "axpy on 0: 1.00 MiB rw");
-    CHECK(lines[2] == "axpy on 0: nothing");  // freed before, and no address
-    CHECK(lines[3] == "own::structure<Params> on 0: 2.00 MiB rw?, 1.00 MiB rw?");
-    CHECK(lines[4] == "none on 0: nothing");
-    CHECK(lines[5].ends_with(": 2.00 MiB rw, 1.00 MiB rw"));
-    CHECK_FALSE(contains(lines[5], "on 0:"));
-    CHECK(lines[6] == "axpy on 2: 2.00 MiB rw");
-
-    const auto process = nlohmann::json::parse(said.out)["processes"][0];
-    const auto info = support::tidemark_json({"info", folder.recording});
-    for (const auto& counts : {process, info}) {
-        CHECK(counts["launches"] == 7);
-        CHECK(counts["unknown_launches"] == 0);
-        CHECK(counts["uses"] == 8);
-        CHECK(counts["possible_uses"] == 2);
-    }
-    CHECK(info["unmatched"] == 0);
-    const auto spilled = support::tidemark_json(
-        {"replay", folder.recording, "--gpu-memory", "100%", "--spill", "lru"});
-    CHECK(spilled["kernels"] == 5);  // those that use something
-    CHECK(spilled["warnings"].empty());
-
-    CHECK(folder.record({"kernels"}).code == 0);  // without the option
-    CHECK(use_lines(read_events(folder.recording)).empty());
-}
-
-TEST_CASE("record --kernels forgets kernels whose code is unloaded", "[cli][record]") {
-    const RecordFolder folder;
-    REQUIRE(folder.record({"reload"}, {"--kernels"}).code == 0);
-    CHECK(use_lines(read_events(folder.recording)) ==
-          std::vector<std::string>{"scalar on 0: 1.00 MiB rw",
-                                   "own::structure<Params> on 0: 1.00 MiB rw?"});
-}
-
-TEST_CASE("record --kernels knows what copies and fills read and write", "[cli][record]") {
-    const RecordFolder folder;
-    REQUIRE(folder.record({"copies"}, {"--kernels"}).code == 0);
-    CHECK(use_lines(read_events(folder.recording)) ==
-          std::vector<std::string>{
-              "cuMemcpyAsync on 0: 1.00 MiB r, 2.00 MiB rw",  // half of it stays
-              "cuMemcpyAsync on 0: 3.00 MiB r, 1.00 MiB w", "cuMemsetD8Async on 0: 2.00 MiB w",
-              "cuMemcpyHtoD on 2: 1.00 MiB rw", "cuMemcpy2D on 0: 3.00 MiB r, 32.0 KiB rw"});
-}
-
-TEST_CASE("record --kernels finds the memory that is mapped at an address", "[cli][record]") {
-    const RecordFolder folder;
-    REQUIRE(folder.record({"mapped"}, {"--kernels"}).code == 0);
-    CHECK(use_lines(read_events(folder.recording)) ==
-          std::vector<std::string>{"axpy on 0: 4.00 MiB rw", "scalar on 0: nothing",
-                                   "axpy on 0: nothing"});
-}
-
-TEST_CASE("record --kernels says which launches it knows nothing of", "[cli][record]") {
-    const RecordFolder folder;
-    const support::Said said = folder.record({"graphs"}, {"--kernels"});
-    const std::vector<std::string> lines = use_lines(read_events(folder.recording));
-    REQUIRE(lines.size() == 2);  // what is captured doesn't run
-    CHECK(lines[0].starts_with("cuGraphLaunch on "));
-    CHECK(lines[0].ends_with(": unknown"));
-    CHECK(contains(said.err, "2 launches of graphs, or of kernels whose arguments"));
-}
-
-TEST_CASE("record --kernels takes launches of several threads", "[cli][record]") {
-    const RecordFolder folder;
-    REQUIRE(folder.record({"two_threads"}, {"--kernels"}).code == 0);
-    const std::vector<std::string> lines = use_lines(read_events(folder.recording));
-    CHECK(std::ranges::count(lines, "axpy on 0: 1.00 MiB rw") == 1000);
-    CHECK(std::ranges::count(lines, "axpy on 0: 2.00 MiB rw") == 1000);
-    CHECK(lines.size() == 2000);
-}
-
-TEST_CASE("record --ranges keeps what a program says by NVTX", "[cli][record]") {
-    RecordFolder folder;
-    const support::Said said = folder.record({"ranges"}, {"--ranges"});
-    INFO(said.err);
-    REQUIRE(said.code == 0);
-    CHECK(range_lines(read_events(folder.recording)) ==
-          std::vector<std::string>{"+before CUDA", "+step", "!a mark", "-step", "-before CUDA",
-                                   "+outer", "+NCCL: all reduce", "-outer", "-NCCL: all reduce",
-                                   "+started", "+of a thread", "-started", "-of a thread",
-                                   "+never ends", "+neither"});
-    const auto info = support::tidemark_json({"info", folder.recording});
-    CHECK(info["range_names"] == 8);
-    CHECK(support::tidemark({"replay", folder.recording, "-p", "extent"}).code == 0);
-
-    CHECK(folder.record({"ranges"}).code == 0);  // without the option
-    CHECK(range_lines(read_events(folder.recording)).empty());
-
-    folder.here.environment.emplace_back("NVTX_INJECTION64_PATH", "/other/tool.so");
-    CHECK(folder.record({"ranges"}, {"--ranges"}).code == 5);
 }
 
 TEST_CASE("record's options reach the recording", "[cli][record]") {

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/trace/sites.h"
 #include "replay/report/export/chrome_entries.h"
+#include "replay/report/export/chrome_launches.h"
 
 namespace tidemark::report {
 namespace {
@@ -27,6 +28,7 @@ class Blocks {
     Blocks(const TraceInfo& info, ChromeEntries& entries)
         : info_(info),
           entries_(entries),
+          launches_(info, entries),
           sites_(info),
           slices_(info.slot_count),
           open_(info.devices.size()) {}
@@ -62,6 +64,7 @@ class Blocks {
 
     const TraceInfo& info_;
     ChromeEntries& entries_;
+    ChromeLaunches launches_;
     Sites sites_;
     std::vector<Slice> slices_;                 // by slot
     std::vector<std::vector<OpenRange>> open_;  // by device, outermost first
@@ -115,6 +118,9 @@ void Blocks::end_range(std::size_t device, std::uint32_t name, Nanoseconds time)
 void Blocks::add(const TraceEvent& event) {
     time_ = std::max(time_, event.time);
     const bool has_slot = event.slot < slices_.size();
+    const bool has_stream = event.kind <= EventKind::record_use;
+    if (has_stream)
+        launches_.add(event);
     switch (event.kind) {
         case EventKind::allocate:
             if (has_slot)
@@ -154,6 +160,7 @@ void Blocks::add(const TraceEvent& event) {
 }
 
 void Blocks::end() {
+    launches_.end(time_);
     for (std::uint32_t slot = 0; slot < slices_.size(); ++slot)
         end_block(slot, time_);
     for (std::size_t device = 0; device < open_.size(); ++device)

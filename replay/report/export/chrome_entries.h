@@ -17,8 +17,9 @@
 namespace tidemark::report {
 
 // The threads of a device's process.
-constexpr unsigned kRangeThread = 1;    // ranges that lie within each other
-constexpr unsigned kOverlapThread = 2;  // those that do not
+constexpr unsigned kRangeThread = 1;         // ranges that lie within each other
+constexpr unsigned kOverlapThread = 2;       // those that do not
+constexpr unsigned kFirstStreamThread = 16;  // and so on: what the streams launch
 
 // `text` in quotes, as JSON. O(length).
 std::string json_text(std::string_view text);

@@ -1,0 +1,65 @@
+// A launch is a run of uses on one stream with the same number.
+#include "replay/report/export/chrome_launches.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tidemark::report {
+
+void ChromeLaunches::add(const TraceEvent& event) {
+    const std::size_t stream = to_integer(event.stream);
+    if (stream >= open_.size())
+        return;
+    const bool is_use = event.kind == EventKind::use;
+    Launch& launch = open_[stream];
+    if (launch.open && (!is_use || launch.number != event.aux))
+        end_launch(stream, event.time);
+    if (!is_use)
+        return;
+    if (!launch.open)
+        begin_launch(event);
+    const bool touches = (event.flags & (kReads | kWrites)) != 0;
+    const bool perhaps = (event.flags & kPerhaps) != 0;
+    launch.blocks += touches ? 1U : 0U;
+    launch.possible += touches && perhaps ? 1U : 0U;
+    launch.unknown = launch.unknown || (!touches && perhaps);
+}
+
+void ChromeLaunches::begin_launch(const TraceEvent& event) {
+    Launch& launch = open_[to_integer(event.stream)];
+    launch = {.open = true,
+              .device = std::min<std::size_t>(event.device, info_.devices.size() - 1),
+              .number = event.aux,
+              .tag = event.tag,
+              .begin = event.time};
+}
+
+void ChromeLaunches::end_launch(std::size_t stream, Nanoseconds time) {
+    Launch& launch = open_[stream];
+    launch.open = false;
+    const std::size_t thread = kFirstStreamThread + stream;
+    if (!devices_[stream]) {
+        devices_[stream] = launch.device;
+        entries_.add('M', launch.device, 0,
+                     fmt::format(R"(,"tid":{},"name":"thread_name","args":{{"name":"launches of )"
+                                 R"(stream {}"}})",
+                                 thread, info_.streams[stream]));
+    }
+    const std::string_view tag = info_.strings[launch.tag];
+    const Nanoseconds length = time - launch.begin;
+    entries_.add(
+        'X', *devices_[stream], launch.begin,
+        fmt::format(R"(,"tid":{},"name":{},"dur":{}.{:03},"args":{{"launch":{},"blocks":{}{}}})",
+                    thread, json_text(tag.empty() ? "launch" : tag), length / 1000, length % 1000,
+                    launch.number, launch.unknown ? R"("unknown")" : std::to_string(launch.blocks),
+                    launch.possible == 0 ? "" : fmt::format(R"(,"possible":{})", launch.possible)));
+}
+
+void ChromeLaunches::end(Nanoseconds time) {
+    for (std::size_t stream = 0; stream < open_.size(); ++stream)
+        if (open_[stream].open)
+            end_launch(stream, time);
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,48 @@
+// ChromeLaunches: kernels, copies and fills of a trace as slices, a thread for each stream. A
+// launch lasts until its stream's next event, as in a replay over tiers. Used by chrome_blocks.cpp
+// alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "replay/report/export/chrome_entries.h"
+
+namespace tidemark::report {
+
+class ChromeLaunches {
+  public:
+    ChromeLaunches(const TraceInfo& info, ChromeEntries& entries)
+        : info_(info), entries_(entries), open_(info.streams.size()), devices_(open_.size()) {}
+
+    // Each event that has a stream, in order. O(1).
+    void add(const TraceEvent& event);
+
+    // Ends what still lasts.
+    void end(Nanoseconds time);
+
+  private:
+    struct Launch {
+        bool open = false;
+        bool unknown = false;
+        std::size_t device = 0;
+        std::uint32_t number = 0;
+        std::uint32_t tag = 0;
+        std::uint32_t blocks = 0;
+        std::uint32_t possible = 0;
+        Nanoseconds begin = 0;
+    };
+
+    void begin_launch(const TraceEvent& event);
+    void end_launch(std::size_t stream, Nanoseconds time);
+
+    const TraceInfo& info_;
+    ChromeEntries& entries_;
+    std::vector<Launch> open_;  // by stream
+    // Of each stream's thread, once it has a name: one, also where it uses memory of several.
+    std::vector<std::optional<std::size_t>> devices_;
+};
+
+}  // namespace tidemark::report
