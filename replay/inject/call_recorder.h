@@ -36,11 +36,9 @@ class CallRecorder {
     void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data);
     void on_resource(std::uint32_t id, cuda::CUcontext context);
 
-    // What the program says of itself (nvtx_ranges.h).
+    // For what the program says of itself (nvtx_ranges.h), and to end the recording: calls that are
+    // reported then or afterwards may be lost.
     MemoryEvents& events() { return memory_; }
-
-    // Ends the recording. Calls that are reported afterwards, or at the same time, may be lost.
-    void close() { memory_.close(); }
 
     // For recorded_calls.inc: each takes its calls on entry and on exit.
     void allocate(const Call& call);

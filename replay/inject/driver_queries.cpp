@@ -25,6 +25,8 @@ DriverQueries::DriverQueries() {
     resolve(range_);
     resolve(capturing_);
     resolve(capturing_ptsz_);
+    resolve(function_name_);
+    resolve(kernel_name_);
     resolve(function_parameter_);
     resolve(kernel_parameter_);
 }
@@ -70,6 +72,14 @@ bool DriverQueries::is_capturing(cuda::CUstream stream, bool per_thread) const {
 }
 
 // The runtime passes kernels of libraries, which are of no context, by handles of their own.
+std::string DriverQueries::name(cuda::CUfunction function) const {
+    const char* text = nullptr;
+    CUresult code = function_name_(&text, function);
+    if (code == CUresult::invalid_handle)
+        code = kernel_name_(&text, function);
+    return code == CUresult::success && text != nullptr ? text : "";
+}
+
 bool DriverQueries::parameters(cuda::CUfunction function,
                                std::vector<KernelParameter>& parameters) const {
     const CudaSymbol<ParameterQuery>* query = &function_parameter_;

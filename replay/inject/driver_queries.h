@@ -2,6 +2,8 @@
 // answered at once and changes nothing. Immutable.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "backends/cuda/driver.h"
@@ -34,6 +36,9 @@ class DriverQueries {
 
     bool is_capturing(cuda::CUstream stream, bool per_thread) const;
 
+    // Of a kernel, as the compiler made it; "": this driver (older than CUDA 12.3) doesn't say.
+    std::string name(cuda::CUfunction function) const;
+
     // False: this driver (older than CUDA 12.4) doesn't say. O(parameters).
     bool parameters(cuda::CUfunction function, std::vector<KernelParameter>& parameters) const;
 
@@ -49,6 +54,9 @@ class DriverQueries {
         "cuStreamIsCapturing"};
     CudaSymbol<cuda::CUresult(cuda::CUstream, cuda::CUstreamCaptureStatus*)> capturing_ptsz_{
         "cuStreamIsCapturing_ptsz"};
+    using NameQuery = cuda::CUresult(const char**, cuda::CUfunction);
+    CudaSymbol<NameQuery> function_name_{"cuFuncGetName"};
+    CudaSymbol<NameQuery> kernel_name_{"cuKernelGetName"};
     using ParameterQuery = cuda::CUresult(cuda::CUfunction, std::size_t, std::size_t*,
                                           std::size_t*);
     CudaSymbol<ParameterQuery> function_parameter_{"cuFuncGetParamInfo"};

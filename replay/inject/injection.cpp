@@ -104,7 +104,7 @@ void start() {
 [[gnu::destructor]] void finish() {
     Injection* const injection = the_injection.exchange(nullptr);
     if (injection != nullptr)
-        injection->recorder->close();
+        injection->recorder->events().close();
 }
 
 }  // namespace

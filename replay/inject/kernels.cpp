@@ -60,7 +60,8 @@ const Kernel& KernelTable::look_up(cuda::CUfunction function, const char* symbol
     Kernel*& kernel = by_function_[function];
     if (kernel == nullptr || kernel->checked.load() != unloads) {
         auto known = std::make_unique<Kernel>();
-        known->name = short_kernel_name(symbol == nullptr ? "(kernel without a name)" : symbol);
+        const std::string name = symbol == nullptr ? driver_.name(function) : symbol;
+        known->name = short_kernel_name(name.empty() ? "(kernel without a name)" : name.c_str());
         known->known = driver_.parameters(function, known->parameters);
         if (kernel == nullptr || known->name != kernel->name ||
             known->parameters != kernel->parameters) {

@@ -160,7 +160,8 @@ std::map<std::string, Kernel> kernels{
 
 template <class... Args>
 CUresult launched(std::uint32_t id, const char* name, CUfunction function, Args... args) {
-    symbol = reinterpret_cast<const Kernel*>(function)->symbol;
+    const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
+    symbol = kernel.sizes.empty() ? nullptr : kernel.symbol;  // some are named by the driver alone
     const CUresult result = reported(
         id, name, [] { return CUresult::success; }, args...);
     symbol = nullptr;
@@ -321,6 +322,11 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
 }
 
 // Launches, which do nothing, and copies.
+EXPORT CUresult cuFuncGetName(const char** name, CUfunction function) {
+    *name = reinterpret_cast<const Kernel*>(function)->symbol;
+    return CUresult::success;
+}
+
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset,
                                    std::size_t* size) {
     return parameter(function, false, index, offset, size);
