@@ -24,6 +24,7 @@ the proofs name; a proof whose library isn't there is skipped. Each is a program
               and two streams find in its memory what they wrote
   pools       what an allocation and its free cost, and the memory held for it: CuPy's and RMM's pools
               beside ours, from Python and from C++
+  ends        of each library: memory that lives when the process ends, and a child made by fork()
   shared      PyTorch, CuPy and Numba in one process from one pool, with quotas
 """
 import argparse
@@ -165,6 +166,51 @@ def prove_rmm(_folder, _steps):
     check(tidemark.holders()[0].count == 0, "all is freed")
 
 
+ENDS = {
+    "torch": ("import torch, tidemark.torch\ntidemark.torch.use('extent')\n"
+              "kept = torch.ones(1 << 20, device='cuda')\nright = lambda: kept.sum() == 1 << 20\n"),
+    "cupy": ("import cupy, tidemark.cupy\ntidemark.cupy.use()\n"
+             "kept = cupy.ones(1 << 20)\nright = lambda: kept.sum() == 1 << 20\n"),
+    "rmm": ("import rmm, tidemark.rmm\ntidemark.rmm.use()\n"
+            "kept = rmm.DeviceBuffer.to_device(b'12345678' * 1000)\n"
+            "right = lambda: kept.tobytes() == b'12345678' * 1000\n"),
+    "numba": ("import numpy, tidemark.numba\ntidemark.numba.use()\nfrom numba import cuda\n"
+              "kept = cuda.to_device(numpy.ones(1 << 20))\n"
+              "right = lambda: kept.copy_to_host().sum() == 1 << 20\n"),
+}
+FORK = """
+import os, sys
+child = os.fork()
+if child == 0:  # ends as a Python does, with what it inherited
+    sys.exit(0)
+status = os.waitpid(child, 0)[1]
+assert status == 0, f"the child ended with {status}"
+assert right(), "content after the child's end"
+"""
+RAISED = """
+try:
+    raise RuntimeError("in the midst")
+except RuntimeError:
+    pass
+assert right(), "content after an exception"
+"""
+
+
+def prove_ends(_folder, _steps):
+    failed = []
+    for library, code in ENDS.items():
+        if importlib.util.find_spec(library) is None:
+            continue
+        for what, more in (("memory lives at the end", RAISED), ("a child by fork()", FORK)):
+            done = program(code + more)
+            good = done.returncode == 0 and not done.stderr
+            print(f"  {'ok  ' if good else 'FAIL'} {library}: {what}", flush=True)
+            if not good:
+                print(f"    exit code {done.returncode}: {done.stderr.strip()[-700:]}")
+                failed.append(library)
+    check(not failed, "all of them")
+
+
 def prove_shared(_folder, _steps):
     import cupy
     import torch
@@ -219,6 +265,7 @@ PROOFS = {
     "rmm": (prove_rmm, "rmm", [{}]),
     "cccl": (prove_cccl, "nvcc", [{}]),
     "pools": (prove_pools, "cupy nvcc", [{}]),
+    "ends": (prove_ends, "torch", [{}]),
     "shared": (prove_shared, "torch cupy numba", [{}]),
 }
 ONLY_BY_NAME = ("numba-all", *(() if CUPY_TESTS in os.environ else ("cupy-tests",)))
