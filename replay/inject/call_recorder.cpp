@@ -111,6 +111,14 @@ ReportedEvent end_of(const PhysicalPiece& piece) {
             .size = piece.size};
 }
 
+ReportedEvent allocation_of(std::uint8_t device, std::uint64_t address, std::uint64_t size) {
+    return {.kind = RecordKind::allocate,
+            .device = device,
+            .address = address,
+            .size = size,
+            .extra = size};
+}
+
 }  // namespace
 
 CallRecorder::CallRecorder(const Cupti& cupti, const RecordOptions& options,
@@ -193,28 +201,20 @@ void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& 
         memory_.begin(std::move(thread.ended.begin), thread.ended.context, call.index);
 }
 
-void CallRecorder::begin_plain(const Call& call, std::uint8_t device, std::uint64_t address,
-                               std::uint64_t size) {
-    begin(call, {.kind = RecordKind::allocate,
-                 .device = device,
-                 .address = address,
-                 .size = size,
-                 .extra = size});
-}
-
 void CallRecorder::allocate(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateParams>();
-    begin_plain(call, device_of(call), call.succeeded() ? *params.address : 0, params.size);
+    begin(call,
+          allocation_of(device_of(call), call.succeeded() ? *params.address : 0, params.size));
 }
 
 void CallRecorder::allocate_pitch(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocatePitchParams>();
-    begin_plain(call, device_of(call), call.succeeded() ? *params.address : 0,
-                (call.succeeded() ? *params.pitch : params.width) * params.height);
+    begin(call, allocation_of(device_of(call), call.succeeded() ? *params.address : 0,
+                              (call.succeeded() ? *params.pitch : params.width) * params.height));
 }
 
 void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& request,
@@ -255,14 +255,14 @@ void CallRecorder::allocate_host(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<AllocateParams>();
-    begin_plain(call, host_, call.succeeded() ? *params.address : 0, params.size);
+    begin(call, allocation_of(host_, call.succeeded() ? *params.address : 0, params.size));
 }
 
 void CallRecorder::register_host(const Call& call) {
     if (call.enters)
         return;
     const auto& params = call.as<RegisterParams>();
-    begin_plain(call, host_, call.succeeded() ? params.address : 0, params.size);
+    begin(call, allocation_of(host_, call.succeeded() ? params.address : 0, params.size));
 }
 
 void CallRecorder::free(const Call& call) {
@@ -279,7 +279,7 @@ void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
     const std::uint64_t size = array_size(array, levels);
     if (size == 0 || (array.flags & (kArraySparse | kArrayDeferredMapping)) != 0)
         return;
-    begin_plain(call, device_of(call), handle == 0 ? 0 : kArrayBase + handle, size);
+    begin(call, allocation_of(device_of(call), handle == 0 ? 0 : kArrayBase + handle, size));
 }
 
 void CallRecorder::create_array(const Call& call) {

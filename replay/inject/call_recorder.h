@@ -79,8 +79,6 @@ class CallRecorder {
   private:
     bool start();
     void begin(const Call& call, live::ReportedEvent&& event);
-    void begin_plain(const Call& call, std::uint8_t device, std::uint64_t address,
-                     std::uint64_t size);
     void end(std::uint64_t address, std::uint64_t stream, const Call& call);
     void allocate_on_stream(const Call& call, const AllocateParams& request, NumberedPool pool,
                             cuda::CUstream stream);
