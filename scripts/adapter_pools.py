@@ -3,6 +3,7 @@ import importlib.util
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import time
@@ -88,8 +89,14 @@ def cpp_pools(folder):
          f"-I{rmm}/include/rapids", f"-I{logger}/include", f"-I{cuda}/include", "-o", str(program),
          str(SOURCES / "rmm_pairs.cpp"), *map(str, libraries), *_compiled.standard_library(),
          *(f"-Wl,-rpath,{os.path.dirname(each)}" for each in libraries)], check=True)
-    said = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
-    return [(name, float(ns), int(size)) for name, ns, size in map(str.split, said.splitlines())]
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"  rmm_pairs ended with {done.returncode} after {done.stdout.split()[::3]}: {done.stderr}")
+        gdb = shutil.which("cuda-gdb", path=str(cuda / "bin"))
+        if gdb:
+            subprocess.run([gdb, "-batch", "-ex", "run", "-ex", "bt 12", str(program)], check=False)
+    return [(name, float(ns), int(size))
+            for name, ns, size in map(str.split, done.stdout.splitlines())]
 
 
 def prove_pools(folder, _steps):
