@@ -57,6 +57,48 @@ Result<BlockLocation> DeviceTransfers::allocate(SpaceId space, Bytes size) {
     return enter(space, size, std::move(record));
 }
 
+Result<BlockLocation> DeviceTransfers::allocate_at(SpaceId space,
+                                                   std::shared_ptr<const AddressRange> range) {
+    Gpu* owner = gpu(space);
+    TM_CHECK(owner && range);
+    Device& device = *owner->space.device;
+    const Bytes size = range->range().size;
+    free_refused(*owner);
+    MappedRange mapping{std::move(range), {}, false};
+    const auto give_up = [&](const DeviceError& error) {
+        if (mapping.physical != PhysicalId{} && !end_mapping(*owner, mapping)) {
+            given_up_ += size;
+            const std::lock_guard lock(*owner->allocating);
+            owner->unmapped.push_back(mapping);
+        }
+        Error refusal = device.explain(error);
+        if (error.status == DeviceStatus::out_of_memory)
+            refusal.code = ErrorCode::no_space;
+        return tl::make_unexpected(std::move(refusal));
+    };
+    const DeviceResult<PhysicalId> physical = device.create({}, size);
+    if (!physical)
+        return give_up(physical.error());
+    mapping.physical = *physical;
+    if (const auto mapped = device.map(mapping.range->range(), mapping.physical); !mapped)
+        return give_up(mapped.error());
+    mapping.mapped = true;
+    if (const auto opened = device.set_access(mapping.range->range(), true); !opened)
+        return give_up(opened.error());
+    Record record;
+    record.memory.address = mapping.range->range().begin;
+    record.mapping = std::move(mapping);
+    return enter(space, size, std::move(record));
+}
+
+// False: the device refuses what is left of it; nothing is lost, it is tried again.
+bool DeviceTransfers::end_mapping(Gpu& owner, MappedRange& mapping) {
+    if (mapping.mapped && !owner.space.device->unmap(mapping.range->range()))
+        return false;
+    mapping.mapped = false;
+    return owner.space.device->release(mapping.physical).has_value();
+}
+
 Result<BlockLocation> DeviceTransfers::allocate_gpu(Gpu& owner, Bytes size) {
     Record record;
     if (!owner.space.allocator) {
@@ -101,6 +143,15 @@ Result<BlockLocation> DeviceTransfers::allocate_host(SpaceId space, HostBlocks& 
 void DeviceTransfers::free_gpu(Gpu& owner, const Record& record) {
     if (record.adopted)
         return;
+    if (record.mapping.range) {
+        MappedRange mapping = record.mapping;
+        if (end_mapping(owner, mapping))
+            return;
+        given_up_ += record.size;
+        const std::lock_guard lock(*owner.allocating);
+        owner.unmapped.push_back(std::move(mapping));
+        return;
+    }
     if (owner.space.allocator) {
         const std::lock_guard lock(*owner.allocating);
         owner.space.allocator->deallocate(record.memory, owner.space.locations);
@@ -117,6 +168,11 @@ void DeviceTransfers::free_refused(Gpu& owner) {
         const bool freed = owner.space.device->free(range.begin).has_value();
         given_up_ -= freed ? range.size : 0;
         return freed;
+    });
+    std::erase_if(owner.unmapped, [&](MappedRange& mapping) {
+        const bool ended = end_mapping(owner, mapping);
+        given_up_ -= ended ? mapping.range->range().size : 0;
+        return ended;
     });
 }
 

@@ -82,6 +82,8 @@ class DeviceTransfers final : public Transfers {
     std::size_t in_flight() const { return flights_.size(); }
 
     Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
+    Result<BlockLocation> allocate_at(SpaceId space,
+                                      std::shared_ptr<const AddressRange> range) override;
     void free(const BlockLocation& location) override;
     BlockLocation trim(const BlockLocation& location, Bytes size) override;
     std::vector<Range> pieces(const BlockLocation& location) const override;
@@ -93,12 +95,20 @@ class DeviceTransfers final : public Transfers {
     void poll(std::vector<CopyDone>& ended) override;
 
   private:
+    // Physical memory at addresses that are kept.
+    struct MappedRange {
+        std::shared_ptr<const AddressRange> range;
+        PhysicalId physical{};
+        bool mapped = false;  // else only the memory is left
+    };
+
     struct Gpu {
         GpuSpace space;
         CopyChannel out;
         CopyChannel in;
         std::unique_ptr<std::mutex> allocating;
-        std::vector<Range> unfreed = {};  // under that mutex
+        std::vector<Range> unfreed = {};  // under that mutex, as what follows
+        std::vector<MappedRange> unmapped = {};
     };
 
     struct Disk {
@@ -110,6 +120,7 @@ class DeviceTransfers final : public Transfers {
     // What lies behind a location.
     struct Record {
         Allocation memory;
+        MappedRange mapping = {};  // or this
         bool adopted = false;
         BlockRun run;
         BufferId file{};
@@ -139,6 +150,7 @@ class DeviceTransfers final : public Transfers {
     Result<BlockLocation> allocate_host(SpaceId space, HostBlocks& blocks, Bytes size);
     void free_gpu(Gpu& gpu, const Record& record);
     void free_refused(Gpu& gpu);
+    static bool end_mapping(Gpu& gpu, MappedRange& mapping);
     CopyEndpoint end_of(const BlockLocation& location, bool source);
     void begin_leg(Flight& flight, const CopyEndpoint& source, const CopyEndpoint& target,
                    Bytes size);

@@ -123,7 +123,7 @@ void TierPlayer::move(const TierStep& step) {
     const Buffer& buffer = buffers_[step.value];
     if (!buffer.alive)
         return;
-    engine_.set_hint(buffer.ref, step.tier == Tier::gpu ? 1 : -1);
+    engine_.copies().set_hint(buffer.ref, step.tier == Tier::gpu ? 1 : -1);
     if (step.tier != Tier::gpu) {
         (void)engine_.evict(buffer.ref, home_of(step.device));
         return;

@@ -123,6 +123,31 @@ std::size_t ManualTransfers::awaited() const {
     return awaited_;
 }
 
+std::shared_ptr<const AddressRange> ManualTransfers::reserve(Bytes size) {
+    std::vector<std::byte> memory(size, std::byte{0xdd});
+    const Address address{reinterpret_cast<std::uintptr_t>(memory.data())};
+    const std::lock_guard lock(mutex_);
+    vacant_.emplace(address, std::move(memory));
+    return std::make_shared<const AddressRange>(Range{address, size}, [this, address] {
+        const std::lock_guard locked(mutex_);
+        TM_CHECK(vacant_.erase(address) == 1);
+    });
+}
+
+Result<BlockLocation> ManualTransfers::allocate_at(SpaceId space,
+                                                   std::shared_ptr<const AddressRange> range) {
+    auto made = allocate(space, range->range().size);
+    if (!made)
+        return made;
+    const std::lock_guard lock(mutex_);
+    auto vacant = vacant_.extract(range->range().begin);
+    TM_CHECK(!vacant.empty());
+    std::fill(vacant.mapped().begin(), vacant.mapped().end(), std::byte{0xa5});
+    blocks_.at(to_integer(made->id)) = std::move(vacant.mapped());
+    at_.emplace(to_integer(made->id), std::move(range));
+    return made;
+}
+
 Result<BlockLocation> ManualTransfers::allocate(SpaceId space, Bytes size) {
     const std::lock_guard lock(mutex_);
     TM_CHECK(size != 0);
@@ -140,9 +165,16 @@ Result<BlockLocation> ManualTransfers::allocate(SpaceId space, Bytes size) {
 }
 
 void ManualTransfers::free(const BlockLocation& block) {
+    std::shared_ptr<const AddressRange> range;  // its end takes the lock too
     const std::lock_guard lock(mutex_);
     for (const auto& [id, flight] : flights_)
         TM_CHECK(flight.order.source.id != block.id && flight.order.target.id != block.id);
+    if (auto there = at_.extract(to_integer(block.id)); !there.empty()) {
+        range = std::move(there.mapped());
+        std::vector<std::byte>& memory = blocks_.at(to_integer(block.id));
+        std::fill(memory.begin(), memory.end(), std::byte{0xdd});
+        vacant_.emplace(range->range().begin, std::move(memory));
+    }
     TM_CHECK(blocks_.erase(to_integer(block.id)) == 1);
     where_.erase(to_integer(block.id));
 }

@@ -54,7 +54,12 @@ class ManualTransfers final : public Transfers {
     std::uint64_t ordered() const;  // streams made to wait
     std::size_t awaited() const;    // points that the last copy comes after
 
+    // Addresses for allocate_at. What is read there while no block is holds 0xdd.
+    std::shared_ptr<const AddressRange> reserve(Bytes size);
+
     Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
+    Result<BlockLocation> allocate_at(SpaceId space,
+                                      std::shared_ptr<const AddressRange> range) override;
     void free(const BlockLocation& block) override;
     BlockLocation trim(const BlockLocation& block, Bytes size) override;
     std::vector<Range> pieces(const BlockLocation& block) const override;
@@ -91,6 +96,8 @@ class ManualTransfers final : public Transfers {
     std::size_t awaited_ = 0;
     std::map<std::uint64_t, std::vector<std::byte>> blocks_;
     std::map<std::uint64_t, SpaceId> where_;
+    std::map<std::uint64_t, std::shared_ptr<const AddressRange>> at_;  // blocks in reserved ranges
+    std::map<Address, std::vector<std::byte>> vacant_;                 // ranges without a block
     std::map<std::uint64_t, Flight> flights_;
     std::set<std::uint64_t> points_;
     std::vector<CopyDone> ended_;

@@ -74,6 +74,10 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
     if (state_.closing || space == kNoSpace)
         return false;
     for (const BufferUse& use : uses) {
+        if (state_.find(use.buffer))
+            copies_.seal(to_integer(use.buffer.id));
+    }
+    for (const BufferUse& use : uses) {
         const SpillBuffer* buffer = state_.find(use.buffer);
         if (!buffer || !free_now(*buffer, use.mode, space))
             return false;
@@ -87,6 +91,8 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
             ++buffer.hold.readers;
         else if (use.mode == AccessMode::pin)
             ++buffer.hold.pins;
+        else if (use.mode == AccessMode::share)
+            ++buffer.hold.sharers;
         else
             buffer.hold.writing = true;
     }
@@ -105,9 +111,9 @@ bool AccessQueue::free_now(const SpillBuffer& buffer, AccessMode mode, std::size
     if (buffer.doomed || buffer.move || !buffer.waiting.empty() || !copy || copy->encoded)
         return false;
     if (!writes(mode))
-        return mode == AccessMode::pin ? buffer.may_pin() : !buffer.hold.writing;
-    return !buffer.hold.writing && buffer.hold.readers == 0 &&
-           !copies_.used_elsewhere(buffer, space);
+        return mode == AccessMode::pin ? buffer.may_pin(space) : !buffer.hold.written();
+    return !buffer.hold.writing && (buffer.hold.sharers == 0 || mode == AccessMode::share) &&
+           buffer.hold.readers == 0 && !copies_.used_elsewhere(buffer, space);
 }
 
 void AccessQueue::count_use(std::uint32_t id, std::size_t space, AccessMode mode) {
@@ -165,13 +171,13 @@ bool AccessQueue::serve_reader(std::uint32_t id, WaitingUse waiting) {
     const std::size_t space = groups_[waiting.group].space;
     const AccessMode mode = groups_[waiting.group].uses[waiting.use].mode;
     if (!buffer.copy_in(space)) {
-        if (buffer.hold.writing)
+        if (buffer.hold.written())
             return false;
         return fetch_for(id, waiting);
     }
     if (mode == AccessMode::read && !buffer.hold.try_read())
         return false;
-    if (mode == AccessMode::pin && !buffer.try_pin())
+    if (mode == AccessMode::pin && !buffer.try_pin(space))
         return false;
     // A copy that is used here needn't leave. One that has not begun needn't be made.
     if (buffer.move && buffer.move->source == space && buffer.move->evict) {
@@ -192,13 +198,14 @@ bool AccessQueue::serve_writer(std::uint32_t id, WaitingUse waiting) {
     if (buffer.move && !moves_.cancel(id))
         return false;  // served again at its end
     if (!buffer.copy_in(space)) {
-        if (buffer.hold.writing ||
+        if (buffer.hold.written() ||
             (mode == AccessMode::overwrite &&
              (buffer.hold.readers != 0 || copies_.used_elsewhere(buffer, space))))
             return false;
         return fetch_for(id, waiting);
     }
-    if (copies_.used_elsewhere(buffer, space) || !buffer.hold.try_write())
+    if (copies_.used_elsewhere(buffer, space) ||
+        !(mode == AccessMode::share ? buffer.hold.try_share() : buffer.hold.try_write()))
         return false;
     grant(id, waiting);
     return true;
@@ -292,6 +299,7 @@ void AccessQueue::enter(std::uint32_t id) {
     }
     for (std::uint32_t i = 0; i < group.uses.size(); ++i) {
         group.uses[i].granted = false;
+        copies_.seal(to_integer(group.uses[i].buffer.id));
         state_.buffers[to_integer(group.uses[i].buffer.id)].waiting.push_back({id, i});
         ++waiting_;
     }
@@ -427,6 +435,18 @@ bool AccessQueue::give_up_one() {
     parked_.erase(parked_.begin());
     groups_[first].spec.patient = false;
     try_parked(first);
+    return true;
+}
+
+bool AccessQueue::withdraw_request(RequestId request) {
+    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+        return group.request == request && request != RequestId::none;
+    });
+    if (found == groups_.end() || (found->missing == 0 && !found->parked))
+        return false;
+    fail_group(static_cast<std::uint32_t>(found - groups_.begin()),
+               {ErrorCode::cancelled, "nobody waits for it any more", "", ""});
+    state_.let_go = true;
     return true;
 }
 

@@ -52,6 +52,9 @@ class AccessQueue {
     // The first parked one gets a last try. False: there is none.
     bool give_up_one();
 
+    // Refuses the group of a request that has not been granted. False: it has been.
+    bool withdraw_request(RequestId request);
+
     // Refuses the parked ones.
     void refuse_parked();
 

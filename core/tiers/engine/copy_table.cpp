@@ -53,6 +53,11 @@ std::uint32_t CopyTable::add_buffer(const BufferSpec& spec) {
     buffer.next_use = kUnknownUse;
     buffer.representation = spec.representation;
     buffer.stored_from = spec.stored_from;
+    buffer.gate = spec.gate;
+    buffer.range = spec.range;
+    buffer.own_space = buffer.home;
+    buffer.departing = 0;
+    buffer.seen_uses = 0;
     buffer.creation = RequestId::none;
     buffer.evicted_from = 0;
     ++living_;
@@ -66,6 +71,7 @@ void CopyTable::end_buffer(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
     TM_CHECK(!buffer.move && buffer.waiting.empty());
     end_life(id);
+    TM_CHECK(try_shut(id));
     while (!buffer.copies.empty())
         drop(id, buffer.copies.back().space, EvictionReason::freed, RequestId::none);
     for (std::size_t i = 0; i < state_.spaces.size(); ++i)
@@ -74,6 +80,8 @@ void CopyTable::end_buffer(std::uint32_t id) {
     forget_gone(id);
     buffer.uses.clear();
     buffer.representation.reset();
+    buffer.gate.reset();
+    buffer.range.reset();
     buffer.living = false;
     --living_;
     free_ids_.push_back(id);
@@ -90,6 +98,7 @@ void CopyTable::end_life(std::uint32_t id) {
 }
 
 void CopyTable::add(std::uint32_t id, BufferCopy copy) {
+    TM_CHECK(!state_.buffers[id].copy_in(copy.space));
     std::vector<BufferCopy>& copies = state_.buffers[id].copies;
     const auto behind = std::find_if(copies.begin(), copies.end(), [&](const BufferCopy& other) {
         return other.space > copy.space;
@@ -104,6 +113,7 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     SpillBuffer& buffer = state_.buffers[id];
     BufferCopy* copy = buffer.copy_in(space);
     TM_CHECK(copy && copy->users == 0);
+    TM_CHECK(!buffer.gate || space != buffer.own_space || !buffer.gate->state().open);
     if (!copy->resident) {
         state_.spaces[space].spares.erase({copy->stamp, id});
     } else if (state_.spaces[space].policy) {
@@ -122,6 +132,8 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     deferred.buffer = BufferId{id};
     deferred.makes_room = makes_room;
     deferred.charge = copy->charge;
+    if (buffer.range && space == buffer.own_space)
+        deferred.owner = state_.ref_of(id);
     if (copy->owned)
         deferred.location = copy->location;
     for (const UsePoint& use : buffer.uses)
@@ -240,10 +252,10 @@ Bytes CopyTable::credit(const BufferCopy& copy) const {
 bool CopyTable::may_leave(std::size_t space, std::uint32_t id) const {
     const SpillBuffer& buffer = state_.buffers[id];
     if (!buffer.living || buffer.doomed || buffer.move || buffer.barred || !buffer.may_spill ||
-        buffer.passed || buffer.hold.writing || !buffer.waiting.empty())
+        buffer.passed || buffer.hold.written() || !buffer.waiting.empty())
         return false;
     const BufferCopy* copy = buffer.copy_in(space);
-    if (!copy || copy->users != 0 || credit(*copy) == 0 ||
+    if (!copy || copy->users != 0 || buffer.pinned_in(space) || credit(*copy) == 0 ||
         (buffer.copies.size() == 1 && !buffer.blank && state_.spaces[space].slower.empty()))
         return false;
     if (lenient_)
@@ -291,6 +303,9 @@ void CopyTable::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
     if (mode == AccessMode::read) {
         TM_CHECK(buffer.hold.readers > 0);
         --buffer.hold.readers;
+    } else if (mode == AccessMode::share) {
+        TM_CHECK(buffer.hold.sharers > 0);
+        --buffer.hold.sharers;
     } else if (mode == AccessMode::pin) {
         TM_CHECK(buffer.hold.pins > 0);
         --buffer.hold.pins;
@@ -304,17 +319,100 @@ std::optional<std::uint32_t> CopyTable::victim(std::size_t space, bool lenient) 
     for (const auto& [stamp, id] : state_.spaces[space].spares) {
         const SpillBuffer& buffer = state_.buffers[id];
         const BufferCopy* copy = buffer.copy_in(space);
-        if (copy->users == 0 && !buffer.move && !buffer.hold.writing && credit(*copy) > 0)
+        if (copy->users == 0 && !buffer.move && !buffer.hold.written() &&
+            !buffer.pinned_in(space) && credit(*copy) > 0)
             return id;
     }
     if (!state_.spaces[space].policy)
         return std::nullopt;
     lenient_ = lenient;
-    const std::optional<BufferId> chosen = state_.spaces[space].policy->victim();
+    std::optional<BufferId> chosen = state_.spaces[space].policy->victim();
+    while (chosen && used_since(to_integer(*chosen), space))
+        chosen = state_.spaces[space].policy->victim();
     if (chosen)
-        TM_CHECK(may_leave(space, to_integer(*chosen)));
+        TM_CHECK(state_.buffers[to_integer(*chosen)].gate ||  // pinned since, perhaps
+                 may_leave(space, to_integer(*chosen)));
     lenient_ = false;
     return chosen ? std::optional(to_integer(*chosen)) : std::nullopt;
+}
+
+// Whether it has been pinned since the policy last heard of it, which it does by this: pins ask no
+// lock and so tell nobody.
+bool CopyTable::used_since(std::uint32_t id, std::size_t space) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (!buffer.gate || space != buffer.own_space)
+        return false;
+    const Gate::State state = buffer.gate->state();
+    if (state.uses == buffer.seen_uses)
+        return false;
+    buffer.seen_uses = state.uses;
+    touch(id, {state_.ref_of(id), state.writers ? AccessMode::share : AccessMode::read, 0}, space);
+    return true;
+}
+
+void CopyTable::seal(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (!buffer.gate)
+        return;
+    Gate::State before;
+    buffer.gate->seal(before);
+    if (before.pins == 0)
+        settle_notes(id, before.writers);
+    else if (!before.sealed)
+        take_over(id, before.writers);
+}
+
+bool CopyTable::try_shut(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    Gate::State before;
+    if (buffer.gate && !buffer.gate->shut(before))
+        return false;
+    if (buffer.gate)
+        settle_notes(id, before.writers);
+    return true;
+}
+
+void CopyTable::settle_notes(std::uint32_t id, bool wrote) {
+    SpillBuffer& buffer = state_.buffers[id];
+    const SpaceId space = state_.machine.spaces[buffer.own_space].id;
+    for (const StreamId stream : buffer.gate->take_notes())
+        if (const auto point = state_.record(space, stream, wrote))
+            note_shared_use(buffer, *point);
+}
+
+void CopyTable::settle_note(std::uint32_t id, StreamId stream) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (!buffer.gate->take_note(stream))
+        return;
+    if (const auto point = state_.record(state_.machine.spaces[buffer.own_space].id, stream,
+                                         buffer.gate->state().writers))
+        note_shared_use(buffer, *point);
+}
+
+// Pins hold the buffer as an access does from now on.
+void CopyTable::take_over(std::uint32_t id, bool writers) {
+    SpillBuffer& buffer = state_.buffers[id];
+    hold(*buffer.copy_in(buffer.own_space));
+    ++(writers ? buffer.hold.sharers : buffer.hold.pins);
+}
+
+void CopyTable::unsealed(std::uint32_t id, bool writers) {
+    settle_notes(id, writers);
+    let_go(id, state_.buffers[id].own_space, writers ? AccessMode::share : AccessMode::pin);
+}
+
+void CopyTable::admit(std::uint32_t id, bool write) {
+    SpillBuffer& buffer = state_.buffers[id];
+    const AccessMode held = write ? AccessMode::share : AccessMode::pin;
+    const bool sealed = !buffer.waiting.empty() || buffer.move || buffer.doomed || state_.closing;
+    Gate::State before;
+    buffer.gate->admit(write, sealed, before);
+    buffer.seen_uses = before.uses + 1;
+    if (sealed)
+        take_over(id, write || before.writers);
+    if (before.sealed)
+        let_go(id, buffer.own_space, before.writers ? AccessMode::share : AccessMode::pin);
+    let_go(id, buffer.own_space, held);
 }
 
 std::optional<std::uint32_t> CopyTable::any_victim(std::size_t space) {
@@ -369,6 +467,16 @@ void CopyTable::note_use(SpillBuffer& buffer, UsePoint point) {
             return false;
         point.wrote = point.wrote || use.wrote;
         return true;
+    });
+    buffer.uses.push_back(point);
+}
+
+// Nobody orders the streams of those who pin it together: a point covers its own stream alone.
+void CopyTable::note_shared_use(SpillBuffer& buffer, UsePoint point) {
+    std::erase_if(buffer.uses, [&](const UsePoint& use) {
+        const bool covered = use.space == point.space && use.stream == point.stream;
+        point.wrote = point.wrote || (covered && use.wrote);
+        return covered;
     });
     buffer.uses.push_back(point);
 }

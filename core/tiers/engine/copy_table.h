@@ -52,6 +52,18 @@ class CopyTable {
     void hold(BufferCopy& copy);
     void let_go(std::uint32_t id, std::size_t space, AccessMode mode);
 
+    // Gates (gate.h). `seal`: pins that there are become an access, which ends with the last one
+    // (unsealed); without pins it is shut. `try_shut`: false if it is pinned. `admit`: an access
+    // that was granted (`share`, or `pin` if not `write`) becomes a pin.
+    void seal(std::uint32_t id);
+    bool try_shut(std::uint32_t id);
+    void unsealed(std::uint32_t id, bool writers);
+    void admit(std::uint32_t id, bool write);
+
+    // Notes of its gate become points.
+    void settle_notes(std::uint32_t id, bool wrote);
+    void settle_note(std::uint32_t id, StreamId stream);
+
     // Notes work that the program has queued on it.
     void note_use(SpillBuffer& buffer, UsePoint point);
 
@@ -117,6 +129,9 @@ class CopyTable {
     };
 
     void classify(std::uint32_t id);
+    bool used_since(std::uint32_t id, std::size_t space);
+    void take_over(std::uint32_t id, bool writers);
+    static void note_shared_use(SpillBuffer& buffer, UsePoint point);
 
     SpillState& state_;
     LeavingLedger& leaving_;

@@ -17,6 +17,8 @@ void LeavingLedger::add(DeferredFree deferred) {
     unused_.pop_back();
     deferred.living = true;
     deferred.waiting = !deferred.after.empty();
+    if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
+        ++owner->departing;
     note_leaving(deferred.space, deferred.claim, deferred.credit);
     if (deferred.waiting)
         waiting_.push_back(deferred.id);
@@ -43,6 +45,8 @@ std::optional<std::size_t> LeavingLedger::left(std::uint64_t id, Bytes freed) {
     state_.spaces[deferred.space].charged -= deferred.charge.size;
     if (FreeRequest* request = find(deferred.claim))
         request->report.freed += freed;
+    if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
+        --owner->departing;
     deferred.living = false;
     unused_.push_back(id);
     state_.room_came = state_.room_came || state_.spaces[deferred.space].ahead.short_of_room;

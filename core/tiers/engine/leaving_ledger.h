@@ -29,6 +29,7 @@ struct DeferredFree {
     Bytes credit = 0;
     RequestId claim{};
     BufferId buffer{};
+    BufferRef owner;          // whose range the location is at; else nobody
     bool makes_room = false;  // it left for that, without a copy
     bool living = false;
     bool waiting = false;  // for `after`
@@ -45,6 +46,7 @@ struct FreeRequest {
     RequestId request{};
     std::size_t space = 0;
     Bytes leaving = 0;  // on its behalf
+    bool any = true;    // whichever buffer; else what is leaving is all
     FreeReport report;
 };
 

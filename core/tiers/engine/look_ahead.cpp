@@ -92,7 +92,7 @@ bool LookAhead::away(std::uint32_t id, std::size_t space) const {
         return false;
     const SpillBuffer& buffer = state_.buffers[id];
     return buffer.living && !buffer.doomed && !buffer.move && !buffer.blank &&
-           !buffer.hold.writing && buffer.waiting.empty() && buffer.home == space &&
+           !buffer.hold.written() && buffer.waiting.empty() && buffer.home == space &&
            !buffer.copies.empty() && !buffer.copy_in(space);
 }
 

@@ -19,7 +19,7 @@ void MoveDriver::placed(BufferRef ref, Result<BlockLocation> location) {
     if (move.cancelled)
         return abandon(id);
     if (!location) {
-        moves_.give_up_target(move);
+        moves_.give_up_target(id);
         const bool no_room = location.error().code == ErrorCode::no_space;
         if (no_room && ++move.refusals < state_.options.allocation_attempts) {
             move.owed = move.size;
@@ -54,7 +54,7 @@ void MoveDriver::start_copy(BufferRef ref, BufferMove& move) {
 
 // Nobody wants the result any more.
 void MoveDriver::abandon(std::uint32_t id) {
-    moves_.give_up_target(*state_.buffers[id].move);
+    moves_.give_up_target(id);
     (void)moves_.end(id);
     after(id);
 }
@@ -66,7 +66,7 @@ void MoveDriver::copied(BufferRef ref, CopyDone done) {
     if (move.cancelled || done.end == CopyEnd::cancelled) {
         abandon(id);
     } else if (done.end == CopyEnd::failed) {
-        moves_.give_up_target(move);
+        moves_.give_up_target(id);
         fail(id, Failure::failed, std::move(done.error));
     } else {
         fill(id, done.stored);
@@ -86,6 +86,8 @@ void MoveDriver::fill(std::uint32_t id, Bytes stored) {
     copy.charge = move.charge;
     copy.encoded = state_.encoded_in(buffer, move.target);
     copies_.add(id, std::move(copy));
+    if (buffer.gone_from == move.target)
+        copies_.forget_gone(id);
     if (move.kind == MoveKind::create) {
         state_.work.answers.push_back({.request = std::exchange(buffer.creation, RequestId::none),
                                        .buffer = state_.ref_of(id),
@@ -112,6 +114,7 @@ void MoveDriver::filled_by_spill(std::uint32_t id, const BufferMove& move) {
         return;
     copies_.set_beneficiary(move.beneficiary);
     copies_.drop(id, move.source, EvictionReason::evicted, move.claim);
+    state_.report(id, move.source, BufferEvent::Kind::left);
     copies_.set_beneficiary({});
     copies_.note_gone(id, move.source);
     if (state_.options.forecast) {
@@ -122,8 +125,7 @@ void MoveDriver::filled_by_spill(std::uint32_t id, const BufferMove& move) {
 
 void MoveDriver::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     SpillBuffer& buffer = state_.buffers[id];
-    if (buffer.gone_from == move.target)
-        copies_.forget_gone(id);
+    state_.report(id, move.target, BufferEvent::Kind::returned);
     if (move.writing) {
         // What it was made for fills it; until then the bytes are elsewhere.
         buffer.copy_in(move.target)->hollow = buffer.copies.size() > 1;
@@ -170,6 +172,7 @@ void MoveDriver::fail(std::uint32_t id, Failure failure, Error error) {
         return;
     }
     if (move.kind == MoveKind::spill) {
+        state_.report(id, move.source, BufferEvent::Kind::failed);
         buffer.barred = true;
         state_.barred.push_back(id);
         FreeRequest* request = failed ? leaving_.find(move.claim) : nullptr;
@@ -177,7 +180,8 @@ void MoveDriver::fail(std::uint32_t id, Failure failure, Error error) {
             ++request->report.failed_copies;
             request->report.last_failure = std::move(error);
         }
-    } else if (move.kind == MoveKind::upgrade) {
+    } else if (state_.report(id, move.target, BufferEvent::Kind::failed);
+               move.kind == MoveKind::upgrade) {
         copies_.forget_gone(id);  // or it would be tried again at once
     } else if (accesses_.first_wants(buffer, move.target)) {
         if (failed)
@@ -211,6 +215,13 @@ bool MoveDriver::serve_head(std::size_t space) {
         return true;
     }
     BufferMove& move = *buffer.move;
+    if (buffer.departing != 0 && buffer.own_space == space) {
+        // Its addresses come free when the last location there has been.
+        here.line.pop_front();
+        here.parked.push_back(head);
+        state_.changed = true;
+        return true;
+    }
     if (here.reserving && move.reservation == ReservationId{} && !state_.closing)
         return false;  // what leaves is for a reservation
     // The buffer's own reservation may have ended meanwhile: it comes back without one.
@@ -227,8 +238,10 @@ bool MoveDriver::serve_head(std::size_t space) {
             move.charge = *charge;
             here.charged += charge->size;
             move.stage = MoveStage::making;
-            state_.work.making.push_back(
-                {state_.ref_of(head.buffer), here.memory->id(), move.size});
+            if (move.kind != MoveKind::create)
+                state_.report(head.buffer, space, BufferEvent::Kind::returning);
+            state_.work.making.push_back({state_.ref_of(head.buffer), here.memory->id(), move.size,
+                                          buffer.own_space == space ? buffer.range : nullptr});
             state_.changed = true;
             return true;
         }

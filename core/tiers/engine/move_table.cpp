@@ -83,13 +83,17 @@ bool MoveTable::cancel(std::uint32_t id) {
     return true;
 }
 
-void MoveTable::give_up_target(BufferMove& move) {
+void MoveTable::give_up_target(std::uint32_t id) {
+    const SpillBuffer& buffer = state_.buffers[id];
+    BufferMove& move = *state_.buffers[id].move;
     if (!move.charge)
         return;
     DeferredFree deferred;
     deferred.space = move.target;
     deferred.charge = std::exchange(move.charge, {});
     deferred.credit = deferred.charge.size;
+    if (move.location.size != 0 && buffer.range && buffer.own_space == move.target)
+        deferred.owner = state_.ref_of(id);
     if (move.location.size != 0)
         deferred.location = std::exchange(move.location, {});
     leaving_.add(std::move(deferred));

@@ -41,7 +41,7 @@ class MoveTable {
     void stay(BufferMove& move);
 
     // The location that was to be filled, and its bytes, go back.
-    void give_up_target(BufferMove& move);
+    void give_up_target(std::uint32_t id);
 
     // Goes to the line of the next space that would do. False: there is none.
     bool try_next_target(std::uint32_t id);

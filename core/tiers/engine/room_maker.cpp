@@ -12,6 +12,8 @@ namespace tidemark {
 // first.
 void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     SpillBuffer& buffer = state_.buffers[id];
+    if (space == buffer.own_space && !copies_.try_shut(id))
+        return;  // somebody has pinned it meanwhile: it may not leave any more
     const BufferCopy* copy = buffer.copy_in(space);
     const bool resident = copy->resident;
     SpillSpace& here = state_.spaces[space];
@@ -24,6 +26,7 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     if (buffer.copies.size() > 1 || buffer.blank) {
         here.counters.dropped_clean += copy->stored;
         copies_.drop(id, space, EvictionReason::evicted, claim, resident);
+        state_.report(id, space, BufferEvent::Kind::left);
         if (resident)
             copies_.note_gone(id, space);
         return;
@@ -37,6 +40,14 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     move.claim = claim;
     move.beneficiary = copies_.beneficiary();
     moves_.begin(id, std::move(move));
+    state_.report(id, space, BufferEvent::Kind::leaving);
+}
+
+// Nothing could leave: whoever waits for room hears when what is pinned is let go.
+void RoomMaker::hear_of_unpins(std::size_t space) {
+    for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
+        if (state_.buffers[id].pinned_in(space))
+            copies_.seal(id);
 }
 
 bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficiary) {
@@ -48,6 +59,8 @@ bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficia
         leave(*victim, space, RequestId::none);
     }
     copies_.set_beneficiary({});
+    if (state_.spaces[space].unclaimed == 0)
+        hear_of_unpins(space);
     return state_.spaces[space].unclaimed > 0;
 }
 
@@ -74,6 +87,26 @@ RequestId RoomMaker::free_bytes(SpaceId id, Bytes size) {
     }
     state_.unbar();
     leaving_.requests().push_back(std::move(entry));
+    state_.changed = true;
+    return request;
+}
+
+RequestId RoomMaker::defer(SpaceId id, std::optional<std::uint32_t> buffer) {
+    FreeRequest entry;
+    entry.request = state_.next_request();
+    entry.space = state_.position(id);
+    entry.any = false;
+    entry.report.space = id;
+    if (!buffer) {
+        entry.report.end = state_.closing ? FreeEnd::shut_down : FreeEnd::nothing_left;
+        answer(entry);
+        return entry.request;
+    }
+    entry.report.requested = copies_.credit(*state_.buffers[*buffer].copy_in(entry.space));
+    const RequestId request = entry.request;
+    const std::size_t space = entry.space;
+    leaving_.requests().push_back(std::move(entry));
+    leave(*buffer, space, request);
     state_.changed = true;
     return request;
 }
@@ -105,9 +138,9 @@ void RoomMaker::answer(FreeRequest& request, std::optional<Error> refusal) {
 // Whether it has been answered.
 bool RoomMaker::serve_free(FreeRequest& request) {
     FreeReport& report = request.report;
-    if (report.freed < report.requested && report.freed + request.leaving < report.requested)
+    if (request.any && report.freed + request.leaving < report.requested)
         claim_unclaimed(request, report.requested - report.freed - request.leaving);
-    while (report.freed + request.leaving < report.requested) {
+    while (request.any && report.freed + request.leaving < report.requested) {
         const std::optional<std::uint32_t> victim = copies_.any_victim(request.space);
         if (!victim)
             break;
@@ -116,7 +149,7 @@ bool RoomMaker::serve_free(FreeRequest& request) {
     if (report.freed < report.requested && request.leaving > 0)
         return false;
     report.end = report.freed >= report.requested ? FreeEnd::enough : FreeEnd::nothing_left;
-    if (report.end == FreeEnd::nothing_left)
+    if (request.any && report.end == FreeEnd::nothing_left)
         explain(report, request.space);
     answer(request);
     state_.changed = true;
@@ -149,7 +182,7 @@ void RoomMaker::explain(FreeReport& report, std::size_t space) const {
         if (!copy || !copy->owned)
             continue;
         const Bytes size = copy->charge.size;
-        if (copy->users != 0 || buffer.move || !buffer.waiting.empty())
+        if (copy->users != 0 || buffer.pinned_in(space) || buffer.move || !buffer.waiting.empty())
             report.in_use += size;
         else if (!buffer.may_spill)
             report.kept += size;
@@ -202,7 +235,8 @@ void RoomMaker::upgrade(std::size_t index) {
         if (coming >= state_.options.background_in_flight ||
             space.memory->used() + buffer.size > space.memory->thresholds().spill_stop)
             return;
-        if (buffer.move || !buffer.waiting.empty() || buffer.hold.writing)
+        if (buffer.move || !buffer.waiting.empty() || buffer.hold.written() ||
+            (buffer.gate && buffer.gate->state().open))
             continue;
         BufferMove move;
         move.kind = MoveKind::upgrade;

@@ -34,6 +34,7 @@ class RoomMaker {
 
     // "Free N bytes now".
     RequestId free_bytes(SpaceId space, Bytes size);
+    RequestId defer(SpaceId space, std::optional<std::uint32_t> buffer);  // this one alone
     void serve_frees(std::size_t space);
     void refuse_frees();
 
@@ -46,6 +47,7 @@ class RoomMaker {
   private:
     void answer(FreeRequest& request, std::optional<Error> refusal = {});
     bool serve_free(FreeRequest& request);
+    void hear_of_unpins(std::size_t space);
     void claim_unclaimed(FreeRequest& request, Bytes need);
     void explain(FreeReport& report, std::size_t space) const;
 

@@ -5,6 +5,22 @@
 #include "core/tiers/engine/spill_engine.h"
 
 namespace tidemark {
+namespace {
+
+// `users`: of all its copies.
+void check_holds(const SpillBuffer& buffer, std::uint32_t users) {
+    const bool moved = buffer.move && (buffer.move->writing || buffer.move->source != kNoSpace);
+    TM_CHECK(buffer.hold.readers + buffer.hold.pins + buffer.hold.sharers +
+                 (buffer.hold.writing ? 1 : 0) ==
+             users + (moved ? 1 : 0));
+    if (!buffer.gate || !buffer.gate->state().open)
+        return;
+    const Gate::State gate = buffer.gate->state();
+    TM_CHECK(buffer.copy_in(buffer.own_space) && (gate.sealed || !buffer.move));
+    TM_CHECK(!gate.writers || buffer.copies.size() == 1);
+}
+
+}  // namespace
 
 void SpillEngine::check() const {
     std::size_t living = 0;
@@ -36,10 +52,7 @@ void SpillEngine::check() const {
             charged[copy.space] += copy.charge.size;
             users += copy.users;
         }
-        const bool moved_as_reader =
-            buffer.move && !buffer.move->writing && buffer.move->source != kNoSpace;
-        TM_CHECK(buffer.hold.readers + buffer.hold.pins + (buffer.hold.writing ? 1 : 0) ==
-                 users + (moved_as_reader || (buffer.move && buffer.move->writing) ? 1 : 0));
+        check_holds(buffer, users);
         if (buffer.gone_from != kNoSpace)
             ++gone[buffer.gone_from];
         if (!buffer.move)

@@ -17,6 +17,7 @@ SpillEngine::SpillEngine(const MachineSpec& machine, std::span<MemorySpace* cons
       room_(state_, leaving_, copies_, moves_),
       accesses_(state_, copies_, moves_),
       reservations_(state_, room_),
+      gates_(state_, copies_, room_, accesses_),
       ahead_(state_, copies_, moves_, room_),
       driver_(state_, leaving_, copies_, moves_, room_, accesses_) {}
 
@@ -104,6 +105,8 @@ Result<void> SpillEngine::destroy(BufferRef ref) {
         if (copy.users != 0)
             return fail(ErrorCode::bad_input, "the buffer is in use", to_text(copy.location.space));
     const std::uint32_t id = to_integer(ref.id);
+    if (!copies_.try_shut(id))
+        return fail(ErrorCode::bad_input, "the buffer is pinned", "");
     buffer->doomed = true;
     state_.let_go = state_.let_go || accesses_.anybody_parked();
     while (!buffer->waiting.empty())

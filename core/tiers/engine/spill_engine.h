@@ -19,6 +19,7 @@
 //     MoveTable         moves in line for room or in flight
 //     RoomMaker         victims: for moves, requests, reservations, in the background
 //     AccessQueue       who gets access; groups that are granted together
+//     GateKeeper        pins of buffers that have gates
 //     ReservationQueue  reservations that wait, in fair order
 //     LookAhead         what a forecast says is brought back and sent away before its time
 //     MoveDriver        moves from their line to their end
@@ -42,6 +43,7 @@
 
 #include "core/tiers/engine/access_queue.h"
 #include "core/tiers/engine/copy_table.h"
+#include "core/tiers/engine/gate_keeper.h"
 #include "core/tiers/engine/leaving_ledger.h"
 #include "core/tiers/engine/look_ahead.h"
 #include "core/tiers/engine/move_driver.h"
@@ -104,12 +106,6 @@ class SpillEngine {
     Result<void> destroy(BufferRef buffer);
 
     // What the program says of a buffer. False: it is gone.
-    bool set_hint(BufferRef buffer, std::int32_t hint) { return copies_.set_hint(buffer, hint); }
-
-    bool set_next_use(BufferRef buffer, std::uint64_t operation) {
-        return copies_.set_next_use(buffer, operation);
-    }
-
     bool set_may_spill(BufferRef buffer, bool may_spill);
 
     // Has the buffer leave `space` if it may and can. False: it stays.
@@ -159,7 +155,11 @@ class SpillEngine {
 
     LeavingLedger& leaving() { return leaving_; }
 
-    // Where buffers are.
+    GateKeeper& gates() { return gates_; }
+
+    // Where buffers are, and what the program says of them.
+    CopyTable& copies() { return copies_; }
+
     const CopyTable& copies() const { return copies_; }
 
     // Figures. O(1).
@@ -192,6 +192,7 @@ class SpillEngine {
     RoomMaker room_;
     AccessQueue accesses_;
     ReservationQueue reservations_;
+    GateKeeper gates_;
     LookAhead ahead_;
     MoveDriver driver_;
 };

@@ -105,6 +105,11 @@ bool SpillState::encoded_in(const SpillBuffer& buffer, std::size_t space) const 
     return buffer.representation && machine.spaces[space].id.tier >= buffer.stored_from;
 }
 
+void SpillState::report(std::uint32_t id, std::size_t space, BufferEvent::Kind kind) {
+    if (buffers[id].gate && buffers[id].own_space == space)
+        work.events.push_back({ref_of(id), kind});
+}
+
 void SpillState::refuse(RequestId request, Error error) {
     work.answers.push_back({.request = request, .refusal = std::move(error)});
 }

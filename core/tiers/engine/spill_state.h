@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -78,20 +79,31 @@ struct WaitingUse {
     std::uint32_t use = 0;
 };
 
-// How a buffer is held: readers share, a writer is alone, pins only keep it where it is.
+// How a buffer is held: readers share, a writer is alone, sharers write together, pins only keep it
+// where it is.
 struct BufferHold {
     std::uint32_t readers = 0;
     std::uint32_t pins = 0;
+    std::uint32_t sharers = 0;
     bool writing = false;
 
+    // Its bytes may change.
+    bool written() const { return writing || sharers != 0; }
+
     bool try_read() {
-        readers += writing ? 0U : 1U;
-        return !writing;
+        readers += written() ? 0U : 1U;
+        return !written();
     }
 
     bool try_write() {
-        const bool free = !writing && readers == 0;
+        const bool free = !written() && readers == 0;
         writing = writing || free;
+        return free;
+    }
+
+    bool try_share() {
+        const bool free = !writing && readers == 0;
+        sharers += free ? 1U : 0U;
         return free;
     }
 };
@@ -120,6 +132,11 @@ struct SpillBuffer {
     std::optional<BufferMove> move;
     std::vector<UsePoint> uses;  // work on it, per space and stream; passed or not
     std::vector<WaitingUse> waiting;
+    std::shared_ptr<Gate> gate;                 // null: it is used through accesses alone
+    std::shared_ptr<const AddressRange> range;  // null: anywhere
+    std::size_t own_space = 0;                  // which these are of
+    std::uint32_t departing = 0;                // locations at `range` that are still to be freed
+    std::uint64_t seen_uses = 0;                // of the gate, when the policies last heard of them
     SpaceMask evicted_from = 0;
     std::size_t gone_from = kNoSpace;  // the space in whose `gone` it is
     std::uint64_t gone_stamp = 0;
@@ -136,11 +153,20 @@ struct SpillBuffer {
     }
 
     // Not while a writer is to come to one of several copies: the others will be void then.
-    bool may_pin() const { return !hold.writing || (copies.size() == 1 && !move); }
+    // Those who share it are all in one space.
+    bool may_pin(std::size_t space) const {
+        const bool others_stay = !hold.writing && (hold.sharers == 0 || copy_in(space)->users != 0);
+        return others_stay || (copies.size() == 1 && !move);
+    }
 
-    bool try_pin() {
-        hold.pins += may_pin() ? 1U : 0U;
-        return may_pin();
+    bool try_pin(std::size_t space) {
+        const bool may = may_pin(space);
+        hold.pins += may ? 1U : 0U;
+        return may;
+    }
+
+    bool pinned_in(std::size_t space) const {
+        return gate && space == own_space && gate->state().pins != 0;
     }
 
     void set_moving_index(std::size_t among) {
@@ -217,6 +243,9 @@ struct SpillState {
 
     void refuse(RequestId request, Error error);
 
+    // If it has a gate, and the space is its own.
+    void report(std::uint32_t id, std::size_t space, BufferEvent::Kind kind);
+
     // Buffers whose copy out failed may be tried again.
     void unbar();
 
@@ -236,6 +265,8 @@ struct SpillState {
     std::vector<double> rates;         // from each space to each
     std::vector<std::uint32_t> barred;
     SpillWork work;
+    // Up to where a stream has been given work, for notes of gates. Called under the engine's lock.
+    std::function<std::optional<UsePoint>(SpaceId, StreamId, bool wrote)> record;
     std::uint64_t requests = 0;
     std::uint64_t operations = 0;  // of the program: the policies' time
     bool changed = false;          // something was decided: look again

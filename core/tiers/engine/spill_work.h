@@ -39,6 +39,20 @@ struct SpillAnswer {
     MemoryReservation reservation = {};  // of reserve
 };
 
+// What became of a buffer that has a gate, in its own space.
+struct BufferEvent {
+    enum class Kind : std::uint8_t {
+        leaving,    // its bytes are being copied away
+        left,       // they are elsewhere
+        returning,  // room for them has been found
+        returned,   // they are there
+        failed,     // what had begun has failed: they are where they were
+    };
+
+    BufferRef buffer;
+    Kind kind = Kind::leaving;
+};
+
 // What is to be carried out, outside any lock, by one thread at a time.
 struct SpillWork {
     // Allocate a location: answer with placed().
@@ -46,6 +60,7 @@ struct SpillWork {
         BufferRef buffer;
         SpaceId space;
         Bytes size = 0;
+        std::shared_ptr<const AddressRange> range;  // null: anywhere
     };
 
     // Begin a copy: answer with started(), and later with copied().
@@ -68,10 +83,11 @@ struct SpillWork {
     std::vector<CopyId> cancelling;
     std::vector<Leaving> leaving;
     std::vector<SpillAnswer> answers;
+    std::vector<BufferEvent> events;
 
     bool empty() const {
         return making.empty() && starting.empty() && cancelling.empty() && leaving.empty() &&
-               answers.empty();
+               answers.empty() && events.empty();
     }
 
     void clear() {
@@ -80,6 +96,7 @@ struct SpillWork {
         cancelling.clear();
         leaving.clear();
         answers.clear();
+        events.clear();
     }
 };
 

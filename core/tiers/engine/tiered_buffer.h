@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/device/address_range.h"
+#include "core/tiers/engine/gate.h"
 #include "core/tiers/engine/transfer.h"
 #include "core/tiers/machine/machine.h"
 #include "core/tiers/spaces/reservation.h"
@@ -42,6 +44,10 @@ struct BufferSpec {
     // How it is kept in `stored_from` and slower tiers; null: as it is.
     std::shared_ptr<const Representation> representation = {};
     Tier stored_from = Tier::host;
+    // Of a GPU space: addresses that the buffer has there whenever it is there. Its size is theirs.
+    std::shared_ptr<const AddressRange> range = {};
+    // Through it the buffer may be pinned there (TieredStore::pin_all), also without the store.
+    std::shared_ptr<Gate> gate = {};
 };
 
 enum class AccessMode : std::uint8_t {
@@ -49,11 +55,12 @@ enum class AccessMode : std::uint8_t {
     write,      // alone (but for pins in the same space); other copies become void
     overwrite,  // as write, when the content doesn't matter: nothing is copied
     pin,        // the buffer stays in that space; says nothing about who reads or writes
+    share,      // as write, but not alone: others who share or pin it there may write too
     prefetch,   // brought there and let go at once
 };
 
 inline bool writes(AccessMode mode) {
-    return mode == AccessMode::write || mode == AccessMode::overwrite;
+    return mode == AccessMode::write || mode == AccessMode::overwrite || mode == AccessMode::share;
 }
 
 struct AccessSpec {

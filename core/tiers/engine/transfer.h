@@ -22,6 +22,7 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "core/device/address_range.h"
 #include "core/tiers/machine/machine.h"
 #include "core/tiers/victims/victim_policy.h"
 
@@ -109,6 +110,11 @@ class Transfers {
     // pins memory, asks the driver): call it without locks. Errors: no_space, which is ordinary, if
     // the memory itself is full; others if something failed.
     virtual Result<BlockLocation> allocate(SpaceId space, Bytes size) = 0;
+
+    // The same at addresses that are kept for it, of a GPU; no other location is there. `size` is
+    // theirs. Errors: as allocate; unsupported.
+    virtual Result<BlockLocation> allocate_at(SpaceId space,
+                                              std::shared_ptr<const AddressRange> range);
 
     // Ends a location that no copy uses; the program's work on it has passed. A location that
     // cannot be ended is given up with its bytes, which is counted in the implementation.

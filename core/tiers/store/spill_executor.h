@@ -49,7 +49,8 @@ class SpillExecutor {
         for (SpillWork::Leaving& leaving : work_.leaving)
             give_back(leaving);
         for (const SpillWork::Making& making : work_.making) {
-            auto location = transfers_.allocate(making.space, making.size);
+            auto location = making.range ? transfers_.allocate_at(making.space, making.range)
+                                         : transfers_.allocate(making.space, making.size);
             const std::lock_guard lock(mutex_);
             engine_.placed(making.buffer, std::move(location));
         }

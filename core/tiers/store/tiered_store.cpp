@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/tiers/store/pin_desk.h"
 
 namespace tidemark {
 
@@ -68,6 +69,10 @@ TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* cons
       executor_(engine_, transfers, mutex_) {
     for (const SpaceSpec& space : machine.spaces)
         spillers_.push_back(std::make_unique<SpaceSpiller>(*this, space.id));
+    engine_.gates().set_recorder([this](SpaceId space, StreamId stream, bool wrote) {
+        const Result<UsePoint> point = transfers_.record(space, stream, wrote);
+        return point ? std::optional(*point) : std::nullopt;
+    });
 }
 
 TieredStore::~TieredStore() {
@@ -171,12 +176,12 @@ Spiller& TieredStore::spiller(SpaceId space) {
 
 bool TieredStore::set_hint(BufferRef buffer, std::int32_t hint) {
     const std::lock_guard lock(mutex_);
-    return engine_.set_hint(buffer, hint);
+    return engine_.copies().set_hint(buffer, hint);
 }
 
 bool TieredStore::set_next_use(BufferRef buffer, std::uint64_t operation) {
     const std::lock_guard lock(mutex_);
-    return engine_.set_next_use(buffer, operation);
+    return engine_.copies().set_next_use(buffer, operation);
 }
 
 bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
@@ -245,7 +250,10 @@ void TieredStore::deliver(Kind& request, SpillAnswer& answer) {
         request.promise.answer(answer.buffer);
     else if constexpr (std::is_same_v<Kind, Reserved>)
         request.promise.answer(std::move(answer.reservation));
-    else if constexpr (std::is_same_v<Kind, AcquiredAll>)
+    else if constexpr (std::is_same_v<Kind, Pinned>) {
+        settle(*answer.group, true);
+        request.promise.answer(PinDesk(*this).admit(request.uses));
+    } else if constexpr (std::is_same_v<Kind, AcquiredAll>)
         request.promise.answer(hand_out(request.uses, request.spec, answer.group));
     else if constexpr (std::is_same_v<Kind, Acquired>)
         request.promise.answer(
@@ -309,9 +317,11 @@ bool TieredStore::pump() {
         return false;
     bool progress = false;
     const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
-    for (bool first = true; executor_.turn(
-             first, [](const SpillWork&) {}, give);
-         first = false)
+    const auto observe = [this](const SpillWork& work) {
+        if (options_.on_moves && !work.events.empty())
+            options_.on_moves(work.events);
+    };
+    for (bool first = true; executor_.turn(first, observe, give); first = false)
         progress = true;
     pumping_.store(false, std::memory_order_release);
     if (progress && !has_worker_.load()) {

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,7 @@
 #include "core/tiers/engine/transfer.h"
 #include "core/tiers/spaces/oom_policy.h"
 #include "core/tiers/store/pending.h"
+#include "core/tiers/store/pin.h"
 #include "core/tiers/store/spill_executor.h"
 
 namespace tidemark {
@@ -89,6 +91,9 @@ struct StoreOptions {
     bool pump_in_calls = true;
     Nanoseconds heartbeat = 5'000'000;   // a worker looks at the spaces' thresholds so often
     Nanoseconds poll_interval = 20'000;  // and at copies in flight
+    // Hears what becomes of buffers that have gates, in order, without locks, from whichever thread
+    // drives the engine; must not call the store.
+    std::function<void(std::span<const BufferEvent>)> on_moves;
 };
 
 class TieredStore {
@@ -190,6 +195,7 @@ class TieredStore {
 
   private:
     friend class Access;
+    friend class PinDesk;
 
     class SpaceSpiller final : public Spiller {
       public:
@@ -220,6 +226,11 @@ class TieredStore {
         AccessSpec spec;
     };
 
+    struct Pinned {
+        Promise<Result<std::vector<Pin>>> promise;
+        std::vector<PinUse> uses;
+    };
+
     struct Reserved {
         Promise<Result<MemoryReservation>> promise;
     };
@@ -232,7 +243,8 @@ class TieredStore {
         Promise<FreeReport> promise;
     };
 
-    using Requested = std::variant<Created, Acquired, AcquiredAll, Reserved, Prefetched, Freed>;
+    using Requested =
+        std::variant<Created, Acquired, AcquiredAll, Pinned, Reserved, Prefetched, Freed>;
 
     template <class Request, class Kind>
     auto submit(Request&& request, Kind kind);

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "core/tiers/store/pin_desk.h"
 #include "core/tiers/victims/learned_forecast.h"
 #include "tests/support/tiered_fixture.h"
 
@@ -21,7 +22,9 @@ struct Known {
     std::uint64_t content = 0;
     bool flat = false;  // kept as run lengths below the GPU
     bool defined = false;
-    std::uint32_t accesses = 0;  // held
+    std::uint32_t accesses = 0;  // held, as pins
+    std::shared_ptr<Gate> gate = {};
+    std::shared_ptr<const AddressRange> range = {};
 };
 
 // A program that knows what each of its buffers holds.
@@ -93,7 +96,11 @@ class RandomProgram {
             ask_all();
         else if (dice < 66)
             reserve();
-        else if (dice < 70)
+        else if (dice < 68)
+            pin();
+        else if (dice < 69)
+            revoke();
+        else if (dice < 72)
             fixture_.store->pump();
         else if (dice < 76)
             fixture_.transfers.pass_one();
@@ -119,7 +126,73 @@ class RandomProgram {
             spec.representation = run_lengths();
             spec.stored_from = random_.below(2) == 0 ? Tier::host : Tier::disk;
         }
-        creations_.emplace_back(flat, fixture_.store->create(spec));
+        if (!flat && random_.below(2) == 0) {
+            spec.space = kGpu;
+            spec.gate = std::make_shared<Gate>();
+            spec.range = fixture_.transfers.reserve(spec.size);
+        }
+        Known known;
+        known.flat = flat;
+        known.gate = spec.gate;
+        known.range = spec.range;
+        creations_.emplace_back(std::move(known), fixture_.store->create(spec));
+    }
+
+    // Some of the buffers that can be.
+    void pin() {
+        std::vector<PinUse> uses;
+        for (auto& [buffer, known] : known_)
+            if (known.gate && uses.size() < 3 && random_.below(6) == 0)
+                uses.push_back({ref(buffer), known.gate.get(), random_.below(2) == 0});
+        if (uses.empty())
+            return;
+        PendingPins pending = PinDesk(*fixture_.store).pin_all(uses, kGpu, random_.below(3) == 0);
+        if (pending.request && random_.below(8) == 0)
+            (void)PinDesk(*fixture_.store).withdraw(*pending.request);
+        pinning_.emplace_back(std::move(uses), std::move(pending.pins));
+    }
+
+    void revoke() {
+        const Key buffer = any();
+        if (random_.below(4) == 0)
+            PinDesk(*fixture_.store)
+                .stream_ended(StreamId{static_cast<std::uint32_t>(random_.below(3))});
+        else if (random_.below(3) == 0)
+            (void)PinDesk(*fixture_.store).quiet(ref(buffer));
+        else
+            frees_.push_back(PinDesk(*fixture_.store).defer(ref(buffer), any_space()));
+    }
+
+    // Nothing has happened to what is pinned.
+    void unpin() {
+        const std::size_t which = random_.below(pinned_.size());
+        Known& known = known_.at(pinned_[which].first);
+        if (known.defined)
+            REQUIRE(has_content(bytes_of(known), known.content));
+        --known.accesses;
+        if (random_.below(2) == 0)
+            pinned_[which].second.set_stream(
+                StreamId{static_cast<std::uint32_t>(random_.below(3))});
+        pinned_.erase(pinned_.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+
+    static std::span<std::byte> bytes_of(const Known& known) {
+        const Range range = known.range->range();
+        return {reinterpret_cast<std::byte*>(to_integer(range.begin)), range.size};
+    }
+
+    void use_pin(const PinUse& use, Pin pin) {
+        ++granted_;
+        Known& known = known_.at(key(use.buffer));
+        if (known.defined)
+            REQUIRE(has_content(bytes_of(known), known.content));
+        if (use.write) {
+            known.content = random_.next();
+            known.defined = true;
+            fill_content(bytes_of(known), known.content);
+        }
+        ++known.accesses;
+        pinned_.emplace_back(key(use.buffer), std::move(pin));
     }
 
     void ask() {
@@ -187,6 +260,8 @@ class RandomProgram {
     }
 
     void release() {
+        if (!pinned_.empty() && (held_.empty() || random_.below(2) == 0))
+            return unpin();
         if (held_.empty())
             return;
         const std::size_t which = random_.below(held_.size());
@@ -211,7 +286,7 @@ class RandomProgram {
         take_ready(creations_, [&](auto& entry) {
             const Result<BufferRef> made = entry.second.take();
             if (made)
-                known_[key(*made)] = {.content = 0, .flat = entry.first};
+                known_[key(*made)] = std::move(entry.first);
         });
         take_ready(requests_, [&](auto& entry) { use(entry.first, entry.second.take()); });
         take_ready(groups_, [&](auto& entry) {
@@ -223,6 +298,13 @@ class RandomProgram {
             REQUIRE(accesses->size() == entry.first.size());
             for (std::size_t i = 0; i < accesses->size(); ++i)
                 use(key(entry.first[i].buffer), std::move((*accesses)[i]));
+        });
+        // After the writers that were granted before, who change what is pinned beside them.
+        take_ready(pinning_, [&](auto& entry) {
+            Result<std::vector<Pin>> pins = entry.second.take();
+            refused_ += pins ? 0U : 1U;
+            for (std::size_t i = 0; pins && i < pins->size(); ++i)
+                use_pin(entry.first[i], std::move((*pins)[i]));
         });
         std::erase_if(reserving_, [&](auto& pending) {
             if (!pending.ready())
@@ -274,6 +356,12 @@ class RandomProgram {
     bool waited_for(Key buffer) const {
         return std::any_of(requests_.begin(), requests_.end(),
                            [&](const auto& request) { return request.first == buffer; }) ||
+               std::any_of(pinning_.begin(), pinning_.end(),
+                           [&](const auto& pinning) {
+                               return std::any_of(
+                                   pinning.first.begin(), pinning.first.end(),
+                                   [&](const PinUse& use) { return key(use.buffer) == buffer; });
+                           }) ||
                std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
                    return std::any_of(
                        group.first.begin(), group.first.end(),
@@ -301,6 +389,7 @@ class RandomProgram {
         REQUIRE(requests_.empty());
         REQUIRE(creations_.empty());
         REQUIRE(groups_.empty());
+        REQUIRE(pinning_.empty());
         REQUIRE(reserving_.empty());
         REQUIRE(prefetches_.empty());
         fixture_.store->close();
@@ -314,13 +403,14 @@ class RandomProgram {
     void let_go() {
         const auto unanswered = [&] {
             return requests_.size() + creations_.size() + frees_.size() + prefetches_.size() +
-                   groups_.size() + reserving_.size();
+                   groups_.size() + reserving_.size() + pinning_.size();
         };
-        for (std::size_t before = unanswered() + 1; before != unanswered() || !held_.empty();) {
+        for (std::size_t before = unanswered() + 1;
+             before != unanswered() || !held_.empty() || !pinned_.empty();) {
             before = unanswered();
             fixture_.calm();
             collect();
-            while (!held_.empty())
+            while (!held_.empty() || !pinned_.empty())
                 release();
             reservations_.clear();
         }
@@ -350,7 +440,9 @@ class RandomProgram {
     Random random_;
     TieredFixture fixture_;
     std::map<Key, Known> known_;
-    std::vector<std::pair<bool, Pending<Result<BufferRef>>>> creations_;
+    std::vector<std::pair<Known, Pending<Result<BufferRef>>>> creations_;
+    std::vector<std::pair<std::vector<PinUse>, Pending<Result<std::vector<Pin>>>>> pinning_;
+    std::vector<std::pair<Key, Pin>> pinned_;
     std::vector<std::pair<Key, Pending<Result<Access>>>> requests_;
     std::vector<Pending<Result<void>>> prefetches_;
     std::vector<Pending<FreeReport>> frees_;

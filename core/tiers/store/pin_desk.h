@@ -1,0 +1,61 @@
+// PinDesk: pins of a TieredStore's buffers that have gates (gate.h): used without the store while
+// they are where they belong, brought back there otherwise.
+//
+//     const PinUse uses[] = {{weights, weights_gate, false}, {activations, activations_gate}};
+//     std::vector<Pin> pins = *PinDesk(store).pin_all(uses, gpu, true).pins.take();
+//     launch(kernel, s, ...);                // at the addresses of their BufferSpecs
+//     for (Pin& pin : pins)
+//         pin.release(s);                    // they leave after what is queued on s now
+//
+// A view of the store. Thread-safe. O(buffers of the call); no lock where all are there.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/tiers/store/tiered_store.h"
+
+namespace tidemark {
+
+// What waits for pins, and by which name it is withdrawn.
+struct PendingPins {
+    std::optional<RequestId> request;
+    Pending<Result<std::vector<Pin>>> pins;
+};
+
+class PinDesk {
+  public:
+    explicit PinDesk(TieredStore& store) : store_(store) {}
+
+    // The fast way of pin_all for one: no lock, and nothing if that needs more.
+    Pin try_pin(const PinUse& use);
+
+    // Pins of buffers that have gates, in their own space, `space`: all or none, each once. They
+    // are brought back if they are away. `patient`: waits for room until others let go.
+    PendingPins pin_all(std::span<const PinUse> uses, SpaceId space, bool patient);
+
+    // A request that has not been granted is refused (cancelled). False: too late.
+    bool withdraw(RequestId request);
+
+    // Whether the work that has been queued on the buffer is done.
+    bool quiet(BufferRef buffer);
+
+    // No more work comes on the stream; its name may be used again.
+    void stream_ended(StreamId stream);
+
+    // Has one buffer leave `space`, as free_bytes has any; `freed` is 0 where it may not or is not
+    // there, and no copy of what it holds is lost if it fails.
+    Pending<FreeReport> defer(BufferRef buffer, SpaceId space);
+
+  private:
+    friend class Pin;
+    friend class TieredStore;
+
+    void end(Pin& pin);
+    std::vector<Pin> admit(std::span<const PinUse> uses);
+
+    TieredStore& store_;
+};
+
+}  // namespace tidemark
