@@ -43,8 +43,8 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     state_.report(id, space, BufferEvent::Kind::leaving);
 }
 
-// Nothing could leave: whoever waits for room hears when what is pinned is let go.
-void RoomMaker::hear_of_unpins(std::size_t space) {
+// Nothing could leave: whoever waits for room is served when what is pinned is let go.
+void RoomMaker::seal_pinned(std::size_t space) {
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
         if (state_.buffers[id].pinned_in(space))
             copies_.seal(id);
@@ -60,7 +60,7 @@ bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficia
     }
     copies_.set_beneficiary({});
     if (state_.spaces[space].unclaimed == 0)
-        hear_of_unpins(space);
+        seal_pinned(space);
     return state_.spaces[space].unclaimed > 0;
 }
 

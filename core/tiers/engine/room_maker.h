@@ -47,7 +47,7 @@ class RoomMaker {
   private:
     void answer(FreeRequest& request, std::optional<Error> refusal = {});
     bool serve_free(FreeRequest& request);
-    void hear_of_unpins(std::size_t space);
+    void seal_pinned(std::size_t space);
     void claim_unclaimed(FreeRequest& request, Bytes need);
     void explain(FreeReport& report, std::size_t space) const;
 
