@@ -1,0 +1,63 @@
+// DeferrableEvents: what happens to deferrable buffers, for one reader who fetches it when it wants
+// to: nobody is called back, so no lock of the store or of an interpreter is held meanwhile.
+//
+// The queue is bounded: when its reader is too slow the newest are dropped and counted. Without a
+// reader nothing is kept. Thread-safe. O(1) per event.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace tidemark {
+
+struct DeferrableEvent {
+    enum class Kind : std::uint8_t {
+        registered,
+        deferring,   // its bytes are being copied away
+        deferred,    // they are elsewhere, and their memory is free or will be
+        retrieving,  // room for them has been found
+        retrieved,
+        failed,    // a copy: the bytes are where they were
+        freed,     // no more of this id
+        pressure,  // `size` bytes are wanted that are not free (id 0)
+    };
+
+    Kind kind = Kind::registered;
+    std::uint64_t id = 0;
+    Bytes size = 0;
+    std::uint64_t tag = 0;
+};
+
+class DeferrableEvents {
+  public:
+    static constexpr std::size_t kMost = 1U << 16U;
+
+    // `first` is what there is already. False: there is a reader.
+    bool subscribe(std::vector<DeferrableEvent> first);
+
+    // The reader gets nothing any more, and is woken.
+    void unsubscribe();
+
+    bool subscribed() const;
+
+    void push(const DeferrableEvent& event);
+
+    // What has come, in order; waits for the first. Empty: nothing came, or it is over.
+    std::vector<DeferrableEvent> take(Nanoseconds patience, std::size_t most = kMost);
+
+    std::uint64_t lost() const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::condition_variable came_;
+    bool subscribed_ = false;
+    std::deque<DeferrableEvent> events_;
+    std::uint64_t lost_ = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,259 @@
+// DeferrableStore: GPU memory that may be elsewhere while nobody uses it. Each buffer has one
+// address for life; its bytes are on the GPU while it is pinned, and anywhere in the tiers
+// otherwise. Touching an address that is not pinned may fault, as with freed memory.
+//
+//     DeferrableStore memory(tiers, gpu, reserve, moves, {});
+//     Deferrable weights = *memory.create(1_GiB, tag);
+//     {
+//         DeferrablePin pin = *memory.pin(weights);      // brought back if it is away
+//         launch(kernel, s, pin.address());
+//         pin.release(s);                                // away after what is queued on s now
+//     }
+//     memory.defer(weights);                             // or when others need the room
+//
+// Who leaves, what is copied and what waits is the TieredStore's to decide (core/tiers); this names
+// buffers, waits with limits, and says what happened (deferrable_events.h).
+//
+// Thread-safe. A pin of what is there takes no lock. No lock is held while anything waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/deferrable/deferrable_events.h"
+#include "core/tiers/store/pin_desk.h"
+
+namespace tidemark {
+
+class DeferrableStore;
+
+enum class DeferrableState : std::uint8_t {
+    resident,
+    pinned,
+    deferring,
+    deferred,
+    retrieving,
+    freed,
+};
+
+struct DeferrableInfo {
+    std::uint64_t id = 0;
+    Bytes size = 0;
+    std::uint64_t tag = 0;
+    Address address = Address::null;
+    DeferrableState state = DeferrableState::freed;
+    std::optional<SpaceId> residence;  // the fastest place that has its bytes
+    std::uint32_t pins = 0;
+    std::uint64_t uses = 0;  // pins ever
+};
+
+// What a handle refers to.
+struct DeferrableEntry {
+    std::uint64_t id = 0;  // never used again in this process
+    Bytes size = 0;        // as wanted; memory has whole pages
+    std::uint64_t tag = 0;
+    std::shared_ptr<const AddressRange> range;
+    std::shared_ptr<Gate> gate;
+    BufferRef buffer;
+    DeferrableStore* store = nullptr;
+    std::atomic<bool> freed = false;
+    std::atomic<BufferEvent::Kind> last = BufferEvent::Kind::returned;
+
+    ~DeferrableEntry();
+};
+
+// A buffer; copies are the same one. Its last handle's end frees it. All end before the store.
+class Deferrable {
+  public:
+    Deferrable() = default;  // none
+
+    explicit operator bool() const { return entry_ != nullptr; }
+
+    std::uint64_t id() const { return entry_->id; }
+
+    Bytes size() const { return entry_->size; }
+
+    std::uint64_t tag() const { return entry_->tag; }
+
+    BufferRef buffer() const { return entry_->buffer; }  // of the tiers
+
+    friend bool operator==(const Deferrable&, const Deferrable&) = default;
+
+  private:
+    friend class DeferrableStore;
+    friend class DeferrablePin;
+
+    std::shared_ptr<DeferrableEntry> entry_;
+};
+
+// As Pin (core/tiers/store/pin.h), with the address that it makes usable.
+class DeferrablePin {
+  public:
+    DeferrablePin() = default;
+    DeferrablePin(DeferrablePin&&) noexcept = default;
+    DeferrablePin& operator=(DeferrablePin&& other) noexcept;
+
+    ~DeferrablePin() { release(); }
+
+    explicit operator bool() const { return static_cast<bool>(pin_); }
+
+    // Only of a pin that has not been released (TM_CHECK).
+    Address address() const;
+
+    const Deferrable& buffer() const { return buffer_; }
+
+    void set_stream(StreamId stream) { pin_.set_stream(stream); }
+
+    void release();
+
+    void release(StreamId stream) {
+        set_stream(stream);
+        release();
+    }
+
+  private:
+    friend class DeferrableStore;
+
+    Deferrable buffer_;
+    Pin pin_;
+};
+
+struct DeferrableUse {
+    const Deferrable* buffer = nullptr;
+    bool write = true;  // false: leaving it again may cost no copy
+};
+
+enum class DeferAnswer : std::uint8_t {
+    deferred,
+    busy,  // pinned, or its queued work is not done
+    away,  // it was not there
+    no_room,
+    freed,
+};
+
+struct DeferrableOptions {
+    Nanoseconds patience = 30'000'000'000;         // of a pin, for room and copies
+    Nanoseconds controller_patience = 50'000'000;  // for a reader of events to make room
+};
+
+struct DeferrableStatistics {
+    std::uint64_t buffers = 0;
+    Bytes bytes = 0;
+    std::uint64_t resident = 0;  // of the buffers
+    Bytes resident_bytes = 0;
+    std::uint64_t pins = 0;    // now
+    std::uint64_t uses = 0;    // pins ever, of the buffers that live
+    std::uint64_t waited = 0;  // pins that were not granted at once
+    std::uint64_t deferrals = 0;
+    std::uint64_t retrievals = 0;
+    std::uint64_t failures = 0;
+    std::uint64_t pressures = 0;   // reported to the reader of events
+    std::uint64_t unrelieved = 0;  // of them, after which there was no room still
+    std::uint64_t lost_events = 0;
+};
+
+// Between a TieredStore's `on_moves` and the store that is made over it.
+struct DeferrableMoves {
+    std::mutex mutex;
+    std::function<void(std::span<const BufferEvent>)> receiver;
+};
+
+class DeferrableStore {
+  public:
+    using Reserve = std::function<Result<std::shared_ptr<const AddressRange>>(Bytes size)>;
+
+    // What the options of the TieredStore get as on_moves.
+    static std::function<void(std::span<const BufferEvent>)> listen(
+        std::shared_ptr<DeferrableMoves> moves);
+
+    // `gpu` is a space of `tiers`, which outlives this; `memory` is that space's; `reserve` gives
+    // addresses there.
+    DeferrableStore(TieredStore& tiers, MemorySpace& memory, Reserve reserve,
+                    std::shared_ptr<DeferrableMoves> moves, DeferrableOptions options);
+    DeferrableStore(const DeferrableStore&) = delete;
+    DeferrableStore& operator=(const DeferrableStore&) = delete;
+
+    // Without handles and pins (TM_CHECK).
+    ~DeferrableStore();
+
+    // Its content is undefined.
+    Result<Deferrable> create(Bytes size, std::uint64_t tag);
+
+    // Errors: not_found: freed; no_space: it, or all of them together, can't fit, which the error
+    // lists; cancelled: the store closes, or the patience is over; what a failed copy gave. All or
+    // none; the bytes are safe whatever happens. Each buffer once, by its stronger use.
+    Result<DeferrablePin> pin(const Deferrable& buffer, bool write = true);
+    Result<std::vector<DeferrablePin>> pin_all(std::span<const DeferrableUse> uses,
+                                               std::optional<Nanoseconds> patience = std::nullopt);
+
+    // Brings it back without keeping it; only into free room if it is not to make any.
+    Pending<Result<void>> retrieve(const Deferrable& buffer, bool make_room = true);
+
+    // Sends it away. `defer` waits for queued work on it (FreeReport::freed is 0 if it may not);
+    // `try_defer` begins only what is sure, and waits for the copy.
+    Pending<FreeReport> defer(const Deferrable& buffer);
+    DeferAnswer try_defer(const Deferrable& buffer);
+
+    // Sends away what is needed least until `size` bytes are free, and says which.
+    FreeReport defer_bytes(Bytes size, std::vector<std::uint64_t>& ids);
+
+    // Ends it in whatever state; a pinned one when its pins have ended. Errors: not_found: twice.
+    Result<void> free(const Deferrable& buffer);
+
+    // Null handles: there is none.
+    Deferrable find(std::uint64_t id) const;
+    Deferrable find(Address address) const;  // in it
+
+    DeferrableInfo info(const Deferrable& buffer) const;
+    std::vector<DeferrableInfo> buffers() const;  // of one moment
+    DeferrableStatistics statistics() const;
+
+    // For the one reader of events. `subscribe` begins with what there is; false: there is one.
+    bool subscribe();
+
+    DeferrableEvents& events() { return events_; }
+
+    // No more work comes on the stream; its name may be used again.
+    void stream_ended(StreamId stream) { PinDesk(tiers_).stream_ended(stream); }
+
+    // Refuses all that waits and comes (cancelled); the reader of events is woken. Pins go on.
+    void close();
+
+  private:
+    friend class DeferrablePin;
+    friend struct DeferrableEntry;
+
+    Result<std::vector<PinUse>> uses_of(std::span<const DeferrableUse> uses);
+    Result<std::vector<Pin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
+    void ask_for_room(std::span<const PinUse> uses);
+    void forget(const DeferrableEntry& entry);
+    void end(DeferrableEntry& entry);
+    void receive(std::span<const BufferEvent> moves);
+    std::vector<std::shared_ptr<DeferrableEntry>> living() const;
+
+    TieredStore& tiers_;
+    MemorySpace& memory_;
+    const Reserve reserve_;
+    const std::shared_ptr<DeferrableMoves> moves_;
+    const DeferrableOptions options_;
+    DeferrableEvents events_;
+    mutable std::mutex mutex_;
+    std::map<std::uint64_t, std::weak_ptr<DeferrableEntry>> by_id_;
+    std::map<Address, std::uint64_t> by_address_;                 // where ranges begin
+    std::unordered_map<std::uint64_t, std::uint64_t> by_buffer_;  // ids
+    std::set<RequestId> waiting_;
+    bool closing_ = false;
+    DeferrableStatistics counted_;
+};
+
+}  // namespace tidemark
