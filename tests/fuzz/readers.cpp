@@ -15,6 +15,7 @@ namespace tidemark {
 namespace formats {
 FormatInfo torch_snapshot();
 FormatInfo rmm_csv();
+FormatInfo rmm_decisions();
 FormatInfo jsonl();
 }  // namespace formats
 
@@ -109,6 +110,10 @@ void torch_snapshot(std::span<const std::byte> bytes) {
 
 void rmm_csv(std::span<const std::byte> bytes) {
     read_all_ways(formats::rmm_csv(), bytes);
+}
+
+void rmm_decisions(std::span<const std::byte> bytes) {
+    read_all_ways(formats::rmm_decisions(), bytes);
 }
 
 void jsonl(std::span<const std::byte> bytes) {
