@@ -301,6 +301,10 @@ struct PolicyInfo {
     bool placement_matters = true;
     // True: it makes use of Allocator::plan_pool.
     bool plans_pools = false;
+    // Its name in the modelled system, with '-' for '_', by which it is found too; "" if none.
+    std::string_view also_called = {};
+    // True: `compare` and `advise` try it where nobody says which.
+    bool tried_unasked = true;
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

@@ -244,7 +244,7 @@ PolicyInfo arena() {
         .name = "arena",
         .summary =
             "private pools from arenas that grow in place, bumped or planned; free lists of "
-            "exact sizes for the rest",
+            "exact sizes for the rest (numr's; RMM's is rmm-arena)",
         .source = "ml-rust/numr, src/runtime/cuda/{arena,allocator}.rs",
         .options = kArenaOptions,
         .make = make_arena,

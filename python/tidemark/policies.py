@@ -11,7 +11,8 @@ from typing import Literal, Optional, Union
 
 from tidemark._spec import size, spec
 
-__all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent"]
+__all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent",
+           "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
     "2.10", "2.11"]
@@ -195,7 +196,7 @@ def arena(*, mode: Optional[Literal["bump", "planned"]] = None,
           free_list_cap_mb: Optional[int] = None,
           pool_release_threshold_mb: Optional[int] = None) -> str:
     """Private pools from arenas that grow in place, bumped or planned; free lists of exact sizes
-    for the rest.
+    for the rest (numr's; RMM's is rmm-arena).
 
     Parameters
     ----------
@@ -265,3 +266,66 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
         "limit": size(limit),
         "va_size": size(va_size),
     })
+
+
+def rmm_pool(*, initial: Optional[Union[int, str]] = None,
+             maximum: Optional[Union[int, str]] = None) -> str:
+    """RMM's pool: best fit, free lists by stream, growth by doubling.
+
+    Parameters
+    ----------
+    initial: what is taken at the first request, a multiple of 256 (default 0; 0 to 1TiB)
+    maximum: what the pool may hold at most, a multiple of 256; 0 = no bound (default 0; 0 to 1TiB)
+    """
+    return spec("rmm-pool", {"initial": size(initial), "maximum": size(maximum)})
+
+
+def rmm_arena(*, size: Optional[Union[int, str]] = None) -> str:
+    """RMM's arena: one piece of memory, superblocks by stream, first fit.
+
+    Parameters
+    ----------
+    size: what is taken at the first request, for good; 0 = half of what the device has free
+        (default 0; 0 to 1TiB)
+    """
+    return spec("rmm-arena", {"size": size(size)})
+
+
+def rmm_binning(*, min: Optional[int] = None, max: Optional[int] = None,
+                streams: Optional[Union[int, str]] = None) -> str:
+    """RMM's bins: blocks of powers of two over RMM's pool.
+
+    Parameters
+    ----------
+    min: the smallest bin has blocks of 2 to that power (default 18; 8 to 30)
+    max: the largest bin has blocks of 2 to that power (default 22; 8 to 30)
+    streams: streams whose lists in the pool are searched first, in that order: "3-2-1" (default
+        none)
+    """
+    return spec("rmm-binning", {"min": min, "max": max, "streams": streams})
+
+
+def rmm_fixed(*, block: Optional[Union[int, str]] = None, preallocate: Optional[int] = None) -> str:
+    """RMM's fixed sizes: every request costs one block, first in, first out.
+
+    Parameters
+    ----------
+    block: what every request costs, rounded up to a multiple of 256; larger ones are refused
+        (default 1MiB; 1 to 1GiB)
+    preallocate: blocks that are taken at once, at the first request and whenever none is free
+        (default 128; 1 to 65536)
+    """
+    return spec("rmm-fixed", {"block": size(block), "preallocate": preallocate})
+
+
+def rmm_cuda_async(*, initial: Optional[Union[int, str]] = None,
+                   threshold: Optional[Union[int, str]] = None) -> str:
+    """RMM's view of the driver's pool: every call is cudaMallocAsync's.
+
+    Parameters
+    ----------
+    initial: what is asked for and given back to the pool before the first request (default 0; 0 to
+        1TiB)
+    threshold: what the pool keeps when the device is awaited; 0 = everything (default 0; 0 to 1TiB)
+    """
+    return spec("rmm-cuda-async", {"initial": size(initial), "threshold": size(threshold)})

@@ -141,9 +141,12 @@ class Compare final : public Command {
             if (!found.empty())
                 add(found);
         }
-        for (const PolicyInfo& policy : all_policies())
-            if (chosen.empty() || (torch ? policy.name != "torch" : policy.name != chosen.front()))
+        for (const PolicyInfo& policy : all_policies()) {
+            const bool listed =
+                !chosen.empty() && policy.name == (torch ? "torch" : chosen.front());
+            if (policy.tried_unasked && !listed)
                 chosen.emplace_back(policy.name);
+        }
         return chosen;
     }
 

@@ -170,13 +170,10 @@ Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
         return torch_policy(info);
     if (info.from_driver())
         return RecordedPolicy{"cuda-malloc", {}};
-    if (info.format == "rmm-csv") {
-        for (const PolicyInfo& policy : all_policies()) {
-            if (policy.name == "rmm-pool")
-                return RecordedPolicy{"rmm-pool", {}};
-        }
-        return unknown("an RMM log doesn't say which memory resource wrote it");
-    }
+    if (info.format == "rmm-csv")
+        return RecordedPolicy{"rmm-pool", {}};
+    if (info.format == "rmm-decisions")
+        return unknown("the log doesn't say which of RMM's resources made these decisions");
     return unknown(
         fmt::format("a trace of format '{}' doesn't say what managed its memory", info.format));
 }

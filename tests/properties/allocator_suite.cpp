@@ -48,6 +48,12 @@ constexpr std::string_view kVariants[] = {
     "extent:va_size=16MiB,handle=2MiB",
     "extent:threads=3",
     "torch:threads=2,thread_cache=64KiB",
+    "rmm-pool:initial=4MiB,maximum=24MiB",
+    "rmm-pool:initial=768",
+    "rmm-arena:size=20MiB",
+    "rmm-binning:min=12,max=14",
+    "rmm-fixed:block=1281,preallocate=3",
+    "rmm-fixed:block=2MiB,preallocate=2",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

@@ -89,6 +89,21 @@ std::string usage_violation(const Usage& usage, const Usage& expected) {
     return {};
 }
 
+// Free neighbours of a segment as one: in whose list they are may change with a refused request.
+std::vector<Region> with_free_joined(std::span<const Region> regions) {
+    std::vector<Region> joined;
+    for (const Region& region : regions) {
+        const bool joins = !joined.empty() && joined.back().segment == region.segment &&
+                           joined.back().state == Region::State::free &&
+                           region.state == Region::State::free;
+        if (joins)
+            joined.back().range.size += region.range.size;
+        else
+            joined.push_back(region);
+    }
+    return joined;
+}
+
 }  // namespace
 
 std::string violation(const Allocator& allocator, std::span<const Live> live) {
@@ -135,8 +150,10 @@ std::string violation_after_trim(const Allocator& allocator, bool after_failure)
 }
 
 bool same_regions(std::span<const Region> a, std::span<const Region> b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Region& x, const Region& y) {
-        return x.range == y.range && x.segment == y.segment && x.state == y.state;
+    const std::vector<Region> x = with_free_joined(a);
+    const std::vector<Region> y = with_free_joined(b);
+    return std::ranges::equal(x, y, [](const Region& one, const Region& other) {
+        return one.range == other.range && one.segment == other.segment && one.state == other.state;
     });
 }
 

@@ -1,6 +1,9 @@
 // The first steps of every test of a policy.
 #include "tests/support/policy.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <catch2/catch.hpp>
 
 #include "core/allocator/spec.h"
@@ -25,6 +28,14 @@ const CostProfile& slow_work() {
 
 SimConfig small_device(Bytes capacity) {
     return {.capacity = capacity, .profile = &slow_work()};
+}
+
+std::vector<PolicyInfo> general_policies() {
+    std::vector<PolicyInfo> general;
+    std::ranges::copy_if(all_policies(), std::back_inserter(general), [](const PolicyInfo& policy) {
+        return policy.name != "rmm-fixed" && policy.name != "rmm-binning";
+    });
+    return general;
 }
 
 std::unique_ptr<Allocator> make_policy(std::string_view text, Device& device) {

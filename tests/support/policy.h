@@ -19,6 +19,10 @@ const CostProfile& slow_work();
 // A device of that capacity, in pages of 2 MiB, with slow_work().
 SimConfig small_device(Bytes capacity);
 
+// The policies of the catalogue that serve requests of any size from little memory: not those that
+// begin with much memory in small blocks.
+std::vector<PolicyInfo> general_policies();
+
 // The policy of that text ("bump:segment=2MiB") on `device`.
 std::unique_ptr<Allocator> make_policy(std::string_view text, Device& device);
 

@@ -20,13 +20,13 @@ auto tie(const StepOutcome& one) {
 }
 
 // Calls after which other regions than those that the policy was asked about may have changed:
-// caches that went back, and pages that were taken on the way to a refusal.
+// caches that went back, and memory that was taken on the way to a refusal.
 std::uint64_t clearing_calls(const DeviceCounters& counters) {
     std::uint64_t sum = 0;
     for (const DeviceCall call :
-         {DeviceCall::free, DeviceCall::free_async, DeviceCall::complete, DeviceCall::synchronize,
-          DeviceCall::synchronize_device, DeviceCall::unmap, DeviceCall::create,
-          DeviceCall::release, DeviceCall::trim_pool})
+         {DeviceCall::malloc, DeviceCall::free, DeviceCall::free_async, DeviceCall::complete,
+          DeviceCall::synchronize, DeviceCall::synchronize_device, DeviceCall::unmap,
+          DeviceCall::create, DeviceCall::release, DeviceCall::trim_pool})
         sum += counters.calls[static_cast<std::size_t>(call)];
     return sum;
 }

@@ -156,7 +156,7 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
                         Advice& advice) {
     std::vector<TrialSetup> setups;
     for (const PolicyInfo& policy : all_policies()) {
-        if (policy.name == "torch")
+        if (policy.name == "torch" || !policy.tried_unasked)
             continue;
         TM_ASSIGN(PolicySpec spec, parse_policy(policy.name));
         setups.push_back(base);

@@ -85,7 +85,7 @@ TEST_CASE("a clone goes on as the allocator does", "[allocator]") {
 
 TEST_CASE("a program of one thread gets the same addresses here and from the shell",
           "[allocator]") {
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         SimDevice device(small_device(256_MiB));
         const std::unique_ptr<Allocator> simulated =

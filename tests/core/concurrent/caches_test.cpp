@@ -118,7 +118,7 @@ TEST_CASE("no request is refused, and no memory taken, for what caches hold", "[
 }
 
 TEST_CASE("a trim and the end give back what caches hold", "[concurrent]") {
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         CachingShell shell(policy.name, 2_GiB);
         const Bytes before = shell.device.memory().free;
@@ -162,7 +162,7 @@ TEST_CASE("many sizes that never come again don't fill the caches", "[concurrent
 }
 
 TEST_CASE("with caches off a policy decides as it does alone", "[concurrent][one-thread]") {
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         SimDevice device(small_device(1_GiB));
         const std::unique_ptr<Allocator> alone = make_policy(policy.name, device);

@@ -177,7 +177,7 @@ class Tagger {
 TEST_CASE("four threads with mixed sizes share every policy, and a large request succeeds after",
           "[concurrent][threads]") {
     const ThreadCaches caches{.budget = GENERATE(0_MiB, 64_MiB)};
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         SimDevice device(small_device(64_GiB));
         SharedAllocator shared(make_policy(policy.name, device), device, {}, caches);
@@ -204,7 +204,7 @@ TEST_CASE("four threads with mixed sizes share every policy, and a large request
 TEST_CASE("what a thread wrote is there when it frees, under every policy",
           "[concurrent][threads]") {
     const ThreadCaches caches{.budget = GENERATE(0_MiB, 1_MiB)};
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         SimConfig config = small_device(192_MiB);
         config.backed = true;

@@ -113,17 +113,20 @@ TEST_CASE("what was asked of the driver is replayed by asking it", "[scenario]")
     CHECK(policy->text == "cuda-malloc");
 }
 
-TEST_CASE("an RMM log is replayed with rmm-pool if there is one", "[scenario]") {
+TEST_CASE("an RMM log is replayed with rmm-pool", "[scenario]") {
     TraceInfo info;
     info.format = "rmm-csv";
     const auto policy = recorded_policy(info);
-    if (find_policy("rmm-pool")) {
-        REQUIRE(policy);
-        CHECK(policy->text == "rmm-pool");
-    } else {
-        REQUIRE_FALSE(policy);
-        CHECK(policy.error().code == ErrorCode::bad_option);
-    }
+    REQUIRE(policy);
+    CHECK(policy->text == "rmm-pool");
+}
+
+TEST_CASE("which resource made a log of RMM's decisions one has to say", "[scenario]") {
+    TraceInfo info;
+    info.format = "rmm-decisions";
+    const auto policy = recorded_policy(info);
+    REQUIRE_FALSE(policy);
+    CHECK(policy.error().code == ErrorCode::bad_option);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "backends/sim/sim_device.h"
 #include "core/allocator/spec.h"
 #include "replay/scenario/scenario.h"
+#include "tests/support/policy.h"
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
@@ -138,7 +139,7 @@ TEST_CASE("touching and checking change no decision") {
         builder.allocate(slot, 1 + (i * 7919U) % 5'000'000, 0, i % 3);
     }
     const VectorTrace trace = builder.build();
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         const std::string name(policy.name);
         const Logged bare = logged(trace, {.policy = name, .memory = 4_GiB});

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "backends/sim/costs.h"
+#include "tests/support/policy.h"
 #include "tests/support/vector_trace.h"
 
 namespace tidemark {
@@ -81,7 +82,7 @@ TEST_CASE("the device has as much memory as the trace says it had", "[scenario]"
 
 TEST_CASE("a limit holds for every policy, whether it takes one or not", "[scenario]") {
     const VectorTrace trace = two_of(30_MiB);
-    for (const PolicyInfo& policy : all_policies()) {
+    for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         const Run free = must_run(trace, {.policy = std::string(policy.name), .memory = 1_GiB});
         CHECK(figure(free, "out_of_memory") == 0);

@@ -1,0 +1,367 @@
+// rmm-arena: RMM's arena_memory_resource.
+//
+// Model: RMM 26.10 over cudaMalloc: one piece of memory for good, cut into superblocks, of at least
+// 1 MiB. A superblock belongs to the global arena or to the arena of one stream. Everything is
+// first fit by address. Requests above 1 MiB are served from the lowest superblock of the global
+// arena that has room, others from those of the stream's arena, which takes one of the global arena
+// when it has none: whole even if it is in use, but for the tail of a free one. Memory goes back to
+// its superblock, whoever that belongs to by then; a free superblock of the global arena joins free
+// neighbours. When nothing fits, the device is awaited, all superblocks become global, and the
+// request is tried once more. Not modelled: arenas by thread, for the per-thread default stream.
+// Not RMM's: a trim gives unused memory back, the memory is taken at the first request, what other
+// streams use too is ordered before it is freed, and a request for nothing is granted 256 bytes.
+//
+// Promises: no event and no wait while small blocks are freed on the stream that they were for;
+// frees above 1 MiB, or into another stream's arena, wait for the stream, as in RMM. O(superblocks
+// and their blocks) a call at worst.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/allocator/allocator.h"
+#include "core/base/check.h"
+#include "core/base/vacant_ids.h"
+#include "core/regions/blocks.h"
+
+namespace tidemark::policies {
+namespace {
+
+constexpr Bytes kRmmArenaUnit = 256;
+constexpr Bytes kRmmSuperblock = 1_MiB;  // the least; larger requests are "large"
+constexpr Bytes kRmmArenaMalloc = 512;   // what Device::malloc promises
+constexpr std::uint32_t kGlobal = 0xffffffffU;
+constexpr std::uint32_t kNoSuper = 0xffffffffU;
+
+// Block::list is the number of its superblock; blocks of one are joined, of two never.
+struct Superblock {
+    BlockId first = kNoBlock;
+    Bytes size = 0;
+    Bytes free = 0;
+    Bytes largest = 0;              // no free block of it is larger
+    std::uint32_t owner = kGlobal;  // or the stream
+    StreamSet late = {};            // who may still use what is free: the device refused to wait
+};
+
+class RmmArena final : public Allocator {
+  public:
+    RmmArena(Device& device, Bytes size) : device_(&device), size_(size) {}
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
+        if (request.size >= kLargestRequest) [[unlikely]]
+            return refuse({OutOfMemory::Cause::too_large});
+        if (whole_.size == 0) {
+            if (const auto taken = take_memory(); !taken)
+                return refuse(refused_by(taken.error()));
+        }
+        const Bytes padding = std::max(request.alignment, kRmmArenaUnit) - kRmmArenaUnit;
+        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kRmmArenaUnit);
+        std::uint32_t super = find(size, request.stream);
+        if (super == kNoSuper) {
+            if (const auto cleaned = gather_all(); !cleaned)
+                return refuse(refused_by(cleaned.error()));
+            super = find(size, request.stream);
+        }
+        if (super == kNoSuper)
+            return refuse({OutOfMemory::Cause::limit});
+        if (const auto ordered = supers_[super].late.order_before(request.stream, *device_);
+            !ordered)
+            return refuse(refused_by(ordered.error()));
+        const BlockId id = grant(super, size, request.stream);
+        count_allocated(size);
+        return Allocation{Address{align_up(to_integer(blocks_[id].address), request.alignment)},
+                          size, id};
+    }
+
+    void deallocate(const Allocation& allocation, StreamId stream) override;
+
+    void record_use(const Allocation& allocation, StreamId stream) override {
+        blocks_[allocation.node].streams.add(stream);
+    }
+
+    void trim(TrimLevel /*level*/) override {
+        if (whole_.size == 0 || usage_.active != 0 || !device_->free(whole_.begin))
+            return;
+        count_given_back(held_for(whole_.size));
+        whole_ = {};
+        blocks_ = {};
+        supers_.clear();
+        vacant_ = {};
+        global_.clear();
+        arenas_.clear();
+    }
+
+    Bytes largest_free() const override {
+        Bytes largest = 0;
+        for (const auto& [address, super] : global_)
+            largest = std::max(largest, largest_in(super));
+        for (const StreamArena& arena : arenas_) {
+            for (const auto& [address, super] : arena.supers)
+                largest = std::max(largest, largest_in(super));
+        }
+        return largest;
+    }
+
+    void for_each_region(const std::function<void(const Region&)>& visit) const override {
+        const Range segment{whole_.begin, held_for(whole_.size)};
+        blocks_.for_each([&](const Block& block, Range /*segment*/) {
+            const std::uint32_t owner = supers_[block.list].owner;
+            visit({.range = {block.address, block.size},
+                   .segment = segment,
+                   .state = block.state == Block::State::free ? Region::State::free
+                                                              : Region::State::allocated,
+                   .stream = owner == kGlobal ? StreamId::default_stream : StreamId{owner}});
+        });
+        if (segment.size != whole_.size)
+            visit({.range = {whole_.begin + whole_.size, segment.size - whole_.size},
+                   .segment = segment,
+                   .state = Region::State::hole});
+    }
+
+    std::unique_ptr<Allocator> clone(Device& device) const override {
+        std::unique_ptr<RmmArena> copy(new RmmArena(*this));
+        copy->device_ = &device;
+        return copy;
+    }
+
+  private:
+    using Supers = std::set<std::pair<Address, std::uint32_t>>;  // by address
+
+    struct StreamArena {
+        std::uint32_t stream = 0;
+        Supers supers;
+    };
+
+    RmmArena(const RmmArena&) = default;
+
+    static Bytes held_for(Bytes size) { return align_up(size, kRmmArenaMalloc); }
+
+    DeviceResult<void> take_memory();
+    std::uint32_t find(Bytes size, StreamId stream);
+    std::uint32_t take_global(Bytes size);
+    BlockId first_fit(std::uint32_t super, Bytes size);
+    BlockId grant(std::uint32_t super, Bytes size, StreamId stream);
+    DeviceResult<void> gather_all();
+    void join(std::uint32_t super);
+    void absorb_next(std::uint32_t super, std::uint32_t next);
+
+    Supers& arena_of(std::uint32_t stream) {
+        const auto found = std::find_if(arenas_.begin(), arenas_.end(),
+                                        [&](const auto& arena) { return arena.stream == stream; });
+        if (found != arenas_.end())
+            return found->supers;
+        return arenas_.emplace_back(StreamArena{stream, {}}).supers;
+    }
+
+    std::pair<Address, std::uint32_t> entry(std::uint32_t super) const {
+        return {blocks_[supers_[super].first].address, super};
+    }
+
+    Bytes largest_in(std::uint32_t super) const {
+        Bytes largest = 0;
+        for (BlockId id = supers_[super].first; id != kNoBlock && blocks_[id].list == super;
+             id = blocks_[id].next) {
+            if (blocks_[id].state == Block::State::free)
+                largest = std::max(largest, blocks_[id].size);
+        }
+        return largest;
+    }
+
+    bool is_free(std::uint32_t super) const { return supers_[super].free == supers_[super].size; }
+
+    Device* device_;
+    Bytes size_;
+    Range whole_;
+    Blocks blocks_;
+    std::vector<Superblock> supers_;
+    VacantIds vacant_;
+    Supers global_;
+    std::vector<StreamArena> arenas_;
+};
+
+DeviceResult<void> RmmArena::take_memory() {
+    const Bytes size = size_ != 0 ? size_ : device_->memory().free / 2;
+    const Bytes rounded = size / kRmmArenaUnit * kRmmArenaUnit;
+    TM_ASSIGN(const Address begin, device_->malloc(rounded));
+    whole_ = {begin, rounded};
+    count_taken(held_for(rounded));
+    const BlockId first = blocks_.create(begin, rounded, 0);
+    const std::uint32_t super = vacant_.put_into(
+        supers_, Superblock{.first = first, .size = rounded, .free = rounded, .largest = rounded});
+    blocks_[first].list = super;
+    global_.insert(entry(super));
+    return {};
+}
+
+// The superblock that serves the request.
+std::uint32_t RmmArena::find(Bytes size, StreamId stream) {
+    if (size > kRmmSuperblock) {
+        const std::uint32_t super = take_global(size);
+        if (super != kNoSuper)
+            global_.insert(entry(super));
+        return super;
+    }
+    Supers& own = arena_of(to_integer(stream));
+    for (const auto& [address, super] : own) {
+        if (first_fit(super, size) != kNoBlock)
+            return super;
+    }
+    const std::uint32_t super = take_global(size);
+    if (super != kNoSuper) {
+        supers_[super].owner = to_integer(stream);
+        own.insert(entry(super));
+    }
+    return super;
+}
+
+// Out of the global arena: the lowest superblock that has room, without its tail if it is free.
+std::uint32_t RmmArena::take_global(Bytes size) {
+    const auto found = std::find_if(global_.begin(), global_.end(), [&](const auto& each) {
+        return first_fit(each.second, size) != kNoBlock;
+    });
+    if (found == global_.end())
+        return kNoSuper;
+    const std::uint32_t super = found->second;
+    const Bytes head = std::max(kRmmSuperblock, size);
+    if (is_free(super) && supers_[super].size >= head + kRmmSuperblock) {
+        const BlockId rest = blocks_.split(supers_[super].first, head);
+        const Bytes left = blocks_[rest].size;
+        Superblock tail = supers_[super];
+        tail.first = rest;
+        tail.size = tail.free = tail.largest = left;
+        const std::uint32_t number = vacant_.put_into(supers_, tail);
+        blocks_[rest].list = number;
+        supers_[super].size = supers_[super].free = supers_[super].largest = head;
+        global_.insert(entry(number));
+    }
+    global_.erase(entry(super));
+    return super;
+}
+
+// The lowest free block of it that is large enough.
+BlockId RmmArena::first_fit(std::uint32_t super, Bytes size) {
+    Superblock& in = supers_[super];
+    if (in.largest < size)
+        return kNoBlock;
+    for (BlockId id = in.first; id != kNoBlock && blocks_[id].list == super;
+         id = blocks_[id].next) {
+        if (blocks_[id].state == Block::State::free && blocks_[id].size >= size)
+            return id;
+    }
+    in.largest = largest_in(super);
+    return kNoBlock;
+}
+
+BlockId RmmArena::grant(std::uint32_t super, Bytes size, StreamId stream) {
+    const BlockId id = first_fit(super, size);
+    TM_CHECK(id != kNoBlock);
+    if (blocks_[id].size > size)
+        blocks_.split(id, size);
+    blocks_[id].state = Block::State::allocated;
+    blocks_[id].streams = StreamSet(stream);
+    supers_[super].free -= size;
+    return id;
+}
+
+void RmmArena::deallocate(const Allocation& allocation, StreamId stream) {
+    BlockId id = allocation.node;
+    TM_CHECK(blocks_[id].state == Block::State::allocated);
+    count_deallocated(allocation);
+    const std::uint32_t super = blocks_[id].list;
+    Superblock& in = supers_[super];
+    const bool ordered = blocks_[id].streams.order_before(stream, *device_).has_value();
+    const bool waits = allocation.size > kRmmSuperblock || in.owner != to_integer(stream);
+    if (waits)
+        ++stats_.synchronizations;
+    if (!ordered || (waits && !device_->synchronize(stream))) {
+        in.late.add(blocks_[id].streams);
+        in.late.add(stream);
+    }
+    in.free += blocks_[id].size;
+    blocks_[id].state = Block::State::free;
+    const auto joins = [&](BlockId neighbour) {
+        return neighbour != kNoBlock && blocks_[neighbour].list == super &&
+               blocks_[neighbour].state == Block::State::free;
+    };
+    if (joins(blocks_[id].next))
+        blocks_.merge_next(id);
+    if (const BlockId prev = blocks_[id].prev; joins(prev)) {
+        blocks_.merge_next(prev);
+        id = prev;
+    }
+    in.largest = std::max(in.largest, blocks_[id].size);
+    if (in.owner == kGlobal && is_free(super))
+        join(super);
+}
+
+// A free superblock of the global arena, with its free neighbours there.
+void RmmArena::join(std::uint32_t super) {
+    const auto joins = [&](BlockId neighbour) {
+        return neighbour != kNoBlock && supers_[blocks_[neighbour].list].owner == kGlobal &&
+               is_free(blocks_[neighbour].list);
+    };
+    if (const BlockId next = blocks_[supers_[super].first].next; joins(next))
+        absorb_next(super, blocks_[next].list);
+    if (const BlockId prev = blocks_[supers_[super].first].prev; joins(prev))
+        absorb_next(blocks_[prev].list, super);
+}
+
+void RmmArena::absorb_next(std::uint32_t super, std::uint32_t next) {
+    global_.erase(entry(next));
+    Superblock& in = supers_[super];
+    in.late.add(supers_[next].late);
+    in.size += supers_[next].size;
+    in.free = in.largest = in.size;
+    blocks_.merge_next(in.first);
+    supers_[next] = {};
+    vacant_.give_back(next);
+}
+
+// Nothing fits: the global arena gets all superblocks, when the device is done with everything.
+DeviceResult<void> RmmArena::gather_all() {
+    ++stats_.retries;
+    ++stats_.synchronizations;
+    TM_TRY(device_->synchronize_device());
+    for (Superblock& super : supers_)
+        super.late = {};
+    for (StreamArena& arena : arenas_) {
+        for (const auto& [address, super] : std::exchange(arena.supers, {})) {
+            supers_[super].owner = kGlobal;
+            global_.insert(entry(super));
+            if (is_free(super))
+                join(super);
+        }
+    }
+    return {};
+}
+
+constexpr std::array<OptionInfo, 1> kRmmArenaOptions{{
+    {.name = "size",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "0",
+     .minimum = "0",
+     .maximum = "1TiB",
+     .summary =
+         "what is taken at the first request, for good; 0 = half of what the device has free",
+     .source = "arena_size"},
+}};
+
+}  // namespace
+
+PolicyInfo rmm_arena() {
+    return {
+        .name = "rmm-arena",
+        .summary = "RMM's arena: one piece of memory, superblocks by stream, first fit",
+        .source = "RMM 26.10, arena_memory_resource, held against its own decisions",
+        .options = kRmmArenaOptions,
+        .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
+            return std::make_unique<RmmArena>(device, options.bytes("size"));
+        },
+        .also_called = "arena-memory-resource",
+        .tried_unasked = false,
+    };
+}
+
+}  // namespace tidemark::policies
