@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, Union
 
-from tidemark._spec import size, spec
+from tidemark._spec import size as _size, spec
 
 '''
 MACHINES_HEAD = '''\
@@ -118,7 +118,7 @@ def function(policy):
     else:
         text = text.rstrip("\n")
     text += '"""\n'
-    values = [f'"{option["name"]}": ' + (f"size({option['name']})" if option["type"] == "bytes"
+    values = [f'"{option["name"]}": ' + (f"_size({option['name']})" if option["type"] == "bytes"
                                          else option["name"]) for option in options]
     call = f'    return spec("{policy["name"]}", {{'
     body = ", ".join(values) + "})"

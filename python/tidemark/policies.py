@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, Union
 
-from tidemark._spec import size, spec
+from tidemark._spec import size as _size, spec
 
 __all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent",
            "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async"]
@@ -34,8 +34,8 @@ def bump(*, segment: Optional[Union[int, str]] = None, alignment: Optional[Union
     release_empty: give a segment back as soon as nothing lives in it (default true)
     """
     return spec("bump", {
-        "segment": size(segment),
-        "alignment": size(alignment),
+        "segment": _size(segment),
+        "alignment": _size(alignment),
         "release_empty": release_empty,
     })
 
@@ -49,7 +49,7 @@ def best_fit(*, segment: Optional[Union[int, str]] = None,
     segment: the least that is taken from the device at once (default 32MiB; 512 to 1TiB)
     split: a block is cut if at least this much would be left over (default 512; 512 to 1TiB)
     """
-    return spec("best-fit", {"segment": size(segment), "split": size(split)})
+    return spec("best-fit", {"segment": _size(segment), "split": _size(split)})
 
 
 def buddy(*, min_block: Optional[Union[int, str]] = None,
@@ -61,7 +61,7 @@ def buddy(*, min_block: Optional[Union[int, str]] = None,
     min_block: the smallest block, a power of two (default 512; 512 to 1GiB)
     segment: what is taken from the device at once, a power of two (default 32MiB; 512 to 1TiB)
     """
-    return spec("buddy", {"min_block": size(min_block), "segment": size(segment)})
+    return spec("buddy", {"min_block": _size(min_block), "segment": _size(segment)})
 
 
 def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Optional[int] = None,
@@ -138,7 +138,7 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
         "pinned_reserve_segment_size_mb": pinned_reserve_segment_size_mb,
         "pinned_max_power2_size_mb": pinned_max_power2_size_mb,
         "version": version,
-        "limit": size(limit),
+        "limit": _size(limit),
     })
 
 
@@ -175,14 +175,14 @@ def vpmm(*, page: Optional[Union[int, str]] = None, va_size: Optional[Union[int,
     peers: other devices that may read and write the pages: [1,2], or how many: 2 (default [])
     """
     return spec("vpmm", {
-        "page": size(page),
-        "va_size": size(va_size),
+        "page": _size(page),
+        "va_size": _size(va_size),
         "pages": pages,
         "harvest": harvest,
         "growth": growth,
-        "worth_waiting": size(worth_waiting),
-        "soft_limit": size(soft_limit),
-        "limit": size(limit),
+        "worth_waiting": _size(worth_waiting),
+        "soft_limit": _size(soft_limit),
+        "limit": _size(limit),
         "waste": waste,
         "capture": capture,
         "peers": peers,
@@ -214,7 +214,7 @@ def arena(*, mode: Optional[Literal["bump", "planned"]] = None,
     """
     return spec("arena", {
         "mode": mode,
-        "arena": size(arena),
+        "arena": _size(arena),
         "share": share,
         "escapes": escapes,
         "free_list_cap_mb": free_list_cap_mb,
@@ -255,16 +255,16 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
     """
     return spec("extent", {
         "slack": slack,
-        "handle": size(handle),
-        "slab": size(slab),
+        "handle": _size(handle),
+        "slab": _size(slab),
         "candidates": candidates,
         "edge": edge,
         "leftover": leftover,
         "worth": worth,
         "patience": patience,
         "mappings": mappings,
-        "limit": size(limit),
-        "va_size": size(va_size),
+        "limit": _size(limit),
+        "va_size": _size(va_size),
     })
 
 
@@ -277,7 +277,7 @@ def rmm_pool(*, initial: Optional[Union[int, str]] = None,
     initial: what is taken at the first request, a multiple of 256 (default 0; 0 to 1TiB)
     maximum: what the pool may hold at most, a multiple of 256; 0 = no bound (default 0; 0 to 1TiB)
     """
-    return spec("rmm-pool", {"initial": size(initial), "maximum": size(maximum)})
+    return spec("rmm-pool", {"initial": _size(initial), "maximum": _size(maximum)})
 
 
 def rmm_arena(*, size: Optional[Union[int, str]] = None) -> str:
@@ -288,7 +288,7 @@ def rmm_arena(*, size: Optional[Union[int, str]] = None) -> str:
     size: what is taken at the first request, for good; 0 = half of what the device has free
         (default 0; 0 to 1TiB)
     """
-    return spec("rmm-arena", {"size": size(size)})
+    return spec("rmm-arena", {"size": _size(size)})
 
 
 def rmm_binning(*, min: Optional[int] = None, max: Optional[int] = None,
@@ -315,7 +315,7 @@ def rmm_fixed(*, block: Optional[Union[int, str]] = None, preallocate: Optional[
     preallocate: blocks that are taken at once, at the first request and whenever none is free
         (default 128; 1 to 65536)
     """
-    return spec("rmm-fixed", {"block": size(block), "preallocate": preallocate})
+    return spec("rmm-fixed", {"block": _size(block), "preallocate": preallocate})
 
 
 def rmm_cuda_async(*, initial: Optional[Union[int, str]] = None,
@@ -328,4 +328,4 @@ def rmm_cuda_async(*, initial: Optional[Union[int, str]] = None,
         1TiB)
     threshold: what the pool keeps when the device is awaited; 0 = everything (default 0; 0 to 1TiB)
     """
-    return spec("rmm-cuda-async", {"initial": size(initial), "threshold": size(threshold)})
+    return spec("rmm-cuda-async", {"initial": _size(initial), "threshold": _size(threshold)})
