@@ -95,7 +95,7 @@ class AdviceRules {
             finding.event = found.refusal.event;
             if (info_.duration > 0)
                 finding.time = found.refusal.what.time;
-            for (const Pin& pin : found.pins)
+            for (const PinningSite& pin : found.pins)
                 if (pin.free > 0)
                     finding.parts.push_back({"blocker", pin.site, pin.free, pin.blocks});
             for (const Remedy& remedy : found.remedies)
@@ -286,7 +286,7 @@ class AdviceRules {
 
     void add_pins() {
         for (std::size_t i = 0; i < std::min(kShownPins, advice_.pins.size()); ++i) {
-            const Pin& pin = advice_.pins[i];
+            const PinningSite& pin = advice_.pins[i];
             if (pin.free < advice_.use.reserved / kFromAdviceWorthTelling)
                 continue;
             Finding& finding =

@@ -73,7 +73,7 @@ struct Advice {
     PeakSnapshot snapshot;       // under the settings compared with
     MemoryUse use;
     Gaps gaps;
-    std::vector<Pin> pins;
+    std::vector<PinningSite> pins;
     std::vector<Holder> holders;
     std::vector<StreamShare> waiting;        // at the peak, for other streams
     std::vector<StreamShare> other_streams;  // free when it grew, of the same pool

@@ -15,7 +15,7 @@ bool stays_longer(const LiveBlock& a, const LiveBlock& b) {
     return std::tuple(b.ends, a.born, a.slot) < std::tuple(a.ends, b.born, b.slot);
 }
 
-void add_to_pin(Pin& pin, const ReleaseUnit& unit, const LiveBlock& keeper) {
+void add_to_pin(PinningSite& pin, const ReleaseUnit& unit, const LiveBlock& keeper) {
     const bool first = pin.segments++ == 0;
     pin.free += unit.free;
     pin.largest_gap = std::max(pin.largest_gap, unit.largest_gap);
@@ -80,8 +80,9 @@ Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
     return found;
 }
 
-std::vector<Pin> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites, std::size_t top) {
-    std::map<std::string, Pin> by_site;
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites,
+                              std::size_t top) {
+    std::map<std::string, PinningSite> by_site;
     for (std::size_t device = 0; device < snapshot.at_growth.size(); ++device) {
         const LiveByAddress live(snapshot.growth.live, device);
         for_each_segment(snapshot.at_growth[device], paged, [&](const SegmentRegions& segment) {
@@ -95,12 +96,12 @@ std::vector<Pin> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites, st
             }
         });
     }
-    std::vector<Pin> list;
+    std::vector<PinningSite> list;
     for (auto& [site, pin] : by_site) {
         pin.site = site;
         list.push_back(std::move(pin));
     }
-    keep_first(list, top, [](const Pin& a, const Pin& b) {
+    keep_first(list, top, [](const PinningSite& a, const PinningSite& b) {
         return std::tuple(b.free, a.born, std::string_view(a.site)) <
                std::tuple(a.free, b.born, std::string_view(b.site));
     });

@@ -29,7 +29,7 @@ struct Gaps {
 
 // Segments (or pages) that could not be used or given back, by the site that allocated what will
 // stay longest in each of them.
-struct Pin {
+struct PinningSite {
     std::string site;  // Sites::site, or a size class in a trace without stacks
     std::uint64_t segments = 0;
     Bytes free = 0;  // in them: what is pinned
@@ -50,6 +50,7 @@ struct Pin {
 Gaps gaps(const PeakSnapshot& snapshot, bool paged);
 
 // The most pinned bytes first, at most `top`. O(regions + live log live).
-std::vector<Pin> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites, std::size_t top);
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites,
+                              std::size_t top);
 
 }  // namespace tidemark

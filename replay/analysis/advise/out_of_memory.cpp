@@ -84,7 +84,7 @@ class Remedies {
     Result<void> try_moving() {
         if (found_.pins.empty())
             return {};
-        const Pin& pin = found_.pins.front();
+        const PinningSite& pin = found_.pins.front();
         TrialSetup setup = question_.base;
         setup.elsewhere = pin.events;
         std::ranges::sort(setup.elsewhere);

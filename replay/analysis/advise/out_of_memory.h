@@ -40,8 +40,8 @@ struct Remedy {
 struct OutOfMemoryCase {
     Refusal refusal;
     EventPosition position;
-    Gaps gaps;              // what lay free just before
-    std::vector<Pin> pins;  // most pinned bytes first
+    Gaps gaps;                      // what lay free just before
+    std::vector<PinningSite> pins;  // most pinned bytes first
     std::vector<Remedy> remedies;
 };
 

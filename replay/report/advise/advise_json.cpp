@@ -64,7 +64,7 @@ Json holders_of(const TraceInfo& info, const Advice& advice) {
 
 Json pins_of(const TraceInfo& info, const Advice& advice) {
     const Sites sites(info);
-    return list_of(advice.pins, [&](const Pin& pin) -> Json {
+    return list_of(advice.pins, [&](const PinningSite& pin) -> Json {
         return {{"name", pin.site},
                 {"segments", pin.segments},
                 {"free_bytes", pin.free},

@@ -163,7 +163,7 @@ std::string gaps_text(const TraceInfo& info, const Advice& advice) {
 }
 
 // "events 5 to 99,559, 1.20 s", "event 5 to the end".
-std::string lifetime(const TraceInfo& info, const Pin& pin) {
+std::string lifetime(const TraceInfo& info, const PinningSite& pin) {
     if (pin.ends == kNotInTrace)
         return fmt::format("event {} to the end", format_count(pin.born));
     std::string text =
@@ -182,7 +182,7 @@ std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
     Table table = Table::untitled("rrll");
     table.row("free, but pinned", advice.paged ? "in pages" : "in segments", "by blocks of",
               "alive");
-    for (const Pin& pin : advice.pins)
+    for (const PinningSite& pin : advice.pins)
         table.row(format_bytes(pin.free), format_count(pin.segments), one_line(pin.site, 50),
                   lifetime(info, pin));
     return text + table.bare("  ");

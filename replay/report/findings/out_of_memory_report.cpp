@@ -29,7 +29,7 @@ Json ranges_of(const std::vector<NamedRange>& ranges) {
     });
 }
 
-Json pin_of(const Pin& pin) {
+Json pin_of(const PinningSite& pin) {
     return {{"place", pin.site},
             {"segments", pin.segments},
             {"free_bytes", pin.free},
@@ -65,7 +65,7 @@ std::string free_text(const OutOfMemoryCase& found) {
         "    free just before it: {}, of which {} for such a request, the largest "
         "hole {}\n",
         format_bytes(gaps.free), format_bytes(gaps.reachable), format_bytes(gaps.largest));
-    for (const Pin& pin : found.pins) {
+    for (const PinningSite& pin : found.pins) {
         if (pin.free == 0)
             continue;
         text += fmt::format("    pinned: {} in {}, by {} of {} ({})\n", format_bytes(pin.free),

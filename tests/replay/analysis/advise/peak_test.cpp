@@ -164,7 +164,7 @@ TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
 TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
     const VectorTrace trace = pinned().build();
     Sites sites(trace.info());
-    const std::vector<Pin> found = pins(snapshot_of(trace), false, sites, 5);
+    const std::vector<PinningSite> found = pins(snapshot_of(trace), false, sites, 5);
 
     REQUIRE(found.size() == 1);
     CHECK(found[0].site == "4.00 MiB to 8.00 MiB");
