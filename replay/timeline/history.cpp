@@ -248,6 +248,47 @@ Mark History::mark(std::size_t index) const {
     return columns_->marks[index];
 }
 
+Launch History::launch(std::size_t index) const {
+    const Launch& stored = columns_->launches[index];
+    return {stored.begin,
+            below(get_shared(stored.end), columns_->kinds.size()),
+            stored.stream,
+            stored.tag,
+            get_shared(stored.uses),
+            stored.first_use};
+}
+
+LaunchUses History::uses(std::size_t launch) const {
+    const Launch whole = this->launch(launch);
+    const std::size_t events = columns_->kinds.size();
+    LaunchUses result;
+    std::vector<std::pair<BlockIndex, bool>> found;  // surely
+    std::uint32_t left = whole.uses;
+    std::size_t use = whole.first_use;
+    for (std::size_t event = whole.begin; event < events && left > 0; ++event) {
+        if (columns_->kinds[event] != EventKind::use)
+            continue;
+        const std::uint32_t here = columns_->uses[use++].launch;
+        if ((here & (LaunchUse::kUnknown - 1)) != launch)
+            continue;
+        --left;
+        result.unknown = result.unknown || (here & LaunchUse::kUnknown) != 0;
+        if (columns_->blocks_of_events[event] != kNoBlock)
+            found.emplace_back(columns_->blocks_of_events[event],
+                               (here & LaunchUse::kPossible) == 0);
+    }
+    std::sort(found.begin(), found.end());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const BlockIndex block = found[i].first;
+        if (i + 1 < found.size() && found[i + 1].first == block)
+            continue;
+        result.blocks.push_back(block);
+        result.size += columns_->granted(block);
+        result.possible += found[i].second ? 0U : 1U;
+    }
+    return result;
+}
+
 const StringTable& History::strings() const {
     return columns_->strings;
 }

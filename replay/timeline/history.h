@@ -118,6 +118,25 @@ struct Annotation {
     std::uint32_t depth = 0;  // how many are open around it
 };
 
+// A kernel, copy or fill that the program gave a stream. It lasts until its stream's next event, as
+// in a replay over tiers.
+struct Launch {
+    EventIndex begin = 0;  // the first of its uses
+    EventIndex end = kNever;
+    std::uint32_t stream = 0;     // StreamId
+    std::uint32_t tag = 0;        // of strings(): the kernel's name; 0 = none
+    std::uint32_t uses = 0;       // events
+    std::uint32_t first_use = 0;  // among the uses of all launches
+};
+
+// What a launch uses.
+struct LaunchUses {
+    std::vector<BlockIndex> blocks;  // each once, rising
+    Bytes size = 0;                  // of them all, granted
+    std::size_t possible = 0;        // blocks that it perhaps doesn't use
+    bool unknown = false;            // it may have used anything
+};
+
 enum class MarkKind : std::uint8_t {
     out_of_memory,           // a request was refused: `size` is what was asked for
     recorded_out_of_memory,  // it was refused when it was recorded; here it may have been granted
@@ -143,6 +162,7 @@ struct HistoryCounts {
     std::size_t annotations = 0;
     std::size_t marks = 0;
     std::size_t sites = 0;
+    std::size_t launches = 0;
 
     friend bool operator==(const HistoryCounts&, const HistoryCounts&) = default;
 };
@@ -247,6 +267,10 @@ class History {
     Segment segment(SegmentIndex segment) const;     // in order of birth
     Annotation annotation(std::size_t index) const;  // in order of begin
     Mark mark(std::size_t index) const;              // in order of event
+    Launch launch(std::size_t index) const;          // in order of begin
+
+    // O(events from its first use to its last), which is some 0.1 us each.
+    LaunchUses uses(std::size_t launch) const;
 
     const StringTable& strings() const;
     const StackTable& stacks() const;

@@ -80,7 +80,8 @@ Result<void> HistoryBuilder::make_room(std::size_t events) {
         [events](const char* /*name*/, auto& column, std::size_t /*most*/) -> Result<void> {
             using Element = std::remove_reference_t<decltype(column.at(0))>;
             if constexpr (std::is_same_v<Element, Segment> || std::is_same_v<Element, Annotation> ||
-                          std::is_same_v<Element, Mark> || std::is_same_v<Element, Site>)
+                          std::is_same_v<Element, Mark> || std::is_same_v<Element, Site> ||
+                          std::is_same_v<Element, Launch> || std::is_same_v<Element, LaunchUse>)
                 return {};
             else
                 return column.make_room(events + kTreeLevels);
@@ -198,6 +199,7 @@ bool HistoryBuilder::about_nothing(EventKind kind, BlockIndex block) const {
 }
 
 void HistoryBuilder::add(const NewEvent& what) {
+    TM_CHECK(what.kind != EventKind::use);
     const EventIndex event = next_event();
     if (what.kind == EventKind::free && !what.deferred && end_at_once(what, event)) [[likely]]
         return;
@@ -211,7 +213,7 @@ void HistoryBuilder::add(const NewEvent& what) {
             if (is_on_host(columns_.blocks.at(block).site)) [[unlikely]]
                 leave_out(before);
         }
-    } else if (what.kind != EventKind::use) {
+    } else {
         annotate(what, event);
     }
     follow(what.values, event);
@@ -308,6 +310,44 @@ void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
     }
 }
 
+void HistoryBuilder::use(const NewUse& use) {
+    const std::size_t stream = to_integer(use.stream);
+    if (stream >= open_launches_.size())
+        open_launches_.resize(stream + 1);
+    OpenLaunch& open = open_launches_[stream];
+    if (!open.open || open.number != use.launch) {
+        close_launch(stream);
+        const std::size_t index = columns_.launches.pushed();
+        if (index < LaunchUse::kMostLaunches)
+            push(columns_.launches,
+                 {.begin = next_event(),
+                  .stream = to_integer(use.stream),
+                  .tag = use.tag,
+                  .first_use = static_cast<std::uint32_t>(columns_.uses.pushed())});
+        open = {columns_.launches.pushed() > index, use.launch, static_cast<std::uint32_t>(index)};
+    }
+    LaunchUse one{~std::uint32_t{0}};  // of none: there are too many
+    if (open.open) {
+        std::uint32_t& uses = columns_.launches.at(open.index).uses;
+        set_shared(uses, uses + 1);
+        const bool touches = (use.flags & (kReads | kWrites)) != 0;
+        const bool perhaps = (use.flags & kPerhaps) != 0;
+        one.launch = open.index | (perhaps ? LaunchUse::kPossible : 0U) |
+                     (perhaps && !touches ? LaunchUse::kUnknown : 0U);
+    }
+    push(columns_.uses, one);
+    const EventIndex event = next_event();
+    push_event(use.time, EventKind::use,
+               about_nothing(EventKind::use, use.block) ? kNoBlock : use.block);
+    follow(use.values, event);
+}
+
+void HistoryBuilder::close_launch(std::size_t stream) {
+    OpenLaunch& open = open_launches_[stream];
+    if (std::exchange(open.open, false))
+        set_shared(columns_.launches.at(open.index).end, next_event());
+}
+
 void HistoryBuilder::change_segment(std::uint16_t device, SegmentChange change, Range range,
                                     StreamId stream, EventIndex event, Address home) {
     Segment segment{.begin = range.begin, .size = range.size, .born = event, .device = device};
@@ -333,7 +373,8 @@ Result<void> HistoryBuilder::publish() {
     }));
     columns_.counts.set({columns_.kinds.pushed(), columns_.blocks.pushed(),
                          columns_.segments.pushed(), columns_.annotations.pushed(),
-                         columns_.marks.pushed(), columns_.sites.pushed()});
+                         columns_.marks.pushed(), columns_.sites.pushed(),
+                         columns_.launches.pushed()});
     if (error_)
         return tl::make_unexpected(*error_);
     return {};

@@ -34,7 +34,7 @@ struct NewBlock {
 
 struct NewEvent {
     Nanoseconds time = 0;  // one before the last event's is taken for that one
-    EventKind kind = EventKind::use;
+    EventKind kind = EventKind::synchronize;
     // Of free, retire and finish: who ends; of others what they are about. A free ends the life and
     // the bytes are free at once; after retire the bytes are awaited until finish.
     BlockIndex block = kNoBlock;
@@ -43,6 +43,16 @@ struct NewEvent {
     // All series after the event, for who knows them. Otherwise they follow from the blocks and
     // from set_reserved().
     const SeriesValues* values = nullptr;
+};
+
+struct NewUse {
+    Nanoseconds time = 0;
+    BlockIndex block = kNoBlock;  // kNoBlock: none that is known
+    StreamId stream = StreamId::default_stream;
+    std::uint32_t launch = 0;              // uses of a stream with the same number belong together
+    std::uint32_t tag = 0;                 // of strings()
+    std::uint8_t flags = 0;                // as TraceEvent::flags of a use
+    const SeriesValues* values = nullptr;  // as NewEvent::values
 };
 
 class HistoryBuilder {
@@ -75,9 +85,22 @@ class HistoryBuilder {
     BlockIndex allocate(Nanoseconds time, const NewBlock& block,
                         const SeriesValues* values = nullptr);
 
-    // Adds any other event. range_begin and range_end make an Annotation, mark and trim a Mark.
-    // Amortised O(1).
+    // Adds any other event but a use. range_begin and range_end make an Annotation, mark and trim a
+    // Mark. Amortised O(1).
     void add(const NewEvent& event);
+
+    // Adds a `use`, of a new launch unless its stream's last one has the same number. Amortised
+    // O(1).
+    void use(const NewUse& use);
+
+    // The next event is one of `stream` and no use: what was launched there ends with it. O(1).
+    void end_launch(StreamId stream) {
+        if (to_integer(stream) < open_launches_.size())
+            close_launch(to_integer(stream));
+    }
+
+    // Any launches so far? Without them nobody needs to call end_launch().
+    bool has_launches() const { return !open_launches_.empty(); }
 
     // The bytes of a block that was let go in a deferred free can be granted again from the last
     // event on. Also ends a block that no event of its own lets go.
@@ -134,6 +157,7 @@ class HistoryBuilder {
     void let_go(BlockIndex block, EventIndex event, bool awaited);
     void give_back(BlockIndex block, EventIndex event);
     void annotate(const NewEvent& what, EventIndex event);
+    void close_launch(std::size_t stream);
     void note(Result<void> result);
 
     template <class T>
@@ -158,6 +182,14 @@ class HistoryBuilder {
 
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;  // by hash
     std::vector<std::size_t> open_annotations_;
+
+    struct OpenLaunch {
+        bool open = false;
+        std::uint32_t number = 0;
+        std::uint32_t index = 0;
+    };
+
+    std::vector<OpenLaunch> open_launches_;  // by stream
     OpenSegments segments_;
 };
 

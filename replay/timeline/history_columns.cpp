@@ -20,9 +20,9 @@ void count_block(SeriesValues& values, Bytes granted, Bytes requested, bool awai
 void SharedCounts::set(const HistoryCounts& counts) {
     const std::uint64_t version = version_.load(std::memory_order_relaxed);
     version_.store(version + 1, std::memory_order_relaxed);
-    const std::array<std::size_t, kFields> values{counts.events,   counts.blocks,
-                                                  counts.segments, counts.annotations,
-                                                  counts.marks,    counts.sites};
+    const std::array<std::size_t, kFields> values{
+        counts.events, counts.blocks, counts.segments, counts.annotations,
+        counts.marks,  counts.sites,  counts.launches};
     for (std::size_t i = 0; i < kFields; ++i)
         fields_[i].store(values[i], std::memory_order_release);
     version_.store(version + 2, std::memory_order_release);
@@ -35,7 +35,7 @@ HistoryCounts SharedCounts::get() const {
         for (std::size_t i = 0; i < kFields; ++i)
             values[i] = fields_[i].load(std::memory_order_acquire);
         if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before)
-            return {values[0], values[1], values[2], values[3], values[4], values[5]};
+            return {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
     }
 }
 

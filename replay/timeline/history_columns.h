@@ -90,6 +90,16 @@ inline std::uint32_t get_shared(const std::uint32_t& field) {
     return std::atomic_ref(const_cast<std::uint32_t&>(field)).load(std::memory_order_relaxed);
 }
 
+// One use of a launch: the launch's index, and what else is to be known of it. In the order of
+// events, one for each event of that kind.
+struct LaunchUse {
+    static constexpr std::uint32_t kPossible = 0x80000000U;  // perhaps it means something else
+    static constexpr std::uint32_t kUnknown = 0x40000000U;   // of anything
+    static constexpr std::size_t kMostLaunches = kUnknown;
+
+    std::uint32_t launch = 0;  // and flags
+};
+
 // Counts that change together.
 class SharedCounts {
   public:
@@ -97,7 +107,7 @@ class SharedCounts {
     HistoryCounts get() const;
 
   private:
-    static constexpr std::size_t kFields = 6;
+    static constexpr std::size_t kFields = 7;
 
     std::atomic<std::uint64_t> version_ = 0;  // odd while they change
     std::array<std::atomic<std::size_t>, kFields> fields_ = {};
@@ -131,6 +141,8 @@ struct History::Columns {
     MappedColumn<Segment> segments;
     MappedColumn<Annotation> annotations;
     MappedColumn<Mark> marks;
+    MappedColumn<Launch> launches;
+    MappedColumn<LaunchUse> uses;
 
     StringTable strings;
     StackTable stacks;
@@ -216,6 +228,8 @@ Result<void> History::Columns::for_each(Visit&& visit) {
     TM_TRY(visit("segments", segments, kRare));
     TM_TRY(visit("annotations", annotations, kRare));
     TM_TRY(visit("marks", marks, kRare));
+    TM_TRY(visit("launches", launches, LaunchUse::kMostLaunches));
+    TM_TRY(visit("uses", uses, kEvents));
     return visit("kinds", kinds, kEvents);
 }
 

@@ -12,6 +12,11 @@ namespace {
 // before (20 ns an event on a run of 10^7).
 constexpr std::size_t kAhead = 12;
 
+// Of an event that isn't a use: does a launch end with it?
+bool has_stream(EventKind kind) {
+    return kind <= EventKind::record_use && kind != EventKind::use;
+}
+
 Bytes waiting(const SeriesValues& values) {
     return values[Series::active] - values[Series::allocated];
 }
@@ -53,6 +58,8 @@ void HistoryObserver::on_events(const EventBatch& events, const OutcomeBatch& ou
             add_marks(outcomes.first_event + i);
         if (i + kAhead < events.count)
             send_for(events.slot[i + kAhead]);
+        if (builder_.has_launches() && has_stream(events.kind[i])) [[unlikely]]
+            builder_.end_launch(events.stream[i]);
         if (events.kind[i] == EventKind::allocate)
             allocate(events, i, outcomes.granted[i], values);
         else
@@ -126,6 +133,10 @@ void HistoryObserver::record(const EventBatch& events, std::size_t i, const Seri
         end(events, i, values);
         return;
     }
+    if (kind == EventKind::use) {
+        use(events, i, values);
+        return;
+    }
     NewEvent event{.time = events.time[i],
                    .kind = kind,
                    .block = is_truth(kind) ? kNoBlock : slot(events.slot[i]),
@@ -139,6 +150,18 @@ void HistoryObserver::record(const EventBatch& events, std::size_t i, const Seri
         builder_.add_mark({.event = builder_.next_event() - 1,
                            .kind = MarkKind::recorded_out_of_memory,
                            .size = events.size[i]});
+    if (!deferred_.empty()) [[unlikely]]
+        come_back(waiting(before_) - waiting(values));
+}
+
+void HistoryObserver::use(const EventBatch& events, std::size_t i, const SeriesValues& values) {
+    builder_.use({.time = events.time[i],
+                  .block = slot(events.slot[i]),
+                  .stream = events.stream[i],
+                  .launch = events.aux[i],
+                  .tag = events.tag[i],
+                  .flags = events.flags[i],
+                  .values = &values});
     if (!deferred_.empty()) [[unlikely]]
         come_back(waiting(before_) - waiting(values));
 }

@@ -55,6 +55,7 @@ class HistoryObserver final : public Observer {
     };
 
     void record(const EventBatch& events, std::size_t i, const SeriesValues& values);
+    void use(const EventBatch& events, std::size_t i, const SeriesValues& values);
     void allocate(const EventBatch& events, std::size_t i, Address granted,
                   const SeriesValues& values);
     void end(const EventBatch& events, std::size_t i, const SeriesValues& values);

@@ -18,6 +18,7 @@ void HistoryRelay::Batch::fill(const EventBatch& events, const OutcomeBatch& out
     copy(time, events.time);
     copy(size, events.size);
     copy(device, events.device);
+    copy(flags, events.flags);
     copy(usage, outcomes.usage);
     copy(requested, outcomes.requested);
     copy(granted, outcomes.granted);
@@ -66,7 +67,7 @@ void HistoryRelay::deliver(const Batch& batch) {
         observer_.on_segment(step);
     for (const std::uint64_t event : batch.retries)
         observer_.on_retry(event);
-    EventBatch events;  // recorded addresses and flags are not used here
+    EventBatch events;  // recorded addresses are not used here
     events.count = batch.count;
     events.kind = batch.kind.data();
     events.slot = batch.slot.data();
@@ -77,6 +78,7 @@ void HistoryRelay::deliver(const Batch& batch) {
     events.aux = batch.aux.data();
     events.tag = batch.tag.data();
     events.device = batch.device.data();
+    events.flags = batch.flags.data();
     observer_.on_events(events, {batch.usage.data(), batch.requested.data(), batch.granted.data(),
                                  batch.time.data(), batch.first_event});
     if (observer_.error())

@@ -51,6 +51,7 @@ class HistoryRelay final : public Observer {
         std::vector<Nanoseconds> time;
         std::vector<Bytes> size, requested;
         std::vector<std::uint16_t> device;
+        std::vector<std::uint8_t> flags;
         std::vector<Usage> usage;
         std::vector<Address> granted;
         std::vector<Refusal> refusals;

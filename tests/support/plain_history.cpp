@@ -244,7 +244,8 @@ void RandomProgram::end() {
 
 void RandomProgram::other() {
     NewEvent what{.time = next_time(), .kind = EventKind::synchronize};
-    if (!live_.empty() && random_.below(2) == 0) {
+    const bool is_use = !live_.empty() && random_.below(2) == 0;
+    if (is_use) {
         what.kind = EventKind::use;
         what.block = live_[random_.below(live_.size())];
     } else if (random_.below(4) == 0) {
@@ -256,7 +257,10 @@ void RandomProgram::other() {
         builder_->set_reserved(now_[Series::reserved]);
     }
     what.values = exact_values();
-    builder_->add(what);
+    if (is_use)
+        builder_->use({.time = what.time, .block = what.block, .values = what.values});
+    else
+        builder_->add(what);
     finish_event(what.kind, what.block);
 }
 

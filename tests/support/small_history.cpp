@@ -68,8 +68,24 @@ SmallHistory& SmallHistory::finish(std::uint64_t id) {
     return event(EventKind::finish, blocks_.at(id));
 }
 
-SmallHistory& SmallHistory::use(std::uint64_t id) {
-    return event(EventKind::use, blocks_.at(id));
+SmallHistory& SmallHistory::use_of(BlockIndex block, const Used& by, std::uint8_t flags) {
+    REQUIRE(builder_->make_room(1));
+    builder_->use({.time = next_time(),
+                   .block = block,
+                   .stream = StreamId{by.stream},
+                   .launch = by.launch,
+                   .tag = by.name.empty() ? 0 : builder_->strings().intern(by.name),
+                   .flags = flags});
+    return *this;
+}
+
+SmallHistory& SmallHistory::use(std::uint64_t id, const Used& by) {
+    return use_of(blocks_.at(id), by,
+                  static_cast<std::uint8_t>(kReads | (by.perhaps ? kPerhaps : 0)));
+}
+
+SmallHistory& SmallHistory::use_unknown(const Used& by) {
+    return use_of(kNoBlock, by, kPerhaps);
 }
 
 SmallHistory& SmallHistory::idle() {

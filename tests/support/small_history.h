@@ -25,6 +25,14 @@ struct Placed {
     Bytes granted = 0;                    // 0: as requested
 };
 
+// By what a block is used.
+struct Used {
+    std::uint32_t launch = 0;
+    std::uint32_t stream = 0;
+    std::string name = {};
+    bool perhaps = false;
+};
+
 // Steps make an event each, 10 ns after the last one unless at() says otherwise, but for
 // annotations' names and others that say so. Blocks are known by the test's own numbers.
 //
@@ -38,8 +46,9 @@ class SmallHistory {
     SmallHistory& free(std::uint64_t id);
     SmallHistory& retire(std::uint64_t id);  // let go, awaited until finish
     SmallHistory& finish(std::uint64_t id);
-    SmallHistory& use(std::uint64_t id);
-    SmallHistory& idle();  // an event about nothing
+    SmallHistory& use(std::uint64_t id, const Used& by = {});
+    SmallHistory& use_unknown(const Used& by);  // it may be any block
+    SmallHistory& idle();                       // an event about nothing
     SmallHistory& segment(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& end_segment(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& reserve(std::uint64_t address, Bytes size, std::uint16_t device = 0);
@@ -67,6 +76,7 @@ class SmallHistory {
   private:
     Nanoseconds next_time();
     SmallHistory& event(EventKind kind, BlockIndex block = kNoBlock, std::string_view name = {});
+    SmallHistory& use_of(BlockIndex block, const Used& by, std::uint8_t flags);
     SmallHistory& change(SegmentChange change, std::uint64_t address, Bytes size,
                          std::uint16_t device);
 

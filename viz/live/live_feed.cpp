@@ -27,6 +27,13 @@ EventKind event_of(SegmentChange change) {
     }
 }
 
+// Of events of a stream: what was launched there ends with it.
+bool ends_launch(RecordKind kind) {
+    return kind == RecordKind::allocate || kind == RecordKind::free ||
+           kind == RecordKind::free_completed || kind == RecordKind::free_requested ||
+           kind == RecordKind::record_use;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
@@ -171,6 +178,8 @@ void LiveFeed::apply(const Record& record) {
         return;
     ++counts_.records;
     latest_ = std::max(latest_, record.time);
+    if (builder_->has_launches() && ends_launch(record.kind))
+        builder_->end_launch(StreamId{names_->stream(record)});
     switch (record.kind) {
         case RecordKind::allocate:
             return allocate(record);
@@ -185,12 +194,9 @@ void LiveFeed::apply(const Record& record) {
         case RecordKind::free_requested:
             return retire(record);
         case RecordKind::use:
-        case RecordKind::record_use: {
-            const std::uint32_t slot = slot_of_.find(key(record));
-            const bool is_use = record.kind == RecordKind::use;
-            return put_event(record.time, is_use ? EventKind::use : EventKind::record_use,
-                             slot == kNoSlot ? kNoBlock : blocks_[slot]);
-        }
+            return use(record);
+        case RecordKind::record_use:
+            return put_event(record.time, EventKind::record_use, block_of(record));
         case RecordKind::range_begin:
         case RecordKind::live_range:
             return begin_range(record);
@@ -290,6 +296,21 @@ void LiveFeed::release(std::uint32_t slot, std::uint64_t time) {
     const bool retired = begins_[slot].kind == RecordKind::live_retired;
     put_event(time, retired ? EventKind::finish : EventKind::free,
               std::exchange(blocks_[slot], kNoBlock));
+}
+
+BlockIndex LiveFeed::block_of(const Record& record) const {
+    const std::uint32_t slot = slot_of_.find(key(record));
+    return slot == kNoSlot ? kNoBlock : blocks_[slot];
+}
+
+void LiveFeed::use(const Record& record) {
+    put_pending_mark();
+    builder_->use({.time = static_cast<Nanoseconds>(record.time),
+                   .block = block_of(record),
+                   .stream = StreamId{names_->stream(record)},
+                   .launch = static_cast<std::uint32_t>(record.extra),
+                   .tag = names_->site(record.site).tag,
+                   .flags = static_cast<std::uint8_t>(record.size)});
 }
 
 void LiveFeed::begin_range(const Record& record) {

@@ -85,6 +85,8 @@ class LiveFeed {
     void restore(const live::Record& record);
     void free(const live::Record& record);
     void retire(const live::Record& record);
+    void use(const live::Record& record);
+    BlockIndex block_of(const live::Record& record) const;
     void release(std::uint32_t slot, std::uint64_t time);
     void look_ahead(const live::Record& record) const;
     void begin_range(const live::Record& record);

@@ -95,6 +95,8 @@ void clear(ShellParts& parts) {
         clear_find(parts);
     else if (selection.measure)
         selection.measure.reset();
+    else if (!selection.used.empty())
+        selection.used.clear();
     else if (selection.block)
         selection.block.reset();
     else

@@ -85,6 +85,7 @@ void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t in
     if (pressed.left && !is_shown) {
         parts.selection.run = index;
         parts.selection.block.reset();
+        parts.selection.used.clear();
     }
     if (pressed.hovered)
         ImGui::SetTooltip("%s", chip_tooltip(run).c_str());

@@ -193,6 +193,8 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
     canvas.clip(plot_);
     draw_blocks(frame, area);
     draw_row_lines(canvas, scale_, ground->layout);
+    for (const BlockIndex block : frame.selection.used)
+        outline_block(frame, area, block, theme.selection);
     if (frame.selection.block)
         outline_block(frame, area, *frame.selection.block, theme.selection);
     canvas.unclip();

@@ -257,6 +257,8 @@ void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
                 canvas.theme().warning);
         label_gap(canvas, box, bar);
     }
+    for (const BlockIndex block : frame.selection.used)
+        outline_block(canvas, box, block, canvas.theme().selection);
     if (frame.selection.block)
         outline_block(canvas, box, *frame.selection.block, canvas.theme().selection);
     if (!frame.still)

@@ -86,6 +86,8 @@ class TimelineView final : public View {
         if (input.run.history && boxes.marks.height() > 0)
             draw_marks(frame, area, *input.run.history, marks_, boxes.marks, boxes.plot, mouse,
                        card);
+        if (area.clicked())
+            frame.selection.used.clear();
         tracks_.draw(frame, input, area, boxes.tracks, mouse, card);
         area.draw_cursors();
         area.draw_axis();

@@ -192,6 +192,42 @@ TEST_CASE("Refusals, retries and ranges are in the history") {
     CHECK(history.capacity() == 64 * kMiB);
 }
 
+TEST_CASE("Launches last until their stream's next event") {
+    TraceInfo info;
+    info.streams = {0, 7};
+    const std::uint32_t name = info.strings.intern("axpy");
+    const auto use = [&](std::uint32_t slot, std::uint32_t stream, std::uint32_t launch,
+                         std::uint8_t flags) {
+        return TraceEvent{.slot = slot,
+                          .stream = StreamId{stream},
+                          .aux = launch,
+                          .tag = name,
+                          .kind = EventKind::use,
+                          .flags = flags};
+    };
+    const auto trace = TraceBuilder()
+                           .allocate(0, 1000)
+                           .allocate(1, 1000)
+                           .add(use(0, 0, 1, kReads))
+                           .add(use(1, 0, 1, kWrites | kPerhaps))
+                           .add(use(1, 1, 2, kReads))
+                           .free(0)
+                           .add(use(kNoSlot, 0, 3, kPerhaps))
+                           .build(info);
+    const auto recorded = record_history(trace, {.policy = "torch"});
+    REQUIRE(recorded);
+    const History& history = *recorded->history;
+    REQUIRE(history.counts().launches == 3);
+    CHECK(history.launch(0).begin == 2);
+    CHECK(history.launch(0).end == 5);
+    CHECK(history.strings()[history.launch(0).tag] == "axpy");
+    CHECK(history.uses(0).blocks == std::vector<BlockIndex>{0, 1});
+    CHECK(history.uses(0).possible == 1);
+    CHECK(history.launch(1).stream == 1);
+    CHECK(history.launch(1).end == kNever);
+    CHECK(history.uses(2).unknown);
+}
+
 TEST_CASE("What the device still awaits is taken until it is done") {
     const auto trace = TraceBuilder()
                            .allocate(0, 1000)

@@ -99,6 +99,41 @@ TEST_CASE("Segments of different devices may have the same addresses") {
     CHECK(history->segment(1).device == 1);
 }
 
+TEST_CASE("A launch knows its blocks, also where another thread's lies between its uses") {
+    SmallHistory small;
+    small.allocate(1, 1000, {.granted = 1024}).allocate(2, 2048).allocate(3, 512);
+    small.use(3, {7, 0, "axpy"}).use(1, {8, 1, "copy"}).use(1, {7, 0, "axpy", true});
+    small.use(2, {8, 1, "copy", true}).use(3, {7, 0, "axpy", true});
+    const auto history = small.look();
+    REQUIRE(history->counts().launches == 2);
+    CHECK(history->launch(0).begin == 3);
+    CHECK(history->launch(0).end == kNever);
+    CHECK(history->strings()[history->launch(0).tag] == "axpy");
+    const LaunchUses axpy = history->uses(0);
+    CHECK(axpy.blocks == std::vector<BlockIndex>{0, 2});  // the third once, and surely
+    CHECK(axpy.size == 1536);
+    CHECK(axpy.possible == 1);
+    CHECK_FALSE(axpy.unknown);
+    CHECK(history->launch(1).stream == 1);
+    CHECK(history->uses(1).blocks == std::vector<BlockIndex>{0, 1});
+    CHECK(history->uses(1).possible == 1);
+
+    small.use_unknown({9, 0, "graph"}).use(1, {8, 1, "copy"});
+    small.builder().end_launch(StreamId{1});
+    small.free(1).use(2, {8, 1, "copy"});
+    static_cast<void>(small.build());
+    REQUIRE(history->counts().launches == 4);
+    CHECK(history->launch(0).end == 8);
+    CHECK(history->uses(0).blocks == axpy.blocks);
+    CHECK(history->uses(1).possible == 1);
+    CHECK(history->launch(1).end == 10);
+    CHECK(history->uses(2).unknown);
+    CHECK(history->uses(2).blocks.empty());
+    CHECK(history->launch(2).end == kNever);
+    CHECK(history->launch(3).begin == 11);  // the same number again, after its stream's free
+    CHECK(history->uses(3).blocks == std::vector<BlockIndex>{1});
+}
+
 TEST_CASE("Ranges nest, and end by their names") {
     const auto history = SmallHistory()
                              .begin("step")

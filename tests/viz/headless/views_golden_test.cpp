@@ -33,6 +33,7 @@ const std::array kScenes = {
     ViewScene{"blocks", "generate:training", {"address-map", "blocks"}, "peak"},
     ViewScene{"leaks", "graphs.pickle.xz", {"timeline", "leaks"}},
     ViewScene{"findings", "gpt2_var.pickle.xz", {"timeline", "findings"}, "peak", {}, false},
+    ViewScene{"launches", "generate:training", {"timeline"}, "event=20000..20060"},
     ViewScene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
 };
 

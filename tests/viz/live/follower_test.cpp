@@ -475,4 +475,29 @@ TEST_CASE("a feed counts what it cannot know and goes on", "[live][viz]") {
     CHECK(history->mark(0).size == 3);
 }
 
+TEST_CASE("a feed knows what was launched, until its stream's next event", "[live][viz]") {
+    live::Header header;
+    header.devices = 1;
+    const auto feed = viz::LiveFeed::create(header, 1 << 20);
+    REQUIRE(feed);
+    const auto word = [](RecordKind kind, std::uint64_t address, std::uint64_t size,
+                         std::uint64_t extra) {
+        return Record{.address = address, .size = size, .extra = extra, .kind = kind};
+    };
+    REQUIRE((*feed)->add(
+        {.found = true,
+         .records = {word(RecordKind::allocate, 5, 10, 16), word(RecordKind::allocate, 6, 10, 16),
+                     word(RecordKind::use, 5, live::kUseReads, 1),
+                     word(RecordKind::use, 6, live::kUseWrites | live::kUsePerhaps, 1),
+                     word(RecordKind::use, 0, live::kUsePerhaps, 2),
+                     word(RecordKind::free, 5, 0, 0)}}));
+    const auto history = (*feed)->history();
+    REQUIRE(history->counts().launches == 2);
+    CHECK(history->uses(0).blocks == std::vector<BlockIndex>{0, 1});
+    CHECK(history->uses(0).possible == 1);
+    CHECK(history->launch(0).end == 4);
+    CHECK(history->uses(1).unknown);
+    CHECK(history->launch(1).end == 5);
+}
+
 }  // namespace tidemark

@@ -112,6 +112,46 @@ TEST_CASE("the address map is dragged both ways; Shift-drag measures and moves n
     CHECK_FALSE(screen.shell.selection().cursor);
 }
 
+TEST_CASE("under the timeline a card tells of a launch, and a click shows its blocks",
+          "[viz][shell][mouse]") {
+    Session session;
+    support::SmallHistory sample;
+    sample.segment(kBase, kPool);
+    sample.at(1000).allocate(1, 8_MiB, {.address = kBase});
+    sample.at(2000).allocate(2, 4_MiB, {.address = kBase + 8_MiB});
+    sample.at(3000).use(1, {1, 0, "axpy<float>"}).use(2, {1, 0, "axpy<float>", true});
+    sample.at(6000).use_unknown({2, 0, "graph"});
+    sample.at(9000).idle();
+    ViewedRun run;
+    run.history = sample.build();
+    run.state.phase = LoadState::Phase::ready;
+    session.runs.push_back(std::move(run));
+    Screen screen(session);
+    REQUIRE(screen.shell.show("timeline"));
+    screen.frames(3);
+    const Box all = screen.layout().first;
+    const Selection& selection = screen.shell.selection();
+    const auto find = [&](std::string_view name) {
+        const float x = all.left + all.width() * (name == "graph" ? 0.8F : 0.5F);
+        return screen.sweep({x, all.top, x + 1, all.bottom}, 6,
+                            [&] { return has(selection.described, name); });
+    };
+    const auto axpy = find("axpy<float>");
+    REQUIRE(axpy);
+    CHECK(has(selection.described, "2 blocks, 12.0 MiB"));
+    CHECK(has(selection.described, "of these perhaps\t1 block"));
+    screen.click(*axpy);
+    CHECK(selection.used == std::vector<BlockIndex>{0, 1});
+    screen.press({"Esc"});
+    CHECK(selection.used.empty());
+    screen.click(*axpy);
+    const auto graph = find("graph");
+    REQUIRE(graph);
+    CHECK(has(selection.described, "uses\tunknown"));
+    screen.click(*graph);
+    CHECK(selection.used.empty());
+}
+
 TEST_CASE("blocks are coloured by what is clicked above the map", "[viz][shell][mouse]") {
     ScreenOf<SampleSession> screen;
     const Box plot = show_map(screen);

@@ -96,6 +96,7 @@ struct Selection {
     std::optional<Position> hover;        // under the mouse, in whichever view: see point_at
     std::optional<BlockIndex> block;      // of `run`
     std::optional<BlockIndex> hot_block;  // under the mouse, for one frame
+    std::vector<BlockIndex> used;         // by the launch that was clicked, of `run`
     std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
     std::optional<Window> measure;        // between two cursors: shift-drag
     Filter filter;

@@ -9,6 +9,7 @@
 #include "tests/support/small_history.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/annotation_tracks.h"
+#include "viz/model/timeline/launch_tracks.h"
 #include "viz/model/timeline/mark_positions.h"
 #include "viz/model/timeline/stream_density.h"
 #include "viz/model/timeline/timeline_columns.h"
@@ -213,6 +214,33 @@ TEST_CASE("named stretches lie in the tracks of their depth and none is lost", "
     const auto joined = tracks.ranges(1, AxisUnit::events, all, 1'000'000);
     REQUIRE(joined.size() == 1);
     CHECK(joined[0].count == 2);
+}
+
+TEST_CASE("launches lie in the tracks of their streams and none is lost", "[viz][ranges]") {
+    SmallHistory made;
+    made.allocate(1, 512);
+    for (std::uint32_t launch = 0; launch < 9; ++launch)
+        made.use(1, {launch, launch % 3 == 0 ? 5U : 2U, launch == 8 ? "last" : "axpy"});
+    const auto history = made.build();
+    LaunchTracks tracks;
+    CHECK(tracks.follow(history, 2));  // a part at a time
+    CHECK_FALSE(tracks.follow(history, kAll));
+
+    REQUIRE(tracks.tracks() == 2);
+    CHECK(tracks.stream(0) == 5);
+    CHECK(tracks.stream(1) == 2);
+    const Window all{0, history->end(AxisUnit::events)};
+    const auto ranges = tracks.ranges(1, AxisUnit::events, all, 1);
+    REQUIRE(ranges.size() == 6);
+    CHECK(ranges[0].begin == history->position(AxisUnit::events, 2));
+    CHECK(ranges[0].end == history->position(AxisUnit::events, 3));
+    CHECK(ranges[5].end == history->end(AxisUnit::events));
+    CHECK(history->strings()[history->launch(tracks.at(1, 5)).tag] == "last");
+    for (std::size_t track = 0; track < 2; ++track) {
+        const auto joined = tracks.ranges(track, AxisUnit::events, all, 1'000'000);
+        REQUIRE(joined.size() == 1);
+        CHECK(joined[0].count == (track == 0 ? 3 : 6));
+    }
 }
 
 TEST_CASE("marks are counted by kind, and those behind the last event stand at the end",

@@ -1,0 +1,137 @@
+// What the program gave the streams: kernels, copies and fills, a track for each stream. What is
+// too narrow to be seen alone is joined: as high as it is many.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/model/timeline/axis_ticks.h"
+#include "viz/model/timeline/launch_tracks.h"
+#include "viz/views/track.h"
+
+namespace tidemark::viz {
+namespace {
+
+constexpr std::size_t kLaunchTrackUsualRows = 4;
+constexpr std::size_t kLaunchesAFrame = 1U << 17U;  // taken in
+constexpr float kLaunchTrackRowHeight = 18;         // points
+constexpr float kLaunchesJoined = 6;                // points: what is narrower is joined
+
+class LaunchTrack final : public Track {
+  public:
+    TrackRows prepare(Frame& frame, const TrackInput& input) override {
+        more_ = false;
+        if (!input.run.history)
+            return {};
+        more_ = tracks_.follow(input.run.history,
+                               frame.still ? ~std::size_t{0} >> 1U : kLaunchesAFrame);
+        return {std::vector<float>(tracks_.tracks(),
+                                   std::round(frame.canvas.px(kLaunchTrackRowHeight))),
+                kLaunchTrackUsualRows};
+    }
+
+    void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t track,
+              const Box& row, std::optional<ImVec2> mouse, HoverCard& card) override {
+        const History& history = *input.run.history;
+        Canvas& canvas = frame.canvas;
+        draw_track_name(
+            canvas, row,
+            tracks_.tracks() == 1 ? "launches" : fmt::format("launch {}", tracks_.stream(track)));
+        const auto ranges = tracks_.ranges(track, frame.camera.unit(), frame.camera.window(),
+                                           positions_of(frame, area, canvas.px(kLaunchesJoined)));
+        std::size_t most = 1;
+        for (const MergedRange& range : ranges)
+            most = std::max(most, range.count);
+        canvas.clip(row);
+        for (const MergedRange& range : ranges) {
+            const float left = std::floor(area.to_x(range.begin));
+            const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
+            // A pixel of ground between neighbours, so that they stay two.
+            const float gap = right - left > 3 ? 1 : 0;
+            const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
+                          row.bottom - 1};
+            if (range.count == 1)
+                draw_launch(canvas, history, history.launch(tracks_.at(track, range.first)), bar);
+            else
+                draw_joined(canvas, range.count, most, bar);
+            if (mouse && mouse->x >= left && mouse->x < right) {
+                describe(frame, area, history, track, range, card);
+                if (area.clicked() && range.count == 1)
+                    frame.selection.used = history.uses(tracks_.at(track, range.first)).blocks;
+            }
+        }
+        canvas.unclip();
+    }
+
+    bool busy() const override { return more_; }
+
+  private:
+    static std::string_view name_of(const History& history, const Launch& launch) {
+        const std::string_view name = history.strings()[launch.tag];
+        return name.empty() ? "launch" : name;
+    }
+
+    static void draw_launch(Canvas& canvas, const History& history, const Launch& launch,
+                            const Box& bar) {
+        const Theme& theme = canvas.theme();
+        canvas.fill(bar, mix(theme.plot, category(theme, launch.tag), 0.45));
+        const float pad = canvas.px(4);
+        if (bar.width() >= 3 * pad)
+            canvas.text_within({bar.left + pad, bar.top, bar.right - pad / 2, bar.bottom},
+                               name_of(history, launch), theme.text);
+    }
+
+    static void draw_joined(Canvas& canvas, std::size_t count, std::size_t most, Box bar) {
+        const Theme& theme = canvas.theme();
+        const double share = std::sqrt(static_cast<double>(count) / static_cast<double>(most));
+        bar.top = bar.bottom - std::max(2.0F, std::round(bar.height() * static_cast<float>(share)));
+        canvas.fill(bar, mix(theme.plot, theme.accent, 0.45));
+    }
+
+    void describe(const Frame& frame, const TimeArea& area, const History& history,
+                  std::size_t track, const MergedRange& range, HoverCard& card) const {
+        const std::size_t index = tracks_.at(track, range.first);
+        const Launch launch = history.launch(index);
+        const std::uint32_t stream = tracks_.stream(track);
+        card.head(range.count == 1 ? std::string(name_of(history, launch))
+                                   : fmt::format("{} launches, too narrow to be shown one by one",
+                                                 format_count(range.count)));
+        card.row(0, "stream", fmt::format("{} (handle {:#x})", stream, history.streams()[stream]));
+        if (range.count > 1) {
+            card.row(0, "first", std::string(name_of(history, launch)));
+            const std::size_t last = tracks_.at(track, range.first + range.count - 1);
+            card.row(0, "last", std::string(name_of(history, history.launch(last))));
+        }
+        card.row(0, "launched", position_label(frame, area, range.begin));
+        card.row(0, range.count == 1 ? "until its stream's next event" : "length",
+                 length_text(frame.camera.unit(), range.end - range.begin));
+        if (range.count == 1)
+            describe_uses(history.uses(index), card);
+        else
+            card.note("bars grow with the root of the count");
+    }
+
+    static void describe_uses(const LaunchUses& uses, HoverCard& card) {
+        card.row(0, "uses",
+                 uses.blocks.empty() && uses.unknown
+                     ? "unknown"
+                     : fmt::format("{}, {}", format_counted(uses.blocks.size(), "block"),
+                                   format_bytes(uses.size)));
+        if (uses.possible > 0)
+            card.row(0, "of these perhaps", format_counted(uses.possible, "block"));
+        if (uses.unknown)
+            card.note("it may have used any block");
+    }
+
+    LaunchTracks tracks_;
+    bool more_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Track> launch_track() {
+    return std::make_unique<LaunchTrack>();
+}
+
+}  // namespace tidemark::viz
