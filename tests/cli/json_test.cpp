@@ -123,6 +123,10 @@ TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
                           {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});
 }
 
+TEST_CASE("the JSON of bound is as documented", "[cli][docs]") {
+    check_section("bound", {{{"bound", "generate:steps:events=2000", "--capacity", "1TiB"}}});
+}
+
 TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
     const Folder folder;
     check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}}});
