@@ -2,10 +2,10 @@
 //
 // Model: RMM 26.10, as its Python makes it of two exponents: a bin of fixed blocks for each power
 // of two (regions/stream_blocks.h), each with 128 blocks from the beginning, over a pool without
-// initial memory (regions/stream_pool.h), which serves what is larger than the largest bin. Bins
-// grow by 128 blocks of the pool. Bins and pool have lists and events of their own. Not RMM's: as
-// rmm-pool says; the first blocks are taken at the first request; and when a bin gets memory of the
-// pool that another stream may have had, an event is recorded, which RMM leaves out.
+// initial memory (regions/stream_ordered_pool.h), which serves what is larger than the largest bin.
+// Bins grow by 128 blocks of the pool. Bins and pool have lists and events of their own. Not RMM's:
+// as rmm-pool says; the first blocks are taken at the first request; and when a bin gets memory of
+// the pool that another stream may have had, an event is recorded, which RMM leaves out.
 //
 // Promises: an event recorded a free, as RMM does.
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/regions/stream_blocks.h"
-#include "core/regions/stream_pool.h"
+#include "core/regions/stream_ordered_pool.h"
 
 namespace tidemark::policies {
 namespace {
@@ -39,7 +39,8 @@ class RmmBinning final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]
             return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding = std::max(request.alignment, StreamPool::kUnit) - StreamPool::kUnit;
+        const Bytes padding =
+            std::max(request.alignment, StreamOrderedPool::kUnit) - StreamOrderedPool::kUnit;
         const Bytes wanted = std::max<Bytes>(request.size, 1) + padding;
         const auto node = grant(wanted, request.stream);
         count_held();
@@ -126,7 +127,7 @@ class RmmBinning final : public Allocator {
     tl::expected<std::uint32_t, NoRoom> grant(Bytes wanted, StreamId stream);
 
     void count_held() {
-        const Held& held = pool_.held();
+        const HeldMemory& held = pool_.held();
         usage_.reserved = held.bytes;
         usage_.mapped = held.bytes;
         stats_.segments_created = held.taken;
@@ -135,7 +136,7 @@ class RmmBinning final : public Allocator {
 
     Device* device_;
     std::size_t begun_ = 0;  // bins that got their first blocks
-    StreamPool pool_;
+    StreamOrderedPool pool_;
     std::vector<StreamBlocks> bins_;  // by size
 };
 
@@ -148,7 +149,8 @@ tl::expected<std::uint32_t, NoRoom> RmmBinning::grant(Bytes wanted, StreamId str
     while (number < bins_.size() && bins_[number].block_size() < wanted)
         ++number;
     if (number == bins_.size()) {
-        const auto id = pool_.allocate(align_up(wanted, StreamPool::kUnit), stream, *device_);
+        const auto id =
+            pool_.allocate(align_up(wanted, StreamOrderedPool::kUnit), stream, *device_);
         if (!id)
             return tl::make_unexpected(id.error());
         return node_of(number, *id);
@@ -181,7 +183,7 @@ void RmmBinning::for_each_region(const std::function<void(const Region&)>& visit
               [](const Region& a, const Region& b) { return a.range.begin < b.range.begin; });
     auto piece = pieces.begin();
     pool_.blocks().for_each([&](const Block& block, Range segment) {
-        const Range whole{segment.begin, Held::whole(segment.size)};
+        const Range whole{segment.begin, HeldMemory::whole(segment.size)};
         const Address end = block.address + block.size;
         while (piece != pieces.end() && piece->range.begin < block.address)
             ++piece;

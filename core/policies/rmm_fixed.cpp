@@ -12,7 +12,7 @@
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/regions/stream_blocks.h"
-#include "core/regions/stream_pool.h"
+#include "core/regions/stream_ordered_pool.h"
 
 namespace tidemark::policies {
 namespace {
@@ -31,7 +31,8 @@ class RmmFixed final : public Allocator {
             begun_ = true;
         }
         blocks_.meet(request.stream);
-        const Bytes padding = std::max(request.alignment, StreamPool::kUnit) - StreamPool::kUnit;
+        const Bytes padding =
+            std::max(request.alignment, StreamOrderedPool::kUnit) - StreamOrderedPool::kUnit;
         if (request.size + padding > blocks_.block_size())
             return refuse({OutOfMemory::Cause::limit});
         auto id = blocks_.allocate(request.stream, *device_);
@@ -61,7 +62,7 @@ class RmmFixed final : public Allocator {
         blocks_.trim([this](StreamBlocks::Chunk chunk, StreamSet /*users*/) {
             if (!device_->free(chunk.begin))
                 return false;
-            count_given_back(Held::whole(blocks_.chunk_size()));
+            count_given_back(HeldMemory::whole(blocks_.chunk_size()));
             return true;
         });
     }
@@ -70,7 +71,7 @@ class RmmFixed final : public Allocator {
 
     void for_each_region(const std::function<void(const Region&)>& visit) const override {
         blocks_.blocks().for_each([&](const Block& block, Range segment) {
-            const Range whole{segment.begin, Held::whole(segment.size)};
+            const Range whole{segment.begin, HeldMemory::whole(segment.size)};
             const bool free = block.state == Block::State::free;
             visit({.range = {block.address, block.size},
                    .segment = whole,
@@ -94,7 +95,7 @@ class RmmFixed final : public Allocator {
 
     DeviceResult<void> take_chunk(StreamId stream) {
         TM_ASSIGN(const Address begin, device_->malloc(blocks_.chunk_size()));
-        count_taken(Held::whole(blocks_.chunk_size()));
+        count_taken(HeldMemory::whole(blocks_.chunk_size()));
         blocks_.add_chunk({.begin = begin, .owner = 0}, stream, *device_);
         return {};
     }
@@ -132,9 +133,9 @@ PolicyInfo rmm_fixed() {
         .source = "RMM 26.10, fixed_size_memory_resource, held against its own decisions",
         .options = kRmmFixedOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
-            return std::make_unique<RmmFixed>(device,
-                                              align_up(options.bytes("block"), StreamPool::kUnit),
-                                              options.count("preallocate"));
+            return std::make_unique<RmmFixed>(
+                device, align_up(options.bytes("block"), StreamOrderedPool::kUnit),
+                options.count("preallocate"));
         },
         .also_called = "fixed-size-memory-resource",
         .tried_unasked = false,

@@ -2,11 +2,11 @@
 //
 // Model: RMM 26.10 over cudaMalloc: sizes in multiples of 256 bytes, best fit, always cut exactly,
 // free lists by stream that are joined only when a stream finds nothing elsewhere, growth by
-// doubling or, below a maximum, by half of the room (regions/stream_pool.h). Streams are visited in
-// the order in which they came; RMM visits them by the address of an event of each, which most
-// often is that. Memory from the beginning lies with the default stream. Not RMM's: a trim gives
-// unused segments back (RMM never does), memory freed on a stream that didn't use it is ordered
-// there (RMM leaves that to programs), and a request for nothing is granted 256 bytes.
+// doubling or, below a maximum, by half of the room (regions/stream_ordered_pool.h). Streams are
+// visited in the order in which they came; RMM visits them by the address of an event of each,
+// which most often is that. Memory from the beginning lies with the default stream. Not RMM's: a
+// trim gives unused segments back (RMM never does), memory freed on a stream that didn't use it is
+// ordered there (RMM leaves that to programs), and a request for nothing is granted 256 bytes.
 //
 // Promises: an event recorded a free, as RMM does; O(log blocks) a call while a stream finds blocks
 // of its own.
@@ -15,7 +15,7 @@
 
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
-#include "core/regions/stream_pool.h"
+#include "core/regions/stream_ordered_pool.h"
 
 namespace tidemark::policies {
 namespace {
@@ -28,8 +28,10 @@ class RmmPool final : public Allocator {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]
             return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding = std::max(request.alignment, StreamPool::kUnit) - StreamPool::kUnit;
-        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, StreamPool::kUnit);
+        const Bytes padding =
+            std::max(request.alignment, StreamOrderedPool::kUnit) - StreamOrderedPool::kUnit;
+        const Bytes size =
+            align_up(std::max<Bytes>(request.size, 1) + padding, StreamOrderedPool::kUnit);
         const auto id = pool_.allocate(size, request.stream, *device_);
         count_held(pool_.held());
         if (!id) [[unlikely]]
@@ -59,7 +61,7 @@ class RmmPool final : public Allocator {
 
     void for_each_region(const std::function<void(const Region&)>& visit) const override {
         pool_.blocks().for_each([&](const Block& block, Range segment) {
-            const Range whole{segment.begin, Held::whole(segment.size)};
+            const Range whole{segment.begin, HeldMemory::whole(segment.size)};
             const bool free = block.state == Block::State::free;
             visit({.range = {block.address, block.size},
                    .segment = whole,
@@ -81,7 +83,7 @@ class RmmPool final : public Allocator {
   private:
     RmmPool(const RmmPool&) = default;
 
-    void count_held(const Held& held) {
+    void count_held(const HeldMemory& held) {
         usage_.reserved = held.bytes;
         usage_.mapped = held.bytes;
         stats_.segments_created = held.taken;
@@ -89,7 +91,7 @@ class RmmPool final : public Allocator {
     }
 
     Device* device_;
-    StreamPool pool_;
+    StreamOrderedPool pool_;
 };
 
 constexpr std::array<OptionInfo, 2> kRmmPoolOptions{{
@@ -114,7 +116,7 @@ constexpr std::array<OptionInfo, 2> kRmmPoolOptions{{
 Result<std::unique_ptr<Allocator>> make_rmm_pool(Device& device, const Options& options) {
     const Bytes initial = options.bytes("initial");
     const Bytes maximum = options.bytes("maximum");
-    if (initial % StreamPool::kUnit != 0 || maximum % StreamPool::kUnit != 0)
+    if (initial % StreamOrderedPool::kUnit != 0 || maximum % StreamOrderedPool::kUnit != 0)
         return fail(ErrorCode::bad_option, "initial and maximum must be multiples of 256 bytes",
                     "rmm-pool", "RMM refuses others too");
     if (maximum != 0 && initial > maximum)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/allocator/spec.h"
+#include "tests/support/policy.h"
 
 namespace tidemark::faults {
 namespace {
@@ -39,7 +40,7 @@ Machine open_fake(fake::Control& control, const fake::Config& config) {
 
 std::vector<std::string> all_policies_to_break() {
     std::vector<std::string> texts;
-    for (const PolicyInfo& policy : all_policies())
+    for (const PolicyInfo& policy : support::general_policies())
         texts.emplace_back(policy.name);
     texts.emplace_back("torch:expandable_segments=true");
     return texts;

@@ -1,5 +1,5 @@
 // Joining, growth and reclaim.
-#include "core/regions/stream_pool.h"
+#include "core/regions/stream_ordered_pool.h"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ void FittingList::absorb(FittingList other, std::uint32_t number, Blocks& blocks
         put(id, number, blocks);
 }
 
-DeviceResult<void> StreamPool::take_initial(Device& device) {
+DeviceResult<void> StreamOrderedPool::take_initial(Device& device) {
     if (begun_) [[likely]]
         return {};
     if (initial_ != 0) {
@@ -40,7 +40,8 @@ DeviceResult<void> StreamPool::take_initial(Device& device) {
     return {};
 }
 
-tl::expected<BlockId, NoRoom> StreamPool::allocate(Bytes size, StreamId stream, Device& device) {
+tl::expected<BlockId, NoRoom> StreamOrderedPool::allocate(Bytes size, StreamId stream,
+                                                          Device& device) {
     if (const auto begun = take_initial(device); !begun)
         return tl::make_unexpected(NoRoom{begun.error()});
     const std::uint32_t own = lists_.number_of(stream);
@@ -65,14 +66,15 @@ tl::expected<BlockId, NoRoom> StreamPool::allocate(Bytes size, StreamId stream, 
     return id;
 }
 
-void StreamPool::deallocate(BlockId id, StreamId stream, Device& device) {
+void StreamOrderedPool::deallocate(BlockId id, StreamId stream, Device& device) {
     const std::uint32_t list = lists_.number_of(stream);
     lists_.let_go(list, blocks_[id].streams, device);
     blocks_[id].state = Block::State::free;
     lists_.list(list).put(id, list, blocks_);
 }
 
-tl::expected<BlockId, NoRoom> StreamPool::grow(std::uint32_t own, Bytes size, Device& device) {
+tl::expected<BlockId, NoRoom> StreamOrderedPool::grow(std::uint32_t own, Bytes size,
+                                                      Device& device) {
     Bytes wanted = std::max(size, size_);
     if (maximum_ != 0) {
         const auto room = [this] { return maximum_ > size_ ? maximum_ - size_ : 0; };
@@ -94,7 +96,7 @@ tl::expected<BlockId, NoRoom> StreamPool::grow(std::uint32_t own, Bytes size, De
 }
 
 // Until there is room for `size`, or no more to give back.
-void StreamPool::reclaim(std::uint32_t own, Bytes size, Device& device) {
+void StreamOrderedPool::reclaim(std::uint32_t own, Bytes size, Device& device) {
     if (size > maximum_)
         return;
     const std::vector<BlockId> heads = heads_;
@@ -106,14 +108,14 @@ void StreamPool::reclaim(std::uint32_t own, Bytes size, Device& device) {
     }
 }
 
-void StreamPool::trim(Device& device) {
+void StreamOrderedPool::trim(Device& device) {
     const std::vector<BlockId> heads = heads_;
     for (const BlockId head : heads)
         give_back(head, device);
 }
 
 // A segment, if all of it is free and the device takes it.
-void StreamPool::give_back(BlockId head, Device& device) {
+void StreamOrderedPool::give_back(BlockId head, Device& device) {
     BlockId id = head;
     while (id != kNoBlock && blocks_[id].state == Block::State::free)
         id = blocks_[id].next;
@@ -132,7 +134,7 @@ void StreamPool::give_back(BlockId head, Device& device) {
     held_.give_back(size);
 }
 
-BlockId StreamPool::add_segment(Range range, std::uint32_t list) {
+BlockId StreamOrderedPool::add_segment(Range range, std::uint32_t list) {
     const BlockId id = blocks_.create(range.begin, range.size, list);
     const auto position = std::find_if(heads_.begin(), heads_.end(), [&](BlockId head) {
         return blocks_[head].address > range.begin;
@@ -143,7 +145,7 @@ BlockId StreamPool::add_segment(Range range, std::uint32_t list) {
     return id;
 }
 
-Bytes StreamPool::largest_free() const {
+Bytes StreamOrderedPool::largest_free() const {
     Bytes largest = 0;
     lists_.for_each(
         [&](const FittingList& list) { largest = std::max(largest, list.largest(blocks_)); });

@@ -1,5 +1,6 @@
-// StreamPool: memory that is cut to size and joined again, by the rules of RMM's pool: best fit in
-// lists of streams (stream_lists.h), growth by doubling, never given back until it is trimmed.
+// StreamOrderedPool: memory that is cut to size and joined again, by the rules of RMM's pool: best
+// fit in lists of streams (stream_lists.h), growth by doubling, never given back until it is
+// trimmed.
 //
 // Model: sizes are multiples of kUnit. A block is joined with neighbours of its segment in the same
 // list only. Without a maximum the pool grows by what it has, at least by what is missing; with one
@@ -26,7 +27,7 @@ struct NoRoom {
 };
 
 // What is held of the device's plain memory, which comes in pieces of kPlainUnit.
-struct Held {
+struct HeldMemory {
     Bytes bytes = 0;
     std::uint64_t taken = 0;  // pieces, ever
     std::uint64_t given_back = 0;
@@ -69,12 +70,12 @@ class FittingList {
     SizeIndex index_;
 };
 
-class StreamPool {
+class StreamOrderedPool {
   public:
     static constexpr Bytes kUnit = 256;
 
     // `maximum` 0: none.
-    StreamPool(Bytes initial, Bytes maximum) : initial_(initial), maximum_(maximum) {}
+    StreamOrderedPool(Bytes initial, Bytes maximum) : initial_(initial), maximum_(maximum) {}
 
     // Gives `stream` its place in the order in which lists are searched.
     void meet(StreamId stream) { lists_.number_of(stream); }
@@ -96,7 +97,7 @@ class StreamPool {
 
     Bytes largest_free() const;
 
-    const Held& held() const { return held_; }
+    const HeldMemory& held() const { return held_; }
 
   private:
     DeviceResult<void> take_initial(Device& device);
@@ -112,7 +113,7 @@ class StreamPool {
     std::vector<BlockId> heads_;  // the first block of each segment, by address
     Blocks blocks_;
     StreamLists<FittingList> lists_;
-    Held held_;
+    HeldMemory held_;
 };
 
 }  // namespace tidemark
