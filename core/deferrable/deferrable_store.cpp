@@ -172,7 +172,7 @@ Result<std::vector<PinUse>> DeferrableStore::uses_of(std::span<const DeferrableU
 Result<std::vector<DeferrablePin>> DeferrableStore::pin_all(std::span<const DeferrableUse> uses,
                                                             std::optional<Nanoseconds> patience) {
     TM_ASSIGN(const std::vector<PinUse> each, uses_of(uses));
-    TM_ASSIGN(std::vector<Pin> granted, pins_of(each, patience.value_or(options_.patience)));
+    TM_ASSIGN(std::vector<BufferPin> granted, pins_of(each, patience.value_or(options_.patience)));
     std::vector<DeferrablePin> pins(granted.size());
     bool freed = false;
     for (std::size_t i = 0; i < pins.size(); ++i) {
@@ -188,8 +188,8 @@ Result<std::vector<DeferrablePin>> DeferrableStore::pin_all(std::span<const Defe
     return pins;
 }
 
-Result<std::vector<Pin>> DeferrableStore::pins_of(std::span<const PinUse> uses,
-                                                  Nanoseconds patience) {
+Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> uses,
+                                                        Nanoseconds patience) {
     ask_for_room(uses);
     PendingPins pending = PinDesk(tiers_).pin_all(uses, memory_.id(), true);
     if (!pending.request)
@@ -204,7 +204,7 @@ Result<std::vector<Pin>> DeferrableStore::pins_of(std::span<const PinUse> uses,
     const bool in_time = wait_for(tiers_, pending.pins, patience);
     if (!in_time)
         (void)PinDesk(tiers_).withdraw(*pending.request);
-    Result<std::vector<Pin>> pins = tiers_.wait(pending.pins);
+    Result<std::vector<BufferPin>> pins = tiers_.wait(pending.pins);
     const std::lock_guard lock(mutex_);
     waiting_.erase(*pending.request);
     if (!pins && pins.error().code == ErrorCode::cancelled)

@@ -96,7 +96,7 @@ class Deferrable {
     std::shared_ptr<DeferrableEntry> entry_;
 };
 
-// As Pin (core/tiers/store/pin.h), with the address that it makes usable.
+// As BufferPin (core/tiers/store/pin.h), with the address that it makes usable.
 class DeferrablePin {
   public:
     DeferrablePin() = default;
@@ -125,7 +125,7 @@ class DeferrablePin {
     friend class DeferrableStore;
 
     Deferrable buffer_;
-    Pin pin_;
+    BufferPin pin_;
 };
 
 struct DeferrableUse {
@@ -234,7 +234,7 @@ class DeferrableStore {
     friend struct DeferrableEntry;
 
     Result<std::vector<PinUse>> uses_of(std::span<const DeferrableUse> uses);
-    Result<std::vector<Pin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
+    Result<std::vector<BufferPin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
     void ask_for_room(std::span<const PinUse> uses);
     void forget(const DeferrableEntry& entry);
     void end(DeferrableEntry& entry);

@@ -47,6 +47,8 @@ std::optional<std::size_t> LeavingLedger::left(std::uint64_t id, Bytes freed) {
         request->report.freed += freed;
     if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
         --owner->departing;
+    // What left for a request was nobody else's to wait for; now it is room.
+    state_.let_go = state_.let_go || deferred.claim != RequestId::none;
     deferred.living = false;
     unused_.push_back(id);
     state_.room_came = state_.room_came || state_.spaces[deferred.space].ahead.short_of_room;

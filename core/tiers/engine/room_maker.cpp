@@ -43,24 +43,32 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     state_.report(id, space, BufferEvent::Kind::leaving);
 }
 
-// Nothing could leave: whoever waits for room is served when what is pinned is let go.
-void RoomMaker::seal_pinned(std::size_t space) {
+// Nothing could leave: from here on nobody pins anything there without the engine, and it is told
+// of the last pin's end.
+void RoomMaker::seal_gates(std::size_t space) {
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
-        if (state_.buffers[id].pinned_in(space))
+        if (state_.buffers[id].gate && state_.buffers[id].own_space == space)
             copies_.seal(id);
+}
+
+void RoomMaker::claim_victims(std::size_t space, Bytes need) {
+    while (state_.spaces[space].unclaimed < need) {
+        const std::optional<std::uint32_t> victim = copies_.any_victim(space);
+        if (!victim)
+            return;
+        leave(*victim, space, RequestId::none);
+    }
 }
 
 bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficiary) {
     copies_.set_beneficiary(beneficiary);
-    while (state_.spaces[space].unclaimed < need) {
-        const std::optional<std::uint32_t> victim = copies_.any_victim(space);
-        if (!victim)
-            break;
-        leave(*victim, space, RequestId::none);
+    claim_victims(space, need);
+    if (state_.spaces[space].unclaimed == 0) {
+        // What was pinned a moment ago may be free now, and nobody would say so.
+        seal_gates(space);
+        claim_victims(space, need);
     }
     copies_.set_beneficiary({});
-    if (state_.spaces[space].unclaimed == 0)
-        seal_pinned(space);
     return state_.spaces[space].unclaimed > 0;
 }
 

@@ -47,7 +47,8 @@ class RoomMaker {
   private:
     void answer(FreeRequest& request, std::optional<Error> refusal = {});
     bool serve_free(FreeRequest& request);
-    void seal_pinned(std::size_t space);
+    void seal_gates(std::size_t space);
+    void claim_victims(std::size_t space, Bytes need);
     void claim_unclaimed(FreeRequest& request, Bytes need);
     void explain(FreeReport& report, std::size_t space) const;
 

@@ -1,4 +1,4 @@
-// Pin: the right to use a buffer of a TieredStore where it is, at its address, beside others.
+// BufferPin: the right to use a buffer of a TieredStore where it is, at its address, beside others.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ class TieredStore;
 // The right to use a buffer that has a gate in its own space, together with others who pin it: it
 // stays there, at its address. Move-only; ended by its destruction. Costs no lock where the buffer
 // is there already; says nothing about the order of anybody's work.
-class Pin {
+class BufferPin {
   public:
-    Pin() = default;  // of nothing
-    Pin(Pin&& other) noexcept;
-    Pin& operator=(Pin&& other) noexcept;
+    BufferPin() = default;  // of nothing
+    BufferPin(BufferPin&& other) noexcept;
+    BufferPin& operator=(BufferPin&& other) noexcept;
 
-    ~Pin() { release(); }
+    ~BufferPin() { release(); }
 
     explicit operator bool() const { return store_ != nullptr; }
 

@@ -6,15 +6,15 @@
 
 namespace tidemark {
 
-// Pin.
+// BufferPin.
 
-Pin::Pin(Pin&& other) noexcept
+BufferPin::BufferPin(BufferPin&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       buffer_(other.buffer_),
       gate_(other.gate_),
       stream_(other.stream_) {}
 
-Pin& Pin::operator=(Pin&& other) noexcept {
+BufferPin& BufferPin::operator=(BufferPin&& other) noexcept {
     if (this != &other) {
         release();
         store_ = std::exchange(other.store_, nullptr);
@@ -25,20 +25,20 @@ Pin& Pin::operator=(Pin&& other) noexcept {
     return *this;
 }
 
-void Pin::release() {
+void BufferPin::release() {
     if (store_)
         PinDesk(*store_).end(*this);
 }
 
-void Pin::release(StreamId stream) {
+void BufferPin::release(StreamId stream) {
     stream_ = stream;
     release();
 }
 
 // PinDesk.
 
-Pin PinDesk::try_pin(const PinUse& use) {
-    Pin pin;
+BufferPin PinDesk::try_pin(const PinUse& use) {
+    BufferPin pin;
     if (use.gate->try_pin(use.write)) [[likely]] {
         pin.store_ = &store_;
         pin.buffer_ = use.buffer;
@@ -58,9 +58,9 @@ PendingPins PinDesk::pin_all(std::span<const PinUse> uses, SpaceId space, bool p
             same->write = same->write || use.write;
     }
     auto pending = requested.promise.pending();
-    std::vector<Pin> pins;
+    std::vector<BufferPin> pins;
     for (const PinUse& use : requested.uses) {
-        Pin pin = try_pin(use);
+        BufferPin pin = try_pin(use);
         if (!pin)
             break;
         pins.push_back(std::move(pin));
@@ -88,8 +88,8 @@ PendingPins PinDesk::pin_all(std::span<const PinUse> uses, SpaceId space, bool p
 }
 
 // What was granted becomes pins.
-std::vector<Pin> PinDesk::admit(std::span<const PinUse> uses) {
-    std::vector<Pin> pins(uses.size());
+std::vector<BufferPin> PinDesk::admit(std::span<const PinUse> uses) {
+    std::vector<BufferPin> pins(uses.size());
     const std::lock_guard lock(store_.mutex_);
     for (std::size_t i = 0; i < uses.size(); ++i) {
         store_.engine_.gates().admit(uses[i].buffer, uses[i].write);
@@ -100,7 +100,7 @@ std::vector<Pin> PinDesk::admit(std::span<const PinUse> uses) {
     return pins;
 }
 
-void PinDesk::end(Pin& pin) {
+void PinDesk::end(BufferPin& pin) {
     pin.store_ = nullptr;
     if (pin.stream_)
         pin.gate_->note(*pin.stream_);

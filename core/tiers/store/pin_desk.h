@@ -2,9 +2,9 @@
 // they are where they belong, brought back there otherwise.
 //
 //     const PinUse uses[] = {{weights, weights_gate, false}, {activations, activations_gate}};
-//     std::vector<Pin> pins = *PinDesk(store).pin_all(uses, gpu, true).pins.take();
+//     std::vector<BufferPin> pins = *PinDesk(store).pin_all(uses, gpu, true).pins.take();
 //     launch(kernel, s, ...);                // at the addresses of their BufferSpecs
-//     for (Pin& pin : pins)
+//     for (BufferPin& pin : pins)
 //         pin.release(s);                    // they leave after what is queued on s now
 //
 // A view of the store. Thread-safe. O(buffers of the call); no lock where all are there.
@@ -21,7 +21,7 @@ namespace tidemark {
 // What waits for pins, and by which name it is withdrawn.
 struct PendingPins {
     std::optional<RequestId> request;
-    Pending<Result<std::vector<Pin>>> pins;
+    Pending<Result<std::vector<BufferPin>>> pins;
 };
 
 class PinDesk {
@@ -29,7 +29,7 @@ class PinDesk {
     explicit PinDesk(TieredStore& store) : store_(store) {}
 
     // The fast way of pin_all for one: no lock, and nothing if that needs more.
-    Pin try_pin(const PinUse& use);
+    BufferPin try_pin(const PinUse& use);
 
     // Pins of buffers that have gates, in their own space, `space`: all or none, each once. They
     // are brought back if they are away. `patient`: waits for room until others let go.
@@ -49,11 +49,11 @@ class PinDesk {
     Pending<FreeReport> defer(BufferRef buffer, SpaceId space);
 
   private:
-    friend class Pin;
+    friend class BufferPin;
     friend class TieredStore;
 
-    void end(Pin& pin);
-    std::vector<Pin> admit(std::span<const PinUse> uses);
+    void end(BufferPin& pin);
+    std::vector<BufferPin> admit(std::span<const PinUse> uses);
 
     TieredStore& store_;
 };

@@ -227,7 +227,7 @@ class TieredStore {
     };
 
     struct Pinned {
-        Promise<Result<std::vector<Pin>>> promise;
+        Promise<Result<std::vector<BufferPin>>> promise;
         std::vector<PinUse> uses;
     };
 

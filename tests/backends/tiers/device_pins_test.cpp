@@ -40,9 +40,9 @@ Result<KeptBuffer> create(DeviceFixture& f, Bytes size) {
     return made;
 }
 
-Result<Pin> pin(DeviceFixture& f, const KeptBuffer& one, bool write) {
+Result<BufferPin> pin(DeviceFixture& f, const KeptBuffer& one, bool write) {
     const PinUse use{one.buffer, one.gate.get(), write};
-    TM_ASSIGN(std::vector<Pin> pins,
+    TM_ASSIGN(std::vector<BufferPin> pins,
               f.wait(PinDesk(*f.store).pin_all({&use, 1}, kGpu, false).pins));
     return std::move(pins.front());
 }
@@ -69,7 +69,7 @@ TEST_CASE("a buffer that was away is where it was, with its bytes", "[tiers][pin
     DeviceFixture f;
     KeptBuffer one = *create(f, 2_MiB);
     {
-        Result<Pin> writing = pin(f, one, true);
+        Result<BufferPin> writing = pin(f, one, true);
         REQUIRE(writing);
         REQUIRE(f.sim.write(one.probe(), content(5)));
         writing->release(StreamId{7});
@@ -126,7 +126,7 @@ bool survives_failure(DeviceCall call, std::uint64_t nth) {
     f.device.set_plan({.nth = nth, .call = call});
     for (int i = 0; i < 2; ++i) {
         (void)f.wait(PinDesk(*f.store).defer(one.buffer, kGpu));
-        Result<Pin> held = pin(f, one, true);
+        Result<BufferPin> held = pin(f, one, true);
         if (held)
             held->release(StreamId{3});
     }

@@ -52,7 +52,7 @@ struct PinFixture : TieredFixture {
         return PinDesk(*store).pin_all({&use, 1}, kGpu, false);
     }
 
-    Pin pin(const Pinnable& one, bool write = true) {
+    BufferPin pin(const Pinnable& one, bool write = true) {
         auto pins = settle(ask(one, write).pins);
         REQUIRE(pins);
         return std::move(pins->front());
@@ -69,8 +69,8 @@ TEST_CASE("a buffer that is there is pinned without the store, and stays", "[tie
     PinFixture f;
     const Pinnable one = f.pinnable(300);
     CHECK(!PinDesk(*f.store).try_pin(one.use()));  // nobody has opened its gate
-    Pin first = f.pin(one);
-    Pin second = PinDesk(*f.store).try_pin(one.use());
+    BufferPin first = f.pin(one);
+    BufferPin second = PinDesk(*f.store).try_pin(one.use());
     REQUIRE(second);
     CHECK(one.gate->state().pins == 2);
     first.release();
@@ -86,12 +86,12 @@ TEST_CASE("a buffer that is there is pinned without the store, and stays", "[tie
 TEST_CASE("a buffer has its address and its bytes back", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin writing = f.pin(one);
+    BufferPin writing = f.pin(one);
     fill_content(one.bytes(), 7);
     writing.release();
     f.send_away(one);
     CHECK(one.bytes()[0] == std::byte{0xdd});  // no memory is there
-    const Pin back = f.pin(one);
+    const BufferPin back = f.pin(one);
     CHECK(has_content(one.bytes(), 7));
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("all who wait for a buffer wait for one retrieval", "[tiers][pins]") {
     std::vector<PendingPins> all;
     for (int i = 0; i < 5; ++i)
         all.push_back(f.ask(one, i % 2 == 0));
-    std::vector<Pin> pins;
+    std::vector<BufferPin> pins;
     for (PendingPins& pending : all)
         pins.push_back(std::move(f.settle(pending.pins)->front()));
     CHECK(f.transfers.copies() == before + 1);
@@ -117,9 +117,9 @@ TEST_CASE("all who wait for a buffer wait for one retrieval", "[tiers][pins]") {
 TEST_CASE("what is queued on a stream is done before the bytes leave", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin first = f.pin(one);
-    Pin second = f.pin(one);
-    Pin third = f.pin(one);
+    BufferPin first = f.pin(one);
+    BufferPin second = f.pin(one);
+    BufferPin third = f.pin(one);
     first.release(kStream);
     second.release(kOtherStream);
     third.release(StreamId{5});
@@ -148,7 +148,7 @@ TEST_CASE("a stream that ends leaves no note behind", "[tiers][pins]") {
 TEST_CASE("who only reads leaves the other copy valid", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin writing = f.pin(one);
+    BufferPin writing = f.pin(one);
     fill_content(one.bytes(), 3);
     writing.release();
     f.send_away(one);
@@ -156,10 +156,10 @@ TEST_CASE("who only reads leaves the other copy valid", "[tiers][pins]") {
     const std::uint64_t before = f.transfers.copies();
     f.send_away(one);
     CHECK(f.transfers.copies() == before);
-    const Pin reading = f.pin(one, false);
+    const BufferPin reading = f.pin(one, false);
     CHECK(has_content(one.bytes(), 3));
     CHECK(!PinDesk(*f.store).try_pin(one.use(true)));
-    const Pin both = f.pin(one, true);  // beside the reader
+    const BufferPin both = f.pin(one, true);  // beside the reader
     CHECK(f.store->where(one.buffer) == Spaces{kGpu});
     f.store->check();
 }
@@ -186,14 +186,14 @@ TEST_CASE("addresses are given memory again when the last there is gone", "[tier
 TEST_CASE("others wait for those who pin, and pins join pins", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin first = f.pin(one);
+    BufferPin first = f.pin(one);
     fill_content(one.bytes(), 9);
     auto reading = f.store->acquire(one.buffer, access_spec(kHost, AccessMode::read));
     f.store->pump();
     f.transfers.finish_all();
     f.store->pump();
     CHECK(!reading.ready());
-    Pin second = PinDesk(*f.store).try_pin(one.use());
+    BufferPin second = PinDesk(*f.store).try_pin(one.use());
     REQUIRE(second);
     first.release();
     f.store->pump();
@@ -208,7 +208,7 @@ TEST_CASE("others wait for those who pin, and pins join pins", "[tiers][pins]") 
 TEST_CASE("a pin stops its buffer from leaving", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin first = f.pin(one);
+    BufferPin first = f.pin(one);
     fill_content(one.bytes(), 2);
     first.release();
     auto deferred = PinDesk(*f.store).defer(one.buffer, kGpu);
@@ -247,7 +247,7 @@ TEST_CASE("what is pinned again and again is no victim", "[tiers][pins]") {
 TEST_CASE("a request for pins waits for room, and can be withdrawn", "[tiers][pins]") {
     PinFixture f({.gpu = 1000});
     const Pinnable first = f.pinnable(600);
-    Pin held = f.pin(first);
+    BufferPin held = f.pin(first);
     const auto made = [&] {
         Pinnable away{{}, std::make_shared<Gate>(), f.transfers.reserve(600)};
         BufferSpec spec;
@@ -276,35 +276,43 @@ TEST_CASE("a request for pins waits for room, and can be withdrawn", "[tiers][pi
 TEST_CASE("a failed retrieval leaves the bytes where they are", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    Pin writing = f.pin(one);
+    BufferPin writing = f.pin(one);
     fill_content(one.bytes(), 5);
     writing.release();
     f.send_away(one);
     f.transfers.fail_next_copy();
     CHECK(f.settle(f.ask(one).pins).error().code == ErrorCode::io);
     CHECK(f.reads(one.buffer, kHost, 5));
-    const Pin back = f.pin(one);
+    const BufferPin back = f.pin(one);
     CHECK(has_content(one.bytes(), 5));
 }
 
 // D-T1, D-T5: made for ThreadSanitizer.
 TEST_CASE("threads pin while others send away", "[tiers][pins]") {
     PinFixture f({.gpu = 700});
-    const Pinnable buffers[] = {f.pinnable(300), f.pinnable(300)};
+    const Pinnable buffers[] = {f.pinnable(300), f.pinnable(300), f.pinnable(300)};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const BufferPin pin = f.pin(buffers[i]);
+        fill_content(buffers[i].bytes(), i);
+    }
     f.transfers.set_automatic(true);
     REQUIRE(f.store->start_worker());
     std::atomic<int> wrong = 0;
     std::atomic<bool> over = false;
-    const auto use = [&](int seed) {
-        for (int i = 0; i < 3000; ++i) {
-            const PinUse uses[] = {buffers[seed % 2].use(i % 3 == 0),
-                                   buffers[(seed + 1) % 2].use(i % 5 == 0)};
+    // Two of the three fit.
+    const auto use = [&](std::size_t seed) {
+        for (std::size_t i = 0; i < 400; ++i) {
+            const std::size_t which[] = {(seed + i / 4) % 3, (seed + i / 4 + 1 + i % 2) % 3};
+            const PinUse uses[] = {buffers[which[0]].use(i % 3 == 0),
+                                   buffers[which[1]].use(i % 5 == 0)};
             auto pins = PinDesk(*f.store).pin_all(uses, kGpu, true).pins.take();
-            if (!pins)
+            if (!pins) {
                 ++wrong;
-            for (const Pinnable& one : buffers)  // 0xdd: no memory is there
-                wrong += one.bytes()[0] == std::byte{0xdd} ? 1 : 0;
-            for (Pin& pin : *pins)
+                continue;
+            }
+            for (const std::size_t one : which)
+                wrong += has_content(buffers[one].bytes(), one) ? 0 : 1;
+            for (BufferPin& pin : *pins)
                 pin.release(StreamId{static_cast<std::uint32_t>(seed)});
         }
     };
@@ -314,13 +322,14 @@ TEST_CASE("threads pin while others send away", "[tiers][pins]") {
                 (void)PinDesk(*f.store).defer(one.buffer, kGpu).take();
     });
     std::vector<std::thread> users;
-    for (int seed = 0; seed < 3; ++seed)
+    for (std::size_t seed = 0; seed < 3; ++seed)
         users.emplace_back(use, seed);
     for (std::thread& user : users)
         user.join();
     over = true;
     away.join();
     CHECK(wrong == 0);
+    CHECK(f.store->counters(kGpu).fetches > 20);
     f.store->check();
     f.store->close();
 }

@@ -181,7 +181,7 @@ class RandomProgram {
         return {reinterpret_cast<std::byte*>(to_integer(range.begin)), range.size};
     }
 
-    void use_pin(const PinUse& use, Pin pin) {
+    void use_pin(const PinUse& use, BufferPin pin) {
         ++granted_;
         Known& known = known_.at(key(use.buffer));
         if (known.defined)
@@ -301,7 +301,7 @@ class RandomProgram {
         });
         // After the writers that were granted before, who change what is pinned beside them.
         take_ready(pinning_, [&](auto& entry) {
-            Result<std::vector<Pin>> pins = entry.second.take();
+            Result<std::vector<BufferPin>> pins = entry.second.take();
             refused_ += pins ? 0U : 1U;
             for (std::size_t i = 0; pins && i < pins->size(); ++i)
                 use_pin(entry.first[i], std::move((*pins)[i]));
@@ -441,8 +441,8 @@ class RandomProgram {
     TieredFixture fixture_;
     std::map<Key, Known> known_;
     std::vector<std::pair<Known, Pending<Result<BufferRef>>>> creations_;
-    std::vector<std::pair<std::vector<PinUse>, Pending<Result<std::vector<Pin>>>>> pinning_;
-    std::vector<std::pair<Key, Pin>> pinned_;
+    std::vector<std::pair<std::vector<PinUse>, Pending<Result<std::vector<BufferPin>>>>> pinning_;
+    std::vector<std::pair<Key, BufferPin>> pinned_;
     std::vector<std::pair<Key, Pending<Result<Access>>>> requests_;
     std::vector<Pending<Result<void>>> prefetches_;
     std::vector<Pending<FreeReport>> frees_;
