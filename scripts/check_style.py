@@ -116,6 +116,20 @@ def class_sizes(lines):
         yield start + 1, match.group(2), methods
 
 
+def types_defined(text):
+    """(line, name with its namespaces) of the types that other files may see."""
+    spaces = []
+    for number, line in enumerate(text.splitlines(), 1):
+        opened = re.match(r"(?:inline )?namespace ?([\w:]*) ?\{$", line)
+        if opened:
+            spaces.append(opened.group(1))
+        elif line.startswith("}  // namespace") and spaces:
+            spaces.pop()
+        found = re.match(r"(?:class|struct|union|enum class) (\w+)\b(?!::)[^;]*$", line)
+        if found and "" not in spaces:
+            yield number, "::".join([*spaces, found.group(1)])
+
+
 def private_words(line):
     """The banned parts of the identifiers in a line of code."""
     code = FOREIGN_NAMES.sub("", code_of(line))
@@ -190,12 +204,18 @@ def check(root):
         for source in sorted((root / folder).rglob("*.py")):
             for number, cure in python_faults(source.read_text(errors="replace")):
                 yield source.relative_to(root).as_posix(), number, cure
+    types = {}  # name -> where it is defined first
     for folder in OURS:
         for source in sorted((root / folder).rglob("*")):
             if source.suffix in {".h", ".cpp", ".inc"}:
                 path = source.relative_to(root).as_posix()
-                for number, cure in faults(path, source.read_text(errors="replace")):
+                text = source.read_text(errors="replace")
+                for number, cure in faults(path, text):
                     yield path, number, cure
+                for number, name in () if folder == "tests" else types_defined(text):
+                    first = types.setdefault(name, path)
+                    if first != path:  # the linker keeps one of each function, of either type
+                        yield path, number, f"{name} is defined in {first}, too: another name"
 
 
 def main():

@@ -322,7 +322,8 @@ tl::unexpected<Error> DiskCore::give_up(Write& write, const StripeFailure& failu
     return tl::make_unexpected(failure.error);
 }
 
-std::vector<std::string> DiskCore::paths(const Placement& placement, std::uint64_t sequence) const {
+std::vector<std::string> DiskCore::paths(const FilePlacement& placement,
+                                         std::uint64_t sequence) const {
     std::vector<std::string> paths;
     for (std::uint32_t stripe = 0; stripe < placement.stripes.size(); ++stripe) {
         const DiskDirectory& directory = options_.directories[placement.stripes[stripe].directory];

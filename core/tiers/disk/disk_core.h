@@ -44,7 +44,7 @@ struct DiskWriter::State {
     BufferId id;
     std::uint64_t tag;
     std::uint64_t sequence = 0;
-    Placement placement;
+    FilePlacement placement;
     std::unique_ptr<StripeFiles> files;
     std::vector<std::uint64_t> checksums;
 
@@ -131,7 +131,7 @@ class DiskCore {
     StripeResult attempt(ChunkIo& io, Write& write, std::span<const MemoryPiece> source);
     void publish(Write& write);
     SpillHead identity(const Write& write) const;
-    std::vector<std::string> paths(const Placement& placement, std::uint64_t sequence) const;
+    std::vector<std::string> paths(const FilePlacement& placement, std::uint64_t sequence) const;
     void note_failure(std::uint32_t directory, const Error& error);
     tl::unexpected<Error> give_up(Write& write, const StripeFailure& failure);
     void drop_files(Write& write);
@@ -146,7 +146,7 @@ class DiskCore {
     std::vector<FileId> locks_;
 
     mutable std::mutex lock_;  // all that follows but the queue and its workers
-    DiskSpace space_;
+    DirectorySpace space_;
     std::unordered_map<BufferId, std::shared_ptr<DiskEntry>> entries_;
     std::unordered_set<BufferId> writing_;
     std::uint64_t next_sequence_;

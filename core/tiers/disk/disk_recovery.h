@@ -22,7 +22,7 @@ struct StoredBuffer {
     BufferId id{};
     std::uint64_t tag = 0;
     std::uint64_t sequence = 0;
-    Placement placement;
+    FilePlacement placement;
     std::vector<std::uint64_t> checksums;  // of its chunks
 };
 

@@ -12,8 +12,8 @@
 namespace tidemark {
 namespace {
 
-Placement lay_out(StripeLayout layout, const std::vector<std::uint32_t>& directories) {
-    Placement placement{layout, {}};
+FilePlacement lay_out(StripeLayout layout, const std::vector<std::uint32_t>& directories) {
+    FilePlacement placement{layout, {}};
     for (std::uint32_t stripe = 0; stripe < layout.stripes; ++stripe)
         placement.stripes.push_back({directories[stripe], layout.file_size(stripe)});
     return placement;
@@ -26,23 +26,23 @@ bool fits(Bytes used, Bytes bytes, Bytes quota) {
 
 }  // namespace
 
-Bytes Placement::bytes() const {
+Bytes FilePlacement::bytes() const {
     Bytes sum = 0;
     for (const StripeLocation& location : stripes)
         sum += location.bytes;
     return sum;
 }
 
-DiskSpace::DiskSpace(const std::vector<DiskDirectory>& directories, Bytes quota)
+DirectorySpace::DirectorySpace(const std::vector<DiskDirectory>& directories, Bytes quota)
     : full_(directories.size()), quota_(quota) {
     for (const DiskDirectory& directory : directories)
         states_.push_back({.path = directory.path, .quota = directory.quota, .last_error = {}});
 }
 
-std::optional<Placement> DiskSpace::allocate(Bytes size, Bytes chunk, unsigned stripes,
-                                             const std::vector<bool>& avoid) {
+std::optional<FilePlacement> DirectorySpace::allocate(Bytes size, Bytes chunk, unsigned stripes,
+                                                      const std::vector<bool>& avoid) {
     for (const bool failed_too : {false, true}) {
-        std::optional<Placement> found =
+        std::optional<FilePlacement> found =
             allocate_on(candidates(avoid, failed_too), size, chunk, stripes);
         if (found && fits(used_, found->bytes(), quota_)) {
             adopt(*found);
@@ -53,8 +53,8 @@ std::optional<Placement> DiskSpace::allocate(Bytes size, Bytes chunk, unsigned s
 }
 
 // The usable ones, emptiest first.
-std::vector<std::uint32_t> DiskSpace::candidates(const std::vector<bool>& avoid,
-                                                 bool failed_too) const {
+std::vector<std::uint32_t> DirectorySpace::candidates(const std::vector<bool>& avoid,
+                                                      bool failed_too) const {
     std::vector<std::uint32_t> found;
     for (std::uint32_t index = 0; index < states_.size(); ++index) {
         const DirectoryState& state = states_[index];
@@ -73,8 +73,9 @@ std::vector<std::uint32_t> DiskSpace::candidates(const std::vector<bool>& avoid,
 
 // As many of `left` as have room. A directory that is too small for its part is too small for the
 // larger one that it would get of fewer stripes, so that it can be struck off.
-std::optional<Placement> DiskSpace::allocate_on(std::vector<std::uint32_t> left, Bytes size,
-                                                Bytes chunk, unsigned stripes) const {
+std::optional<FilePlacement> DirectorySpace::allocate_on(std::vector<std::uint32_t> left,
+                                                         Bytes size, Bytes chunk,
+                                                         unsigned stripes) const {
     StripeLayout layout{size, chunk, 1};
     const std::uint64_t most =
         std::min<std::uint64_t>({stripes == 0 ? kMostStripes : stripes, kMostStripes,
@@ -83,7 +84,7 @@ std::optional<Placement> DiskSpace::allocate_on(std::vector<std::uint32_t> left,
         layout.stripes = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, left.size()));
         if (!layout.valid())
             return std::nullopt;
-        Placement placement = lay_out(layout, left);
+        FilePlacement placement = lay_out(layout, left);
         const auto small = std::find_if(placement.stripes.begin(), placement.stripes.end(),
                                         [&](const StripeLocation& location) {
                                             const DirectoryState& state =
@@ -97,7 +98,7 @@ std::optional<Placement> DiskSpace::allocate_on(std::vector<std::uint32_t> left,
     return std::nullopt;
 }
 
-Error DiskSpace::no_room(Bytes size) const {
+Error DirectorySpace::no_room(Bytes size) const {
     Bytes largest = 0;
     Bytes together = 0;
     for (const DirectoryState& state : states_) {
@@ -116,13 +117,13 @@ Error DiskSpace::no_room(Bytes size) const {
             "disk store", "raise a quota, add a directory, or erase something"};
 }
 
-void DiskSpace::adopt(const Placement& placement) {
+void DirectorySpace::adopt(const FilePlacement& placement) {
     for (const StripeLocation& location : placement.stripes)
         states_[location.directory].used += location.bytes;
     used_ += placement.bytes();
 }
 
-void DiskSpace::release(StripeLocation location) {
+void DirectorySpace::release(StripeLocation location) {
     DirectoryState& state = states_[location.directory];
     TM_CHECK(location.bytes <= state.used && location.bytes <= used_);
     state.used -= location.bytes;
@@ -131,34 +132,34 @@ void DiskSpace::release(StripeLocation location) {
         note_success(location.directory);
 }
 
-void DiskSpace::note_success(std::uint32_t directory) {
+void DirectorySpace::note_success(std::uint32_t directory) {
     states_[directory].failed_writes = 0;
     full_[directory] = false;
 }
 
-void DiskSpace::note_failure(std::uint32_t directory, const Error& error) {
+void DirectorySpace::note_failure(std::uint32_t directory, const Error& error) {
     DirectoryState& state = states_[directory];
     ++state.failed_writes;
     state.last_error = error;
     full_[directory] = error.code == ErrorCode::no_space;
 }
 
-void DiskSpace::strand(StrandedFile file, const Error& error) {
+void DirectorySpace::strand(StrandedFile file, const Error& error) {
     states_[file.directory].last_error = error;
     stranded_.push_back(std::move(file));
 }
 
-void DiskSpace::adopt_stranded(StrandedFile file, const Error& error) {
+void DirectorySpace::adopt_stranded(StrandedFile file, const Error& error) {
     states_[file.directory].used += file.bytes;
     used_ += file.bytes;
     strand(std::move(file), error);
 }
 
-std::vector<StrandedFile> DiskSpace::take_stranded() {
+std::vector<StrandedFile> DirectorySpace::take_stranded() {
     return std::exchange(stranded_, {});
 }
 
-Bytes DiskSpace::cost(Bytes size, Bytes chunk, unsigned stripes) const {
+Bytes DirectorySpace::cost(Bytes size, Bytes chunk, unsigned stripes) const {
     StripeLayout layout{size, chunk, 1};
     const std::uint64_t most =
         std::min<std::uint64_t>({stripes == 0 ? kMostStripes : stripes, states_.size(),

@@ -1,5 +1,5 @@
-// DiskSpace: which directories a buffer goes to, and what of their quotas is used. The one home of
-// the disk tier's counters:
+// DirectorySpace: which directories a buffer goes to, and what of their quotas is used. The one
+// home of the disk tier's counters:
 //
 //     used(directory) = files stored + files being written + files that would not go <= quota
 //
@@ -26,7 +26,7 @@ struct StripeLocation {
 };
 
 // Where a buffer lies.
-struct Placement {
+struct FilePlacement {
     StripeLayout layout;
     std::vector<StripeLocation> stripes;
 
@@ -40,10 +40,10 @@ struct StrandedFile {
     Bytes bytes = 0;
 };
 
-class DiskSpace {
+class DirectorySpace {
   public:
     // No directory is usable yet.
-    DiskSpace(const std::vector<DiskDirectory>& directories, Bytes quota);
+    DirectorySpace(const std::vector<DiskDirectory>& directories, Bytes quota);
 
     void set_usable(std::uint32_t directory) { states_[directory].usable = true; }
 
@@ -51,14 +51,14 @@ class DiskSpace {
     // not in `avoid`: those with the least part of their quota used first, such as failed at their
     // last write only if it cannot be without. Nothing if there is none: nothing is charged.
     // O(directories^2).
-    std::optional<Placement> allocate(Bytes size, Bytes chunk, unsigned stripes,
-                                      const std::vector<bool>& avoid = {});
+    std::optional<FilePlacement> allocate(Bytes size, Bytes chunk, unsigned stripes,
+                                          const std::vector<bool>& avoid = {});
 
     // Why allocate() found nothing.
     Error no_room(Bytes size) const;
 
     // Charges files that are there already, beyond the quota if it must be.
-    void adopt(const Placement& placement);
+    void adopt(const FilePlacement& placement);
 
     // A file is gone.
     void release(StripeLocation location);
@@ -82,8 +82,8 @@ class DiskSpace {
     const std::vector<DirectoryState>& directories() const { return states_; }
 
   private:
-    std::optional<Placement> allocate_on(std::vector<std::uint32_t> candidates, Bytes size,
-                                         Bytes chunk, unsigned stripes) const;
+    std::optional<FilePlacement> allocate_on(std::vector<std::uint32_t> candidates, Bytes size,
+                                             Bytes chunk, unsigned stripes) const;
     std::vector<std::uint32_t> candidates(const std::vector<bool>& avoid, bool failed_too) const;
 
     std::vector<DirectoryState> states_;
