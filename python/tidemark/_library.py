@@ -157,6 +157,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_free": (c_int, [c_void_p, c_uint64, c_uint64, c_uint64]),
     "tm_record_use": (STATUS, [c_void_p, c_uint64, c_uint64]),
     "tm_name_tag": (STATUS, [c_void_p, c_uint32, c_char_p]),
+    "tm_end_recording": (STATUS, [c_void_p]),
     "tm_trim": (STATUS, [c_void_p, c_int]),
     "tm_base_of": (STATUS, [c_void_p, c_uint64, POINTER(tm_block)]),
     "tm_statistics_of": (STATUS, [c_void_p, POINTER(tm_statistics)]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import dataclasses
 import threading
+import weakref
 from types import TracebackType
 from typing import Any, Dict, Iterator, List, Optional, Type, Union
 
@@ -103,7 +105,8 @@ class Context:
     thread_cache : int, optional
         Bytes that each thread keeps for itself; None: as fits the device; 0: none.
     record : str, optional
-        Publishes a live recording of that name (`tidemark view --attach NAME`).
+        Publishes a live recording of that name (`tidemark view --attach NAME`), until the context
+        is closed or the process ends.
 
     All functions may be called from any thread; `close` must be the last.
     """
@@ -125,6 +128,8 @@ class Context:
         handle = _Handle()
         self._library.tm_context_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle = handle
+        if record is not None:
+            atexit.register(_end_recording, weakref.ref(self))
         self._requests = threading.local()
         self.machine = _library.text(self._library.tm_context_machine(handle))
         """"cuda:0", "sim:h200"."""
@@ -188,6 +193,11 @@ class Context:
     def name_tag(self, tag: int, name: str) -> None:
         """What recordings call the requests of `tag` from now on."""
         self._library.tm_name_tag(self._open(), whole(tag, "tag", 32), name.encode())
+
+    def end_recording(self) -> None:
+        """Ends the recording that `record` began; memory is granted as before. Closing does so too,
+        and so does the end of the process. Without a recording, or again: nothing."""
+        self._library.tm_end_recording(self._open())
 
     def trim(self, wait: bool = False) -> None:
         """Gives unused memory back to the device: without waiting for it, or after that."""
@@ -330,6 +340,12 @@ class Buffer:
     def __repr__(self) -> str:
         state = f"at {self.address:#x}" if self._live else "freed"
         return f"<tidemark.Buffer of {self.bytes:,} bytes {state}>"
+
+
+def _end_recording(reference: "weakref.ref[Context]") -> None:
+    context = reference()
+    if context is not None and context._handle is not None:
+        context.end_recording()
 
 
 def stream_number(stream: Stream) -> int:

@@ -121,6 +121,11 @@ tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name) {
     });
 }
 
+tm_status tm_end_recording(tm_context* context) {
+    return with("tm_end_recording", context, {},
+                [](ContextState& state) { return status_of(state.end_recording()); });
+}
+
 tm_status tm_trim(tm_context* context, int wait) {
     return with("tm_trim", context, {}, [&](ContextState& state) -> tm_status {
         state.trim(wait != 0);

@@ -48,6 +48,7 @@ class ContextState {
     tl::expected<void, BadAddress> free(Address address, Bytes size, tm_stream stream);
     tl::expected<void, BadAddress> record_use(Address address, tm_stream stream);
     void name_tag(std::uint32_t tag, std::string_view name);
+    Result<void> end_recording();
     void trim(bool wait);
     std::optional<LiveAllocation> range_of(Address address);
     tm_statistics statistics();
@@ -81,6 +82,7 @@ class ContextState {
     std::unique_ptr<Device> device_;
     CudaDevice* card_ = nullptr;  // device_, if it is one
     std::unique_ptr<live::Publisher> publisher_;
+    std::mutex end_mutex_;  // of the recording's end
     std::shared_mutex names_mutex_;
     std::map<std::uint32_t, std::string> names_;  // of tags, in a recording
     std::unique_ptr<ObservedDevice> observed_;

@@ -261,9 +261,13 @@ std::uint64_t ContextState::close() {
     fenced_->flush();
     const std::uint64_t left = shared_->close().size();
     recorded_.reset();
-    if (publisher_)
-        static_cast<void>(publisher_->close());
+    static_cast<void>(end_recording());
     return left;
+}
+
+Result<void> ContextState::end_recording() {
+    const std::lock_guard lock(end_mutex_);
+    return publisher_ ? publisher_->close() : Result<void>{};
 }
 
 }  // namespace tidemark::c_api

@@ -151,6 +151,11 @@ TM_API tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream 
  * leaves them without a name. Does nothing in a context that records nothing. */
 TM_API tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name);
 
+/* Ends the recording of a context that has one (tm_context_options::record): what is left is
+ * recorded, and what comes is not. The context goes on; a second call does nothing. For programs
+ * that end without closing it. From any thread. Errors: io. */
+TM_API tm_status tm_end_recording(tm_context* context);
+
 /* Gives unused memory back to the device: without waiting for it, or (`wait`) after that. */
 TM_API tm_status tm_trim(tm_context* context, int wait);
 

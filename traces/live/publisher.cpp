@@ -218,7 +218,9 @@ Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> ne
 }
 
 RingLease* Publisher::State::lease() {
-    if (thread_ring.generation == the_generation.load(std::memory_order_relaxed)) [[likely]]
+    // The second comparison: another publisher may have come, whose ring this thread has by now.
+    const std::uint64_t now = the_generation.load(std::memory_order_relaxed);
+    if (thread_ring.generation == now && now == generation) [[likely]]
         return thread_ring.lease;
     return find_lease(*this);
 }

@@ -115,6 +115,7 @@ TEST_CASE("null for an object is an error, or an empty text") {
           tm_free(nullptr, 1, 0, 0),
           tm_record_use(nullptr, 1, 0),
           tm_name_tag(nullptr, 1, ""),
+          tm_end_recording(nullptr),
           tm_trim(nullptr, 0),
           tm_base_of(nullptr, 1, &block),
           tm_statistics_of(nullptr, &statistics),

@@ -198,3 +198,28 @@ TEST_CASE("a child made by fork records nothing, and its end harms nothing", "[c
     const Read read(path);
     CHECK(read.kinds() == std::vector<std::string>{"allocate", "free"});
 }
+
+TEST_CASE("a context goes on when its recording has ended", "[c_api]") {
+    const LiveFolder folder;
+    tm_context* context = nullptr;
+    TM_INIT(tm_context_options, options);
+    options.machine = "sim";
+    options.record = "ends";
+    REQUIRE(tm_context_open(&options, &context) == TM_OK);
+    TM_INIT(tm_request, request);
+    request.bytes = 512;
+    std::uint64_t address = 0;
+    CHECK(tm_alloc(context, &request, &address, nullptr) == TM_OK);
+    tm_recorder* other = nullptr;
+    CHECK(tm_recorder_open(nullptr, &other) == TM_UNSUPPORTED);
+    CHECK(tm_end_recording(context) == TM_OK);
+    CHECK(tm_end_recording(context) == TM_OK);
+    CHECK(tm_free(context, address, 512, 0) == TM_OK);
+
+    other = must_open(folder.file("other.tml"));
+    CHECK(tm_recorder_mark(other, "other") == TM_OK);
+    CHECK(tm_alloc(context, &request, &address, nullptr) == TM_OK);
+    CHECK(tm_recorder_close(other) == TM_OK);
+    CHECK(tm_context_close(context, nullptr) == TM_OK);
+    CHECK(Read(folder.file("other.tml")).kinds() == std::vector<std::string>{"mark"});
+}
