@@ -28,4 +28,6 @@ def program(code, **variables):
     """Runs `code` in a Python of its own."""
     return subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(code)], capture_output=True,
                           text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **variables})
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(
+                              [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+                               **variables})

@@ -13,6 +13,7 @@ from adapter_checks import MIB, ROOT, check
 
 PAIRS = 20_000
 ROUNDS = 3
+CPP_RESOURCES = ("rmm-pool", "rmm-arena", "rmm-cuda-async", "extent", "torch")
 
 
 def requests():
@@ -67,8 +68,8 @@ def rmm_pools():
             for name, each in pools.items()}
 
 
-def cpp_pools(folder):
-    """What rmm_pairs.cpp says, as [(name, ns, bytes)], or None without librmm."""
+def cpp_program(folder):
+    """rmm_pairs.cpp, compiled; None without librmm."""
     if importlib.util.find_spec("librmm") is None:
         return None
     from tidemark import _library
@@ -89,14 +90,22 @@ def cpp_pools(folder):
          f"-I{rmm}/include/rapids", f"-I{logger}/include", f"-I{cuda}/include", "-o", str(program),
          str(SOURCES / "rmm_pairs.cpp"), *map(str, libraries), *_compiled.standard_library(),
          *(f"-Wl,-rpath,{os.path.dirname(each)}" for each in libraries)], check=True)
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        print(f"  rmm_pairs ended with {done.returncode} after {done.stdout.split()[::3]}: {done.stderr}")
-        gdb = shutil.which("cuda-gdb", path=str(cuda / "bin"))
-        if gdb:
-            subprocess.run([gdb, "-batch", "-ex", "run", "-ex", "bt 12", str(program)], check=False)
-    return [(name, float(ns), int(size))
-            for name, ns, size in map(str.split, done.stdout.splitlines())]
+    return program
+
+
+def cpp_pair(program, name):
+    """(ns of a pair, bytes held) of the resource; None where the program crashes, which is told."""
+    done = subprocess.run([str(program), name], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        _, ns, size = done.stdout.split()
+        return float(ns), int(size)
+    print(f"  C++ {name} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    gdb = shutil.which("cuda-gdb", path=os.path.dirname(nvcc()))
+    if gdb:
+        said = subprocess.run([gdb, "-batch", "-ex", "run", "-ex", "bt 12", "--args", str(program),
+                               name], capture_output=True, text=True, check=False).stdout
+        print("    " + "\n    ".join(said.splitlines()[-14:]))
+    return None
 
 
 def prove_pools(folder, _steps):
@@ -114,12 +123,16 @@ def prove_pools(folder, _steps):
             size = f", {held / MIB:.1f} MiB held" if held else ""
             print(f"  {name}: {statistics.median(times[name]):.0f} ns a pair "
                   f"({min(times[name]):.0f} to {max(times[name]):.0f}){size}")
-    runs = [cpp_pools(folder / str(number)) for number in range(ROUNDS)
-            if (folder / str(number)).mkdir() is None]
-    if runs[0] is None:
+    program = cpp_program(folder)
+    if program is None:
         return
-    for name, _, size in runs[0]:
-        times = [ns for run in runs for other, ns, _ in run if other == name]
+    crashed = []
+    for name in CPP_RESOURCES:
+        runs = [cpp_pair(program, name) for _ in range(ROUNDS)]
+        if None in runs:
+            crashed.append(name)
+            continue
+        times = [ns for ns, _ in runs]
         print(f"  C++ {name}: {statistics.median(times):.0f} ns a pair "
-              f"({min(times):.0f} to {max(times):.0f}), {size / MIB:.1f} MiB held")
-    check(len(runs[0]) == 5, "each resource served all requests")
+              f"({min(times):.0f} to {max(times):.0f}), {runs[0][1] / MIB:.1f} MiB held")
+    check(not crashed, f"each resource served all requests {crashed or ''}")

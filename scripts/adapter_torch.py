@@ -1,4 +1,6 @@
-"""The proofs of scripts/prove_adapters.py about PyTorch. As a program (WAY STEPS) it trains."""
+"""The proofs of scripts/prove_adapters.py about PyTorch. As a program (WAY STEPS) it trains what each
+line that it reads names, and answers by a line."""
+import contextlib
 import gc
 import hashlib
 import json
@@ -44,7 +46,7 @@ def language_batch(torch, number):
 
 
 MODELS = {"resnet50": (residual_network, residual_batch), "gpt2": (language_model, language_batch)}
-ROUNDS = 2
+ROUNDS = 3
 WAYS = ("native", "expandable", "use:extent", "use:torch", "pool:extent")
 
 
@@ -52,7 +54,8 @@ def train(torch, name, steps, half):
     """Losses and weights of a training, the time of its steps, the most that it reserved."""
     make, batch_of = MODELS[name]
     torch.manual_seed(1)
-    model = make(torch).cuda()
+    with torch.device("cuda"):
+        model = make(torch)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     torch.cuda.reset_peak_memory_stats()
     losses, times = [], []
@@ -79,9 +82,7 @@ def train(torch, name, steps, half):
 
 
 def train_as(way, steps):
-    """Both trainings, as `way` says; prints them as JSON."""
-    import contextlib
-
+    """Trains as `way` says what the lines of the input name; answers each in JSON."""
     import torch
 
     import tidemark
@@ -98,15 +99,50 @@ def train_as(way, steps):
     elif kind == "pool":
         made = tidemark.torch.pool(policy)
         inside = torch.cuda.use_mem_pool(made)
-    answer = {}
     with inside:
-        for name in MODELS:
-            for half in (False, True):
-                answer[f"{name} {'bf16' if half else 'fp32'}"] = train(torch, name, steps, half)
-                gc.collect()
-                torch.cuda.empty_cache()
-    answer["held"] = max((holder.peak for holder in tidemark.holders()), default=0)
-    print(json.dumps(answer))
+        torch.ones(1, device="cuda")
+        print("ready", flush=True)
+        for line in sys.stdin:
+            name, kind = line.split()
+            answer = train(torch, name, steps, kind == "bf16")
+            gc.collect()
+            torch.cuda.empty_cache()
+            answer["held"] = max((holder.peak for holder in tidemark.holders()), default=0)
+            print(json.dumps(answer), flush=True)
+
+
+def start_training(way, steps):
+    variables = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    if way == "expandable":
+        variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    return subprocess.Popen([sys.executable, "-B", __file__, way, str(steps)], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            env={**os.environ, **variables})
+
+
+def train_in_turn(trainers, training):
+    """One training by each of them, one after the other; all have started before the first trains."""
+    answers = {}
+    for way, trainer in trainers.items():
+        with contextlib.suppress(BrokenPipeError):
+            print(training, file=trainer.stdin, flush=True)
+        answer = trainer.stdout.readline()
+        if not answer:
+            check(False, f"{way} trains {training}")
+        answers[way] = json.loads(answer)
+    return answers
+
+
+def tell_training(training, rounds):
+    for way in WAYS:
+        # The ratio to the native run of the same round.
+        ratios = [answers[way]["ms"] / answers["native"]["ms"] for answers in rounds]
+        times = [answers[way]["ms"] for answers in rounds]
+        first, base = rounds[0][way], rounds[0]["native"]["peak"]
+        print(f"  {training:13} {way:12} {statistics.median(times):8.2f} ms/step, native x "
+              f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+              f"  peak reserved {first['peak'] / MIB:9.1f} MiB ({first['peak'] / base:.3f})"
+              f"  allocated {first['used'] / MIB:9.1f} MiB", flush=True)
 
 
 def prove_train(_folder, steps):
@@ -116,40 +152,27 @@ def prove_train(_folder, steps):
     begin = time.perf_counter()
     adapter.load(torch)
     print(f"  allocator.cpp ready in {time.perf_counter() - begin:.1f} s")
-    answers = {way: [] for way in WAYS}
-    for turn in range(ROUNDS):
-        for way in WAYS:
-            begin = time.perf_counter()
-            variables = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-            if way == "expandable":
-                variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-            done = subprocess.run([sys.executable, "-B", __file__, way, str(steps)],
-                                  capture_output=True, text=True, check=False,
-                                  env={**os.environ, **variables})
-            if done.returncode != 0:
-                print(done.stderr[-1500:])
-                check(False, f"{way} trains")
-            answers[way].append(json.loads(done.stdout.splitlines()[-1]))
-            print(f"  round {turn + 1}, {way}: {time.perf_counter() - begin:.0f} s", flush=True)
-    held = {way: runs[0].pop("held") for way, runs in answers.items()}
-    trainings = list(answers["native"][0])
-    for name in trainings:
-        for way, runs in answers.items():
-            # The ratio to the native run of the same round.
-            ratios = [run[name]["ms"] / base[name]["ms"]
-                      for run, base in zip(runs, answers["native"])]
-            times = [run[name]["ms"] for run in runs]
-            peak, base = runs[0][name]["peak"], answers["native"][0][name]["peak"]
-            print(f"  {name:13} {way:12} {statistics.median(times):8.2f} ms/step, native x "
-                  f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
-                  f"  peak reserved {peak / MIB:9.1f} MiB ({peak / base:.3f})"
-                  f"  allocated {runs[0][name]['used'] / MIB:9.1f} MiB")
-    for way, runs in answers.items():
-        check(all(run[name][key] == answers["native"][0][name][key] for run in runs
-                  for name in trainings for key in ("losses", "weights")),
-              f"{way}: losses and weights are those of native, in each run")
+    trainers = {way: start_training(way, steps) for way in WAYS}
+    try:
+        for way, trainer in trainers.items():
+            check(trainer.stdout.readline() == "ready\n", f"{way} starts")
+        differ, held = set(), dict.fromkeys(WAYS, 0)
+        for training in (f"{name} {kind}" for name in MODELS for kind in ("fp32", "bf16")):
+            rounds = [train_in_turn(trainers, training) for _ in range(ROUNDS)]
+            tell_training(training, rounds)
+            expected = rounds[0]["native"]
+            for way, answer in (each for answers in rounds for each in answers.items()):
+                held[way] = max(held[way], answer["held"])
+                if any(answer[key] != expected[key] for key in ("losses", "weights")):
+                    differ.add(f"{training} by {way}")
+    finally:
+        for trainer in trainers.values():
+            trainer.kill()
+            trainer.wait()
+    for way in WAYS:
         if ":" in way:
             check(held[way] > 0, f"{way}: Tidemark served {held[way] / MIB:.0f} MiB")
+    check(not differ, f"losses and weights are those of native in each round {sorted(differ) or ''}")
 
 
 def graph_is_right(torch):

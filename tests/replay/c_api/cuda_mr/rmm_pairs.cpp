@@ -1,9 +1,10 @@
-// On a GPU: RMM's own resources and tidemark's, each asked the same through RMM's reference. Prints
-// a line for each: its name, ns for an allocation and its free, bytes that it holds of the GPU.
-// Sizes are 256 B to 4 MiB, 64 blocks live, one stream.
+// On a GPU: the resource of RMM or of tidemark that is named, asked through RMM's reference. Prints its
+// name, ns for an allocation and its free, bytes that it holds of the GPU. Sizes are 256 B to 4 MiB,
+// 64 blocks live, one stream.
 #include <chrono>
 #include <cstdio>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -66,27 +67,22 @@ void measure(const char* name, rmm::device_async_resource_ref resource, std::siz
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+    const std::string_view name = count > 1 ? arguments[1] : "";
     rmm::mr::cuda_memory_resource cuda;
     cudaFree(nullptr);
-    {
-        const std::size_t before = free_bytes();
+    const std::size_t before = free_bytes();
+    if (name == "rmm-pool") {
         rmm::mr::pool_memory_resource pool(cuda, 0);
-        measure("rmm-pool", pool, before);
-    }
-    {
-        const std::size_t before = free_bytes();
+        measure(arguments[1], pool, before);
+    } else if (name == "rmm-arena") {
         rmm::mr::arena_memory_resource arena(cuda, std::size_t{1} << 30);
-        measure("rmm-arena", arena, before);
-    }
-    {
-        const std::size_t before = free_bytes();
+        measure(arguments[1], arena, before);
+    } else if (name == "rmm-cuda-async") {
         rmm::mr::cuda_async_memory_resource async;
-        measure("rmm-cuda-async", async, before);
-    }
-    for (const char* policy : {"extent", "torch"}) {
-        const std::size_t before = free_bytes();
-        Resource resource("cuda:0", policy);
-        measure(policy, resource, before);
+        measure(arguments[1], async, before);
+    } else {  // a policy
+        Resource resource("cuda:0", arguments[1]);
+        measure(arguments[1], resource, before);
     }
 }
