@@ -1,6 +1,6 @@
-// On a GPU: the resource of RMM or of tidemark that is named, asked through RMM's reference. Prints its
-// name, ns for an allocation and its free, bytes that it holds of the GPU. Sizes are 256 B to 4 MiB,
-// 64 blocks live, one stream.
+// On a GPU: the resource of RMM or of tidemark that is named, asked through RMM's reference. Prints
+// its name, ns for an allocation and its free, and the bytes that it holds of the GPU. Sizes are
+// 256 B to 4 MiB, 64 blocks live, one stream.
 #include <chrono>
 #include <cstdio>
 #include <random>
