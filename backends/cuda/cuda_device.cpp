@@ -112,11 +112,12 @@ Error CudaDevice::explain(const DeviceError& error) const {
 DeviceResult<void> CudaDevice::refuse_while_capturing(CudaCall& call) const {
     if (capturing())
         return call.refuse(DeviceStatus::not_permitted, "a stream is being captured");
+    relax_while_capturing(call);
     return {};
 }
 
 void CudaDevice::relax_while_capturing(CudaCall& call) const {
-    if (capturing())
+    if (streams_->has_foreign() || capturing())
         call.relax();
 }
 
@@ -124,6 +125,14 @@ void CudaDevice::relax_while_capturing(CudaCall& call) const {
 
 StreamId CudaDevice::adopt(std::uintptr_t native) {
     return streams_->adopt(native);
+}
+
+StreamId CudaDevice::borrow(std::uintptr_t native, StreamId first) {
+    return streams_->borrow(native, first);
+}
+
+void CudaDevice::keep(StreamId stream) {
+    streams_->keep(stream);
 }
 
 void CudaDevice::disown(StreamId stream) {
@@ -139,8 +148,7 @@ DeviceResult<std::uintptr_t> CudaDevice::native(StreamId stream) {
 }
 
 DeviceResult<cuda::CUstream> CudaDevice::native_of(CudaCall& call, StreamId stream) {
-    TM_ASSIGN(CudaStream* const found, streams_->find(call, stream));
-    return found->native;
+    return streams_->queue(call, stream);
 }
 
 std::size_t CudaDevice::native_events() const {

@@ -96,6 +96,15 @@ class CudaDevice final : public Device {
     static constexpr std::uint32_t kFirstAdopted = 0x8000'0000;
     StreamId adopt(std::uintptr_t native);
 
+    // A stream of the program's that it may destroy whenever none of its calls is about it. The
+    // handle is used while a CudaVisit says so, on that thread alone; what was queued on it before
+    // is known by what was noted then. The same handle gives the same StreamId, the first free one
+    // from `first` on; null and 1 are the default stream. O(1), no driver call.
+    StreamId borrow(std::uintptr_t native, StreamId first);
+
+    // From now on it is as one that was adopted: it lives until it is disowned. O(1).
+    void keep(StreamId stream);
+
     // The program is about to destroy a stream that it had adopted here. Points already recorded
     // on it can still be asked for; the StreamId takes no more work (invalid_value).
     void disown(StreamId stream);
@@ -180,6 +189,8 @@ class CudaDevice final : public Device {
     DeviceResult<Range> address_range(Address address) const override;
 
   private:
+    friend class CudaVisit;
+
     CudaDevice(std::shared_ptr<const CudaDriver> driver, const CudaConfig& config,
                CudaDeviceInfo info, std::unique_ptr<CudaContext> context);
 

@@ -47,17 +47,18 @@ DeviceResult<void> CudaDevice::fill(Address target, std::uint8_t value, Bytes si
 
 DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, StreamId stream) {
     CudaCall call{*context_, DeviceCall::copy_batch};
-    TM_ASSIGN(CudaStream* const queue, streams_->find(call, stream));
+    TM_ASSIGN(const CudaStream* const known, streams_->find(call, stream));
+    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     // The driver takes batches on no default stream, and a capture has no node for them.
-    const bool batches = info_.batch_copies && stream != StreamId::default_stream &&
-                         copies.size() > 1 && !streams_->captured(*queue);
+    const bool batches =
+        info_.batch_copies && queue != nullptr && copies.size() > 1 && !streams_->captured(*known);
     if (batches)
-        return queue_batch(call, copies, queue->native);
+        return queue_batch(call, copies, queue);
     for (const CopyRange& one : copies) {
         if (one.size == 0)
             continue;
         const auto done = call.make(driver_->cuMemcpyAsync, device_pointer(one.target),
-                                    device_pointer(one.source), one.size, queue->native);
+                                    device_pointer(one.source), one.size, queue);
         if (!done)
             return done;
         count_copy(one.target, one.source, one.size);

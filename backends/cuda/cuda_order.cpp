@@ -7,12 +7,15 @@ namespace {
 using cuda::CUresult;
 
 constexpr const char* kUnknownEvent = "no such event was recorded here";
+constexpr const char* kCaptured = "a stream is being captured";
 
 }  // namespace
 
 DeviceResult<EventId> CudaStreams::record(CudaCall& call, StreamId id) {
     TM_ASSIGN(CudaStream* const found, find(call, id));
     CudaStream& stream = *found;
+    if (!usable(stream))
+        return point_of_absent(call, stream);
     const bool any_captured = capturing();
     const std::lock_guard lock{stream.mutex};
     const bool is_captured = any_captured && captured(stream);
@@ -25,7 +28,23 @@ DeviceResult<EventId> CudaStreams::record(CudaCall& call, StreamId id) {
         events_.give_back(event);
         return tl::make_unexpected(done.error());
     }
+    stream.untold = false;
     return name(stream, stream.points.append(event, is_captured));
+}
+
+// All that the program queued on it before its last call about it: nothing has come since.
+DeviceResult<EventId> CudaStreams::point_of_absent(CudaCall& call, CudaStream& stream) {
+    if (stream.untold.exchange(false)) {
+        const auto waited = capturing() ? call.refuse(DeviceStatus::not_permitted, kCaptured)
+                                        : synchronize_all(call);
+        if (!waited) {
+            stream.untold = true;
+            return tl::make_unexpected(waited.error());
+        }
+    }
+    const std::lock_guard lock{stream.mutex};
+    const std::uint64_t last = stream.points.last();
+    return name(stream, last == 0 ? stream.points.append_passed() : last);
 }
 
 bool CudaStreams::known_to_have_passed(EventId event) const {
@@ -80,6 +99,12 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
     CudaStream* awaited = locate(event, &number);
     if (awaited == nullptr)
         return call.refuse(DeviceStatus::invalid_value, kUnknownEvent);
+    if (!usable(*waiting)) {  // the host waits in its place
+        if (capturing())
+            return call.refuse(DeviceStatus::not_permitted, kCaptured);
+        TM_TRY(complete(call, event, true));
+        return {};
+    }
     const bool any_captured = capturing();
     CudaPoint point;
     {
@@ -108,6 +133,11 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
 DeviceResult<void> CudaStreams::synchronize(CudaCall& call, StreamId id) {
     TM_ASSIGN(CudaStream* const found, find(call, id));
     CudaStream& stream = *found;
+    if (!usable(stream)) {
+        TM_ASSIGN(const EventId last, point_of_absent(call, stream));
+        TM_TRY(complete(call, last, true));
+        return {};
+    }
     std::uint64_t reached = 0;
     {
         const std::lock_guard lock{stream.mutex};

@@ -12,6 +12,11 @@ std::uint64_t CudaPoints::append(CudaEvent* event, bool captured) {
     return last_;
 }
 
+std::uint64_t CudaPoints::append_passed() {
+    pass(++last_);
+    return last_;
+}
+
 const CudaPoint* CudaPoints::telling(std::uint64_t number) const {
     if (points_.empty())
         return nullptr;

@@ -41,6 +41,9 @@ class CudaPoints {
     // Appends the next point; `event` has just been recorded for it. Gives its number.
     std::uint64_t append(CudaEvent* event, bool captured);
 
+    // The number of a point that has passed with all before it, of which none is kept. O(1).
+    std::uint64_t append_passed();
+
     // The point whose event tells whether `number` has passed: the first one kept that is not
     // earlier, else the last one. Null where none is kept: all real work before it has passed.
     // O(log n).
@@ -78,11 +81,16 @@ struct CudaStream {
     const StreamId id;
     const std::uint32_t slot;
     cuda::CUstream native = nullptr;
-    bool made = false;                  // `native` is there to be used; from then on both stay
-    bool owned = false;                 // we made it and destroy it
-    std::atomic<bool> foreign = false;  // others have its handle, and may capture it
-    std::atomic<bool> closed = false;   // disowned
-    bool begun = false;                 // we began its capture
+    bool made = false;   // `native` is there to be used; from then on both stay
+    bool owned = false;  // we made it and destroy it
+    // Others have its handle, and may capture it; of a borrowed one: it was captured.
+    std::atomic<bool> foreign = false;
+    // The program may destroy it whenever it is not in a call about it: see CudaVisit.
+    std::atomic<bool> borrowed = false;
+    std::atomic<bool> untold = false;  // borrowed, and there is no point yet for what is queued
+    std::uint64_t native_number = 0;   // borrowed: which of the streams that had this handle
+    std::atomic<bool> closed = false;  // disowned
+    bool begun = false;                // we began its capture
     CudaPoints points;
 };
 

@@ -10,6 +10,15 @@ namespace tidemark {
 
 using cuda::CUresult;
 
+namespace {
+
+// CU_STREAM_LEGACY is null, by another name.
+constexpr bool is_default(std::uintptr_t native) {
+    return native <= 1;
+}
+
+}  // namespace
+
 CudaStreams::CudaStreams(CudaContext& context) : context_(context), events_(context.driver()) {
     append(StreamId::default_stream).made = true;  // its handle is null
 }
@@ -39,13 +48,14 @@ CudaStream& CudaStreams::append(StreamId id) {
     return stream;
 }
 
+CudaStream* CudaStreams::known(StreamId id) const {
+    const std::shared_lock lock{table_mutex_};
+    const auto found = by_id_.find(to_integer(id));
+    return found == by_id_.end() ? nullptr : found->second;
+}
+
 DeviceResult<CudaStream*> CudaStreams::find(CudaCall& call, StreamId id) {
-    CudaStream* stream = nullptr;
-    {
-        const std::shared_lock lock{table_mutex_};
-        if (const auto found = by_id_.find(to_integer(id)); found != by_id_.end())
-            stream = found->second;
-    }
+    CudaStream* stream = known(id);
     if (stream == nullptr) {
         if (to_integer(id) >= CudaDevice::kFirstAdopted)
             return call.refuse(DeviceStatus::invalid_value, "no such stream was adopted");
@@ -76,39 +86,68 @@ DeviceResult<void> CudaStreams::make_native(CudaCall& call, CudaStream& stream) 
     return made;
 }
 
+CudaStream& CudaStreams::append_adopted(StreamId id, std::uintptr_t native) {
+    ++adopted_count_;
+    CudaStream& stream = append(id);
+    stream.native = reinterpret_cast<cuda::CUstream>(native);
+    stream.made = true;
+    adopted_.emplace(native, id);
+    return stream;
+}
+
 StreamId CudaStreams::adopt(std::uintptr_t native) {
-    constexpr std::uintptr_t kLegacyStream = 1;  // CU_STREAM_LEGACY: null, by another name
-    if (native == 0 || native == kLegacyStream)
+    if (is_default(native))
         return StreamId::default_stream;
     const std::lock_guard lock{table_mutex_};
     if (const auto known = adopted_.find(native); known != adopted_.end())
         return known->second;
-    const StreamId id{CudaDevice::kFirstAdopted + adopted_count_++};
-    CudaStream& stream = append(id);
-    stream.native = reinterpret_cast<cuda::CUstream>(native);
-    stream.made = true;
+    const StreamId id{CudaDevice::kFirstAdopted + adopted_count_};
+    CudaStream& stream = append_adopted(id, native);
     stream.foreign = true;
-    adopted_.emplace(native, id);
     foreign_.push_back(&stream);
     ++foreign_count_;
     return id;
 }
 
+StreamId CudaStreams::borrow(std::uintptr_t native, StreamId first) {
+    if (is_default(native))
+        return StreamId::default_stream;
+    const std::lock_guard lock{table_mutex_};
+    if (const auto known = adopted_.find(native); known != adopted_.end())
+        return known->second;
+    std::uint32_t number = to_integer(first);
+    while (by_id_.contains(number))
+        ++number;
+    CudaStream& stream = append_adopted(StreamId{number}, native);
+    stream.borrowed = true;
+    foreign_.push_back(&stream);
+    return stream.id;
+}
+
+void CudaStreams::keep(StreamId id) {
+    CudaStream* const stream = known(id);
+    if (stream == nullptr || !stream->borrowed.exchange(false))
+        return;
+    if (!stream->foreign.exchange(true))
+        ++foreign_count_;
+}
+
 void CudaStreams::disown(StreamId id) {
     const std::lock_guard lock{table_mutex_};
     const auto found = by_id_.find(to_integer(id));
-    if (found == by_id_.end() || to_integer(id) < CudaDevice::kFirstAdopted)
+    if (found == by_id_.end() || found->second->owned || found->second->slot == 0)
         return;
     CudaStream* stream = found->second;
+    std::erase(foreign_, stream);
     adopted_.erase(reinterpret_cast<std::uintptr_t>(stream->native));
-    foreign_count_ -= static_cast<std::uint32_t>(std::erase(foreign_, stream));
     stream->closed = true;
-    stream->foreign = false;
+    if (stream->foreign.exchange(false))
+        --foreign_count_;
 }
 
 void CudaStreams::share(CudaStream& stream) {
     const std::lock_guard lock{table_mutex_};
-    if (stream.foreign || stream.closed || stream.slot == 0)
+    if (stream.foreign || stream.borrowed || stream.closed || stream.slot == 0)
         return;
     stream.foreign = true;
     adopted_.emplace(reinterpret_cast<std::uintptr_t>(stream.native), stream.id);
@@ -129,12 +168,20 @@ bool CudaStreams::capturing() const {
         return false;
     const CudaCurrent current{context_};
     const std::shared_lock lock{table_mutex_};
-    return std::any_of(foreign_.begin(), foreign_.end(),
-                       [this](const CudaStream* stream) { return asks_captured(stream->native); });
+    return std::any_of(foreign_.begin(), foreign_.end(), [this](CudaStream* stream) {
+        if (!stream->foreign)
+            return false;
+        const bool is_captured = asks_captured(stream->native);
+        if (!is_captured && stream->borrowed && stream->foreign.exchange(false))
+            --foreign_count_;
+        return is_captured;
+    });
 }
 
 bool CudaStreams::captured(const CudaStream& stream) const {
-    const bool possible = stream.foreign || begun_captures_.load(std::memory_order_relaxed) > 0;
+    const bool possible =
+        stream.foreign || (stream.borrowed ? &stream == visited_
+                                           : begun_captures_.load(std::memory_order_relaxed) > 0);
     return possible && stream.slot != 0 && !stream.closed && asks_captured(stream.native);
 }
 

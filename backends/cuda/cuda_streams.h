@@ -3,6 +3,10 @@
 // Streams are found by StreamId in a table; each has a slot, a small number that its EventIds
 // carry. Thread-safe: the table has a mutex, each stream has its own, and no driver call that waits
 // is made under either.
+//
+// A borrowed stream may be destroyed by the program between its calls: its handle is used on the
+// thread that is in a call about it, and nowhere else. What was queued on it is told by the points
+// that were recorded on it while it was there.
 #pragma once
 
 #include <atomic>
@@ -32,7 +36,26 @@ class CudaStreams {
 
     // See CudaDevice.
     StreamId adopt(std::uintptr_t native);
+    StreamId borrow(std::uintptr_t native, StreamId first);
+    void keep(StreamId id);
     void disown(StreamId id);
+
+    // See CudaVisit: the stream is in a call of the program's on this thread from now on, and no
+    // more. enter() gives the one that was before; null: none.
+    const CudaStream* enter(StreamId id);
+    void leave_to(const CudaStream* before);
+
+    // What the program has queued on a borrowed stream so far will be told by a point, recorded now
+    // or, if `record_now` is false, when it is needed: by then for the price of a wait for the
+    // device. Nothing for other streams.
+    void note_work(StreamId id, bool record_now);
+
+    // The handle of the stream, for work; of a borrowed stream that is in no call on this thread
+    // the default stream's, behind all that was queued on it.
+    DeviceResult<cuda::CUstream> queue(CudaCall& call, StreamId id);
+
+    // Could a stream be captured that nobody here can see? Then prohibited calls need leave.
+    bool has_foreign() const { return adopted_count_.load(std::memory_order_relaxed) > 0; }
 
     std::size_t native_events() const { return events_.count(); }
 
@@ -49,7 +72,8 @@ class CudaStreams {
     DeviceResult<void> synchronize(CudaCall& call, StreamId id);
     DeviceResult<void> synchronize_all(CudaCall& call);
 
-    // Is any known stream captured? One driver call for each stream that others have.
+    // Is any known stream captured? One driver call for each stream that others have; borrowed
+    // streams count while they were captured when they were last in a call.
     bool capturing() const;
 
     // Is this one? No driver call where it cannot be.
@@ -69,6 +93,16 @@ class CudaStreams {
     CudaStream* locate(EventId event, std::uint64_t* number) const;
 
     CudaStream& append(StreamId id);  // to the table, under its mutex
+    CudaStream& append_adopted(StreamId id, std::uintptr_t native);
+    CudaStream* known(StreamId id) const;  // null: it is in no table
+
+    // May its handle be used?
+    bool usable(const CudaStream& stream) const { return !stream.borrowed || &stream == visited_; }
+
+    // Notices that a borrowed stream is captured, or is another one under the handle of one that is
+    // gone.
+    void look_at(CudaStream& stream);
+    DeviceResult<EventId> point_of_absent(CudaCall& call, CudaStream& stream);
     DeviceResult<void> make_native(CudaCall& call, CudaStream& stream);
     bool asks_captured(cuda::CUstream native) const;
 
@@ -79,11 +113,14 @@ class CudaStreams {
     std::deque<CudaStream> streams_;         // by slot; stable addresses; 0 is the default stream
     std::unordered_map<std::uint32_t, CudaStream*> by_id_;
     std::unordered_map<std::uintptr_t, StreamId> adopted_;
-    std::uint32_t adopted_count_ = 0;
+    std::atomic<std::uint32_t> adopted_count_{0};
     std::vector<CudaStream*> foreign_;
 
     std::atomic<std::uint32_t> begun_captures_{0};
-    std::atomic<std::uint32_t> foreign_count_{0};
+    mutable std::atomic<std::uint32_t> foreign_count_{0};  // of those, whose capture is asked for
+
+    // What this thread is in a call about, of any device.
+    static thread_local const CudaStream* visited_;
 };
 
 }  // namespace tidemark

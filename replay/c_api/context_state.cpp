@@ -1,6 +1,7 @@
 // A context's parts, made in their order and taken down in the other one.
 #include <fmt/format.h>
 
+#include "backends/cuda/cuda_visit.h"
 #include "core/allocator/policy_file.h"
 #include "core/allocator/spec.h"
 #include "replay/c_api/context.h"
@@ -139,6 +140,7 @@ tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& reques
                         .alignment = request.alignment == 0 ? 512 : request.alignment,
                         .stream = streams_->id_of(request.stream),
                         .pool = PoolId{request.pool}};
+    const CudaVisit visit(card_, query.stream);
     auto granted = grant(query, request.tag);
     if (!granted && fenced_->count() != 0) {
         fenced_->flush();
@@ -168,13 +170,16 @@ tl::expected<void, BadAddress> ContextState::free(Address address, Bytes size, t
         return fenced_->add(address, size);
     if (fenced_->holds(address))
         return tl::make_unexpected(BadAddress::freed_already);
-    return shared_->free(address, streams_->id_of(stream), size);
+    const StreamId id = streams_->id_of(stream);
+    CudaVisit visit(card_, id);
+    visit.note_work(streams_->several());
+    return shared_->free(address, id, size);
 }
 
 tl::expected<void, BadAddress> ContextState::record_use(Address address, tm_stream stream) {
     if (is_empty_block(address) || address == Address::null)
         return {};
-    return shared_->record_use(address, streams_->id_of(stream));
+    return shared_->record_use(address, streams_->id_of_kept(stream));
 }
 
 void ContextState::trim(bool wait) {

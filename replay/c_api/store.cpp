@@ -119,7 +119,7 @@ class StoreState {
     }
 
     StreamId stream_of(tm_stream stream) {
-        return streams_ == nullptr ? StreamId::default_stream : streams_->id_of(stream);
+        return streams_ == nullptr ? StreamId::default_stream : streams_->id_of_kept(stream);
     }
 
   private:

@@ -1,7 +1,6 @@
 // Two tables, and in each thread the stream that it used last.
 #include "replay/c_api/streams.h"
 
-#include <atomic>
 #include <mutex>
 
 namespace tidemark::c_api {
@@ -24,15 +23,31 @@ Streams::Streams(CudaDevice* card) : card_(card), number_(++g_made) {
 
 StreamId Streams::id_of(tm_stream stream) {
     if (stream <= 1)
-        return StreamId::default_stream;
+        return noticed(StreamId::default_stream);
     if (!known(stream))
-        return kUnknown;
+        return noticed(kUnknown);
     if (t_last.owner != number_ || t_last.handle != stream)
         t_last = {number_, stream, look_up(stream)};
-    return t_last.id;
+    return noticed(t_last.id);
 }
 
-// Ids of a simulated device are dense, from behind kUnknown on: it has a table of its streams.
+StreamId Streams::id_of_kept(tm_stream stream) {
+    const StreamId id = id_of(stream);
+    if (card_ != nullptr)
+        card_->keep(id);
+    return id;
+}
+
+StreamId Streams::noticed(StreamId id) {
+    if (!several()) {
+        std::uint64_t first = kNone;
+        if (!first_.compare_exchange_strong(first, to_integer(id)) && first != to_integer(id))
+            several_ = true;
+    }
+    return id;
+}
+
+// Ids are dense: a simulated device has a table of its streams.
 StreamId Streams::look_up(tm_stream stream) {
     {
         const std::shared_lock lock(mutex_);
@@ -44,7 +59,7 @@ StreamId Streams::look_up(tm_stream stream) {
     if (made) {
         entry->second =
             card_ != nullptr
-                ? card_->adopt(static_cast<std::uintptr_t>(stream))
+                ? card_->borrow(static_cast<std::uintptr_t>(stream), kFirst)
                 : StreamId{to_integer(kUnknown) + static_cast<std::uint32_t>(ids_.size())};
         handles_.emplace(entry->second, stream);
     }

@@ -82,7 +82,9 @@ typedef int (*tm_progress)(void* user, const char* label, uint64_t done, uint64_
 
 /* A stream as CUDA knows it: a CUstream or cudaStream_t as an integer; 0 and 1 are the legacy
  * default stream, 2 (that of the calling thread) is taken as unknown. On a simulated device any
- * number is a stream. */
+ * number is a stream. A program may destroy a stream as soon as its calls about it have returned,
+ * but one of tm_record_use or tm_buffer_acquire: that lives as long as the context. A context with
+ * several streams records an event for each free on one that isn't the default stream. */
 typedef uint64_t tm_stream;
 
 /* "Nobody knows": memory requested so may be used on any stream at once, and memory freed so is

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/backends/cuda/machines.h"
+#include "tests/backends/cuda/own_stream.h"
 #include "tests/support/device.h"
 
 namespace tidemark {
@@ -10,43 +11,6 @@ namespace {
 
 using namespace support;
 using cuda::CUresult;
-
-// A stream of the program's own, on the device's context.
-class OwnStream {
-  public:
-    explicit OwnStream(const CudaDevice& device) : driver_(device.driver()) {
-        REQUIRE(driver_.cuCtxGetCurrent(&previous_) == CUresult::success);
-        REQUIRE(driver_.cuCtxSetCurrent(device.native_context()) == CUresult::success);
-        REQUIRE(driver_.cuStreamCreate(&stream_, cuda::kStreamNonBlocking) == CUresult::success);
-    }
-
-    OwnStream(const OwnStream&) = delete;
-    OwnStream& operator=(const OwnStream&) = delete;
-
-    ~OwnStream() {
-        static_cast<void>(driver_.cuStreamDestroy_v2(stream_));
-        static_cast<void>(driver_.cuCtxSetCurrent(previous_));
-    }
-
-    std::uintptr_t handle() const { return reinterpret_cast<std::uintptr_t>(stream_); }
-
-    void begin(cuda::CUstreamCaptureMode mode) {
-        REQUIRE(driver_.cuStreamBeginCapture_v2(stream_, mode) == CUresult::success);
-    }
-
-    // Ends the capture and throws the graph away; false if it was spoilt.
-    bool end() {
-        cuda::CUgraph graph = nullptr;
-        if (driver_.cuStreamEndCapture(stream_, &graph) != CUresult::success)
-            return false;
-        return driver_.cuGraphDestroy(graph) == CUresult::success;
-    }
-
-  private:
-    const CudaDriver& driver_;
-    cuda::CUcontext previous_ = nullptr;
-    cuda::CUstream stream_ = nullptr;
-};
 
 // All that could spoil a capture of another's stream, in the strictest mode.
 void check_foreign_capture(CudaDevice& device) {

@@ -86,7 +86,16 @@ CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
         Stream made;
         made.context = this_thread().contexts.back();
         made.waits_for_default = flags != kStreamNonBlocking;
-        const std::uint64_t id = state().new_id();
+        made.number = ++state().streams_made;
+        std::uint64_t id = 0;
+        if (state().config.recycle != 0 && !state().streams_gone.empty()) {
+            const auto last = std::prev(state().streams_gone.end());
+            id = last->first;
+            made.queued = made.done = last->second;  // points of the other one have passed
+            state().streams_gone.erase(last);
+        } else {
+            id = state().new_id();
+        }
         state().streams.emplace(id, std::move(made));
         *stream = as_handle<CUstream>(id);
         return CUresult::success;
@@ -102,7 +111,19 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
         if (stream->capture)
             spoil(stream->capture, CUresult::success);
         fake::finish(fake::tip(id));
+        state().streams_gone[id] = stream->queued;
         state().streams.erase(id);
+        return CUresult::success;
+    });
+}
+
+CUresult cuStreamGetId(CUstream handle, unsigned long long* number) {
+    return call("cuStreamGetId", kContext, [&] {
+        std::uint64_t id = 0;
+        const Stream* const stream = fake::find_stream(handle, id);
+        if (stream == nullptr)
+            return CUresult::invalid_handle;
+        *number = stream->number;
         return CUresult::success;
     });
 }

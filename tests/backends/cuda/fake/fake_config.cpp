@@ -64,7 +64,7 @@ void read_config(std::string_view text, Config& config, Plan& plan) {
         {"devices", &config.devices}, {"driver_version", &config.driver_version},
         {"vmm", &config.vmm},         {"pools", &config.pools},
         {"ipc", &config.ipc},         {"peers", &config.peers},
-        {"by_hand", &config.by_hand},
+        {"by_hand", &config.by_hand}, {"recycle", &config.recycle},
     };
     const std::pair<std::string_view, std::uint64_t*> sizes[] = {
         {"memory", &config.memory},

@@ -108,6 +108,11 @@ TIDEMARK_FAKE_EXPORT std::uint64_t tidemark_fake_failures() {
     return state().plan.struck;
 }
 
+TIDEMARK_FAKE_EXPORT std::uint64_t tidemark_fake_strays() {
+    const std::lock_guard lock(state().mutex);
+    return state().strays;
+}
+
 TIDEMARK_FAKE_EXPORT std::uint64_t tidemark_fake_calls(const char* name) {
     const std::lock_guard lock(state().mutex);
     std::uint64_t sum = 0;

@@ -29,6 +29,7 @@ struct Config {
     std::uint32_t pools = 1;    // 0: no stream-ordered memory
     std::uint32_t ipc = 1;      // 0: no handles for other processes
     std::uint32_t peers = 1;    // 0: no device reaches another
+    std::uint32_t recycle = 0;  // 1: a new stream has the handle of the one destroyed last
     std::uint32_t by_hand = 0;  // 1: queued work is done when `progress` says so, or somebody waits
 };
 
@@ -90,6 +91,9 @@ class Control {
 
     // How often the failure struck.
     std::uint64_t failures() const { return call<std::uint64_t>("tidemark_fake_failures"); }
+
+    // How often a call named a stream that was destroyed.
+    std::uint64_t strays() const { return call<std::uint64_t>("tidemark_fake_strays"); }
 
     // How often a call was made since `reset`; "" sums over all.
     std::uint64_t calls(const char* name) const {

@@ -81,6 +81,7 @@ Stream* find_stream(cuda::CUstream handle, std::uint64_t& id) {
     if (id <= 2)
         id = context->default_stream;
     const auto found = state().streams.find(id);
+    state().strays += state().streams_gone.count(id);
     if (found == state().streams.end() || &state().contexts.at(found->second.context) != context)
         return nullptr;
     return &found->second;

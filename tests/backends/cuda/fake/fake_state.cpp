@@ -98,6 +98,9 @@ void begin_anew(const Config& config) {
     now.abandoned = 0;
     now.plan = {};
     now.calls.clear();
+    now.streams_made = 0;
+    now.streams_gone.clear();
+    now.strays = 0;
     ++now.epoch;
     for (std::uint32_t i = 0; i < config.devices; ++i) {
         Device device;

@@ -97,6 +97,7 @@ struct Stream {
     std::uint64_t queued = 0;
     std::uint64_t done = 0;
     std::shared_ptr<Capture> capture = {};
+    std::uint64_t number = 0;  // of all streams that ever were
 };
 
 struct Event {
@@ -183,6 +184,9 @@ struct State {
     std::uint64_t epoch = 0;  // resets so far: what a thread remembers counts for one only
     std::uint64_t next_id = 0x1000;
     std::uint64_t abandoned = 0;
+    std::uint64_t streams_made = 0;
+    std::map<std::uint64_t, std::uint64_t> streams_gone;  // handle -> pieces of work
+    std::uint64_t strays = 0;
     Plan plan;
     std::map<std::string, std::uint64_t> calls;
 

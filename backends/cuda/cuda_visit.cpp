@@ -1,0 +1,99 @@
+// Borrowed streams: when they are there, and what is known of them when they aren't.
+#include "backends/cuda/cuda_visit.h"
+
+#include <utility>
+
+#include "backends/cuda/cuda_streams.h"
+
+namespace tidemark {
+
+using cuda::CUresult;
+
+thread_local const CudaStream* CudaStreams::visited_ = nullptr;
+
+CudaVisit::CudaVisit(CudaDevice* device, StreamId stream) : device_(device), stream_(stream) {
+    if (device_ != nullptr)
+        before_ = device_->streams_->enter(stream);
+}
+
+CudaVisit::~CudaVisit() {
+    if (device_ != nullptr)
+        device_->streams_->leave_to(before_);
+}
+
+void CudaVisit::note_work(bool record_now) {
+    if (device_ != nullptr)
+        device_->streams_->note_work(stream_, record_now);
+}
+
+const CudaStream* CudaStreams::enter(StreamId id) {
+    CudaStream* const stream = id == StreamId::default_stream ? nullptr : known(id);
+    const CudaStream* const before = std::exchange(visited_, stream);
+    if (stream != nullptr && stream->borrowed)
+        look_at(*stream);
+    return before;
+}
+
+void CudaStreams::leave_to(const CudaStream* before) {
+    visited_ = before;
+}
+
+void CudaStreams::look_at(CudaStream& stream) {
+    const CudaCurrent current{context_};
+    const CudaDriver& driver = context_.driver();
+    if (!stream.foreign && asks_captured(stream.native) && !stream.foreign.exchange(true))
+        ++foreign_count_;
+    unsigned long long number = 0;
+    if (!driver.cuStreamGetId || driver.cuStreamGetId(stream.native, &number) != CUresult::success)
+        return;
+    {
+        const std::lock_guard lock{stream.mutex};
+        if (stream.native_number == number)
+            return;
+        if (std::exchange(stream.native_number, number) == 0)
+            return;
+    }
+    // Another stream under the handle of one that is gone: what comes on it comes after what was
+    // queued on that one.
+    CudaCall call{context_, DeviceCall::wait};
+    call.uncounted();
+    const CudaStream* const here = std::exchange(visited_, nullptr);
+    const auto last = point_of_absent(call, stream);
+    visited_ = here;
+    if (!last)
+        return;
+    CudaPoint point;
+    {
+        const std::lock_guard lock{stream.mutex};
+        const CudaPoint* const kept = stream.points.telling(stream.points.last());
+        if (kept == nullptr || kept->captured)
+            return;
+        point = *kept;
+        events_.hold(point.event);
+    }
+    static_cast<void>(call.make(driver.cuStreamWaitEvent, stream.native, point.event->native, 0U));
+    events_.let_go(point.event);
+}
+
+void CudaStreams::note_work(StreamId id, bool record_now) {
+    CudaStream* const stream = id == StreamId::default_stream ? nullptr : known(id);
+    if (stream == nullptr || !stream->borrowed)
+        return;
+    stream->untold = true;
+    if (!record_now)
+        return;
+    CudaCall call{context_, DeviceCall::record};
+    call.uncounted();
+    static_cast<void>(record(call, id));  // where it fails the device is waited for
+}
+
+DeviceResult<cuda::CUstream> CudaStreams::queue(CudaCall& call, StreamId id) {
+    TM_ASSIGN(CudaStream* const stream, find(call, id));
+    if (usable(*stream))
+        return stream->native;
+    TM_ASSIGN(const EventId last, point_of_absent(call, *stream));
+    TM_TRY(wait(call, StreamId::default_stream, last));
+    return nullptr;
+}
+
+}  // namespace tidemark

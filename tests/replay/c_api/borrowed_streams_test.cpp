@@ -1,0 +1,124 @@
+// Streams that a program destroys once it has given its memory back, under every policy: nothing
+// names them afterwards, and streams use each other's memory without a wait for the device.
+#include <cstdlib>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "backends/cuda/driver.h"
+#include "core/allocator/allocator.h"
+#include "replay/c_api/tidemark.h"
+#include "tests/backends/cuda/fake/fake_driver.h"
+
+namespace tidemark {
+namespace {
+
+using cuda::CUresult;
+
+class Program {
+  public:
+    explicit Program(const std::string& policy) {
+        ::setenv("TIDEMARK_CUDA_DRIVER", TIDEMARK_FAKE_CUDA, 1);
+        TM_INIT(tm_context_options, options);
+        options.machine = "cuda:0";
+        options.policy = policy.c_str();
+        options.thread_cache = TM_CACHE_NONE;
+        REQUIRE(tm_context_open(&options, &context) == TM_OK);
+    }
+
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    ~Program() { CHECK(tm_context_close(context, nullptr) == TM_OK); }
+
+    // A pair of each size that the policy serves: one has blocks of one size.
+    void pairs(tm_stream stream) const {
+        int served = 0;
+        for (const std::uint64_t bytes : {1ULL << 10U, 3ULL << 20U, 30ULL << 20U}) {
+            TM_INIT(tm_request, request);
+            request.bytes = bytes;
+            request.stream = stream;
+            std::uint64_t address = 0;
+            const tm_status status = tm_alloc(context, &request, &address, nullptr);
+            REQUIRE((status == TM_OK || status == TM_OUT_OF_MEMORY));
+            if (status == TM_OK)
+                REQUIRE(tm_free(context, address, bytes, stream) == TM_OK);
+            served += status == TM_OK ? 1 : 0;
+        }
+        REQUIRE(served > 0);
+    }
+
+    fake::FakeDriver fake;
+    tm_context* context = nullptr;
+};
+
+// A stream that lives for a scope.
+class BriefStream {
+  public:
+    explicit BriefStream(const fake::FakeDriver& fake) : fake_(fake) {
+        REQUIRE(fake_->cuStreamCreate(&stream_, cuda::kStreamNonBlocking) == CUresult::success);
+    }
+
+    BriefStream(const BriefStream&) = delete;
+    BriefStream& operator=(const BriefStream&) = delete;
+
+    ~BriefStream() { CHECK(fake_->cuStreamDestroy_v2(stream_) == CUresult::success); }
+
+    tm_stream handle() const { return reinterpret_cast<tm_stream>(stream_); }
+
+  private:
+    const fake::FakeDriver& fake_;
+    cuda::CUstream stream_ = nullptr;
+};
+
+TEST_CASE("no policy names a stream that the program has destroyed", "[c_api]") {
+    for (const PolicyInfo& policy : all_policies()) {
+        INFO(policy.name);
+        const Program program{std::string(policy.name)};
+        for (int round = 0; round < 3; ++round) {
+            const BriefStream one{program.fake};
+            const BriefStream other{program.fake};
+            program.pairs(one.handle());
+            program.pairs(other.handle());
+            program.pairs(0);
+        }
+        CHECK(tm_trim(program.context, 0) == TM_OK);
+        program.pairs(0);
+        CHECK(tm_trim(program.context, 1) == TM_OK);
+        CHECK(program.fake.control.strays() == 0);
+    }
+}
+
+TEST_CASE("a stream's own memory is used again without asking the driver", "[c_api]") {
+    for (const char* policy : {"extent", "best-fit", "torch"}) {
+        INFO(policy);
+        const Program program{policy};
+        const BriefStream only{program.fake};
+        program.pairs(only.handle());
+        const std::uint64_t waits = program.fake.control.calls("cuCtxSynchronize");
+        const std::uint64_t records = program.fake.control.calls("cuEventRecord");
+        for (int round = 0; round < 10; ++round)
+            program.pairs(only.handle());
+        CHECK(program.fake.control.calls("cuCtxSynchronize") == waits);
+        CHECK(program.fake.control.calls("cuEventRecord") == records);
+    }
+}
+
+TEST_CASE("several streams use each other's memory without a wait for the device", "[c_api]") {
+    const Program program{"extent"};
+    const BriefStream one{program.fake};
+    const BriefStream other{program.fake};
+    program.pairs(one.handle());
+    program.pairs(other.handle());  // what the first left is known by a wait
+    const std::uint64_t waits = program.fake.control.calls("cuCtxSynchronize");
+    for (int round = 0; round < 10; ++round) {
+        program.pairs(one.handle());
+        program.pairs(other.handle());
+        program.pairs(0);
+    }
+    CHECK(program.fake.control.calls("cuCtxSynchronize") == waits);
+    CHECK(program.fake.control.calls("cuEventRecord") > 0);
+}
+
+}  // namespace
+}  // namespace tidemark
