@@ -10,7 +10,7 @@ from recorder_checks import ROOT, has, pairs_program, read, tidemark
 
 TURNS = 7
 STEP_TURNS, STEPS = 5, 90
-MOST_PER_EVENT = 100  # ns; of ours, without CUPTI's, and at the quickest: others slow a machine down
+MOST_PER_EVENT = 50  # ns; of ours, without CUPTI's, and at the quickest: others slow a machine down
 MOST_OF_A_STEP = 0.005
 
 # Has CUPTI report the same calls to a function that does nothing.

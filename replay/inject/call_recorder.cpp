@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/inject/kept_errno.h"
 #include "traces/model/trace.h"
 
 namespace tidemark::inject {
@@ -19,9 +20,15 @@ using live::ReportedEvent;
 
 struct RecordedCall {
     std::uint32_t number;
-    void (CallRecorder::*take)(const Call&);
     std::string_view tag;
+};
+
+// What is done for one: apart from what is said of it, so that those in use share few lines of the
+// caches.
+struct Handler {
+    void (*take)(CallRecorder&, const Call&);
     bool per_thread;
+    bool acts_on_entry;
 };
 
 // Without what tells variants of a function apart.
@@ -37,17 +44,44 @@ constexpr bool is_per_thread(std::string_view name) {
     return name.ends_with("_ptsz") || name.ends_with("_ptds");
 }
 
+// What ends, ends when its call is entered; anything else is done when it comes back.
+constexpr bool acts_on_entry(void (CallRecorder::*take)(const Call&)) {
+    constexpr std::array kEnds{&CallRecorder::free,          &CallRecorder::free_async,
+                               &CallRecorder::destroy_array, &CallRecorder::unreserve,
+                               &CallRecorder::destroy_pool,  &CallRecorder::release_physical};
+    return std::ranges::find(kEnds, take) != kEnds.end();
+}
+
+// Those that calls pass through lie close together.
+template <void (CallRecorder::*take)(const Call&)>
+[[gnu::hot]] void handle(CallRecorder& recorder, const Call& call) {
+    (recorder.*take)(call);
+}
+
+template <void (CallRecorder::*take)(const Call&)>
+constexpr Handler handler_of(std::string_view name) {
+    return {handle<take>, is_per_thread(name), acts_on_entry(take)};
+}
+
+#define TIDEMARK_RECORDED_CALL(name, number, handler, tag) RecordedCall{number, tag},
+#define TIDEMARK_LAUNCHED_CALL(name, number, handler) RecordedCall{number, plain_name(#name)},
 constexpr std::array kCalls{
-#define TIDEMARK_RECORDED_CALL(name, number, handler, tag) \
-    RecordedCall{number, &CallRecorder::handler, tag, is_per_thread(#name)},
-#include "replay/inject/recorded_calls.inc"
-#undef TIDEMARK_RECORDED_CALL
-#define TIDEMARK_LAUNCHED_CALL(name, number, handler)                                  \
-    RecordedCall{number, &CallRecorder::use<&UseRecorder::handler>, plain_name(#name), \
-                 is_per_thread(#name)},
 #include "replay/inject/launched_calls.inc"
-#undef TIDEMARK_LAUNCHED_CALL
+#include "replay/inject/recorded_calls.inc"
 };
+#undef TIDEMARK_RECORDED_CALL
+#undef TIDEMARK_LAUNCHED_CALL
+
+#define TIDEMARK_RECORDED_CALL(name, number, handler, tag) \
+    handler_of<&CallRecorder::handler>(#name),
+#define TIDEMARK_LAUNCHED_CALL(name, number, handler) \
+    handler_of<&CallRecorder::use<&UseRecorder::handler>>(#name),
+constexpr std::array kHandlers{
+#include "replay/inject/launched_calls.inc"
+#include "replay/inject/recorded_calls.inc"
+};
+#undef TIDEMARK_RECORDED_CALL
+#undef TIDEMARK_LAUNCHED_CALL
 
 constexpr std::size_t kNumbers = 1024;
 constexpr std::uint8_t kNoCall = 0xff;
@@ -66,9 +100,6 @@ constexpr auto kTags = [] {
     std::ranges::transform(kCalls, tags.begin(), &RecordedCall::tag);
     return tags;
 }();
-
-// For RecordKind::map: the memory is counted elsewhere, in another process.
-constexpr std::uint64_t kElsewhere = kPhysicalBase - 1;
 
 thread_local constinit CallingThread calling_thread;
 
@@ -137,21 +168,24 @@ bool CallRecorder::start() {
                                    {"cuda_driver", fmt::format("{}", driver_.version())}});
 }
 
-void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
+[[gnu::hot]] void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
     const std::uint8_t index = id < kNumbers ? kIndices[id] : kNoCall;
     if (index == kNoCall)
         return;
+    const Handler& handler = kHandlers[index];
     CallingThread& thread = calling_thread;
     const bool enters = data.site == CallbackSite::enter;
-    const unsigned depth = enters ? ++thread.depth : thread.depth;
-    if (!enters && depth > 0)
-        thread.depth = depth - 1;
-    if (depth > 1)
+    if (enters) {
+        if (++thread.depth > 1 || !handler.acts_on_entry)
+            return;
+    } else if (thread.depth > 0 && --thread.depth > 0) {
         return;
+    }
+    const KeptErrno error;
     Call call{.thread = thread,
               .index = index,
               .enters = enters,
-              .per_thread = kCalls[index].per_thread,
+              .per_thread = handler.per_thread,
               .params = data.function_params,
               .context = data.context,
               .symbol = data.symbol_name};
@@ -160,13 +194,14 @@ void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
         if (!memory_.started() && !start())
             return;
     }
-    (this->*kCalls[index].take)(call);
+    handler.take(*this, call);
 }
 
-std::uint8_t CallRecorder::device_of(const Call& call) const {
+inline std::uint8_t CallRecorder::device_of(const Call& call) const {
     CallingThread& thread = call.thread;
     const std::uint32_t ends = context_ends_.load(std::memory_order_relaxed);
-    if (call.context != thread.context || ends != thread.context_ends || call.context == nullptr) {
+    if (call.context != thread.context || ends != thread.context_ends || call.context == nullptr)
+        [[unlikely]] {
         thread.device = gpu(cupti_.device_of(call.context));
         thread.context = call.context;
         thread.context_ends = ends;
@@ -175,6 +210,7 @@ std::uint8_t CallRecorder::device_of(const Call& call) const {
 }
 
 void CallRecorder::on_resource(std::uint32_t id, cuda::CUcontext context) {
+    const KeptErrno error;
     if (id == kModuleUnloadStarting || id == kContextDestroyStarting)
         uses_.on_unload();
     if (id == kContextCreated)
@@ -185,42 +221,41 @@ void CallRecorder::on_resource(std::uint32_t id, cuda::CUcontext context) {
     context_ends_.fetch_add(1);
 }
 
-// What begins, or was refused; on exit.
-void CallRecorder::begin(const Call& call, ReportedEvent&& event) {
-    if (call.result == CUresult::out_of_memory)
+// What begins, or was refused.
+inline void CallRecorder::begin(const Call& call, ReportedEvent&& event) {
+    if (call.result == CUresult::out_of_memory) [[unlikely]]
         memory_.refuse(event, call.index);
     else if (event.address != 0 && event.device != kNoDevice)
         memory_.begin(std::move(event), call.context, call.index);
 }
 
-void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& call) {
+inline void CallRecorder::end(std::uint64_t address, std::uint64_t stream, const Call& call) {
     CallingThread& thread = call.thread;
     if (call.enters)
         thread.has_ended = memory_.end(address, stream, call.index, thread.ended);
     else if (std::exchange(thread.has_ended, false) && call.result != CUresult::success)
-        memory_.begin(std::move(thread.ended.begin), thread.ended.context, call.index);
+        [[unlikely]]
+        memory_.begin_again(thread.ended, stream, call.index);
 }
 
 void CallRecorder::allocate(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<AllocateParams>();
     begin(call,
           allocation_of(device_of(call), call.succeeded() ? *params.address : 0, params.size));
 }
 
 void CallRecorder::allocate_pitch(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<AllocatePitchParams>();
     begin(call, allocation_of(device_of(call), call.succeeded() ? *params.address : 0,
                               (call.succeeded() ? *params.pitch : params.width) * params.height));
 }
 
-void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& request,
-                                      NumberedPool pool, cuda::CUstream stream) {
+[[gnu::always_inline]] inline void CallRecorder::allocate_on_stream(const Call& call,
+                                                                    const AllocateParams& request,
+                                                                    NumberedPool pool,
+                                                                    cuda::CUstream stream) {
     if (captures_.load(std::memory_order_relaxed) > 0 &&
-        driver_.is_capturing(stream, call.per_thread)) {
+        driver_.is_capturing(stream, call.per_thread)) [[unlikely]] {
         if (call.succeeded())
             memory_.mark(graph_memory_text(request.size));
         return;
@@ -235,8 +270,6 @@ void CallRecorder::allocate_on_stream(const Call& call, const AllocateParams& re
 }
 
 void CallRecorder::allocate_async(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<AllocateAsyncParams>();
     const std::uint8_t device = device_of(call);
     const std::uint32_t pool = device == kNoDevice ? 0 : pools_.current(device);
@@ -244,23 +277,17 @@ void CallRecorder::allocate_async(const Call& call) {
 }
 
 void CallRecorder::allocate_from_pool(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<AllocateFromPoolParams>();
     allocate_on_stream(call, params.request, pools_.find(params.pool, device_of(call)),
                        params.stream);
 }
 
 void CallRecorder::allocate_host(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<AllocateParams>();
     begin(call, allocation_of(host_, call.succeeded() ? *params.address : 0, params.size));
 }
 
 void CallRecorder::register_host(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<RegisterParams>();
     begin(call, allocation_of(host_, call.succeeded() ? params.address : 0, params.size));
 }
@@ -283,8 +310,6 @@ void CallRecorder::allocate_array(const Call& call, std::uint64_t handle,
 }
 
 void CallRecorder::create_array(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<ArrayParams>();
     const ArrayDescriptor& plain = *params.array;
     allocate_array(call, call.succeeded() ? *params.handle : 0,
@@ -296,15 +321,11 @@ void CallRecorder::create_array(const Call& call) {
 }
 
 void CallRecorder::create_array_3d(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<Array3dParams>();
     allocate_array(call, call.succeeded() ? *params.handle : 0, *params.array, 1);
 }
 
 void CallRecorder::create_mipmapped(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<MipmappedArrayParams>();
     allocate_array(call, call.succeeded() ? *params.handle : 0, *params.array, params.levels);
 }
@@ -330,8 +351,6 @@ void CallRecorder::unreserve(const Call& call) {
 }
 
 void CallRecorder::create_physical(const Call& call) {
-    if (call.enters)
-        return;
     const auto& params = call.as<CreateParams>();
     const cuda::CUmemLocation& where = params.properties->location;
     ReportedEvent event{
@@ -444,8 +463,8 @@ void CallRecorder::begin_capture(const Call& call) {
 }
 
 // A capture that was spoiled ends as well, with an error.
-void CallRecorder::end_capture(const Call& call) {
-    if (!call.enters && captures_.load() > 0)
+void CallRecorder::end_capture(const Call& /*call*/) {
+    if (captures_.load() > 0)
         captures_.fetch_sub(1);
 }
 

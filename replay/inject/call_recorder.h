@@ -40,7 +40,7 @@ class CallRecorder {
     // reported then or afterwards may be lost.
     MemoryEvents& events() { return memory_; }
 
-    // For recorded_calls.inc: each takes its calls on entry and on exit.
+    // For recorded_calls.inc: each takes its calls on exit; those that end something also on entry.
     void allocate(const Call& call);
     void allocate_pitch(const Call& call);
     void allocate_async(const Call& call);

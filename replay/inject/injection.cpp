@@ -1,7 +1,6 @@
 // libtidemark-record.so: what the CUDA driver loads into a process when it is initialized, and the
 // one function that it calls there; on request NVTX, which has another. Nothing here may stop the
 // program: what doesn't work is reported, and the program runs on without a recording.
-#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "replay/inject/call_recorder.h"
+#include "replay/inject/kept_errno.h"
 #include "replay/inject/nvtx_ranges.h"
 
 namespace tidemark::inject {
@@ -30,12 +30,11 @@ std::string variable(const char* name) {
     return text == nullptr ? "" : text;
 }
 
-// errno is the program's.
-void on_callback(void* /*user*/, int domain, std::uint32_t id, const void* data) noexcept {
+[[gnu::hot]] void on_callback(void* /*user*/, int domain, std::uint32_t id,
+                              const void* data) noexcept {
     Injection* const injection = the_injection.load(std::memory_order_acquire);
     if (injection == nullptr)
         return;
-    const int error = errno;
     try {
         if (domain == kDriverDomain)
             injection->recorder->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
@@ -43,10 +42,10 @@ void on_callback(void* /*user*/, int domain, std::uint32_t id, const void* data)
             injection->recorder->on_resource(id,
                                              static_cast<const CUpti_ResourceData*>(data)->context);
     } catch (...) {
+        const KeptErrno error;
         the_injection.store(nullptr);  // no memory: what would be recorded now had gaps
         injection->report.write("problem", "the process ran out of memory while it was recorded");
     }
-    errno = error;
 }
 
 // For ranges: null before CUDA is initialized, and where nothing is recorded.
@@ -112,13 +111,12 @@ void start() {
 
 // Called by the driver within cuInit; it does not look at the answer of one that it does not know.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-    const int error = errno;
+    const tidemark::inject::KeptErrno error;
     try {
         tidemark::inject::start();
     } catch (...) {
         // No memory: the program has more urgent needs.
     }
-    errno = error;
     return 1;
 }
 

@@ -1,51 +1,77 @@
-// Hash tables of addresses.
+// Tables of addresses.
 #include "replay/inject/live_memory.h"
+
+#include <mutex>
+#include <utility>
 
 namespace tidemark::inject {
 
-bool LiveMemory::Part::take(std::uint64_t address, LiveAllocation& taken) {
-    const std::uint32_t slot = slots.erase(address);
-    if (slot == HashIndex::kNothing)
-        return false;
-    vacant.give_back(slot);
-    taken = allocations[slot];
-    allocations[slot].begin.address = 0;
-    return true;
+std::size_t LiveMemory::Part::find(std::uint64_t address) const {
+    std::size_t slot = home(address);
+    while (slots[slot].address != 0 && slots[slot].address != address)
+        slot = after(slot);
+    return slot;
 }
 
-std::optional<LiveAllocation> LiveMemory::add(const live::ReportedEvent& begin,
-                                              cuda::CUcontext context) {
-    Part& part = part_of(begin.address);
-    const std::lock_guard lock(part.mutex);
-    std::optional<LiveAllocation> before;
-    if (part.slots.find(begin.address) != HashIndex::kNothing) [[unlikely]]
-        part.take(begin.address, before.emplace());
-    const std::uint32_t slot = part.vacant.take();
-    if (slot == part.allocations.size())
-        part.allocations.emplace_back();
-    part.allocations[slot].begin = begin;
-    part.allocations[slot].context = context;
-    part.slots.insert(begin.address, slot);
-    return before;
+// A slot behind the hole moves into it unless its home lies between the two: then a search that
+// starts there would no longer be led past.
+void LiveMemory::Part::vacate(std::size_t hole) {
+    const std::size_t mask = slots.size() - 1;
+    for (std::size_t i = after(hole); slots[i].address != 0; i = after(i)) {
+        if (((i - home(slots[i].address)) & mask) >= ((i - hole) & mask)) {
+            slots[hole] = slots[i];
+            hole = i;
+        }
+    }
+    slots[hole].address = 0;
+    --count;
 }
 
-bool LiveMemory::take(std::uint64_t address, LiveAllocation& taken) {
+[[gnu::noinline]] void LiveMemory::Part::grow() {
+    std::vector<LiveAllocation> larger(slots.size() * 2);
+    const std::vector<LiveAllocation> old = std::exchange(slots, std::move(larger));
+    --shift;
+    for (const LiveAllocation& each : old) {
+        if (each.address != 0)
+            slots[find(each.address)] = each;
+    }
+}
+
+[[gnu::hot]] std::optional<LiveAllocation> LiveMemory::add(const LiveAllocation& allocation) {
+    Part& part = part_of(allocation.address);
+    const std::lock_guard lock(part.lock);
+    if ((part.count + 1) * 2 > part.slots.size()) [[unlikely]]
+        part.grow();
+    LiveAllocation& slot = part.slots[part.find(allocation.address)];
+    if (slot.address != 0) [[unlikely]]
+        return std::exchange(slot, allocation);
+    slot = allocation;
+    ++part.count;
+    return std::nullopt;
+}
+
+[[gnu::hot]] bool LiveMemory::take(std::uint64_t address, LiveAllocation& taken) {
     Part& part = part_of(address);
-    const std::lock_guard lock(part.mutex);
-    return part.take(address, taken);
+    const std::lock_guard lock(part.lock);
+    const std::size_t slot = part.find(address);
+    taken = part.slots[slot];
+    if (taken.address == 0)
+        return false;
+    part.vacate(slot);
+    return true;
 }
 
 std::vector<LiveAllocation> LiveMemory::end_context(cuda::CUcontext context) {
     std::vector<LiveAllocation> ended;
     for (Part& part : parts_) {
-        const std::lock_guard lock(part.mutex);
+        const std::lock_guard lock(part.lock);
         const std::size_t first = ended.size();
-        for (const LiveAllocation& allocation : part.allocations) {
-            if (allocation.begin.address != 0 && allocation.context == context)
+        for (const LiveAllocation& allocation : part.slots) {
+            if (allocation.address != 0 && allocation.context == context)
                 ended.push_back(allocation);
         }
         for (std::size_t i = first; i < ended.size(); ++i)
-            part.take(ended[i].begin.address, ended[i]);
+            part.vacate(part.find(ended[i].address));
     }
     return ended;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "replay/inject/native_stack.h"
+#include "replay/inject/physical_memory.h"
 
 namespace tidemark::inject {
 
@@ -12,13 +13,12 @@ using live::ReportedEvent;
 
 namespace {
 
-ReportedEvent end_of(const ReportedEvent& begun) {
-    const bool is_mapping = begun.kind == RecordKind::map;
-    return {.kind = is_mapping ? RecordKind::unmap : RecordKind::free,
+ReportedEvent end_of(const LiveAllocation& begun) {
+    return {.kind = begun.is_mapping ? RecordKind::unmap : RecordKind::free,
             .device = begun.device,
             .address = begun.address,
             .size = begun.size,
-            .extra = is_mapping ? begun.extra : 0};
+            .extra = begun.is_mapping ? kElsewhere : 0};
 }
 
 }  // namespace
@@ -61,29 +61,9 @@ void MemoryEvents::close() {
         static_cast<void>(owned_->close());
 }
 
-void MemoryEvents::emit(ReportedEvent&& event, std::size_t tag) {
-    if (!started() || event.device == kNoDevice)
-        return;
-    event.tag = this->tag(tag);
-    event.stack = stack();
-    put(event);
-}
-
-void MemoryEvents::put(const ReportedEvent& event) {
-    live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
-    if (publisher == nullptr)
-        return;
-    if (ranges_ != nullptr)
-        ranges_->follow(event);
-    publisher->put(event);
-}
-
-std::uint32_t MemoryEvents::tag(std::size_t index) {
-    std::uint32_t id = tag_ids_[index].load(std::memory_order_acquire);
-    if (id == 0) [[unlikely]] {
-        id = string(tags_[index]);
-        tag_ids_[index].store(id, std::memory_order_release);
-    }
+std::uint32_t MemoryEvents::name_tag(std::size_t index) {
+    const std::uint32_t id = string(tags_[index]);
+    tag_ids_[index].store(id, std::memory_order_release);
     return id;
 }
 
@@ -92,9 +72,7 @@ std::uint32_t MemoryEvents::string(std::string_view text) {
     return publisher == nullptr ? 0 : publisher->string(text);
 }
 
-std::uint32_t MemoryEvents::stack() {
-    if (!options_.stacks) [[likely]]
-        return 0;
+std::uint32_t MemoryEvents::native_stack() {
     live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
     return publisher == nullptr ? 0 : name_stack(*publisher);
 }
@@ -108,20 +86,38 @@ void MemoryEvents::refuse(const ReportedEvent& event, std::size_t tag) {
          tag);
 }
 
-void MemoryEvents::begin(ReportedEvent&& event, cuda::CUcontext context, std::size_t tag) {
-    if (const auto before = live_.add(event, context)) [[unlikely]]
-        emit(end_of(before->begin), tag);
+[[gnu::hot]] void MemoryEvents::begin(ReportedEvent&& event, cuda::CUcontext context,
+                                      std::size_t tag) {
+    const auto before = live_.add({.address = event.address,
+                                   .size = event.size,
+                                   .context = context,
+                                   .pool = event.pool,
+                                   .device = event.device,
+                                   .is_mapping = event.kind == RecordKind::map});
+    if (before) [[unlikely]]
+        emit(end_of(*before), tag);
     emit(std::move(event), tag);
 }
 
-bool MemoryEvents::end(std::uint64_t address, std::uint64_t stream, std::size_t tag,
-                       LiveAllocation& ended) {
+[[gnu::hot]] bool MemoryEvents::end(std::uint64_t address, std::uint64_t stream, std::size_t tag,
+                                    LiveAllocation& ended) {
     if (!live_.take(address, ended))
         return false;
-    ReportedEvent event = end_of(ended.begin);
+    ReportedEvent event = end_of(ended);
     event.stream = stream;
     emit(std::move(event), tag);
     return true;
+}
+
+void MemoryEvents::begin_again(const LiveAllocation& ended, std::uint64_t stream, std::size_t tag) {
+    begin({.kind = ended.is_mapping ? RecordKind::map : RecordKind::allocate,
+           .device = ended.device,
+           .stream = stream,
+           .address = ended.address,
+           .size = ended.size,
+           .extra = ended.is_mapping ? kElsewhere : ended.size,
+           .pool = ended.pool},
+          ended.context, tag);
 }
 
 void MemoryEvents::end_context(cuda::CUcontext context, int device) {
@@ -133,7 +129,7 @@ void MemoryEvents::end_context(cuda::CUcontext context, int device) {
         fmt::format("context destroyed on device {}, with {} allocations", device, ended.size()));
     const std::uint32_t tag = publisher->string(kContextEndTag);
     for (const LiveAllocation& each : ended) {
-        ReportedEvent event = end_of(each.begin);
+        ReportedEvent event = end_of(each);
         event.tag = tag;
         put(event);
     }

@@ -50,16 +50,35 @@ class MemoryEvents {
     // Nothing is published any more; threads may be inside one of these functions.
     void close();
 
-    // Sets the event's tag and stack.
-    void emit(live::ReportedEvent&& event, std::size_t tag);
+    // Sets the event's tag and stack. Inline as what it takes: after a call of the driver, each
+    // function that an event passes through costs it some ns.
+    [[gnu::always_inline]] void emit(live::ReportedEvent&& event, std::size_t tag) {
+        if (!started() || event.device == kNoDevice)
+            return;
+        event.tag = this->tag(tag);
+        event.stack = stack();
+        put(event);
+    }
 
     // As emit(), of an event that has its tag and stack already.
-    void put(const live::ReportedEvent& event);
+    void put(const live::ReportedEvent& event) {
+        live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+        if (publisher == nullptr)
+            return;
+        if (ranges_ != nullptr) [[unlikely]]
+            ranges_->follow(event);
+        publisher->put(event);
+    }
 
     // Ids for that; 0: there is no room for it. tag(): of `tags`, by index.
-    std::uint32_t tag(std::size_t index);
+    std::uint32_t tag(std::size_t index) {
+        const std::uint32_t id = tag_ids_[index].load(std::memory_order_acquire);
+        return id != 0 ? id : name_tag(index);
+    }
+
+    std::uint32_t stack() { return options_.stacks ? native_stack() : 0; }
+
     std::uint32_t string(std::string_view text);
-    std::uint32_t stack();
 
     // `event` says what was requested.
     void refuse(const live::ReportedEvent& event, std::size_t tag);
@@ -70,6 +89,7 @@ class MemoryEvents {
 
     // Its end. `ended` is what has ended, to be begun again if that fails; false: nothing is known.
     bool end(std::uint64_t address, std::uint64_t stream, std::size_t tag, LiveAllocation& ended);
+    void begin_again(const LiveAllocation& ended, std::uint64_t stream, std::size_t tag);
 
     // The end of all that lives in the context. O(live).
     void end_context(cuda::CUcontext context, int device);
@@ -81,6 +101,9 @@ class MemoryEvents {
     bool range(std::string_view name, bool ends);
 
   private:
+    [[gnu::noinline]] std::uint32_t name_tag(std::size_t index);
+    [[gnu::noinline]] std::uint32_t native_stack();
+
     const RecordOptions options_;
     const ReportFile& report_;
     const std::span<const std::string_view> tags_;

@@ -2,7 +2,6 @@
 #include "replay/inject/nvtx_ranges.h"
 
 #include <atomic>
-#include <cerrno>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include <pthread.h>
+
+#include "replay/inject/kept_errno.h"
 
 namespace tidemark::inject {
 namespace {
@@ -87,14 +88,13 @@ const std::string* keep(std::string_view text) {
 // The program's errno stays, and a lack of memory leaves out what it is about.
 template <class Answer, class Work>
 Answer guarded(Answer otherwise, Work work) noexcept {
-    const int error = errno;
+    const KeptErrno error;
     Answer answer = otherwise;
     try {
         answer = work();
     } catch (...) {
         // The program has more urgent needs.
     }
-    errno = error;
     return answer;
 }
 

@@ -21,6 +21,9 @@ namespace tidemark::inject {
 
 constexpr std::uint64_t kPhysicalBase = std::uint64_t{1} << 62U;
 
+// For RecordKind::map: the memory is counted elsewhere, in another process.
+constexpr std::uint64_t kElsewhere = kPhysicalBase - 1;
+
 struct PhysicalPiece {
     std::uint64_t base = 0;
     std::uint64_t size = 0;

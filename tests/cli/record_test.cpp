@@ -131,6 +131,19 @@ TEST_CASE("record keeps what was refused, and what a failed call did not free", 
                                                                    "allocate cuMemFree 0 3145728"});
 }
 
+TEST_CASE("record has the end of an address before another thread is given it", "[cli][record]") {
+    const RecordFolder folder;
+    REQUIRE(folder.record({"churn"}).code == 0);
+    const std::vector<RecordedEvent> events = read_events(folder.recording);
+    CHECK(left_alive(events) == 0);
+    std::map<std::uint64_t, std::size_t> given;
+    for (const RecordedEvent& each : events)
+        given[each.record.address] += each.record.kind == RecordKind::allocate ? 1 : 0;
+    // Addresses that are given out once would prove nothing.
+    CHECK(given.size() < 1000);
+    CHECK(event_lines(events).size() == 2 * 4 * 2000);
+}
+
 TEST_CASE("record counts physical memory once, until it is released and unmapped",
           "[cli][record]") {
     const RecordFolder folder;

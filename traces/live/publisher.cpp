@@ -75,7 +75,7 @@ void leave_to_parent() {
     the_generation.fetch_add(1);
 }
 
-RingLease* find_lease(Publisher::State& state) {
+[[gnu::noinline]] RingLease* find_lease(Publisher::State& state) {
     if (the_state.load(std::memory_order_acquire) != &state)
         return nullptr;
     thread_ring = {state.generation, state.leases.lease()};
@@ -217,7 +217,7 @@ Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> ne
         emitters.emplace_back(*this, static_cast<std::uint8_t>(device));
 }
 
-RingLease* Publisher::State::lease() {
+[[gnu::always_inline]] inline RingLease* Publisher::State::lease() {
     // The second comparison: another publisher may have come, whose ring this thread has by now.
     const std::uint64_t now = the_generation.load(std::memory_order_relaxed);
     if (thread_ring.generation == now && now == generation) [[likely]]
@@ -225,13 +225,18 @@ RingLease* Publisher::State::lease() {
     return find_lease(*this);
 }
 
-RingLease* Publisher::State::lease_or_count() {
+[[gnu::noinline]] void Publisher::State::count_without_ring() {
+    if (the_state.load(std::memory_order_relaxed) != this)
+        return;
+    file->counters().without_ring.fetch_add(1, std::memory_order_relaxed);
+    // Perhaps a ring has become free by the next time.
+    thread_ring.generation = 0;
+}
+
+[[gnu::always_inline]] inline RingLease* Publisher::State::lease_or_count() {
     RingLease* const found = lease();
-    if (found == nullptr && the_state.load(std::memory_order_relaxed) == this) [[unlikely]] {
-        file->counters().without_ring.fetch_add(1, std::memory_order_relaxed);
-        // Perhaps a ring has become free by the next time.
-        thread_ring.generation = 0;
-    }
+    if (found == nullptr) [[unlikely]]
+        count_without_ring();
     return found;
 }
 
@@ -315,7 +320,7 @@ void Publisher::range(std::string_view name, bool ends) {
                            .kind = ends ? RecordKind::range_end : RecordKind::range_begin});
 }
 
-void Publisher::put(const ReportedEvent& event) {
+[[gnu::hot]] void Publisher::put(const ReportedEvent& event) {
     RingLease* const lease = state_->lease_or_count();
     if (lease != nullptr) [[likely]]
         put_event(*lease,

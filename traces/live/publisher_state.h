@@ -49,6 +49,7 @@ struct Publisher::State {
 
     // As lease(); counts the caller's event where there is no ring.
     RingLease* lease_or_count();
+    void count_without_ring();
 
     Header header;
     std::string recording;

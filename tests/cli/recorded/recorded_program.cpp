@@ -368,6 +368,19 @@ void two_threads() {
         MUST("cuMemFree_v2", block);
 }
 
+// Threads that are given each other's addresses as soon as those are free.
+void churn() {
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 4; ++number)
+        threads.emplace_back([] {
+            MUST("cuCtxSetCurrent", context);
+            for (int i = 0; i < 2000; ++i)
+                MUST("cuMemFree_v2", take(kMiB));
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+}
+
 // NVTX as a part of a program has it.
 class Nvtx {
   public:
@@ -536,6 +549,7 @@ const std::map<std::string, std::function<void()>> kSteps{
     {"mapped", mapped},
     {"graphs", graphs},
     {"two_threads", two_threads},
+    {"churn", churn},
     {"child", [] { again(false); }},
     {"exec", [] { again(true); }},
     {"late", late},
