@@ -50,7 +50,8 @@ class RecordBuilder {
             return fail(ErrorCode::bad_input, "an event of a device that the trace doesn't have",
                         fmt::format("event {}", index));
         DeviceRecord& record = records_[event.device];
-        record.truths += is_truth(event.kind) ? 1U : 0U;
+        const bool decided = is_truth(event.kind) && event.kind != EventKind::execution;
+        record.truths += decided ? 1U : 0U;
         const std::uint32_t stream = to_integer(event.stream);
         event.stream = StreamId{stream < ranks_.size() ? ranks_[stream] : stream};
         if ((event.flags & kPreamble) != 0)

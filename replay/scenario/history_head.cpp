@@ -85,8 +85,9 @@ void get_names(tmk::ByteReader& reader, History::Columns& columns) {
 
 HistoryCounts get_counts(tmk::ByteReader& reader) {
     HistoryCounts counts;
-    for (std::size_t* const count : {&counts.events, &counts.blocks, &counts.segments,
-                                     &counts.annotations, &counts.marks, &counts.sites})
+    for (std::size_t* const count :
+         {&counts.events, &counts.blocks, &counts.segments, &counts.annotations, &counts.marks,
+          &counts.sites, &counts.launches, &counts.executions})
         *count = static_cast<std::size_t>(reader.get<std::uint64_t>());
     return counts;
 }
@@ -115,8 +116,9 @@ std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& ke
     put_run(writer, run);
     put_names(writer, columns);
     const HistoryCounts counts = columns.counts.get();
-    for (const std::size_t count : {counts.events, counts.blocks, counts.segments,
-                                    counts.annotations, counts.marks, counts.sites})
+    for (const std::size_t count :
+         {counts.events, counts.blocks, counts.segments, counts.annotations, counts.marks,
+          counts.sites, counts.launches, counts.executions})
         writer.put(std::uint64_t{count});
     static_cast<void>(columns.for_each(
         [&writer](const char* /*name*/, const auto& column, std::size_t) -> Result<void> {
@@ -158,7 +160,9 @@ bool read_history(std::span<const std::byte> head, const std::string& folder, co
     return reader->ok() && reader->left() == 0 && counts.events == columns.kinds.size() &&
            counts.blocks == columns.blocks.size() && counts.segments == columns.segments.size() &&
            counts.annotations == columns.annotations.size() &&
-           counts.marks == columns.marks.size() && counts.sites == columns.sites.size();
+           counts.marks == columns.marks.size() && counts.sites == columns.sites.size() &&
+           counts.launches == columns.launches.size() &&
+           counts.executions == columns.executions.size();
 }
 
 std::optional<std::uint64_t> trace_of_head(std::span<const std::byte> head) {

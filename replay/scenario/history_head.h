@@ -16,7 +16,7 @@
 namespace tidemark {
 
 // To be raised when a column or the head changes its meaning, or a replay comes to other results.
-constexpr std::uint32_t kHistoryFormat = 3;
+constexpr std::uint32_t kHistoryFormat = 4;
 
 // Of complete columns.
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run);

@@ -258,6 +258,10 @@ Launch History::launch(std::size_t index) const {
             stored.first_use};
 }
 
+Execution History::execution(std::size_t index) const {
+    return columns_->executions[index];
+}
+
 LaunchUses History::uses(std::size_t launch) const {
     const Launch whole = this->launch(launch);
     const std::size_t events = columns_->kinds.size();

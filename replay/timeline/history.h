@@ -129,6 +129,20 @@ struct Launch {
     std::uint32_t first_use = 0;  // among the uses of all launches
 };
 
+// When the device ran a launch, or a kernel of a graph that was launched.
+struct Execution {
+    static constexpr std::uint32_t kNoLaunch = 0xffffffff;
+
+    Nanoseconds begin = 0;
+    Nanoseconds length = 0;
+    std::uint32_t launch = kNoLaunch;  // as History::launch counts them; kNoLaunch: isn't known
+    std::uint32_t stream = 0;          // StreamId
+    std::uint32_t tag = 0;             // of strings(): its name; 0 = none
+    std::uint32_t reserved = 0;        // zero
+
+    Nanoseconds end() const { return begin + length; }
+};
+
 // What a launch uses.
 struct LaunchUses {
     std::vector<BlockIndex> blocks;  // each once, rising
@@ -163,6 +177,7 @@ struct HistoryCounts {
     std::size_t marks = 0;
     std::size_t sites = 0;
     std::size_t launches = 0;
+    std::size_t executions = 0;
 
     friend bool operator==(const HistoryCounts&, const HistoryCounts&) = default;
 };
@@ -268,6 +283,7 @@ class History {
     Annotation annotation(std::size_t index) const;  // in order of begin
     Mark mark(std::size_t index) const;              // in order of event
     Launch launch(std::size_t index) const;          // in order of begin
+    Execution execution(std::size_t index) const;    // as they became known
 
     // O(events from its first use to its last), which is some 0.1 us each.
     LaunchUses uses(std::size_t launch) const;

@@ -81,7 +81,8 @@ Result<void> HistoryBuilder::make_room(std::size_t events) {
             using Element = std::remove_reference_t<decltype(column.at(0))>;
             if constexpr (std::is_same_v<Element, Segment> || std::is_same_v<Element, Annotation> ||
                           std::is_same_v<Element, Mark> || std::is_same_v<Element, Site> ||
-                          std::is_same_v<Element, Launch> || std::is_same_v<Element, LaunchUse>)
+                          std::is_same_v<Element, Launch> || std::is_same_v<Element, LaunchUse> ||
+                          std::is_same_v<Element, Execution>)
                 return {};
             else
                 return column.make_room(events + kTreeLevels);
@@ -325,6 +326,10 @@ void HistoryBuilder::use(const NewUse& use) {
                   .tag = use.tag,
                   .first_use = static_cast<std::uint32_t>(columns_.uses.pushed())});
         open = {columns_.launches.pushed() > index, use.launch, static_cast<std::uint32_t>(index)};
+        if (open.open) {
+            numbered_launches_.resize(kNumberedLaunches);
+            numbered_launches_[use.launch % kNumberedLaunches] = {use.launch, open.index};
+        }
     }
     LaunchUse one{~std::uint32_t{0}};  // of none: there are too many
     if (open.open) {
@@ -340,6 +345,22 @@ void HistoryBuilder::use(const NewUse& use) {
     push_event(use.time, EventKind::use,
                about_nothing(EventKind::use, use.block) ? kNoBlock : use.block);
     follow(use.values, event);
+}
+
+void HistoryBuilder::execution(const NewExecution& execution) {
+    std::uint32_t launch = Execution::kNoLaunch;
+    if (!numbered_launches_.empty()) {
+        const NumberedLaunch& last = numbered_launches_[execution.launch % kNumberedLaunches];
+        if (last.number == execution.launch)
+            launch = last.index;
+    }
+    if (columns_.executions.pushed() < LaunchUse::kMostLaunches)
+        push(columns_.executions, {.begin = execution.begin,
+                                   .length = execution.length,
+                                   .launch = launch,
+                                   .stream = to_integer(execution.stream),
+                                   .tag = execution.tag});
+    add({.time = execution.time, .kind = EventKind::execution, .values = execution.values});
 }
 
 void HistoryBuilder::close_launch(std::size_t stream) {
@@ -374,7 +395,7 @@ Result<void> HistoryBuilder::publish() {
     columns_.counts.set({columns_.kinds.pushed(), columns_.blocks.pushed(),
                          columns_.segments.pushed(), columns_.annotations.pushed(),
                          columns_.marks.pushed(), columns_.sites.pushed(),
-                         columns_.launches.pushed()});
+                         columns_.launches.pushed(), columns_.executions.pushed()});
     if (error_)
         return tl::make_unexpected(*error_);
     return {};

@@ -55,6 +55,16 @@ struct NewUse {
     const SeriesValues* values = nullptr;  // as NewEvent::values
 };
 
+struct NewExecution {
+    Nanoseconds time = 0;  // of the event that says so
+    Nanoseconds begin = 0;
+    Nanoseconds length = 0;
+    StreamId stream = StreamId::default_stream;
+    std::uint32_t launch = 0;              // as NewUse::launch
+    std::uint32_t tag = 0;                 // of strings()
+    const SeriesValues* values = nullptr;  // as NewEvent::values
+};
+
 class HistoryBuilder {
   public:
     // The columns become files in `folder`, or for "" files without names. Errors: io.
@@ -92,6 +102,9 @@ class HistoryBuilder {
     // Adds a `use`, of a new launch unless its stream's last one has the same number. Amortised
     // O(1).
     void use(const NewUse& use);
+
+    // Adds an `execution` of a launch: one of the last hundred thousand, or of no known one. O(1).
+    void execution(const NewExecution& execution);
 
     // The next event is one of `stream` and no use: what was launched there ends with it. O(1).
     void end_launch(StreamId stream) {
@@ -190,6 +203,15 @@ class HistoryBuilder {
     };
 
     std::vector<OpenLaunch> open_launches_;  // by stream
+
+    // Launches by their number, as far as none of the same hash came later.
+    struct NumberedLaunch {
+        std::uint32_t number = 0;
+        std::uint32_t index = Execution::kNoLaunch;
+    };
+
+    static constexpr std::size_t kNumberedLaunches = std::size_t{1} << 17U;
+    std::vector<NumberedLaunch> numbered_launches_;  // empty without launches
     OpenSegments segments_;
 };
 

@@ -22,7 +22,7 @@ void SharedCounts::set(const HistoryCounts& counts) {
     version_.store(version + 1, std::memory_order_relaxed);
     const std::array<std::size_t, kFields> values{
         counts.events, counts.blocks, counts.segments, counts.annotations,
-        counts.marks,  counts.sites,  counts.launches};
+        counts.marks,  counts.sites,  counts.launches, counts.executions};
     for (std::size_t i = 0; i < kFields; ++i)
         fields_[i].store(values[i], std::memory_order_release);
     version_.store(version + 2, std::memory_order_release);
@@ -35,7 +35,8 @@ HistoryCounts SharedCounts::get() const {
         for (std::size_t i = 0; i < kFields; ++i)
             values[i] = fields_[i].load(std::memory_order_acquire);
         if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before)
-            return {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
+            return {values[0], values[1], values[2], values[3],
+                    values[4], values[5], values[6], values[7]};
     }
 }
 

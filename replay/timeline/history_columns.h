@@ -107,7 +107,7 @@ class SharedCounts {
     HistoryCounts get() const;
 
   private:
-    static constexpr std::size_t kFields = 7;
+    static constexpr std::size_t kFields = 8;
 
     std::atomic<std::uint64_t> version_ = 0;  // odd while they change
     std::array<std::atomic<std::size_t>, kFields> fields_ = {};
@@ -143,6 +143,7 @@ struct History::Columns {
     MappedColumn<Mark> marks;
     MappedColumn<Launch> launches;
     MappedColumn<LaunchUse> uses;
+    MappedColumn<Execution> executions;
 
     StringTable strings;
     StackTable stacks;
@@ -230,6 +231,7 @@ Result<void> History::Columns::for_each(Visit&& visit) {
     TM_TRY(visit("marks", marks, kRare));
     TM_TRY(visit("launches", launches, LaunchUse::kMostLaunches));
     TM_TRY(visit("uses", uses, kEvents));
+    TM_TRY(visit("executions", executions, LaunchUse::kMostLaunches));
     return visit("kinds", kinds, kEvents);
 }
 

@@ -137,6 +137,16 @@ void HistoryObserver::record(const EventBatch& events, std::size_t i, const Seri
         use(events, i, values);
         return;
     }
+    if (kind == EventKind::execution) {
+        builder_.execution({.time = events.time[i],
+                            .begin = static_cast<Nanoseconds>(events.address[i]),
+                            .length = static_cast<Nanoseconds>(events.size[i]),
+                            .stream = events.stream[i],
+                            .launch = events.aux[i],
+                            .tag = events.tag[i],
+                            .values = &values});
+        return;
+    }
     NewEvent event{.time = events.time[i],
                    .kind = kind,
                    .block = is_truth(kind) ? kNoBlock : slot(events.slot[i]),

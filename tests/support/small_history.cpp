@@ -84,6 +84,17 @@ SmallHistory& SmallHistory::use(std::uint64_t id, const Used& by) {
                   static_cast<std::uint8_t>(kReads | (by.perhaps ? kPerhaps : 0)));
 }
 
+SmallHistory& SmallHistory::execution(const Used& by, Nanoseconds begin, Nanoseconds length) {
+    REQUIRE(builder_->make_room(1));
+    builder_->execution({.time = next_time(),
+                         .begin = begin,
+                         .length = length,
+                         .stream = StreamId{by.stream},
+                         .launch = by.launch,
+                         .tag = builder_->strings().intern(by.name)});
+    return *this;
+}
+
 SmallHistory& SmallHistory::use_unknown(const Used& by) {
     return use_of(kNoBlock, by, kPerhaps);
 }

@@ -48,7 +48,9 @@ class SmallHistory {
     SmallHistory& finish(std::uint64_t id);
     SmallHistory& use(std::uint64_t id, const Used& by = {});
     SmallHistory& use_unknown(const Used& by);  // it may be any block
-    SmallHistory& idle();                       // an event about nothing
+    // The device ran a launch of that number.
+    SmallHistory& execution(const Used& by, Nanoseconds begin, Nanoseconds length);
+    SmallHistory& idle();  // an event about nothing
     SmallHistory& segment(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& end_segment(std::uint64_t address, Bytes size, std::uint16_t device = 0);
     SmallHistory& reserve(std::uint64_t address, Bytes size, std::uint16_t device = 0);

@@ -370,6 +370,10 @@ Result<void> Publisher::empty_rings() {
     return {};
 }
 
+Nanoseconds Publisher::start_time() const {
+    return state_->header.start_time;
+}
+
 const std::string& Publisher::recording() const {
     return state_->recording;
 }

@@ -121,6 +121,9 @@ class Publisher {
     // false; a defect else). Errors: io; what could not be written counts as lost. One thread.
     Result<void> empty_rings();
 
+    // When publishing began, of the monotonic clock.
+    Nanoseconds start_time() const;
+
     // The path of the recording; with a history limit its files have a number before the
     // extension.
     const std::string& recording() const;

@@ -51,6 +51,10 @@ enum class RecordKind : std::uint8_t {
     // kUsePerhaps, extra = launch (a number of its own), the site's tag = its name. Address 0: it
     // touched no block that is known, or with kUsePerhaps it isn't known what it touched.
     use = 14,
+    // The device ran a launch, or one of the kernels of a graph that was launched: address = when
+    // it began, ns since the program's start, size = for how many ns, extra = the launch, the
+    // site's tag = its name. Comes when that is known, after the launch's uses.
+    execution = 15,
     range_begin = 16,  // extra = string
     range_end = 17,    // extra = string
     mark = 18,         // extra = string

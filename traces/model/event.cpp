@@ -36,6 +36,7 @@ constexpr std::pair<EventKind, std::string_view> kEventNames[] = {
     {EventKind::final_segment, "final_segment"},
     {EventKind::final_block, "final_block"},
     {EventKind::snapshot, "snapshot"},
+    {EventKind::execution, "execution"},
 };
 
 }  // namespace

@@ -54,6 +54,10 @@ enum class EventKind : std::uint8_t {
     final_segment = 37,  // state at the end: address, size, stream, aux = pool, flags
     final_block = 38,    // address, size of the block, slot if it is live, flags
     snapshot = 39,       // size = active bytes at an earlier snapshot
+    // aux = a launch (`use`), stream, tag = name: the device ran it, or a part of it, from
+    // `address`
+    // (ns, as `time`) on for `size` ns. After the launch's uses, at the time when that was known.
+    execution = 40,
 };
 
 constexpr bool is_truth(EventKind kind) {

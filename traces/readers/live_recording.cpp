@@ -24,19 +24,13 @@
 #include "traces/live/wire.h"
 #include "traces/model/event_buffer.h"
 #include "traces/readers/format.h"
+#include "traces/readers/live_events.h"
 
 namespace tidemark::formats {
 namespace {
 
 using live::Record;
 using live::RecordKind;
-
-// PyTorch's two numbers of a private pool, of which one is 0: that of a graph's own has the bit.
-std::string torch_pool(std::uint32_t pool) {
-    constexpr std::uint32_t kGraph = 0x80000000U;
-    return (pool & kGraph) != 0 ? fmt::format("({}, 0)", pool & ~kGraph)
-                                : fmt::format("(0, {})", pool);
-}
 
 class LiveRecording {
   public:
@@ -320,7 +314,7 @@ Result<void> LiveRecording::apply_early() {
 }
 
 Result<void> LiveRecording::apply_next(const Record& record) {
-    const TraceEvent event = event_of(record);
+    TraceEvent event = event_of(record);
     switch (record.kind) {
         case RecordKind::live_block:
         case RecordKind::live_retired:
@@ -334,6 +328,9 @@ Result<void> LiveRecording::apply_next(const Record& record) {
             return retire(record, event);
         case RecordKind::use:
             return use(record, event);
+        case RecordKind::execution:
+            set_execution(record, first_time_.value_or(0), event);
+            return events_.add(event);
         case RecordKind::live_segment:
         case RecordKind::live_mapping:
         case RecordKind::segment_alloc:
@@ -501,23 +498,7 @@ Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
     event.size = record.size;
     event.aux = names_.site(record.site).pool;
     event.tag = 0;
-    switch (record.kind) {
-        case RecordKind::segment_free:
-            event.kind = EventKind::segment_free;
-            break;
-        case RecordKind::map:
-        case RecordKind::live_mapping:
-            event.kind = EventKind::segment_map;
-            event.flags = kExpandable;
-            break;
-        case RecordKind::unmap:
-            event.kind = EventKind::segment_unmap;
-            event.flags = kExpandable;
-            break;
-        default:
-            event.kind = EventKind::segment_alloc;
-            break;
-    }
+    set_segment_kind(record.kind, event);
     if ((record.kind == RecordKind::live_segment || record.kind == RecordKind::live_mapping) &&
         info_.preamble_count == events_.count()) {
         event.flags = static_cast<std::uint8_t>(event.flags | kPreamble |

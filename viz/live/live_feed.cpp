@@ -195,6 +195,8 @@ void LiveFeed::apply(const Record& record) {
             return retire(record);
         case RecordKind::use:
             return use(record);
+        case RecordKind::execution:
+            return execution(record);
         case RecordKind::record_use:
             return put_event(record.time, EventKind::record_use, block_of(record));
         case RecordKind::range_begin:
@@ -311,6 +313,17 @@ void LiveFeed::use(const Record& record) {
                    .launch = static_cast<std::uint32_t>(record.extra),
                    .tag = names_->site(record.site).tag,
                    .flags = static_cast<std::uint8_t>(record.size)});
+}
+
+void LiveFeed::execution(const Record& record) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 61U;  // no time is longer
+    put_pending_mark();
+    builder_->execution({.time = static_cast<Nanoseconds>(record.time),
+                         .begin = static_cast<Nanoseconds>(std::min(record.address, kMost)),
+                         .length = static_cast<Nanoseconds>(std::min(record.size, kMost)),
+                         .stream = StreamId{names_->stream(record)},
+                         .launch = static_cast<std::uint32_t>(record.extra),
+                         .tag = names_->site(record.site).tag});
 }
 
 void LiveFeed::begin_range(const Record& record) {

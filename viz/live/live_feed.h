@@ -86,6 +86,7 @@ class LiveFeed {
     void free(const live::Record& record);
     void retire(const live::Record& record);
     void use(const live::Record& record);
+    void execution(const live::Record& record);
     BlockIndex block_of(const live::Record& record) const;
     void release(std::uint32_t slot, std::uint64_t time);
     void look_ahead(const live::Record& record) const;

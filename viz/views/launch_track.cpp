@@ -8,15 +8,13 @@
 #include "core/base/text.h"
 #include "viz/model/timeline/axis_ticks.h"
 #include "viz/model/timeline/launch_tracks.h"
+#include "viz/views/launch_bars.h"
 #include "viz/views/track.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr std::size_t kLaunchTrackUsualRows = 4;
 constexpr std::size_t kLaunchesAFrame = 1U << 17U;  // taken in
-constexpr float kLaunchTrackRowHeight = 18;         // points
-constexpr float kLaunchesJoined = 6;                // points: what is narrower is joined
 
 class LaunchTrack final : public Track {
   public:
@@ -26,9 +24,9 @@ class LaunchTrack final : public Track {
             return {};
         more_ = tracks_.follow(input.run.history,
                                frame.still ? ~std::size_t{0} >> 1U : kLaunchesAFrame);
-        return {std::vector<float>(tracks_.tracks(),
-                                   std::round(frame.canvas.px(kLaunchTrackRowHeight))),
-                kLaunchTrackUsualRows};
+        return {
+            std::vector<float>(tracks_.tracks(), std::round(frame.canvas.px(kLaunchBarsHeight))),
+            kLaunchBarsUsualRows};
     }
 
     void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t track,
@@ -39,29 +37,17 @@ class LaunchTrack final : public Track {
             canvas, row,
             tracks_.tracks() == 1 ? "launches" : fmt::format("launch {}", tracks_.stream(track)));
         const auto ranges = tracks_.ranges(track, frame.camera.unit(), frame.camera.window(),
-                                           positions_of(frame, area, canvas.px(kLaunchesJoined)));
-        std::size_t most = 1;
-        for (const MergedRange& range : ranges)
-            most = std::max(most, range.count);
-        canvas.clip(row);
-        for (const MergedRange& range : ranges) {
-            const float left = std::floor(area.to_x(range.begin));
-            const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
-            // A pixel of ground between neighbours, so that they stay two.
-            const float gap = right - left > 3 ? 1 : 0;
-            const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
-                          row.bottom - 1};
-            if (range.count == 1)
-                draw_launch(canvas, history, history.launch(tracks_.at(track, range.first)), bar);
-            else
-                draw_joined(canvas, range.count, most, bar);
-            if (mouse && mouse->x >= left && mouse->x < right) {
-                describe(frame, area, history, track, range, card);
-                if (area.clicked() && range.count == 1)
-                    frame.selection.used = history.uses(tracks_.at(track, range.first)).blocks;
-            }
-        }
-        canvas.unclip();
+                                           positions_of(frame, area, canvas.px(kLaunchBarsJoined)));
+        const auto bar = [&](std::size_t i) {
+            const Launch launch = history.launch(tracks_.at(track, i));
+            return NamedBar{launch.tag, name_of(history, launch)};
+        };
+        const std::optional<MergedRange> hit = draw_bars(canvas, area, row, ranges, mouse, bar);
+        if (!hit)
+            return;
+        describe(frame, area, history, track, *hit, card);
+        if (area.clicked() && hit->count == 1)
+            frame.selection.used = history.uses(tracks_.at(track, hit->first)).blocks;
     }
 
     bool busy() const override { return more_; }
@@ -70,23 +56,6 @@ class LaunchTrack final : public Track {
     static std::string_view name_of(const History& history, const Launch& launch) {
         const std::string_view name = history.strings()[launch.tag];
         return name.empty() ? "launch" : name;
-    }
-
-    static void draw_launch(Canvas& canvas, const History& history, const Launch& launch,
-                            const Box& bar) {
-        const Theme& theme = canvas.theme();
-        canvas.fill(bar, mix(theme.plot, category(theme, launch.tag), 0.45));
-        const float pad = canvas.px(4);
-        if (bar.width() >= 3 * pad)
-            canvas.text_within({bar.left + pad, bar.top, bar.right - pad / 2, bar.bottom},
-                               name_of(history, launch), theme.text);
-    }
-
-    static void draw_joined(Canvas& canvas, std::size_t count, std::size_t most, Box bar) {
-        const Theme& theme = canvas.theme();
-        const double share = std::sqrt(static_cast<double>(count) / static_cast<double>(most));
-        bar.top = bar.bottom - std::max(2.0F, std::round(bar.height() * static_cast<float>(share)));
-        canvas.fill(bar, mix(theme.plot, theme.accent, 0.45));
     }
 
     void describe(const Frame& frame, const TimeArea& area, const History& history,

@@ -58,6 +58,7 @@ std::string position_label(const Frame& frame, const TimeArea& area, Position po
 Position positions_of(const Frame& frame, const TimeArea& area, float pixels);
 
 std::unique_ptr<Track> annotation_track();
+std::unique_ptr<Track> execution_track();
 std::unique_ptr<Track> launch_track();
 std::unique_ptr<Track> stream_track();
 std::unique_ptr<Track> tier_track();

@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Track>> make_tracks() {
     std::vector<std::unique_ptr<Track>> tracks;
     tracks.push_back(annotation_track());
     tracks.push_back(launch_track());
+    tracks.push_back(execution_track());
     tracks.push_back(tier_track());
     tracks.push_back(work_track());
     tracks.push_back(stream_track());

@@ -225,6 +225,8 @@ void Cutter::remember(const TraceEvent& event) {
 
 Result<void> Cutter::write(TraceEvent event) {
     event.time = event.time > start_ ? event.time - start_ : 0;
+    if (event.kind == EventKind::execution)  // which begins at a time
+        event.address -= std::min(event.address, static_cast<std::uint64_t>(start_));
     last_ = event.time;
     ++written_;
     return out_.add(event);

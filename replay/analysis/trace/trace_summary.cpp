@@ -13,7 +13,9 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kTraceSummaryKinds = 256;
-constexpr std::size_t kBins = 65;  // zeros, then one for each power of two
+constexpr std::uint64_t kLongestExecutions = std::uint64_t{1}
+                                             << 61U;  // ns: that a recording may say
+constexpr std::size_t kBins = 65;                     // zeros, then one for each power of two
 
 // What is remembered of a live allocation.
 struct LiveBlock {
@@ -265,6 +267,13 @@ void Summary::add_truth(const TraceEvent& event) {
         case EventKind::segment_unmap:
             reserved_.lower(event.size);
             level.lower(event.size);
+            break;
+        case EventKind::execution:
+            ++result_.uses.executions;
+            result_.uses.execution_time =
+                std::min(result_.uses.execution_time +
+                             static_cast<Nanoseconds>(std::min(event.size, kLongestExecutions)),
+                         static_cast<Nanoseconds>(kLongestExecutions));
             break;
         default:
             break;

@@ -70,6 +70,10 @@ struct UseCounts {
     std::uint64_t unknown_launches = 0;  // of these: what they used isn't known
     std::uint64_t uses = 0;              // of a block, by a launch
     std::uint64_t possible = 0;  // of these: an address was found that may mean something else
+    // When the device ran them, where the recorder was told: a graph's launch is one for each of
+    // its kernels. The sum of how long each took: those of several streams overlap.
+    std::uint64_t executions = 0;
+    Nanoseconds execution_time = 0;
 };
 
 struct TraceSummary {

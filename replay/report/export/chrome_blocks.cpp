@@ -121,6 +121,8 @@ void Blocks::add(const TraceEvent& event) {
     const bool has_stream = event.kind <= EventKind::record_use;
     if (has_stream)
         launches_.add(event);
+    else if (event.kind == EventKind::execution)
+        launches_.add_execution(event);
     switch (event.kind) {
         case EventKind::allocate:
             if (has_slot)

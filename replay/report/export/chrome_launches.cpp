@@ -41,10 +41,7 @@ void ChromeLaunches::end_launch(std::size_t stream, Nanoseconds time) {
     const std::size_t thread = kFirstStreamThread + stream;
     if (!devices_[stream]) {
         devices_[stream] = launch.device;
-        entries_.add('M', launch.device, 0,
-                     fmt::format(R"(,"tid":{},"name":"thread_name","args":{{"name":"launches of )"
-                                 R"(stream {}"}})",
-                                 thread, info_.streams[stream]));
+        name_thread(launch.device, thread, "launches of", stream);
     }
     const std::string_view tag = info_.strings[launch.tag];
     const Nanoseconds length = time - launch.begin;
@@ -54,6 +51,31 @@ void ChromeLaunches::end_launch(std::size_t stream, Nanoseconds time) {
                     thread, json_text(tag.empty() ? "launch" : tag), length / 1000, length % 1000,
                     launch.number, launch.unknown ? R"("unknown")" : std::to_string(launch.blocks),
                     launch.possible == 0 ? "" : fmt::format(R"(,"possible":{})", launch.possible)));
+}
+
+void ChromeLaunches::name_thread(std::size_t device, std::size_t thread, std::string_view what,
+                                 std::size_t stream) {
+    entries_.add('M', device, 0,
+                 fmt::format(R"(,"tid":{},"name":"thread_name","args":{{"name":"{} stream {}"}})",
+                             thread, what, info_.streams[stream]));
+}
+
+void ChromeLaunches::add_execution(const TraceEvent& event) {
+    const std::size_t stream = to_integer(event.stream);
+    if (stream >= open_.size())
+        return;
+    // Behind those of launches.
+    const std::size_t thread = kFirstStreamThread + open_.size() + stream;
+    std::optional<std::size_t>& device = execution_devices_[stream];
+    if (!device) {
+        device = std::min<std::size_t>(event.device, info_.devices.size() - 1);
+        name_thread(*device, thread, "executions of", stream);
+    }
+    const std::string_view tag = info_.strings[event.tag];
+    entries_.add('X', *device, static_cast<Nanoseconds>(event.address),
+                 fmt::format(R"(,"tid":{},"name":{},"dur":{}.{:03},"args":{{"launch":{}}})", thread,
+                             json_text(tag.empty() ? "launch" : tag), event.size / 1000,
+                             event.size % 1000, event.aux));
 }
 
 void ChromeLaunches::end(Nanoseconds time) {

@@ -1,11 +1,12 @@
 // ChromeLaunches: kernels, copies and fills of a trace as slices, a thread for each stream. A
-// launch lasts until its stream's next event, as in a replay over tiers. Used by chrome_blocks.cpp
-// alone.
+// launch lasts until its stream's next event, as in a replay over tiers. Where the trace says when
+// the device ran them, a second thread for each stream has that. Used by chrome_blocks.cpp alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "replay/report/export/chrome_entries.h"
@@ -15,10 +16,17 @@ namespace tidemark::report {
 class ChromeLaunches {
   public:
     ChromeLaunches(const TraceInfo& info, ChromeEntries& entries)
-        : info_(info), entries_(entries), open_(info.streams.size()), devices_(open_.size()) {}
+        : info_(info),
+          entries_(entries),
+          open_(info.streams.size()),
+          devices_(open_.size()),
+          execution_devices_(open_.size()) {}
 
     // Each event that has a stream, in order. O(1).
     void add(const TraceEvent& event);
+
+    // Each event that says when a launch ran. O(1).
+    void add_execution(const TraceEvent& event);
 
     // Ends what still lasts.
     void end(Nanoseconds time);
@@ -37,12 +45,15 @@ class ChromeLaunches {
 
     void begin_launch(const TraceEvent& event);
     void end_launch(std::size_t stream, Nanoseconds time);
+    void name_thread(std::size_t device, std::size_t thread, std::string_view what,
+                     std::size_t stream);
 
     const TraceInfo& info_;
     ChromeEntries& entries_;
     std::vector<Launch> open_;  // by stream
     // Of each stream's thread, once it has a name: one, also where it uses memory of several.
     std::vector<std::optional<std::size_t>> devices_;
+    std::vector<std::optional<std::size_t>> execution_devices_;
 };
 
 }  // namespace tidemark::report

@@ -52,6 +52,8 @@ void add_uses(Json& object, const UseCounts& uses) {
     object["unknown_launches"] = uses.unknown_launches;
     object["uses"] = uses.uses;
     object["possible_uses"] = uses.possible;
+    object["executions"] = uses.executions;
+    object["execution_ns"] = uses.execution_time;
 }
 
 Json device_peaks_of(std::span<const Bytes> reserved) {

@@ -54,7 +54,9 @@ std::string event_kinds(const TraceSummary& summary) {
     Table table = Table::untitled("lrl");
     for (const KindCount& kind : summary.kinds)
         table.row(to_text(kind.kind), format_count(kind.count),
-                  is_truth(kind.kind) ? "(decided by the recorded system)" : "");
+                  is_truth(kind.kind) && kind.kind != EventKind::execution
+                      ? "(decided by the recorded system)"
+                      : "");
     return fmt::format("\nEvents: {}\n{}", format_count(summary.events), table.bare("  "));
 }
 
@@ -128,6 +130,11 @@ std::string uses(const UseCounts& counts) {
     if (counts.unknown_launches > 0)
         table.row("launches of unknown uses", format_count(counts.unknown_launches),
                   "graphs, and kernels whose arguments aren't known");
+    if (counts.executions > 0) {
+        table.row("executions", format_count(counts.executions),
+                  "when the GPU ran them; of a graph each kernel");
+        table.row("their time, summed", format_duration(counts.execution_time));
+    }
     return table.section("Uses");
 }
 

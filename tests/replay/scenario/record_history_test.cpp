@@ -213,10 +213,20 @@ TEST_CASE("Launches last until their stream's next event") {
                            .add(use(1, 1, 2, kReads))
                            .free(0)
                            .add(use(kNoSlot, 0, 3, kPerhaps))
+                           .add({.size = 40,
+                                 .address = 25,
+                                 .stream = StreamId{1},
+                                 .aux = 2,
+                                 .tag = name,
+                                 .kind = EventKind::execution})
                            .build(info);
     const auto recorded = record_history(trace, {.policy = "torch"});
     REQUIRE(recorded);
     const History& history = *recorded->history;
+    REQUIRE(history.counts().executions == 1);
+    CHECK(history.execution(0).launch == 1);
+    CHECK(history.execution(0).begin == 25);
+    CHECK(history.execution(0).end() == 65);
     REQUIRE(history.counts().launches == 3);
     CHECK(history.launch(0).begin == 2);
     CHECK(history.launch(0).end == 5);
@@ -312,6 +322,17 @@ TEST_CASE("A history is taken from beside its trace the second time") {
     CHECK(record(path, {}, "best-fit").from_cache);
     CHECK(entries(path).size() == 2);
     CHECK_FALSE(record(path, {.keep = false}).from_cache);
+}
+
+TEST_CASE("A history that is taken from beside its trace has its launches") {
+    const Folder folder;
+    const std::string path = folder.file("run.tmk");
+    REQUIRE(import_trace("generate:training:steps=2", path));
+    const RecordedRun first = record(path);
+    const RecordedRun second = record(path);
+    CHECK(second.from_cache);
+    CHECK(first.history->counts().launches > 0);
+    CHECK(second.history->counts() == first.history->counts());
 }
 
 TEST_CASE("What is damaged beside a trace is made again") {

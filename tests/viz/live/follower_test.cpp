@@ -490,8 +490,15 @@ TEST_CASE("a feed knows what was launched, until its stream's next event", "[liv
                      word(RecordKind::use, 5, live::kUseReads, 1),
                      word(RecordKind::use, 6, live::kUseWrites | live::kUsePerhaps, 1),
                      word(RecordKind::use, 0, live::kUsePerhaps, 2),
-                     word(RecordKind::free, 5, 0, 0)}}));
+                     word(RecordKind::free, 5, 0, 0), word(RecordKind::execution, 1000, 30, 2),
+                     word(RecordKind::execution, ~std::uint64_t{0}, ~std::uint64_t{0}, 7)}}));
     const auto history = (*feed)->history();
+    REQUIRE(history->counts().executions == 2);
+    CHECK(history->execution(0).launch == 1);
+    CHECK(history->execution(0).begin == 1000);
+    CHECK(history->execution(0).end() == 1030);
+    CHECK(history->execution(1).launch == Execution::kNoLaunch);
+    CHECK(history->execution(1).end() > 0);  // no sum of times is too large
     REQUIRE(history->counts().launches == 2);
     CHECK(history->uses(0).blocks == std::vector<BlockIndex>{0, 1});
     CHECK(history->uses(0).possible == 1);

@@ -9,6 +9,7 @@
 #include "tests/support/small_history.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/annotation_tracks.h"
+#include "viz/model/timeline/execution_tracks.h"
 #include "viz/model/timeline/launch_tracks.h"
 #include "viz/model/timeline/mark_positions.h"
 #include "viz/model/timeline/stream_density.h"
@@ -241,6 +242,43 @@ TEST_CASE("launches lie in the tracks of their streams and none is lost", "[viz]
         REQUIRE(joined.size() == 1);
         CHECK(joined[0].count == (track == 0 ? 3 : 6));
     }
+}
+
+TEST_CASE("executions lie where the device ran them, in order, whenever they became known",
+          "[viz][ranges]") {
+    SmallHistory made;
+    made.allocate(1, 512);
+    for (std::uint32_t launch = 0; launch < 4; ++launch)
+        made.use(1, {launch, 5U, "axpy"});
+    // The last two overlap; that of number 99 has no launch.
+    made.execution({1, 5, "axpy"}, 300, 100).execution({0, 5, "axpy"}, 100, 150);
+    made.execution({99, 2, "other"}, 50, 10);
+    made.execution({3, 5, "axpy"}, 600, 50).execution({2, 5, "axpy"}, 500, 300);
+    const auto history = made.build();
+    REQUIRE(history->counts().executions == 5);
+    ExecutionTracks tracks;
+    CHECK(tracks.follow(history, 1));  // a part at a time
+    CHECK(tracks.follow(history, 1));
+    CHECK_FALSE(tracks.follow(history, kAll));
+    REQUIRE(tracks.tracks() == 2);
+    CHECK(tracks.stream(0) == 5);
+    CHECK(tracks.stream(1) == 2);
+    const auto ranges = tracks.ranges(0, AxisUnit::time, {0, 1000}, 1);
+    REQUIRE(ranges.size() == 4);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        CHECK(history->execution(tracks.at(0, i)).launch == i);
+    CHECK(ranges[0].begin == 100);
+    CHECK(ranges[0].end == 250);
+    CHECK(ranges[2].begin == 500);
+    CHECK(ranges[2].end == 600);  // where the next one begins
+    CHECK(ranges[3].end == 650);
+    CHECK(history->execution(tracks.at(0, 2)).length == 300);
+    CHECK(history->execution(tracks.at(1, 0)).launch == Execution::kNoLaunch);
+    CHECK(tracks.ranges(0, AxisUnit::time, {0, 1000}, 1'000'000).size() == 1);
+    const auto by_event =
+        tracks.ranges(0, AxisUnit::events, {0, history->end(AxisUnit::events)}, 1);
+    REQUIRE_FALSE(by_event.empty());
+    CHECK(by_event[0].begin >= 0);
 }
 
 TEST_CASE("marks are counted by kind, and those behind the last event stand at the end",

@@ -1,0 +1,34 @@
+// Bars of what streams were given and what ran: a row of them, joined where they are too narrow to
+// be seen alone, as high as they are many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "viz/draw/time_area.h"
+#include "viz/model/timeline/merged_ranges.h"
+#include "viz/views/view.h"
+
+namespace tidemark::viz {
+
+constexpr std::size_t kLaunchBarsUsualRows = 4;
+constexpr float kLaunchBarsHeight = 18;  // points, of a row
+constexpr float kLaunchBarsJoined = 6;   // points: what is narrower is joined
+
+struct NamedBar {
+    std::uint32_t tag = 0;  // has one color
+    std::string_view name;
+};
+
+// Draws `ranges` into `row`; `bar` says what the i-th of the track is. Returns the one under
+// `mouse`.
+std::optional<MergedRange> draw_bars(Canvas& canvas, const TimeArea& area, const Box& row,
+                                     std::span<const MergedRange> ranges,
+                                     std::optional<ImVec2> mouse,
+                                     const std::function<NamedBar(std::size_t)>& bar);
+
+}  // namespace tidemark::viz
