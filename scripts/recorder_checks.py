@@ -10,12 +10,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
 KINDS = {1: "allocate", 2: "free", 3: "refused", 10: "reserve", 11: "unreserve", 12: "map",
-         13: "unmap", 14: "use", 16: "range_begin", 17: "range_end", 18: "mark"}
+         13: "unmap", 14: "use", 15: "execution", 16: "range_begin", 17: "range_end", 18: "mark"}
 NAMED = (16, 17, 18)  # by a text of their own
 NO_GPU_ADDRESS = 1 << 61  # from here on are addresses of physical memory and of arrays
-STRING, STACK, SITE, NAMES = 32, 33, 34, range(32, 37)
+STRING, STACK, SITE, STREAM = 32, 33, 34, 35
 
-Event = collections.namedtuple("Event", "kind tag device address size extra")
+# `time`: ns since the program's start; `stream`: the program's handle.
+Event = collections.namedtuple("Event", "kind tag device address size extra time stream")
 
 
 def tidemark():
@@ -26,23 +27,26 @@ def tidemark():
 def read(path):
     """The events of a recording, by docs/format-live.md."""
     data = pathlib.Path(path).read_bytes()
-    at, strings, tags, events = 4096, {}, {}, []
+    at, strings, tags, streams, events = 4096, {}, {}, {}, []
     while at + 48 <= len(data):
         magic, slots = struct.unpack_from("<4sI", data, at)
         if magic != b"TMLC" or at + 48 * (1 + slots) > len(data):
             break
         slot, at = at + 48, at + 48 * (1 + slots)
         while slot < at:
-            _, _, address, size, extra, site, _, kind, device = struct.unpack_from(
+            _, time, address, size, extra, site, stream, kind, device = struct.unpack_from(
                 "<QQQQQIHBB", data, slot)
             payload = {STRING: size, STACK: size * 12}.get(kind, 0)
             if kind == STRING:
                 strings[site] = data[slot + 48:slot + 48 + size].decode()
             elif kind == SITE:
                 tags[site] = strings.get(address, "")
+            elif kind == STREAM:
+                streams[site >> 20, stream] = extra
             elif kind in KINDS:
                 tag = strings.get(extra, "") if kind in NAMED else tags.get(site, "")
-                events.append(Event(KINDS[kind], tag, device, address, size, extra))
+                events.append(Event(KINDS[kind], tag, device, address, size, extra, time,
+                                    streams.get((site >> 20, stream), 0)))
             slot += 48 * (1 + (payload + 47) // 48)
     return events
 

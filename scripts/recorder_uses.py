@@ -11,7 +11,10 @@ from recorder_checks import NO_GPU_ADDRESS, has, record, tidemark
 
 STEPS, REPLAYS, TURNS = 5, 3, 5
 MOST_PER_LAUNCH = 1000  # ns that --kernels may add, with CUPTI's part
+MOST_TIMED = 5000       # and with the times of the GPU, which are CUPTI's affair
 MOST_WITHOUT = 200      # ns that a launch may cost where they aren't recorded
+SLACK = 1_000_000       # ns that a kernel may seem to begin before its call came back
+OVERLAP = 2_000         # and before the one before it in its stream has ended
 
 # Ten pointers that nobody follows: the time of a launch until it comes back.
 LAUNCHES = r"""
@@ -85,11 +88,15 @@ def train(folder):
         result = torch.zeros(8192, 8192, device="cuda", dtype=one.dtype)
         torch.mm(one, two, out=result)  # what it takes besides, it has from now on
         torch.cuda.synchronize()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         nvtx.mark(f"begin {name}")
+        begin.record()
         torch.mm(one, two, out=result)
+        end.record()
         nvtx.mark(f"end {name}")
         torch.cuda.synchronize()
         products[name] = [each.data_ptr() for each in (one, two, result)]
+        products[name].append(1e6 * begin.elapsed_time(end))
     segments = [(each["address"], each["total_size"]) for each in torch.cuda.memory_snapshot()]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -116,18 +123,59 @@ def block_at(blocks, address):
                  if begin <= address < begin + size), None)
 
 
-def product_uses(events, name):
-    """Flags by block, of what was launched between the marks; None without marks."""
+def product_events(events, name):
+    """What was launched between the marks; None without marks."""
     tags = [event.tag if event.kind == "mark" else "" for event in events]
     if f"begin {name}" not in tags or f"end {name}" not in tags:
         return None
     between = events[tags.index(f"begin {name}"):tags.index(f"end {name}")]
-    return {event.address: (event.size, event.tag) for event in between if event.kind == "use"}
+    return [event for event in between if event.kind == "use"]
+
+
+def product_uses(events, name):
+    """Flags by block, of what was launched between the marks; None without marks."""
+    between = product_events(events, name)
+    return None if between is None else {each.address: (each.size, each.tag) for each in between}
+
+
+def check_executions(events, products):
+    """When the GPU ran what was launched: each of a launch that came before it, in the order of its
+    stream, and as long as CUDA's own events say."""
+    launched = {}
+    for event in events:
+        if event.kind == "use":
+            launched.setdefault(event.extra, event)
+    executions = [event for event in events if event.kind == "execution"]
+    strangers = [each for each in executions if each.extra not in launched]
+    # Captured work runs as its graph, several kernels of one launch.
+    single = [each for each in executions
+              if each.extra in launched and launched[each.extra].tag != "cuGraphLaunch"]
+    untimed = set(launched) - {each.extra for each in executions}
+    # A copy may be over when its call comes back.
+    early = [each for each in single if not each.tag.startswith("cuMemcpy")
+             and each.address + SLACK < launched[each.extra].time]
+    late = [each for each in executions if each.address + each.size > each.time + SLACK]
+    overlaps, ends = 0, {}
+    for each in sorted(single, key=lambda each: each.extra):
+        overlaps += each.address + OVERLAP < ends.get(each.stream, 0)
+        ends[each.stream] = each.address + each.size
+    print(f"kernels: {len(executions)} executions of {len(launched)} launches, {len(untimed)} of "
+          f"these have none; {len(strangers)} of no launch, {len(early)} before it, {len(late)} "
+          f"told before they ended, {overlaps} before the one before them in their stream")
+    good = bool(executions) and not (strangers or early or late or overlaps) \
+        and len(untimed) <= 0.01 * len(launched)
+    for name, (*_, measured) in products.items():
+        numbers = {each.extra for each in product_events(events, name) or []}
+        summed = sum(each.size for each in executions if each.extra in numbers)
+        print(f"kernels {name} product: executions sum to {summed / 1e6:.3f} ms, CUDA's events "
+              f"measured {measured / 1e6:.3f} ms")
+        good = good and 0.8 * measured <= summed <= 1.05 * measured
+    return good
 
 
 def check_products(events, products):
     good = True
-    for name, addresses in products.items():
+    for name, (*addresses, _) in products.items():
         uses, blocks = product_uses(events, name), blocks_of(events)
         wanted = [block_at(blocks, address) for address in addresses]
         found = [block in (uses or {}) for block in wanted]
@@ -170,7 +218,7 @@ def check_recording(path, events, segments, products):
         f"with {share} {run.get('kernels')} kernels, slowdown {run.get('slowdown')}"
         for share, run in spilled.items()))
     return bool(segments) and bool(used) and not lonely and ranges and counts[1] == REPLAYS and counts[4] == 0 \
-        and check_products(events, products) and all(run.get("kernels") for run in spilled.values())
+        and check_products(events, products) and check_executions(events, products) and all(run.get("kernels") for run in spilled.values())
 
 
 def prove_cost_of_launches(folder):
@@ -179,6 +227,7 @@ def prove_cost_of_launches(folder):
     subprocess.run(["g++", "-std=c++17", "-O2", "-o", str(program), str(source), "-ldl"], check=True)
     recorder = [tidemark(), "record", "-o", str(folder / "cost.tml"), "--force"]
     modes = {"none": [], "recorded": [*recorder, "--"],
+             "with --kernels --no-gpu-times": [*recorder, "--kernels", "--no-gpu-times", "--"],
              "with --kernels": [*recorder, "--kernels", "--"]}
     figures = {mode: [] for mode in modes}
     for _ in range(TURNS):
@@ -188,8 +237,9 @@ def prove_cost_of_launches(folder):
     for mode, each in figures.items():
         print(f"kernels: a launch of ten arguments, {mode}: {statistics.median(each):.0f} ns "
               f"({min(each):.0f} to {max(each):.0f})")
-    none, without, recorded = (statistics.median(each) for each in figures.values())
-    return without - none <= MOST_WITHOUT and recorded - none <= MOST_PER_LAUNCH
+    none, without, recorded, timed = (statistics.median(each) for each in figures.values())
+    return without - none <= MOST_WITHOUT and recorded - none <= MOST_PER_LAUNCH \
+        and timed - none <= MOST_TIMED
 
 
 def prove_kernels(folder):

@@ -61,6 +61,10 @@ class Record final : public Command {
         arguments.flag({"--kernels", "",
                         "record which memory each kernel, copy and fill uses, where that is known"},
                        kernels_);
+        arguments.flag({"--no-gpu-times", "",
+                        "with --kernels: not when the GPU ran them, which CUPTI takes time to find "
+                        "out"},
+                       untimed_);
         arguments.flag({"--ranges", "", "record the program's NVTX ranges and marks"}, ranges_);
         arguments.flag({"--no-children", "", "record the program alone, not those that it starts"},
                        alone_);
@@ -77,6 +81,7 @@ class Record final : public Command {
         for (const auto& [given, name] : {std::pair(stacks_, "--stacks"),
                                           {alone_, "--no-children"},
                                           {kernels_, "--kernels"},
+                                          {untimed_, "--no-gpu-times"},
                                           {ranges_, "--ranges"}}) {
             if (given)
                 return fail(
@@ -135,6 +140,7 @@ class Record final : public Command {
         set(inject::kHistoryVariable, fmt::format("{}", history_limit_));
         set(inject::kStacksVariable, stacks_ ? "1" : "");
         set(inject::kKernelsVariable, kernels_ ? "1" : "");
+        set(inject::kNoTimesVariable, untimed_ ? "1" : "");
         if (ranges_)
             set(inject::kRangesVariable, library);
         set(inject::kChildOfVariable, alone_ ? fmt::format("{}", ::getpid()) : "");
@@ -159,6 +165,7 @@ class Record final : public Command {
     Bytes history_limit_ = 0;
     bool stacks_ = false;
     bool kernels_ = false;
+    bool untimed_ = false;
     bool ranges_ = false;
     bool alone_ = false;
     bool live_ = false;

@@ -87,6 +87,7 @@ RecordedProcess look_at_recorded(Front& front, const inject::ProcessReport& repo
     RecordedProcess process;
     process.process = report.process;
     process.problem = report.problem;
+    process.untimed = report.untimed;
     if (report.recording.empty())
         return process;
     if (const auto program = left_behind(report)) {

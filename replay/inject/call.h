@@ -33,7 +33,8 @@ struct Call {
     cuda::CUresult result = cuda::CUresult::success;  // on exit
     const void* params = nullptr;
     cuda::CUcontext context = nullptr;
-    const char* symbol = nullptr;  // of a launch: the kernel's name
+    const char* symbol = nullptr;   // of a launch: the kernel's name
+    std::uint32_t correlation = 0;  // CUPTI's number of the call
 
     bool succeeded() const { return !enters && result == cuda::CUresult::success; }
 

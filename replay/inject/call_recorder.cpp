@@ -156,7 +156,8 @@ CallRecorder::CallRecorder(const Cupti& cupti, const RecordOptions& options,
                            const ReportFile& report)
     : cupti_(cupti),
       memory_(options, report, kTags, options.uses ? &ranges_ : nullptr),
-      uses_(memory_, ranges_, driver_, captures_) {}
+      times_(memory_),
+      uses_(memory_, ranges_, driver_, captures_, times_) {}
 
 bool CallRecorder::start() {
     std::vector<live::LiveDevice> devices = driver_.devices();
@@ -165,7 +166,8 @@ bool CallRecorder::start() {
     devices.push_back({.name = std::string(kHostMemory)});
     return memory_.start(devices, {{std::string(kRecorderKey), std::string(kDriverCalls)},
                                    {"cupti", cupti_.path()},
-                                   {"cuda_driver", fmt::format("{}", driver_.version())}});
+                                   {"cuda_driver", fmt::format("{}", driver_.version())},
+                                   {"gpu_times", times_.started() ? "recorded" : "not recorded"}});
 }
 
 [[gnu::hot]] void CallRecorder::on_driver_call(std::uint32_t id, const CUpti_CallbackData& data) {
@@ -188,7 +190,8 @@ bool CallRecorder::start() {
               .per_thread = handler.per_thread,
               .params = data.function_params,
               .context = data.context,
-              .symbol = data.symbol_name};
+              .symbol = data.symbol_name,
+              .correlation = data.correlation_id};
     if (!enters) {
         call.result = *static_cast<const CUresult*>(data.function_return_value);
         if (!memory_.started() && !start())

@@ -21,6 +21,7 @@
 #include "replay/inject/call.h"
 #include "replay/inject/cupti.h"
 #include "replay/inject/driver_queries.h"
+#include "replay/inject/gpu_times.h"
 #include "replay/inject/live_ranges.h"
 #include "replay/inject/memory_events.h"
 #include "replay/inject/memory_pools.h"
@@ -39,6 +40,9 @@ class CallRecorder {
     // For what the program says of itself (nvtx_ranges.h), and to end the recording: calls that are
     // reported then or afterwards may be lost.
     MemoryEvents& events() { return memory_; }
+
+    // To be started before calls are reported, if launches are to have the GPU's times.
+    GpuTimes& times() { return times_; }
 
     // For recorded_calls.inc: each takes its calls on exit; those that end something also on entry.
     void allocate(const Call& call);
@@ -99,6 +103,7 @@ class CallRecorder {
     std::uint8_t host_ = 0;                        // the device behind the GPUs
     std::atomic<int> captures_ = 0;                // streams that are captured now
     std::atomic<std::uint32_t> context_ends_ = 0;  // after one, a context's address may be new
+    GpuTimes times_;
     UseRecorder uses_;
 };
 

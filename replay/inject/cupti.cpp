@@ -95,12 +95,6 @@ std::vector<std::string> candidates(int driver_version) {
     return paths;
 }
 
-template <class Function>
-bool resolve(void* library, const char* name, Function& target) {
-    target = reinterpret_cast<Function>(dlsym(library, name));
-    return target != nullptr;
-}
-
 }  // namespace
 
 Result<Cupti> Cupti::open(int driver_version) {
@@ -116,17 +110,18 @@ Result<Cupti> Cupti::open(int driver_version) {
             continue;
         }
         Cupti cupti;
+        cupti.library_ = library;
         cupti.path_ = path;
-        if (resolve(library, "cuptiSubscribe", cupti.subscribe_) &&
-            resolve(library, "cuptiUnsubscribe", cupti.unsubscribe_) &&
-            resolve(library, "cuptiEnableCallback", cupti.enable_) &&
-            resolve(library, "cuptiGetDeviceId", cupti.device_) &&
-            resolve(library, "cuptiGetResultString", cupti.text_)) {
+        if (cupti.find("cuptiSubscribe", cupti.subscribe_) &&
+            cupti.find("cuptiUnsubscribe", cupti.unsubscribe_) &&
+            cupti.find("cuptiEnableCallback", cupti.enable_) &&
+            cupti.find("cuptiGetDeviceId", cupti.device_) &&
+            cupti.find("cuptiGetResultString", cupti.text_)) {
             // Where the loader found what had no folder.
             if (Dl_info info{}; dladdr(reinterpret_cast<void*>(cupti.subscribe_), &info) != 0)
                 cupti.path_ = info.dli_fname;
             int (*version)(std::uint32_t*) = nullptr;
-            if (resolve(library, "cuptiGetVersion", version))
+            if (cupti.find("cuptiGetVersion", version))
                 version(&cupti.version_);
             return cupti;
         }
@@ -135,6 +130,10 @@ Result<Cupti> Cupti::open(int driver_version) {
     return fail(ErrorCode::not_found, fmt::format("no CUPTI ({})", why), "",
                 "name its libcupti.so in TIDEMARK_CUPTI; it comes with the CUDA toolkit "
                 "(extras/CUPTI/lib64) and with PyTorch");
+}
+
+void* Cupti::symbol(const char* name) const {
+    return dlsym(library_, name);
 }
 
 tl::unexpected<Error> Cupti::refusal(int code, std::string what) const {

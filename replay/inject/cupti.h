@@ -34,6 +34,16 @@ class Cupti {
     // The device of a context; -1 where CUPTI does not know it.
     int device_of(cuda::CUcontext context) const;
 
+    // A function of it. False: this version has none of that name.
+    template <class Function>
+    bool find(const char* name, Function& target) const {
+        target = reinterpret_cast<Function>(symbol(name));
+        return target != nullptr;
+    }
+
+    // What it means that it answered with `code`.
+    tl::unexpected<Error> refusal(int code, std::string what) const;
+
     // The file that was loaded.
     const std::string& path() const { return path_; }
 
@@ -42,8 +52,9 @@ class Cupti {
 
   private:
     Result<void> enable(int domain, std::uint32_t id);
-    tl::unexpected<Error> refusal(int code, std::string what) const;
+    void* symbol(const char* name) const;
 
+    void* library_ = nullptr;
     std::string path_;
     std::uint32_t version_ = 0;
     CUpti_SubscriberHandle subscriber_ = nullptr;

@@ -59,6 +59,19 @@ void leave_to_parent() {
     the_injection.store(nullptr);
 }
 
+// While CUPTI still works: what has run by now gets its times. Later launches have none.
+void finish_times() {
+    if (Injection* const injection = the_injection.load())
+        injection->recorder->times().finish();
+}
+
+void time_launches(Injection& injection) {
+    if (const Result<void> timed = injection.recorder->times().start(*injection.cupti); timed)
+        std::atexit(finish_times);
+    else
+        injection.report.write("untimed", to_text(timed.error()));
+}
+
 Result<void> attach(Injection& injection) {
     TM_ASSIGN(injection.cupti, Cupti::open(DriverQueries().version()));
     const std::string limit = variable(kHistoryVariable);
@@ -73,11 +86,13 @@ Result<void> attach(Injection& injection) {
     injection.report.write("cupti", injection.cupti->path());
     ::pthread_atfork(nullptr, nullptr, leave_to_parent);
     the_injection.store(&injection, std::memory_order_release);
-    const Result<void> subscribed =
-        injection.cupti->subscribe(on_callback, !variable(kKernelsVariable).empty());
+    const bool launches = !variable(kKernelsVariable).empty();
+    const Result<void> subscribed = injection.cupti->subscribe(on_callback, launches);
     if (!subscribed) {
         the_injection.store(nullptr);
         injection.cupti->unsubscribe();
+    } else if (launches && variable(kNoTimesVariable).empty()) {
+        time_launches(injection);
     }
     return subscribed;
 }

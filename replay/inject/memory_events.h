@@ -42,6 +42,12 @@ class MemoryEvents {
     MemoryEvents(RecordOptions options, const ReportFile& report,
                  std::span<const std::string_view> tags, LiveRanges* ranges);
 
+    // Of the monotonic clock; 0 before it is started.
+    Nanoseconds start_time() const {
+        const live::Publisher* const publisher = publisher_.load(std::memory_order_acquire);
+        return publisher == nullptr ? 0 : publisher->start_time();
+    }
+
     bool started() const { return publisher_.load(std::memory_order_acquire) != nullptr; }
 
     // Before anything else, and once. False: it cannot be, which the report says, or it is over.

@@ -77,6 +77,7 @@ std::vector<ProcessReport> read_reports(const std::string& folder) {
             std::string* const target = key == "problem"     ? &report.problem
                                         : key == "recording" ? &report.recording
                                         : key == "cupti"     ? &report.cupti
+                                        : key == "untimed"   ? &report.untimed
                                                              : nullptr;
             if (target != nullptr && key.size() < line.size())
                 *target = line.substr(key.size() + 1);

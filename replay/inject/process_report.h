@@ -21,6 +21,7 @@ constexpr const char* kNameVariable = "TIDEMARK_RECORD_NAME";         // of the 
 constexpr const char* kHistoryVariable = "TIDEMARK_RECORD_HISTORY";   // bytes; 0 = all
 constexpr const char* kStacksVariable = "TIDEMARK_RECORD_STACKS";     // set: with stacks
 constexpr const char* kKernelsVariable = "TIDEMARK_RECORD_KERNELS";   // set: with uses
+constexpr const char* kNoTimesVariable = "TIDEMARK_RECORD_NO_TIMES";  // set: none of the GPU
 constexpr const char* kChildOfVariable = "TIDEMARK_RECORD_CHILD_OF";  // only children of this one
 
 // The tag of what ended with its context.
@@ -31,6 +32,8 @@ struct ProcessReport {
     std::string problem;    // why nothing is recorded; "" = it is
     std::string recording;  // its path; "" = the process hasn't allocated anything
     std::string cupti;      // the file
+    std::string untimed =
+        {};  // why launches have no times of the GPU; "" = they have, or need none
 };
 
 // The file of this process in a folder. Written line by line, so that what a killed process had

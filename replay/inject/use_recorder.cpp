@@ -68,18 +68,25 @@ void UseRecorder::record(const Call& call, std::uint8_t device, cuda::CUstream s
                               .stream = call.handle_of(stream),
                               .extra = launches_.fetch_add(1, std::memory_order_relaxed) + 1,
                               .tag = tag};
+    const RecordedLaunch launched{.correlation = call.correlation,
+                                  .launch = static_cast<std::uint32_t>(event.extra),
+                                  .stream = event.stream,
+                                  .tag = tag,
+                                  .device = event.device,
+                                  .is_graph = !known && call.symbol == nullptr};
     if (uses.all().empty()) {
         event.size = known ? 0 : kUsePerhaps;
         memory_.put(event);
-        return;
+    } else {
+        event.stack = memory_.stack();
+        for (const Use& use : uses.all()) {
+            event.device = use.device;
+            event.address = use.block;
+            event.size = use.flags;
+            memory_.put(event);
+        }
     }
-    event.stack = memory_.stack();
-    for (const Use& use : uses.all()) {
-        event.device = use.device;
-        event.address = use.block;
-        event.size = use.flags;
-        memory_.put(event);
-    }
+    times_.launched(launched);
 }
 
 void UseRecorder::scan(const std::byte* argument, std::size_t size, LiveRanges::Search& search,

@@ -20,6 +20,7 @@
 #include "replay/inject/call.h"
 #include "replay/inject/cupti_api.h"
 #include "replay/inject/driver_queries.h"
+#include "replay/inject/gpu_times.h"
 #include "replay/inject/kernels.h"
 #include "replay/inject/live_ranges.h"
 #include "replay/inject/memory_events.h"
@@ -28,13 +29,15 @@ namespace tidemark::inject {
 
 class UseRecorder {
   public:
-    // `captures`: how many streams are being captured. All outlive it.
+    // `captures`: how many streams are being captured; `times` hears of what is launched. All
+    // outlive it.
     UseRecorder(MemoryEvents& memory, const LiveRanges& ranges, const DriverQueries& driver,
-                const std::atomic<int>& captures)
+                const std::atomic<int>& captures, GpuTimes& times)
         : memory_(memory),
           ranges_(ranges),
           driver_(driver),
           captures_(captures),
+          times_(times),
           kernels_(driver) {}
 
     // Code is unloaded: its handles may be given to other code.
@@ -119,6 +122,7 @@ class UseRecorder {
     const LiveRanges& ranges_;
     const DriverQueries& driver_;
     const std::atomic<int>& captures_;
+    GpuTimes& times_;
     KernelTable kernels_;
     std::atomic<std::uint32_t> launches_ = 0;
 };

@@ -102,7 +102,7 @@ TEST_CASE("record --kernels knows what a kernel's arguments point to", "[cli][re
     std::map<std::uint64_t, nlohmann::json> launches;
     const auto trace = nlohmann::json::parse(support::read_file(chart));
     for (const auto& entry : trace["traceEvents"]) {
-        if (entry["ph"] == "X" && entry["args"].contains("launch"))
+        if (entry["ph"] == "X" && entry["args"].contains("blocks"))
             launches[entry["args"]["launch"]] = entry;
     }
     REQUIRE(launches.size() == 7);

@@ -25,6 +25,11 @@ void add_uses(const TraceSummary& summary, std::vector<std::string>& lines) {
         "  uses: {}, of {}; {} of the uses possible, not certain", format_counted(uses.uses, "use"),
         format_counted(uses.launches, "launch or copy", "launches and copies"),
         format_count(uses.possible)));
+    if (uses.executions != 0)
+        lines.push_back(fmt::format(
+            "  the GPU ran {}, {} summed",
+            format_counted(uses.executions, "kernel, copy or fill", "kernels, copies and fills"),
+            format_duration(uses.execution_time)));
     if (uses.unknown_launches != 0)
         lines.push_back(
             fmt::format("  {} of graphs, or of kernels whose arguments aren't known: what these "
@@ -53,6 +58,7 @@ Json process_json(const RecordedProcess& process) {
     Json json{{"process", process.process},
               {"running", process.running},
               {"problem", report::or_null(process.problem)},
+              {"untimed", report::or_null(process.untimed)},
               {"recording", report::or_null(process.recording)}};
     const RecordedCalls nothing;
     const RecordedCalls& calls = process.calls ? *process.calls : nothing;
@@ -125,6 +131,9 @@ std::vector<std::string> record_lines(const ProgramRecord& run) {
                 lived_text(process.calls->ended_with_context,
                            process.calls->ended_with_context_bytes, "ended with their context")));
             add_lines(*process.calls, lines);
+            if (!process.untimed.empty())
+                lines.push_back("  launches are at the times of their calls, not the GPU's: " +
+                                process.untimed);
         }
     }
     if (run.attached)

@@ -23,8 +23,10 @@ struct RecordedCalls {
 
 struct RecordedProcess {
     std::uint32_t process = 0;
-    bool running = false;   // still
-    std::string problem;    // why it wasn't recorded, or the recording can't be read; "" = none
+    bool running = false;  // still
+    std::string problem;   // why it wasn't recorded, or the recording can't be read; "" = none
+    std::string untimed =
+        {};                 // why launches have no times of the GPU; "" = they have, or need none
     std::string recording;  // its first file; "" = it allocated nothing
     std::optional<RecordedCalls> calls;
 };

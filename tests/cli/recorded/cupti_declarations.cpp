@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExt.h>
 #endif
 
+#include "replay/inject/cupti_activities.h"
 #include "replay/inject/cupti_api.h"
 #include "replay/inject/nvtx_api.h"
 
@@ -149,6 +150,27 @@ SAME_SIZE(inject::FillParams, cuMemsetD8_v2_params);
 SAME_MEMBER(inject::FillParams, count, cuMemsetD32_v2_params, N);
 SAME_MEMBER(inject::FillAsyncParams, stream, cuMemsetD16Async_params, hStream);
 SAME_MEMBER(inject::Fill2dParams, stream, cuMemsetD2D8Async_params, hStream);
+
+SAME_MEMBER(inject::KernelActivity, begin, CUpti_ActivityKernel9, start);
+SAME_MEMBER(inject::KernelActivity, end, CUpti_ActivityKernel9, end);
+SAME_MEMBER(inject::KernelActivity, correlation, CUpti_ActivityKernel9, correlationId);
+SAME_MEMBER(inject::KernelActivity, name, CUpti_ActivityKernel9, name);
+SAME_MEMBER(inject::CopyActivity, begin, CUpti_ActivityMemcpy6, start);
+SAME_MEMBER(inject::CopyActivity, end, CUpti_ActivityMemcpy6, end);
+SAME_MEMBER(inject::CopyActivity, correlation, CUpti_ActivityMemcpy6, correlationId);
+SAME_MEMBER(inject::CopyActivity, begin, CUpti_ActivityMemset4, start);
+SAME_MEMBER(inject::CopyActivity, end, CUpti_ActivityMemset4, end);
+SAME_MEMBER(inject::CopyActivity, correlation, CUpti_ActivityMemset4, correlationId);
+SAME_MEMBER(inject::PeerCopyActivity, begin, CUpti_ActivityMemcpyPtoP4, start);
+SAME_MEMBER(inject::PeerCopyActivity, end, CUpti_ActivityMemcpyPtoP4, end);
+SAME_MEMBER(inject::PeerCopyActivity, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
+#define SAME_KIND(ours, theirs) \
+    static_assert(static_cast<int>(inject::ActivityKind::ours) == (theirs))
+SAME_KIND(copy, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME_KIND(fill, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME_KIND(kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+SAME_KIND(peer_copy, CUPTI_ACTIVITY_KIND_MEMCPY2);
+static_assert(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED == inject::kFlushForced);
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 namespace nvtx = inject::nvtx;

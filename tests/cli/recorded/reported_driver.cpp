@@ -3,6 +3,7 @@
 // parameters laid out as NVIDIA's headers have them. The numbers of calls here are written down
 // from those headers, apart from the product's.
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <dlfcn.h>
 
 #include "backends/cuda/driver_api.h"
+#include "tests/cli/recorded/reported_activities.h"
 
 namespace tidemark::cuda {
 namespace {
@@ -46,6 +48,8 @@ struct Subscription {
 
 Subscription subscription;
 thread_local const char* symbol = nullptr;  // of the kernel that is launched
+std::atomic<std::uint32_t> calls = 0;
+thread_local std::uint32_t call = 0;  // the number of the one that is reported
 std::mutex contexts_mutex;
 std::map<CUcontext, CUdevice> contexts;
 
@@ -94,6 +98,8 @@ CUresult reported(std::uint32_t id, const char* name, Work work, Args... args) {
     data.function_params = &params;
     data.function_return_value = &result;
     data.symbol_name = symbol;
+    data.correlation_id = ++calls;
+    call = data.correlation_id;
     static_cast<void>(real<CUcontext*>("cuCtxGetCurrent")(&data.context));
     subscription.callback(nullptr, 1, id, &data);
     result = work();
@@ -163,7 +169,12 @@ CUresult launched(std::uint32_t id, const char* name, CUfunction function, Args.
     const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
     symbol = kernel.sizes.empty() ? nullptr : kernel.symbol;  // some are named by the driver alone
     const CUresult result = reported(
-        id, name, [] { return CUresult::success; }, args...);
+        id, name,
+        [&] {
+            run_on_gpu(10, call, kernel.symbol);
+            return CUresult::success;
+        },
+        args...);
     symbol = nullptr;
     return result;
 }
@@ -356,13 +367,32 @@ EXPORT CUresult cuLaunchKernelEx(const void* config, CUfunction function, void**
     return launched(652, "cuLaunchKernelEx", function, config, function, arguments, extra);
 }
 
-REPORTED(514, cuGraphLaunch, (CUgraphExec graph, CUstream stream), graph, stream)
-REPORTED(306, cuMemcpyAsync,
-         (CUdeviceptr target, CUdeviceptr source, std::size_t size, CUstream stream), target,
-         source, size, stream)
-REPORTED(216, cuMemsetD8Async,
-         (CUdeviceptr target, unsigned char value, std::size_t count, CUstream stream), target,
-         value, count, stream)
+EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+    const auto work = [&] {
+        run_on_gpu(10, call, "_Z5firstv");
+        run_on_gpu(10, call, "_Z6secondv");
+        return call_real("cuGraphLaunch", graph, stream);
+    };
+    return reported(514, "cuGraphLaunch", work, graph, stream);
+}
+
+EXPORT CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, std::size_t size,
+                              CUstream stream) {
+    const auto work = [&] {
+        run_on_gpu(1, call, nullptr);
+        return call_real("cuMemcpyAsync", target, source, size, stream);
+    };
+    return reported(306, "cuMemcpyAsync", work, target, source, size, stream);
+}
+
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, std::size_t count,
+                                CUstream stream) {
+    const auto work = [&] {
+        run_on_gpu(2, call, nullptr);
+        return call_real("cuMemsetD8Async", target, value, count, stream);
+    };
+    return reported(216, "cuMemsetD8Async", work, target, value, count, stream);
+}
 
 EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr target, const void* source, std::size_t size) {
     return reported(
