@@ -322,6 +322,67 @@ struct CopyBoxParams {
     cuda::CUstream stream = nullptr;  // where it is asynchronous
 };
 
+// cuMemcpyBatchAsync: of arrays with an element for each copy.
+struct CopyBatchParams {
+    const std::uint64_t* targets = nullptr;
+    const std::uint64_t* sources = nullptr;
+    const std::size_t* sizes = nullptr;
+    std::size_t count = 0;
+    const void* attributes = nullptr;
+    const std::size_t* attribute_indices = nullptr;
+    std::size_t attribute_count = 0;
+    std::size_t* failed = nullptr;
+    cuda::CUstream stream = nullptr;
+};
+
+// The same since CUDA 13 (_v2).
+struct CopyBatchV2Params {
+    const std::uint64_t* targets = nullptr;
+    const std::uint64_t* sources = nullptr;
+    const std::size_t* sizes = nullptr;
+    std::size_t count = 0;
+    const void* attributes = nullptr;
+    const std::size_t* attribute_indices = nullptr;
+    std::size_t attribute_count = 0;
+    cuda::CUstream stream = nullptr;
+};
+
+// CUmemcpy3DOperandType
+constexpr int kOperandIsArray = 2;
+
+// CUmemcpy3DOperand
+struct CopyOperand {
+    int type = 0;
+    std::uint64_t address = 0;  // or the array
+    std::uint64_t unread[3] = {};
+};
+
+// CUDA_MEMCPY3D_BATCH_OP
+struct CopyOperation {
+    CopyOperand source;
+    CopyOperand target;
+    std::size_t extent[3] = {};
+    int access_order = 0;
+    unsigned flags = 0;
+};
+
+// cuMemcpy3DBatchAsync.
+struct CopyBoxBatchParams {
+    std::size_t count = 0;
+    const CopyOperation* operations = nullptr;
+    std::size_t* failed = nullptr;
+    unsigned long long flags = 0;
+    cuda::CUstream stream = nullptr;
+};
+
+// The same since CUDA 13 (_v2).
+struct CopyBoxBatchV2Params {
+    std::size_t count = 0;
+    const CopyOperation* operations = nullptr;
+    unsigned long long flags = 0;
+    cuda::CUstream stream = nullptr;
+};
+
 // cuMemsetD8, D16, D32.
 struct FillParams {
     std::uint64_t target = 0;

@@ -186,6 +186,38 @@ void UseRecorder::copy_peer_async(const Call& call, std::uint8_t device) {
                params.stream);
 }
 
+void UseRecorder::copy_blocks(const Call& call, std::uint8_t device, const Batch& batch,
+                              cuda::CUstream stream) {
+    if (launches_nothing(call, stream))
+        return;
+    Uses uses;
+    LiveRanges::Search search(ranges_);
+    for (std::size_t i = 0; i < batch.count; ++i) {
+        uses.add(search.find(batch.sources[i]), kUseReads);
+        const UsedBlock& target = search.find(batch.targets[i]);
+        uses.add(target, written(target, batch.sizes[i]));
+    }
+    record(call, device, stream, memory_.tag(call.index), uses, true);
+}
+
+void UseRecorder::copy_boxes(const Call& call, std::uint8_t device,
+                             std::span<const CopyOperation> operations, cuda::CUstream stream) {
+    if (launches_nothing(call, stream))
+        return;
+    Uses uses;
+    LiveRanges::Search search(ranges_);
+    const auto add = [&](const CopyOperand& operand, std::uint8_t flags) {
+        uses.add(operand.type == kOperandIsArray ? search.find_array(operand.address)
+                                                 : search.find(operand.address),
+                 flags);
+    };
+    for (const CopyOperation& each : operations) {
+        add(each.source, kUseReads);
+        add(each.target, kUseReads | kUseWrites);
+    }
+    record(call, device, stream, memory_.tag(call.index), uses, true);
+}
+
 template <class End>
 void UseRecorder::copy_box(const Call& call, std::uint8_t device, const End& target,
                            const End& source, cuda::CUstream stream) {

@@ -60,6 +60,20 @@ class UseRecorder {
     void fill_2d(const Call& call, std::uint8_t device);
     void fill_2d_async(const Call& call, std::uint8_t device);
 
+    // A batch is one launch of all its copies.
+    template <class Params>
+    void copy_batch(const Call& call, std::uint8_t device) {
+        const auto& params = call.as<Params>();
+        copy_blocks(call, device, {params.targets, params.sources, params.sizes, params.count},
+                    params.stream);
+    }
+
+    template <class Params>
+    void copy_box_batch(const Call& call, std::uint8_t device) {
+        const auto& params = call.as<Params>();
+        copy_boxes(call, device, {params.operations, params.count}, params.stream);
+    }
+
     template <std::size_t element>
     void fill(const Call& call, std::uint8_t device) {
         const auto& params = call.as<FillParams>();
@@ -108,6 +122,19 @@ class UseRecorder {
                      Uses& uses);
     void copy_block(const Call& call, std::uint8_t device, const CopyParams& copy,
                     cuda::CUstream stream);
+
+    // Copies, an element of each array.
+    struct Batch {
+        const std::uint64_t* targets;
+        const std::uint64_t* sources;
+        const std::size_t* sizes;
+        std::size_t count;
+    };
+
+    void copy_blocks(const Call& call, std::uint8_t device, const Batch& batch,
+                     cuda::CUstream stream);
+    void copy_boxes(const Call& call, std::uint8_t device,
+                    std::span<const CopyOperation> operations, cuda::CUstream stream);
     // Ends as CopyEnd2d or CopyEnd3d.
     template <class End>
     void copy_box(const Call& call, std::uint8_t device, const End& target, const End& source,

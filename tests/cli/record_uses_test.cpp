@@ -135,6 +135,14 @@ TEST_CASE("record --kernels knows what copies and fills read and write", "[cli][
               "cuMemcpyHtoD on 2: 1.00 MiB rw", "cuMemcpy2D on 0: 3.00 MiB r, 32.0 KiB rw"});
 }
 
+TEST_CASE("record --kernels takes copies in a batch as one launch", "[cli][record]") {
+    const RecordFolder folder;
+    REQUIRE(folder.record({"batches"}, {"--kernels"}).code == 0);
+    CHECK(use_lines(read_events(folder.recording)) ==
+          std::vector<std::string>{"cuMemcpyBatchAsync on 0: 1.00 MiB r, 2.00 MiB rw, 3.00 MiB w",
+                                   "cuMemcpy3DBatchAsync on 0: 1.00 MiB r, 32.0 KiB rw"});
+}
+
 TEST_CASE("record --kernels finds the memory that is mapped at an address", "[cli][record]") {
     const RecordFolder folder;
     REQUIRE(folder.record({"mapped"}, {"--kernels"}).code == 0);

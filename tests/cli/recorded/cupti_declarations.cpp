@@ -16,6 +16,22 @@ namespace {
 
 using namespace tidemark;
 
+// Calls that headers before those of CUDA 12.8 and of 13 don't have.
+#if CUPTI_API_VERSION < 26
+#define TIDEMARK_WITHOUT_BATCHES
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync = 776;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync_ptsz = 777;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DBatchAsync = 778;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DBatchAsync_ptsz = 779;
+#endif
+#if CUPTI_API_VERSION < 130000
+#define TIDEMARK_WITHOUT_BATCHES_V2
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync_v2 = 796;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpyBatchAsync_v2_ptsz = 797;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DBatchAsync_v2 = 798;
+constexpr int CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DBatchAsync_v2_ptsz = 799;
+#endif
+
 #define TIDEMARK_RECORDED_CALL(name, number, ...) \
     static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (number));
 #include "replay/inject/recorded_calls.inc"
@@ -146,6 +162,24 @@ SAME_MEMBER(inject::CopyBoxParams<inject::CopyEnd3d>::Copy, target.host, CUDA_ME
             dstHost);
 static_assert(CU_MEMORYTYPE_HOST == inject::kMemoryIsHost);
 static_assert(CU_MEMORYTYPE_ARRAY == inject::kMemoryIsArray);
+#ifndef TIDEMARK_WITHOUT_BATCHES
+SAME_SIZE(inject::CopyBatchParams, cuMemcpyBatchAsync_params);
+SAME_MEMBER(inject::CopyBatchParams, sources, cuMemcpyBatchAsync_params, srcs);
+SAME_MEMBER(inject::CopyBatchParams, stream, cuMemcpyBatchAsync_ptsz_params, hStream);
+SAME_SIZE(inject::CopyBoxBatchParams, cuMemcpy3DBatchAsync_params);
+SAME_MEMBER(inject::CopyBoxBatchParams, operations, cuMemcpy3DBatchAsync_params, opList);
+SAME_MEMBER(inject::CopyBoxBatchParams, stream, cuMemcpy3DBatchAsync_ptsz_params, hStream);
+SAME_SIZE(inject::CopyOperation, CUDA_MEMCPY3D_BATCH_OP);
+SAME_MEMBER(inject::CopyOperation, target.address, CUDA_MEMCPY3D_BATCH_OP, dst.op.ptr.ptr);
+SAME_MEMBER(inject::CopyOperation, source.address, CUDA_MEMCPY3D_BATCH_OP, src.op.array.array);
+static_assert(CU_MEMCPY_OPERAND_TYPE_ARRAY == inject::kOperandIsArray);
+#endif
+#ifndef TIDEMARK_WITHOUT_BATCHES_V2
+SAME_SIZE(inject::CopyBatchV2Params, cuMemcpyBatchAsync_v2_params);
+SAME_MEMBER(inject::CopyBatchV2Params, stream, cuMemcpyBatchAsync_v2_ptsz_params, hStream);
+SAME_SIZE(inject::CopyBoxBatchV2Params, cuMemcpy3DBatchAsync_v2_params);
+SAME_MEMBER(inject::CopyBoxBatchV2Params, stream, cuMemcpy3DBatchAsync_v2_ptsz_params, hStream);
+#endif
 SAME_SIZE(inject::FillParams, cuMemsetD8_v2_params);
 SAME_MEMBER(inject::FillParams, count, cuMemsetD32_v2_params, N);
 SAME_MEMBER(inject::FillAsyncParams, stream, cuMemsetD16Async_params, hStream);

@@ -130,6 +130,45 @@ void copies() {
     MUST("cuMemFree_v2", two);
 }
 
+// Two copies of blocks, and one from a block into an array.
+void batches() {
+    const CUdeviceptr one = take(kMiB);
+    const CUdeviceptr two = take(2 * kMiB);
+    const CUdeviceptr three = take(3 * kMiB);
+    CUdeviceptr targets[] = {two, three};
+    CUdeviceptr sources[] = {one, one};
+    std::size_t sizes[] = {kMiB, 3 * kMiB};
+    MUST("cuMemcpyBatchAsync", static_cast<CUdeviceptr*>(targets),
+         static_cast<CUdeviceptr*>(sources), static_cast<std::size_t*>(sizes), std::size_t{2},
+         static_cast<void*>(nullptr), static_cast<std::size_t*>(nullptr), std::size_t{0},
+         static_cast<std::size_t*>(nullptr), CUstream{nullptr});
+
+    struct {
+        std::size_t width = 64, height = 32, depth = 0;
+        int format = 0x20;  // CU_AD_FORMAT_FLOAT
+        unsigned channels = 4, flags = 0;
+    } array;
+
+    struct {
+        int type = 1;  // CU_MEMCPY_OPERAND_TYPE_POINTER
+        CUdeviceptr address = 0;
+        std::uint64_t layout[3]{};
+        int to_type = 2;  // CU_MEMCPY_OPERAND_TYPE_ARRAY
+        CUdeviceptr to_array = 0;
+        std::size_t to_offset[3]{}, extent[3]{64, 32, 1};
+        int order = 1;
+        unsigned flags = 0;
+    } operation;
+
+    MUST("cuArray3DCreate_v2", &operation.to_array, static_cast<const void*>(&array));
+    operation.address = one;
+    MUST("cuMemcpy3DBatchAsync_v2", std::size_t{1}, static_cast<void*>(&operation), 0ULL,
+         CUstream{nullptr});
+    MUST("cuArrayDestroy", operation.to_array);
+    for (const CUdeviceptr block : {one, two, three})
+        MUST("cuMemFree_v2", block);
+}
+
 // Memory that is mapped: a use of it is one of the piece. A number that looks like the address by
 // which a piece is recorded is none.
 void mapped() {

@@ -6,6 +6,7 @@ namespace tidemark::cuda {
 void kernels();
 void reload();
 void copies();
+void batches();
 void mapped();
 void graphs();
 void two_threads();

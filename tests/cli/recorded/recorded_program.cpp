@@ -336,6 +336,7 @@ const std::map<std::string, std::function<void()>> kSteps{
     {"kernels", kernels},
     {"reload", reload},
     {"copies", copies},
+    {"batches", batches},
     {"mapped", mapped},
     {"graphs", graphs},
     {"two_threads", two_threads},

@@ -385,6 +385,26 @@ EXPORT CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, std::size_
     return reported(306, "cuMemcpyAsync", work, target, source, size, stream);
 }
 
+EXPORT CUresult cuMemcpyBatchAsync(CUdeviceptr* targets, CUdeviceptr* sources, std::size_t* sizes,
+                                   std::size_t count, void* attributes, std::size_t* indices,
+                                   std::size_t attribute_count, std::size_t* failed,
+                                   CUstream stream) {
+    const auto work = [&] {
+        for (std::size_t i = 0; i < count; ++i)
+            run_on_gpu(1, call, nullptr);
+        return CUresult::success;
+    };
+    return reported(776, "cuMemcpyBatchAsync", work, targets, sources, sizes, count, attributes,
+                    indices, attribute_count, failed, stream);
+}
+
+EXPORT CUresult cuMemcpy3DBatchAsync_v2(std::size_t count, void* operations,
+                                        unsigned long long flags, CUstream stream) {
+    return reported(
+        798, "cuMemcpy3DBatchAsync_v2", [] { return CUresult::success; }, count, operations, flags,
+        stream);
+}
+
 EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, std::size_t count,
                                 CUstream stream) {
     const auto work = [&] {
