@@ -1,6 +1,7 @@
 // Batches that go round between two threads.
 #include "replay/timeline/history_relay.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tidemark {
@@ -19,6 +20,10 @@ void HistoryRelay::Batch::fill(const EventBatch& events, const OutcomeBatch& out
     copy(size, events.size);
     copy(device, events.device);
     copy(flags, events.flags);
+    // Of executions it is when they began; other recorded addresses are not used here.
+    address.clear();
+    if (std::ranges::find(kind, EventKind::execution) != kind.end())
+        copy(address, events.address);
     copy(usage, outcomes.usage);
     copy(requested, outcomes.requested);
     copy(granted, outcomes.granted);
@@ -67,12 +72,13 @@ void HistoryRelay::deliver(const Batch& batch) {
         observer_.on_segment(step);
     for (const std::uint64_t event : batch.retries)
         observer_.on_retry(event);
-    EventBatch events;  // recorded addresses are not used here
+    EventBatch events;
     events.count = batch.count;
     events.kind = batch.kind.data();
     events.slot = batch.slot.data();
     events.time = batch.time.data();
     events.size = batch.size.data();
+    events.address = batch.address.data();
     events.stream = batch.stream.data();
     events.stack = batch.stack.data();
     events.aux = batch.aux.data();

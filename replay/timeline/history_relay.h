@@ -50,6 +50,7 @@ class HistoryRelay final : public Observer {
         std::vector<StreamId> stream;
         std::vector<Nanoseconds> time;
         std::vector<Bytes> size, requested;
+        std::vector<std::uint64_t> address;
         std::vector<std::uint16_t> device;
         std::vector<std::uint8_t> flags;
         std::vector<Usage> usage;

@@ -251,9 +251,9 @@ TEST_CASE("executions lie where the device ran them, in order, whenever they bec
     for (std::uint32_t launch = 0; launch < 4; ++launch)
         made.use(1, {launch, 5U, "axpy"});
     // The last two overlap; that of number 99 has no launch.
-    made.execution({1, 5, "axpy"}, 300, 100).execution({0, 5, "axpy"}, 100, 150);
-    made.execution({99, 2, "other"}, 50, 10);
-    made.execution({3, 5, "axpy"}, 600, 50).execution({2, 5, "axpy"}, 500, 300);
+    made.execution({1, 5, "axpy"}, 30, 10).execution({0, 5, "axpy"}, 10, 15);
+    made.execution({99, 2, "other"}, 5, 1);
+    made.execution({3, 5, "axpy"}, 60, 5).execution({2, 5, "axpy"}, 50, 30);
     const auto history = made.build();
     REQUIRE(history->counts().executions == 5);
     ExecutionTracks tracks;
@@ -263,22 +263,23 @@ TEST_CASE("executions lie where the device ran them, in order, whenever they bec
     REQUIRE(tracks.tracks() == 2);
     CHECK(tracks.stream(0) == 5);
     CHECK(tracks.stream(1) == 2);
-    const auto ranges = tracks.ranges(0, AxisUnit::time, {0, 1000}, 1);
+    const auto ranges = tracks.ranges(0, AxisUnit::time, {0, 100}, 1);
     REQUIRE(ranges.size() == 4);
     for (std::size_t i = 0; i < ranges.size(); ++i)
         CHECK(history->execution(tracks.at(0, i)).launch == i);
-    CHECK(ranges[0].begin == 100);
-    CHECK(ranges[0].end == 250);
-    CHECK(ranges[2].begin == 500);
-    CHECK(ranges[2].end == 600);  // where the next one begins
-    CHECK(ranges[3].end == 650);
-    CHECK(history->execution(tracks.at(0, 2)).length == 300);
+    CHECK(ranges[0].begin == 10);
+    CHECK(ranges[0].end == 25);
+    CHECK(ranges[2].begin == 50);
+    CHECK(ranges[2].end == 60);  // where the next one begins
+    CHECK(ranges[3].end == 65);
+    CHECK(history->execution(tracks.at(0, 2)).length == 30);
     CHECK(history->execution(tracks.at(1, 0)).launch == Execution::kNoLaunch);
-    CHECK(tracks.ranges(0, AxisUnit::time, {0, 1000}, 1'000'000).size() == 1);
+    CHECK(tracks.ranges(0, AxisUnit::time, {0, 100}, 1'000'000).size() == 1);
     const auto by_event =
         tracks.ranges(0, AxisUnit::events, {0, history->end(AxisUnit::events)}, 1);
-    REQUIRE_FALSE(by_event.empty());
-    CHECK(by_event[0].begin >= 0);
+    REQUIRE(by_event.size() == 4);
+    CHECK(by_event[0].begin == history->position(AxisUnit::events, history->first_at(10)));
+    CHECK(by_event[3].begin == history->position(AxisUnit::events, history->first_at(60)));
 }
 
 TEST_CASE("marks are counted by kind, and those behind the last event stand at the end",
