@@ -29,6 +29,9 @@ struct Request {
     Bytes alignment = 1;  // a power of two; at most the device's granularity
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
+    // Of several places that the policy's rules hold for equally good, the one here, if it is one
+    // of them: how a system is followed that chooses among them by something that nobody records.
+    Address among_equals = Address::null;
 };
 
 // A granted request. `size` is what it costs, at least what was asked for. `node` is the
@@ -85,6 +88,7 @@ struct AllocatorStats {
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
     std::uint64_t plan_deviations = 0;   // requests for planned pools that came otherwise
+    std::uint64_t ties = 0;              // grants that Request::among_equals put elsewhere
     Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
     Bytes private_reserved_peak = 0;     // the most of it at any time
 
@@ -104,6 +108,7 @@ struct AllocatorStats {
         unmaps += other.unmaps;
         synchronizations += other.synchronizations;
         plan_deviations += other.plan_deviations;
+        ties += other.ties;
         private_reserved += other.private_reserved;
         private_reserved_peak += other.private_reserved_peak;
         return *this;
@@ -305,6 +310,8 @@ struct PolicyInfo {
     std::string_view also_called = {};
     // True: `compare` and `advise` try it where nobody says which.
     bool tried_unasked = true;
+    // A policy's name: where that is the recorded one, `compare` tries this one too; "" if none.
+    std::string_view tried_beside = {};
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

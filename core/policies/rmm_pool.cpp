@@ -136,6 +136,7 @@ PolicyInfo rmm_pool() {
         .make = make_rmm_pool,
         .also_called = "pool-memory-resource",
         .tried_unasked = false,
+        .tried_beside = "cupy",
     };
 }
 

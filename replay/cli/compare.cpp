@@ -126,7 +126,8 @@ class Compare final : public Command {
   private:
     // What to compare with when nobody says: the recorded system's own policy, if all traces agree
     // on one; where that is PyTorch's, the settings that its user can choose (expandable segments,
-    // and the best that a short search finds); then every other policy as it comes.
+    // and the best that a short search finds); then every other policy that is tried unasked, or
+    // beside that one, as it comes.
     Result<std::vector<std::string>> default_policies(Context& context,
                                                       const Traces& traces) const {
         std::vector<std::string> chosen = agreed_policy(traces);
@@ -141,13 +142,22 @@ class Compare final : public Command {
             if (!found.empty())
                 add(found);
         }
+        TM_ASSIGN(const std::string_view recorded, name_of(chosen));
         for (const PolicyInfo& policy : all_policies()) {
-            const bool listed =
-                !chosen.empty() && policy.name == (torch ? "torch" : chosen.front());
-            if (policy.tried_unasked && !listed)
+            const bool wanted =
+                policy.tried_unasked || (!recorded.empty() && policy.tried_beside == recorded);
+            if (wanted && policy.name != recorded)
                 chosen.emplace_back(policy.name);
         }
         return chosen;
+    }
+
+    // Of the first, without its options; "" if there is none.
+    static Result<std::string_view> name_of(const std::vector<std::string>& policies) {
+        if (policies.empty())
+            return std::string_view();
+        TM_ASSIGN(const PolicySpec spec, parse_policy(policies.front()));
+        return spec.policy->name;
     }
 
     // The best setting that a few replays find; "" if there is none, or they would take long.

@@ -58,8 +58,10 @@ tl::expected<Allocation, OutOfMemory> request(const Situation& at, AllocatorMode
     const PoolId scope = how.in_scope ? kForeignScope : how.pool;
     if (how.in_scope || whole)
         model.allocator->begin_pool(scope, {.splits = !whole});
-    auto granted = model.allocator->allocate(
-        {.size = at.request->size, .alignment = 1, .stream = at.request->stream, .pool = how.pool});
+    Request wanted{.size = at.request->size, .stream = at.request->stream, .pool = how.pool};
+    if (at.request->kind == EventKind::allocate)
+        wanted.among_equals = Address{at.request->address};
+    auto granted = model.allocator->allocate(wanted);
     if (how.in_scope || whole)
         model.allocator->end_pool(scope);
     return granted;

@@ -2,6 +2,7 @@
 #include "replay/record/inferred_limit.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/policies/torch_settings.h"
@@ -23,10 +24,16 @@ Bytes roundest(Bytes least, Bytes most) {
     return least;
 }
 
+// How an allocator's requests become segments, for the walk.
+struct SegmentRule {
+    std::function<Bytes(Bytes)> segment_for;
+    bool says_device_free = true;  // refusals say how much the device had free
+};
+
 // The walk over the record.
 class Bounds {
   public:
-    explicit Bounds(const policies::TorchSettings& settings) : settings_(settings) {}
+    explicit Bounds(SegmentRule rule) : rule_(std::move(rule)) {}
 
     void walk(const DeviceRecord& record) {
         for (const SeedSegment& seed : record.seeds)
@@ -40,10 +47,12 @@ class Bounds {
 
     Bytes granted() const { return granted_; }
 
-    Bytes refused() const { return refused_; }
-
-    // Refusals, and releases just before a new segment: a single one of these may be chance.
-    bool is_plausible() const { return refusals_ > 0 || retried_.size() > 1; }
+    // The likeliest limit, if the record points to one.
+    std::vector<Bytes> limits() const {
+        if (!is_plausible() || refused_ == kInferredLimitNone || refused_ <= granted_)
+            return {};
+        return {roundest(granted_, refused_ - 1)};
+    }
 
     // Growth of reserved memory, and whether something was given back just before.
     struct Growth {
@@ -54,6 +63,9 @@ class Bounds {
     const std::vector<Growth>& growths() const { return growths_; }
 
   private:
+    // Refusals, and releases just before a new segment: a single one of these may be chance.
+    bool is_plausible() const { return refusals_ > 0 || retried_.size() > 1; }
+
     void take(const TraceEvent& event) {
         switch (event.kind) {
             case EventKind::segment_free:
@@ -85,9 +97,7 @@ class Bounds {
         grown_ = false;
     }
 
-    Bytes segment_for(Bytes size) const {
-        return settings_.segment_size(settings_.round_size(std::max<Bytes>(size, 1)));
-    }
+    Bytes segment_for(Bytes size) const { return rule_.segment_for(std::max<Bytes>(size, 1)); }
 
     void granted(Bytes size) {
         if (!grown_ || size >= kLargestRequest)
@@ -100,13 +110,13 @@ class Bounds {
     }
 
     void refused(Bytes size, Bytes device_free) {
-        if (size >= kLargestRequest || device_free < segment_for(size))
+        if (size >= kLargestRequest || (rule_.says_device_free && device_free < segment_for(size)))
             return;  // the device was full
         ++refusals_;
         refused_ = std::min(refused_, reserved_ + segment_for(size));
     }
 
-    const policies::TorchSettings& settings_;
+    SegmentRule rule_;
     Bytes reserved_ = 0;
     Bytes before_release_ = 0;
     Bytes before_growth_ = 0;
@@ -150,20 +160,16 @@ std::vector<std::pair<Bytes, Bytes>> likely_thresholds(std::vector<Bounds::Growt
     return likely;
 }
 
-}  // namespace
-
-std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& policy) {
-    if (policy.policy->name != "torch")
-        return {};
+std::vector<Bytes> torch_limits(const DeviceRecord& record, const PolicySpec& policy) {
     const auto settings = policies::TorchSettings::from(policy.options);
     if (!settings)
         return {};
-    Bounds bounds(*settings);
+    Bounds bounds({.segment_for = [&settings](Bytes size) {
+        return settings->segment_size(settings->round_size(size));
+    }});
     bounds.walk(record);
-    std::vector<Bytes> limits;
+    std::vector<Bytes> limits = bounds.limits();
     const Bytes least = bounds.granted();
-    if (bounds.is_plausible() && bounds.refused() != kInferredLimitNone && bounds.refused() > least)
-        limits.push_back(roundest(least, bounds.refused() - 1));
     if (settings->gc_threshold > 0) {
         for (const auto& [low, high] : likely_thresholds(bounds.growths())) {
             const auto from = static_cast<Bytes>(static_cast<double>(low) / settings->gc_threshold);
@@ -173,6 +179,23 @@ std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& po
         }
     }
     return limits;
+}
+
+// CuPy takes from CUDA just what a request needs.
+std::vector<Bytes> cupy_limits(const DeviceRecord& record) {
+    constexpr Bytes kChunk = 512;
+    Bounds bounds({.segment_for = [](Bytes size) { return align_up(size, kChunk); },
+                   .says_device_free = false});
+    bounds.walk(record);
+    return bounds.limits();
+}
+
+}  // namespace
+
+std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& policy) {
+    if (policy.policy->name == "cupy")
+        return cupy_limits(record);
+    return policy.policy->name == "torch" ? torch_limits(record, policy) : std::vector<Bytes>{};
 }
 
 }  // namespace tidemark

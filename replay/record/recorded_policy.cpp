@@ -172,6 +172,8 @@ Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
         return RecordedPolicy{"cuda-malloc", {}};
     if (info.format == "rmm-csv")
         return RecordedPolicy{"rmm-pool", {}};
+    if (info.format == "cupy-pool")
+        return RecordedPolicy{"cupy", {}};
     if (info.format == "rmm-decisions")
         return unknown("the log doesn't say which of RMM's resources made these decisions");
     return unknown(

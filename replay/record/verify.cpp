@@ -154,7 +154,8 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
     if (truths == 0)
         return fail(ErrorCode::unsupported,
                     "the trace does not say what the recorded system decided", {},
-                    "verify needs a PyTorch snapshot, a log of RMM's decisions, or a .tmk of one");
+                    "verify needs a PyTorch snapshot, a log of RMM's or CuPy's decisions, or a "
+                    ".tmk of one");
     VerifyReport report;
     report.events = trace.info().event_count;
     TM_ASSIGN(const PolicySpec policy, unlimited.with_limit(options.limit));

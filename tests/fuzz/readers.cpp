@@ -16,6 +16,7 @@ namespace formats {
 FormatInfo torch_snapshot();
 FormatInfo rmm_csv();
 FormatInfo rmm_decisions();
+FormatInfo cupy_pool();
 FormatInfo jsonl();
 }  // namespace formats
 
@@ -114,6 +115,10 @@ void rmm_csv(std::span<const std::byte> bytes) {
 
 void rmm_decisions(std::span<const std::byte> bytes) {
     read_all_ways(formats::rmm_decisions(), bytes);
+}
+
+void cupy_pool(std::span<const std::byte> bytes) {
+    read_all_ways(formats::cupy_pool(), bytes);
 }
 
 void jsonl(std::span<const std::byte> bytes) {

@@ -54,6 +54,7 @@ constexpr std::string_view kVariants[] = {
     "rmm-binning:min=12,max=14",
     "rmm-fixed:block=1281,preallocate=3",
     "rmm-fixed:block=2MiB,preallocate=2",
+    "cupy:limit=20MiB",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

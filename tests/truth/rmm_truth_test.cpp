@@ -1,35 +1,17 @@
 // The rmm policies against what RMM's own resources did on an H200: every address, every upstream
 // call, every refusal (traces/samples/rmm).
-#include <filesystem>
 #include <string>
 
 #include <catch2/catch.hpp>
 
-#include "replay/record/verify.h"
-#include "traces/open.h"
+#include "tests/truth/verified.h"
 
 using namespace tidemark;
 
 namespace {
 
-const std::filesystem::path kRmmSamples = TIDEMARK_SOURCE_DIR "/traces/samples/rmm";
-
-VerifyReport verified(const std::string& name, const std::string& policy) {
-    const auto trace = open_trace((kRmmSamples / (name + ".txt.xz")).string());
-    if (!trace)
-        FAIL(to_text(trace.error()));
-    const auto spec = parse_policy(policy);
-    if (!spec)
-        FAIL(to_text(spec.error()));
-    const auto report = verify(**trace, *spec, {});
-    if (!report)
-        FAIL(to_text(report.error()));
-    if (report->first_mismatch) {
-        UNSCOPED_INFO("event " << report->first_mismatch->event);
-        UNSCOPED_INFO("expected " << report->first_mismatch->expected);
-        UNSCOPED_INFO("actual   " << report->first_mismatch->actual);
-    }
-    return *report;
+VerifyReport rmm_verified(const std::string& name, const std::string& policy) {
+    return support::verified("rmm/" + name, policy);
 }
 
 struct Resource {
@@ -54,7 +36,7 @@ TEST_CASE("the rmm policies decide as RMM did, on every recorded program", "[tru
     if (program == "streams-5" && policy == "rmm-binning")
         policy += ":streams=0-3-2-1-4";
 
-    const VerifyReport report = verified(program + "." + resource.name, policy);
+    const VerifyReport report = rmm_verified(program + "." + resource.name, policy);
 
     CHECK(report.mismatches == 0);
     CHECK(report.facts.empty());
@@ -62,8 +44,8 @@ TEST_CASE("the rmm policies decide as RMM did, on every recorded program", "[tru
 }
 
 TEST_CASE("another of RMM's resources is found out", "[truth][rmm]") {
-    CHECK(verified("hand-streams.pool", "rmm-pool:initial=1MiB").mismatches > 0);
-    CHECK(verified("multistream.pool-256M-2G", "rmm-pool:initial=256MiB").mismatches > 10);
-    CHECK(verified("random-7.arena", "rmm-pool").mismatches > 1'000);
-    CHECK(verified("moe.fixed-1M", "rmm-fixed:preallocate=64").mismatches > 0);
+    CHECK(rmm_verified("hand-streams.pool", "rmm-pool:initial=1MiB").mismatches > 0);
+    CHECK(rmm_verified("multistream.pool-256M-2G", "rmm-pool:initial=256MiB").mismatches > 10);
+    CHECK(rmm_verified("random-7.arena", "rmm-pool").mismatches > 1'000);
+    CHECK(rmm_verified("moe.fixed-1M", "rmm-fixed:preallocate=64").mismatches > 0);
 }

@@ -327,6 +327,7 @@ std::string verify_json(const std::string& name, const Trace& trace, const Verif
          {"events", report.events},
          {"decisions", report.decisions},
          {"mismatches", report.mismatches},
+         {"ties", report.stats.ties},
          {"first_mismatch", report.first_mismatch ? mismatch_of(*report.first_mismatch) : Json()},
          {"not_inferable", report.not_inferable},
          {"inferred_trims", report.inferred_trims},

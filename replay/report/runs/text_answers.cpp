@@ -228,6 +228,8 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
     add("decisions compared", format_count(report.decisions));
     add("of these, blocks of the final state", format_count(report.final_blocks));
     add("differences", format_count(report.mismatches));
+    if (report.stats.ties > 0)
+        add("ties: another of equally good blocks", format_count(report.stats.ties));
     add("not inferable from the record", format_count(report.not_inferable));
     add("empty_cache inferred", format_count(report.inferred_trims));
     for (std::size_t i = 0; i < report.device_peaks.size(); ++i) {

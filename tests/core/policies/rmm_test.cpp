@@ -1,13 +1,8 @@
 // The rmm policies: cases worked out by hand; that they are RMM's is shown by tests/truth.
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
-
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 #include "core/allocator/spec.h"
+#include "tests/support/placements.h"
 #include "tests/support/policy.h"
 
 namespace tidemark {
@@ -15,53 +10,7 @@ namespace {
 
 using support::calls;
 using support::must_allocate;
-
-struct Op {
-    char kind;  // 'a' or 'f'
-    char name;
-    Bytes size;
-    std::uint32_t stream;
-};
-
-// Streams 1 and 2, frees on another stream than the allocation's among them.
-const std::vector<Op> kProgram{
-    {'a', 'A', 1_MiB, 1}, {'a', 'B', 3_MiB, 1},       {'a', 'C', 700_KiB, 2}, {'a', 'D', 5_MiB, 2},
-    {'f', 'B', 0, 1},     {'a', 'E', 1_MiB + 100, 2}, {'a', 'F', 1_MiB, 1},   {'f', 'A', 0, 1},
-    {'f', 'F', 0, 1},     {'a', 'G', 4_MiB, 1},       {'f', 'D', 0, 2},       {'f', 'C', 0, 2},
-    {'a', 'H', 6_MiB, 1}, {'a', 'I', 300, 2},         {'f', 'G', 0, 2},       {'a', 'J', 9_MiB, 2},
-    {'f', 'E', 0, 1},     {'f', 'H', 0, 1},           {'a', 'K', 2_MiB, 1},   {'f', 'J', 0, 2},
-    {'f', 'I', 0, 2},     {'f', 'K', 0, 1},
-};
-
-// Where each allocation lies: its segment, in the order in which they were taken, and the offset.
-std::string placements(Allocator& policy) {
-    std::vector<Address> segments;
-    std::map<char, Allocation> live;
-    std::string text;
-    for (const Op& op : kProgram) {
-        if (op.kind == 'f') {
-            if (live.contains(op.name))
-                policy.deallocate(live.extract(op.name).mapped(), StreamId{op.stream});
-            continue;
-        }
-        const auto granted = policy.allocate({.size = op.size, .stream = StreamId{op.stream}});
-        text += fmt::format("{}{}=", text.empty() ? "" : " ", op.name);
-        for (const Region& region : support::regions_of(policy)) {
-            if (std::ranges::find(segments, region.segment.begin) == segments.end())
-                segments.push_back(region.segment.begin);
-            const bool here = granted && region.range.begin == granted->address;
-            if (here)
-                text += fmt::format(
-                    "s{}+{}K", std::ranges::find(segments, region.segment.begin) - segments.begin(),
-                    (granted->address - region.segment.begin) / 1_KiB);
-        }
-        if (granted)
-            live[op.name] = *granted;
-        else
-            text += "refused";
-    }
-    return text;
-}
+using support::placements;
 
 TEST_CASE("rmm-pool grows by what it has, and searches its own list first", "[rmm]") {
     SimDevice device(support::small_device(64_MiB));
@@ -79,8 +28,8 @@ TEST_CASE("rmm-pool below a maximum gives whole segments back to make room", "[r
     const auto policy = support::make_policy("rmm-pool:initial=8MiB,maximum=16MiB", device);
 
     CHECK(placements(*policy) ==
-          "A=s0+0K B=s0+1024K C=s0+4096K D=s1+0K E=s0+4796K F=s0+1024K G=s0+0K H=s1+0K "
-          "I=s0+4096K J=refused K=s1+0K");  // where D was, given back for H
+          "A=s0+0K B=s0+1024K C=s0+4096K D=s1+0K E=s0+4796K F=s0+1024K G=s0+0K H=s2+0K "
+          "I=s0+4096K J=refused K=s2+0K");  // D's segment was given back for H
     CHECK(policy->usage().reserved == 14680064);
     CHECK(policy->stats().segments_created == 3);
     CHECK(policy->stats().segments_released == 1);

@@ -121,6 +121,14 @@ TEST_CASE("an RMM log is replayed with rmm-pool", "[scenario]") {
     CHECK(policy->text == "rmm-pool");
 }
 
+TEST_CASE("a log of CuPy's pool is replayed with cupy", "[scenario]") {
+    TraceInfo info;
+    info.format = "cupy-pool";
+    const auto policy = recorded_policy(info);
+    REQUIRE(policy);
+    CHECK(policy->text == "cupy");
+}
+
 TEST_CASE("which resource made a log of RMM's decisions one has to say", "[scenario]") {
     TraceInfo info;
     info.format = "rmm-decisions";
