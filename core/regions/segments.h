@@ -27,15 +27,68 @@ DeviceResult<Range> malloc_segment(Device& device, Bytes preferred, Bytes needed
     return Range{*begin, size};
 }
 
+// What is held of the device's plain memory, which comes in pieces of kPlainUnit.
+struct HeldMemory {
+    Bytes bytes = 0;
+    std::uint64_t taken = 0;  // pieces, ever
+    std::uint64_t given_back = 0;
+
+    void take(Bytes size) {
+        bytes += whole(size);
+        ++taken;
+    }
+
+    void give_back(Bytes size) {
+        bytes -= whole(size);
+        ++given_back;
+    }
+
+    static Bytes whole(Bytes size) { return align_up(size, kPlainUnit); }
+
+  private:
+    static constexpr Bytes kPlainUnit = 512;  // what Device::malloc promises
+};
+
 // What went back to the device.
 struct Released {
     std::uint64_t segments = 0;
     Bytes bytes = 0;
+    Bytes held = 0;  // with what the device had rounded them up by
 };
 
-// Frees every block of `index` that is a whole segment, in the order of the index (size, address);
-// those that the device refuses to take stay as they are. Device::free waits for all queued work,
-// so nothing need be awaited before. O(free blocks * log free blocks).
-Released release_unused(SizeIndex& index, Blocks& blocks, Device& device);
+// Frees every block of `index` that is a whole segment, in the order of the index; those that the
+// device refuses to take stay as they are. Device::free waits for all queued work, so nothing need
+// be awaited before. O(free blocks * log free blocks).
+template <class Index>
+Released release_unused(Index& index, Blocks& blocks, Device& device) {
+    Released released;
+    BlockId id = index.first_from(0, blocks);
+    while (id != kNoBlock) {
+        const Block block = blocks[id];
+        if (block.whole_segment() && device.free(block.address)) {
+            index.erase(id, blocks);
+            blocks.release(id);
+            ++released.segments;
+            released.bytes += block.size;
+            released.held += HeldMemory::whole(block.size);
+        }
+        id = index.next(block, blocks);
+    }
+    return released;
+}
+
+// What release_unused would give back. O(free blocks * log free blocks).
+template <class Index>
+Released unused(const Index& index, const Blocks& blocks) {
+    Released whole;
+    BlockId id = index.first_from(0, blocks);
+    while (id != kNoBlock) {
+        const Block& block = blocks[id];
+        whole.segments += block.whole_segment() ? 1U : 0U;
+        whole.bytes += block.whole_segment() ? block.size : 0;
+        id = index.next(block, blocks);
+    }
+    return whole;
+}
 
 }  // namespace tidemark

@@ -12,25 +12,30 @@ std::uint32_t priority(BlockId id) {
     return static_cast<std::uint32_t>(mixed >> 32U);
 }
 
-bool is_before(const Block& block, Bytes size, Address address) {
-    return block.size != size ? block.size < size : block.address < address;
+template <class Index>
+bool is_before(const Block& block, Bytes size, std::uint64_t rank) {
+    return block.size != size ? block.size < size : Index::rank_of(block) < rank;
 }
 
 // The full order. No two blocks that a device handed out have the same place; numbers decide where
 // a recorded state claims so, and the tree stays a tree.
+template <class Index>
 bool is_before(BlockId a, BlockId b, const Blocks& blocks) {
     const Block& first = blocks[a];
     const Block& second = blocks[b];
     if (first.size != second.size)
         return first.size < second.size;
-    return first.address != second.address ? first.address < second.address : a < b;
+    const std::uint64_t rank = Index::rank_of(first);
+    const std::uint64_t other = Index::rank_of(second);
+    return rank != other ? rank < other : a < b;
 }
 
 // Cuts the tree `from` into those before `id`, hung to `low`, and the rest, to `high`.
+template <class Index>
 void cut(BlockId from, BlockId id, BlockId* low, BlockId* high, Blocks& blocks) {
     while (from != kNoBlock) {
         Block& block = blocks[from];
-        if (is_before(from, id, blocks)) {
+        if (is_before<Index>(from, id, blocks)) {
             *low = from;
             low = &block.right;
             from = block.right;
@@ -72,11 +77,12 @@ BlockId rightmost(BlockId tree, const Blocks& blocks) {
     return tree;
 }
 
-BlockId tree_first_from(BlockId tree, Bytes size, Address address, const Blocks& blocks) {
+template <class Index>
+BlockId tree_first_from(BlockId tree, Bytes size, std::uint64_t rank, const Blocks& blocks) {
     BlockId best = kNoBlock;
     while (tree != kNoBlock) {
         const Block& block = blocks[tree];
-        if (is_before(block, size, address)) {
+        if (is_before<Index>(block, size, rank)) {
             tree = block.right;
         } else {
             best = tree;
@@ -86,11 +92,12 @@ BlockId tree_first_from(BlockId tree, Bytes size, Address address, const Blocks&
     return best;
 }
 
-BlockId tree_last_below(BlockId tree, Bytes size, Address address, const Blocks& blocks) {
+template <class Index>
+BlockId tree_last_below(BlockId tree, Bytes size, std::uint64_t rank, const Blocks& blocks) {
     BlockId best = kNoBlock;
     while (tree != kNoBlock) {
         const Block& block = blocks[tree];
-        if (is_before(block, size, address)) {
+        if (is_before<Index>(block, size, rank)) {
             best = tree;
             tree = block.right;
         } else {
@@ -104,13 +111,15 @@ BlockId tree_last_below(BlockId tree, Bytes size, Address address, const Blocks&
 
 // Adding kBins to the size in units makes the first octave linear (a bin for each size below kBins
 // units) without a branch; the order is unchanged.
-SizeIndex::Bin SizeIndex::bin_of(Bytes size) {
+template <SizeTie tie>
+typename BasicSizeIndex<tie>::Bin BasicSizeIndex<tie>::bin_of(Bytes size) {
     const std::uint64_t units = size / kUnit + kBins;
     const unsigned octave = static_cast<unsigned>(std::bit_width(units)) - 1 - kBinBits;
     return {octave, static_cast<unsigned>(units >> octave) & (kBins - 1)};
 }
 
-void SizeIndex::insert(BlockId id, Blocks& blocks) {
+template <SizeTie tie>
+void BasicSizeIndex<tie>::insert(BlockId id, Blocks& blocks) {
     Block& block = blocks[id];
     const Bin bin = bin_of(block.size);
     if (group_[bin.octave] == kNoGroup) [[unlikely]] {
@@ -129,14 +138,15 @@ void SizeIndex::insert(BlockId id, Blocks& blocks) {
     const std::uint32_t mine = priority(id);
     while (*link != kNoBlock && priority(*link) > mine) {
         Block& other = blocks[*link];
-        link = is_before(*link, id, blocks) ? &other.right : &other.left;
+        link = is_before<BasicSizeIndex>(*link, id, blocks) ? &other.right : &other.left;
     }
     const BlockId below = *link;
     *link = id;
-    cut(below, id, &block.left, &block.right, blocks);
+    cut<BasicSizeIndex>(below, id, &block.left, &block.right, blocks);
 }
 
-void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
+template <SizeTie tie>
+void BasicSizeIndex<tie>::unlink(BlockId* link, Bin bin, Blocks& blocks) {
     const Block& block = blocks[*link];
     if (block.left == kNoBlock)
         *link = block.right;
@@ -151,19 +161,21 @@ void SizeIndex::unlink(BlockId* link, Bin bin, Blocks& blocks) {
     octaves_ &= ~(octave_empty << bin.octave);
 }
 
-void SizeIndex::erase(BlockId id, Blocks& blocks) {
+template <SizeTie tie>
+void BasicSizeIndex<tie>::erase(BlockId id, Blocks& blocks) {
     const Block& block = blocks[id];
     const Bin bin = bin_of(block.size);
     BlockId* link = &root(bin);
     while (*link != id) {
         TM_CHECK(*link != kNoBlock);
         Block& other = blocks[*link];
-        link = is_before(*link, id, blocks) ? &other.right : &other.left;
+        link = is_before<BasicSizeIndex>(*link, id, blocks) ? &other.right : &other.left;
     }
     unlink(link, bin, blocks);
 }
 
-BlockId SizeIndex::take_first_from(Bytes size, Blocks& blocks) {
+template <SizeTie tie>
+BlockId BasicSizeIndex<tie>::take_first_from(Bytes size, Blocks& blocks) {
     Bin bin = bin_of(size);
     BlockId* best = nullptr;
     if (has(bin)) {
@@ -189,7 +201,8 @@ BlockId SizeIndex::take_first_from(Bytes size, Blocks& blocks) {
     return id;
 }
 
-bool SizeIndex::next_bin(Bin& bin) const {
+template <SizeTie tie>
+bool BasicSizeIndex<tie>::next_bin(Bin& bin) const {
     const std::uint64_t above = bins_[bin.octave] & (~std::uint64_t{0} << bin.bin << 1U);
     const std::uint64_t octaves = octaves_ & (~std::uint64_t{0} << bin.octave << 1U);
     if (above == 0 && octaves == 0)
@@ -199,7 +212,8 @@ bool SizeIndex::next_bin(Bin& bin) const {
     return true;
 }
 
-bool SizeIndex::previous_bin(Bin& bin) const {
+template <SizeTie tie>
+bool BasicSizeIndex<tie>::previous_bin(Bin& bin) const {
     const std::uint64_t below = bins_[bin.octave] & ((std::uint64_t{1} << bin.bin) - 1);
     if (below != 0) {
         bin.bin = static_cast<unsigned>(std::bit_width(below)) - 1;
@@ -213,32 +227,40 @@ bool SizeIndex::previous_bin(Bin& bin) const {
     return true;
 }
 
-BlockId SizeIndex::first_from(Bytes size, const Blocks& blocks, Address address) const {
+template <SizeTie tie>
+BlockId BasicSizeIndex<tie>::first_from(Bytes size, const Blocks& blocks, Rank rank) const {
     Bin bin = bin_of(size);
     if (has(bin)) {
-        const BlockId found = tree_first_from(root(bin), size, address, blocks);
+        const BlockId found = tree_first_from<BasicSizeIndex>(
+            root(bin), size, static_cast<std::uint64_t>(rank), blocks);
         if (found != kNoBlock)
             return found;
     }
     return next_bin(bin) ? leftmost(root(bin), blocks) : kNoBlock;
 }
 
-BlockId SizeIndex::last_below(Bytes size, const Blocks& blocks, Address address) const {
+template <SizeTie tie>
+BlockId BasicSizeIndex<tie>::last_below(Bytes size, const Blocks& blocks, Rank rank) const {
     Bin bin = bin_of(size);
     if (has(bin)) {
-        const BlockId found = tree_last_below(root(bin), size, address, blocks);
+        const BlockId found = tree_last_below<BasicSizeIndex>(
+            root(bin), size, static_cast<std::uint64_t>(rank), blocks);
         if (found != kNoBlock)
             return found;
     }
     return previous_bin(bin) ? rightmost(root(bin), blocks) : kNoBlock;
 }
 
-Bytes SizeIndex::largest(const Blocks& blocks) const {
+template <SizeTie tie>
+Bytes BasicSizeIndex<tie>::largest(const Blocks& blocks) const {
     if (empty())
         return 0;
     const unsigned octave = static_cast<unsigned>(std::bit_width(octaves_)) - 1;
     const unsigned bin = static_cast<unsigned>(std::bit_width(bins_[octave])) - 1;
     return blocks[rightmost(root({octave, bin}), blocks)].size;
 }
+
+template class BasicSizeIndex<SizeTie::address>;
+template class BasicSizeIndex<SizeTie::stamp>;
 
 }  // namespace tidemark

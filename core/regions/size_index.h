@@ -1,4 +1,5 @@
-// SizeIndex: free blocks ordered by (size, address), for best fit with the lowest address first.
+// SizeIndex: free blocks ordered by (size, address), for best fit with the lowest address first;
+// AgedSizeIndex: by (size, Block::stamp), for best fit with the oldest first.
 //
 // Model: TLSF's two levels of bitmaps (Masmano et al., 2004) pick a bin: an octave of sizes cut
 // into 64. But a bin is ordered, not a list: a treap (Seidel & Aragon, 1996) whose priorities are
@@ -7,48 +8,60 @@
 // the worst case (all sizes equal) everything is still O(log n).
 //
 // The index stores only roots; the tree's links are in the blocks (Blocks). A block may be in one
-// index at a time, and neither its size nor its address may change meanwhile. Sizes are multiples
-// of kUnit or are ordered as if rounded down to it within a bin (still exact). Not thread-safe.
+// index at a time, and neither its size nor its rank (address, stamp) may change meanwhile. Sizes
+// are multiples of kUnit or are ordered as if rounded down to it within a bin (still exact). Not
+// thread-safe.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "core/regions/blocks.h"
 
 namespace tidemark {
 
-class SizeIndex {
+// What orders blocks of one size.
+enum class SizeTie : std::uint8_t { address, stamp };
+
+template <SizeTie tie>
+class BasicSizeIndex {
   public:
+    using Rank = std::conditional_t<tie == SizeTie::address, Address, std::uint64_t>;
+
     static constexpr Bytes kUnit = 512;  // bins below 64 units hold a single size
 
     // O(log n) expected, O(1) in sparse bins.
     void insert(BlockId id, Blocks& blocks);
     void erase(BlockId id, Blocks& blocks);
 
-    // Removes and returns the first block of at least `size` bytes (best fit, lowest address), or
+    // Removes and returns the first block of at least `size` bytes (best fit, lowest rank), or
     // kNoBlock. What first_from and erase do together, in one descent.
     BlockId take_first_from(Bytes size, Blocks& blocks);
 
-    // The first block whose (size, address) is not below (`size`, `address`): best fit for `size`
-    // with the default address. kNoBlock if there is none.
-    BlockId first_from(Bytes size, const Blocks& blocks, Address address = Address::null) const;
+    // The first block whose (size, rank) is not below (`size`, `rank`): best fit for `size` with
+    // the default rank. kNoBlock if there is none.
+    BlockId first_from(Bytes size, const Blocks& blocks, Rank rank = Rank{}) const;
 
-    // The last block whose (size, address) is below (`size`, `address`), or kNoBlock.
-    BlockId last_below(Bytes size, const Blocks& blocks, Address address = Address::null) const;
+    // The last block whose (size, rank) is below (`size`, `rank`), or kNoBlock.
+    BlockId last_below(Bytes size, const Blocks& blocks, Rank rank = Rank{}) const;
 
     // The block after `id` in order, or kNoBlock; `id` need not be in the index any more.
     BlockId next(const Block& block, const Blocks& blocks) const {
-        const Address after = block.address + 1;  // wraps at the end of the address space
-        return after == Address::null ? first_from(block.size + 1, blocks)
-                                      : first_from(block.size, blocks, after);
+        const std::uint64_t after = rank_of(block) + 1;  // wraps at the end of the address space
+        return after == 0 ? first_from(block.size + 1, blocks)
+                          : first_from(block.size, blocks, Rank{after});
     }
 
     // The largest size, 0 if empty. O(log n).
     Bytes largest(const Blocks& blocks) const;
 
     bool empty() const { return octaves_ == 0; }
+
+    static std::uint64_t rank_of(const Block& block) {
+        return tie == SizeTie::address ? to_integer(block.address) : block.stamp;
+    }
 
   private:
     static constexpr unsigned kBinBits = 6;
@@ -85,9 +98,13 @@ class SizeIndex {
     std::vector<std::array<BlockId, kBins>> roots_;           // only octaves that were ever used
 };
 
+using SizeIndex = BasicSizeIndex<SizeTie::address>;
+using AgedSizeIndex = BasicSizeIndex<SizeTie::stamp>;
+
 // Joins `id` with its neighbours of that state, which are in `index` and leave it; the block that
 // is left, in no index. O(log n).
-inline BlockId join_neighbours(BlockId id, Block::State state, Blocks& blocks, SizeIndex& index) {
+template <class Index>
+BlockId join_neighbours(BlockId id, Block::State state, Blocks& blocks, Index& index) {
     const BlockId prev = blocks[id].prev;
     const BlockId next = blocks[id].next;
     const bool join_prev = prev != kNoBlock && blocks[prev].state == state;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/regions/segments.h"
 #include "core/regions/size_index.h"
 #include "core/regions/stream_lists.h"
 
@@ -24,28 +25,6 @@ namespace tidemark {
 // Why there is no memory: the device's refusal, or none where it is one's own rules.
 struct NoRoom {
     std::optional<DeviceError> device;
-};
-
-// What is held of the device's plain memory, which comes in pieces of kPlainUnit.
-struct HeldMemory {
-    Bytes bytes = 0;
-    std::uint64_t taken = 0;  // pieces, ever
-    std::uint64_t given_back = 0;
-
-    void take(Bytes size) {
-        bytes += whole(size);
-        ++taken;
-    }
-
-    void give_back(Bytes size) {
-        bytes -= whole(size);
-        ++given_back;
-    }
-
-    static Bytes whole(Bytes size) { return align_up(size, kPlainUnit); }
-
-  private:
-    static constexpr Bytes kPlainUnit = 512;  // what Device::malloc promises
 };
 
 // Free blocks, for best fit.

@@ -144,3 +144,24 @@ TEST_CASE("a walk over blocks ends, also behind the highest address", "[regions]
 
     CHECK(steps == 2);
 }
+
+TEST_CASE("an aged size index gives the oldest of the smallest that fit", "[regions]") {
+    Random random(11);
+    Blocks blocks;
+    AgedSizeIndex index;
+    std::set<std::pair<std::pair<Bytes, std::uint64_t>, BlockId>> reference;
+    for (std::uint64_t step = 1; step < 5'000; ++step) {
+        const Bytes size = (1 + random.below(40)) * 16;
+        const BlockId id = blocks.create(Address{random.below(1U << 30U) * 512}, size, 0);
+        blocks[id].stamp = step;
+        index.insert(id, blocks);
+        reference.insert({{size, step}, id});
+        if (random.below(100) < 60)
+            continue;
+        const auto expected = reference.lower_bound({{(1 + random.below(40)) * 16, 0}, 0});
+        if (expected == reference.end())
+            continue;
+        REQUIRE(index.take_first_from(expected->first.first, blocks) == expected->second);
+        reference.erase(expected);
+    }
+}
