@@ -55,6 +55,8 @@ constexpr std::string_view kVariants[] = {
     "rmm-fixed:block=1281,preallocate=3",
     "rmm-fixed:block=2MiB,preallocate=2",
     "cupy:limit=20MiB",
+    "bfc:limit=24MiB,max_internal_frag=1MiB",
+    "bfc:limit=20MiB,growth=false,gc=false",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

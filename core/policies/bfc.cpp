@@ -1,0 +1,206 @@
+// bfc: the best-fit allocator with coalescing of TensorFlow, XLA and JAX.
+//
+// Model: TSL's bfc_allocator over cudaMalloc: sizes in multiples of 256 bytes, the smallest chunk
+// that fits, at its lowest address (its bins come to that), joined with free neighbours as it comes
+// back. A chunk is cut only if half of it or more would be left over, or `max_internal_frag` bytes;
+// else all of it is granted. A region takes twice what the one before took, at first 2 MiB; a
+// request that is larger doubles that until it fits, and where the device refuses, a tenth less is
+// tried. Without `growth` there is one region, of all that may be held. A request that still finds
+// nothing gives every region of which nothing is in use back, if that is enough for it (`gc`). Not
+// BFC's: regions are multiples of 512 bytes; memory that another stream used is ordered before it
+// is used again (BFC knows one stream); chunks that wait for a safe frontier are left out.
+//
+// Promises: no wait as long as one stream is used; O(log free chunks) a call; less than half of a
+// chunk is wasted, and less than `max_internal_frag`.
+#include <algorithm>
+#include <array>
+
+#include "core/allocator/allocator.h"
+#include "core/base/check.h"
+#include "core/regions/blocks.h"
+#include "core/regions/segments.h"
+#include "core/regions/size_index.h"
+
+namespace tidemark::policies {
+namespace {
+
+constexpr Bytes kBfcUnit = 256;
+constexpr Bytes kBfcRegionUnit = 512;  // what Device::malloc promises
+constexpr Bytes kBfcFirstRegion = 2_MiB;
+
+constexpr Bytes whole_regions(Bytes size) {
+    return size / kBfcRegionUnit * kBfcRegionUnit;
+}
+
+struct BfcSettings {
+    Bytes limit = 0;
+    Bytes max_internal_frag = 0;
+    bool growth = true;
+    bool gc = true;
+};
+
+class Bfc final : public Allocator {
+  public:
+    Bfc(Device& device, const BfcSettings& settings)
+        : device_(&device),
+          settings_(settings),
+          region_(settings.growth ? std::min(settings.limit, kBfcFirstRegion) : settings.limit) {}
+
+    tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
+        if (request.size >= kLargestRequest) [[unlikely]]
+            return refuse({OutOfMemory::Cause::too_large});
+        const Bytes padding = std::max(request.alignment, kBfcUnit) - kBfcUnit;
+        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kBfcUnit);
+        BlockId id = index_.take_first_from(size, blocks_);
+        if (id == kNoBlock) [[unlikely]] {
+            const auto grown = grow(size);
+            if (!grown)
+                return refuse(grown.error());
+            id = *grown;
+        }
+        if (!blocks_[id].streams.only(request.stream)) [[unlikely]] {
+            const auto ordered = blocks_[id].streams.order_before(request.stream, *device_);
+            if (!ordered) {
+                index_.insert(id, blocks_);
+                return refuse({OutOfMemory::Cause::device_error, ordered.error().status});
+            }
+        }
+        const Bytes rest = blocks_[id].size - size;
+        if (rest >= size || (rest > 0 && rest >= settings_.max_internal_frag))
+            index_.insert(blocks_.split(id, size), blocks_);
+        Block& block = blocks_[id];
+        block.state = Block::State::allocated;
+        block.streams = StreamSet(request.stream);
+        count_allocated(block.size);
+        return Allocation{Address{align_up(to_integer(block.address), request.alignment)},
+                          block.size, id};
+    }
+
+    void deallocate(const Allocation& allocation, StreamId /*stream*/) override {
+        BlockId id = allocation.node;
+        TM_CHECK(blocks_[id].state == Block::State::allocated);
+        count_deallocated(allocation);
+        blocks_[id].state = Block::State::free;
+        id = join_neighbours(id, Block::State::free, blocks_, index_);
+        index_.insert(id, blocks_);
+    }
+
+    void record_use(const Allocation& allocation, StreamId stream) override {
+        blocks_[allocation.node].streams.add(stream);
+    }
+
+    void trim(TrimLevel /*level*/) override {
+        const Released released = release_unused(index_, blocks_, *device_);
+        count_given_back(released.bytes, released.segments);
+    }
+
+    Bytes largest_free() const override { return index_.largest(blocks_); }
+
+    void for_each_region(const std::function<void(const Region&)>& visit) const override {
+        blocks_.for_each([&](const Block& block, Range segment) {
+            const auto state = block.state == Block::State::allocated ? Region::State::allocated
+                                                                      : Region::State::free;
+            visit({{block.address, block.size}, segment, state});
+        });
+    }
+
+    std::unique_ptr<Allocator> clone(Device& device) const override {
+        std::unique_ptr<Bfc> copy(new Bfc(*this));
+        copy->device_ = &device;
+        return copy;
+    }
+
+  private:
+    Bfc(const Bfc&) = default;
+
+    Bytes room() const {
+        const Bytes reserved = usage_.reserved;
+        return settings_.limit > reserved ? whole_regions(settings_.limit - reserved) : 0;
+    }
+
+    // A new free block of at least `size`, not in the index; unused regions may go back for it.
+    tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
+        const auto grown = add_region(size);
+        if (grown || !settings_.gc || room() + unused(index_, blocks_).bytes < size)
+            return grown;
+        return trim_for_retry() ? add_region(size) : grown;
+    }
+
+    tl::expected<BlockId, OutOfMemory> add_region(Bytes size) {
+        const Bytes room = this->room();
+        if (size > room)
+            return tl::make_unexpected(OutOfMemory{OutOfMemory::Cause::limit});
+        bool doubled = false;
+        for (; region_ < size; region_ *= 2)
+            doubled = true;
+        const Bytes least = align_up(size, kBfcRegionUnit);
+        Bytes bytes = std::min(align_up(region_, kBfcRegionUnit), room);
+        DeviceResult<Address> begin = device_->malloc(bytes);
+        while (!begin && begin.error().status == DeviceStatus::out_of_memory && bytes > least) {
+            bytes = std::max(whole_regions(bytes / 10 * 9), least);
+            begin = device_->malloc(bytes);
+        }
+        if (!begin)
+            return tl::make_unexpected(refused_by(begin.error()));
+        region_ *= doubled ? 1 : 2;
+        count_taken(bytes);
+        return blocks_.create(*begin, bytes, 0);
+    }
+
+    Device* device_;
+    BfcSettings settings_;
+    Bytes region_;  // what the next one takes
+    Blocks blocks_;
+    SizeIndex index_;
+};
+
+constexpr std::array<OptionInfo, 4> kBfcOptions{{
+    {.name = "limit",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "0",
+     .minimum = "0",
+     .maximum = "1TiB",
+     .summary = "what may be held at most; 0 = what the device has",
+     .source = "memory_limit; XLA_PYTHON_CLIENT_MEM_FRACTION of the device, 0.75 by default"},
+    {.name = "growth",
+     .type = OptionType::boolean,
+     .default_value = "true",
+     .summary = "regions as they are needed; false: one region of all that may be held",
+     .source = "allow_growth; XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+    {.name = "gc",
+     .type = OptionType::boolean,
+     .default_value = "true",
+     .summary = "regions of which nothing is in use go back before a request is refused",
+     .source = "garbage_collection; TF_ENABLE_GPU_GARBAGE_COLLECTION"},
+    {.name = "max_internal_frag",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "128MiB",
+     .minimum = "256",
+     .maximum = "1TiB",
+     .summary = "a chunk is cut if so much would be left over, or half of it",
+     .source = "kMaxInternalFragmentation, or fragmentation_fraction of memory_limit"},
+}};
+
+}  // namespace
+
+PolicyInfo bfc() {
+    return {
+        .name = "bfc",
+        .summary = "TensorFlow's and JAX's: best fit, regions that double, few cuts",
+        .source = "openxla/xla, tsl/framework/bfc_allocator.cc, 2026-07",
+        .options = kBfcOptions,
+        .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
+            const Bytes limit = options.bytes("limit");
+            return std::make_unique<Bfc>(
+                device, BfcSettings{.limit = limit != 0 ? limit : device.memory().total,
+                                    .max_internal_frag = options.bytes("max_internal_frag"),
+                                    .growth = options.boolean("growth"),
+                                    .gc = options.boolean("gc")});
+        },
+        .also_called = "bfc-allocator",
+    };
+}
+
+}  // namespace tidemark::policies
