@@ -57,6 +57,8 @@ constexpr std::string_view kVariants[] = {
     "cupy:limit=20MiB",
     "bfc:limit=24MiB,max_internal_frag=1MiB",
     "bfc:limit=20MiB,growth=false,gc=false",
+    "quick-pool:first=8MiB,next=2MiB,threshold=50",
+    "quick-pool:first=1MiB,next=1000000,coalesce=blocks_releasable,threshold=2",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {
