@@ -59,6 +59,7 @@ constexpr std::string_view kVariants[] = {
     "bfc:limit=20MiB,growth=false,gc=false",
     "quick-pool:first=8MiB,next=2MiB,threshold=50",
     "quick-pool:first=1MiB,next=1000000,coalesce=blocks_releasable,threshold=2",
+    "tlsf:segment=4MiB,steps=4",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {
