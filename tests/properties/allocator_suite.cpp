@@ -60,6 +60,9 @@ constexpr std::string_view kVariants[] = {
     "quick-pool:first=8MiB,next=2MiB,threshold=50",
     "quick-pool:first=1MiB,next=1000000,coalesce=blocks_releasable,threshold=2",
     "tlsf:segment=4MiB,steps=4",
+    "gmlake:frag_limit=4MiB,auto_gc=8MiB",
+    "gmlake:frag_limit=2MiB,reuse_limit=2,defrag_level=1",
+    "gmlake:frag_limit=2MiB,defrag_level=2",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

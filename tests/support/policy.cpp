@@ -33,7 +33,8 @@ SimConfig small_device(Bytes capacity) {
 std::vector<PolicyInfo> general_policies() {
     std::vector<PolicyInfo> general;
     std::ranges::copy_if(all_policies(), std::back_inserter(general), [](const PolicyInfo& policy) {
-        return policy.name != "rmm-fixed" && policy.name != "rmm-binning";
+        return policy.name != "rmm-fixed" && policy.name != "rmm-binning" &&
+               policy.name != "quick-pool";
     });
     return general;
 }

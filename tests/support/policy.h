@@ -20,7 +20,7 @@ const CostProfile& slow_work();
 SimConfig small_device(Bytes capacity);
 
 // The policies of the catalogue that serve requests of any size from little memory: not those that
-// begin with much memory in small blocks.
+// begin with much memory, or with much in small blocks.
 std::vector<PolicyInfo> general_policies();
 
 // The policy of that text ("bump:segment=2MiB") on `device`.
