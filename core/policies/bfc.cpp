@@ -200,6 +200,7 @@ PolicyInfo bfc() {
                                     .gc = options.boolean("gc")});
         },
         .also_called = "bfc-allocator",
+        .tried_unasked = false,
     };
 }
 

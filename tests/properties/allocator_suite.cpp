@@ -63,6 +63,8 @@ constexpr std::string_view kVariants[] = {
     "gmlake:frag_limit=4MiB,auto_gc=8MiB",
     "gmlake:frag_limit=2MiB,reuse_limit=2,defrag_level=1",
     "gmlake:frag_limit=2MiB,defrag_level=2",
+    "kv-pages:slot=4MiB",
+    "kv-pages:page=4MiB,limit=20MiB",
 };
 
 void add_if_possible(std::vector<std::string>& variants, std::string text) {

@@ -54,5 +54,6 @@ TEST_CASE("the limit of a pool of CuPy's is found from what it refused", "[truth
 TEST_CASE("another allocator than CuPy's is found out", "[truth][cupy]") {
     CHECK(cupy_verified("random-7.free", "rmm-pool").mismatches > 1'000);
     CHECK(cupy_verified("random-7.free", "best-fit").mismatches > 1'000);
-    CHECK(cupy_verified("random-7.2GiB", "cupy:limit=3GiB").mismatches > 10);
+    // What it refused is then taken for a device that was full, and said.
+    CHECK(cupy_verified("random-7.2GiB", "cupy:limit=3GiB").facts.size() > 100);
 }
