@@ -149,13 +149,17 @@ Range GmlakePieces::range(Node node) const {
 
 DeviceResult<GmlakePieces::Node> GmlakePieces::grow(Bytes size, std::uint32_t list,
                                                     Device& device) {
-    if (size > device.memory().total)
-        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     TM_ASSIGN(const std::uint32_t root, pages_.reserve(device, size));
     const PageTable::PageRange all{root, pages_.root(root)};
-    const DeviceResult<void> done = pages_.populate(device, all);
+    // Of what can't be no page is made.
+    const bool possible = size <= device.memory().total;
+    const DeviceResult<void> done =
+        possible
+            ? pages_.populate(device, all)
+            : tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     if (!done) {
-        leftovers_.add(all);
+        if (possible)
+            leftovers_.add(all);
         leftovers_.add_root(root);
         leftovers_.settle(pages_, device);
         return tl::make_unexpected(done.error());

@@ -212,10 +212,10 @@ KvPages::Found KvPages::slot_for(Bytes size, StreamId stream) {
 // An idle slot with at least `size` mapped, out of its index, or a new one. Its order is made
 // before anything changes.
 KvPages::Found KvPages::find_slot(Bytes size, StreamId stream) {
-    if (size > device_->memory().total)
-        return tl::make_unexpected(OutOfMemory{});
     const auto power = static_cast<std::uint32_t>(std::bit_width(std::max(size, slot_) - 1));
     BlockId nearest = kNoBlock;
+    if (size > device_->memory().total)
+        return new_slot(size, power);  // which can't be
     for (std::uint32_t each = power; each < idle_.size(); ++each) {
         const BlockId fits = idle_[each].first_from(size, slots_);
         if (fits != kNoBlock) {
@@ -258,6 +258,8 @@ KvPages::Found KvPages::new_slot(Bytes size, std::uint32_t power) {
 
 // Maps what is missing to `size` in a slot that is in no index.
 tl::expected<void, OutOfMemory> KvPages::extend(BlockId slot, Bytes size) {
+    if (size > device_->memory().total)
+        return tl::make_unexpected(OutOfMemory{});
     const PageTable::PageRange missing = pages_of(slot, slots_[slot].size, size);
     const Bytes bytes = missing.range.size;
     const auto above_limit = [&] { return limit_ != 0 && pages_.held() + bytes > limit_; };

@@ -12,10 +12,14 @@ from typing import Literal, Optional, Union
 from tidemark._spec import size as _size, spec
 
 __all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent",
-           "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async"]
+           "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async", "cupy", "bfc",
+           "quick_pool", "tlsf", "gmlake", "kv_pages"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
     "2.10", "2.11"]
+
+QuickPoolCoalesce = Literal["percent_releasable", "percent_releasable_hwm", "blocks_releasable",
+    "blocks_releasable_hwm"]
 
 
 def cuda_malloc() -> str:
@@ -329,3 +333,107 @@ def rmm_cuda_async(*, initial: Optional[Union[int, str]] = None,
     threshold: what the pool keeps when the device is awaited; 0 = everything (default 0; 0 to 1TiB)
     """
     return spec("rmm-cuda-async", {"initial": _size(initial), "threshold": _size(threshold)})
+
+
+def cupy(*, limit: Optional[Union[int, str]] = None) -> str:
+    """CuPy's pool: best fit in an arena for each stream, exact segments.
+
+    Parameters
+    ----------
+    limit: what the pool may hold at most; 0 = no limit (default 0; 0 to 1TiB)
+    """
+    return spec("cupy", {"limit": _size(limit)})
+
+
+def bfc(*, limit: Optional[Union[int, str]] = None, growth: Optional[bool] = None,
+        gc: Optional[bool] = None, max_internal_frag: Optional[Union[int, str]] = None) -> str:
+    """TensorFlow's and JAX's: best fit, regions that double, few cuts.
+
+    Parameters
+    ----------
+    limit: what may be held at most; 0 = what the device has (default 0; 0 to 1TiB)
+    growth: regions as they are needed; false: one region of all that may be held (default true)
+    gc: regions of which nothing is in use go back before a request is refused (default true)
+    max_internal_frag: a chunk is cut if so much would be left over, or half of it (default 128MiB;
+        256 to 1TiB)
+    """
+    return spec("bfc", {
+        "limit": _size(limit),
+        "growth": growth,
+        "gc": gc,
+        "max_internal_frag": _size(max_internal_frag),
+    })
+
+
+def quick_pool(*, first: Optional[Union[int, str]] = None, next: Optional[Union[int, str]] = None,
+               alignment: Optional[Union[int, str]] = None,
+               coalesce: Optional[QuickPoolCoalesce] = None,
+               threshold: Optional[int] = None) -> str:
+    """Umpire's: best fit, exact cuts, one segment of many when all is free.
+
+    Parameters
+    ----------
+    first: the least that is taken from the device while nothing is held (default 512MiB; 16 to
+        1TiB)
+    next: the least that is taken from the device later (default 1MiB; 16 to 1TiB)
+    alignment: requests are rounded up to it, a power of two (default 16; 16 to 512)
+    coalesce: after which frees unused segments become one: of what is held, or (hwm) of the most
+        that was in use (default percent_releasable_hwm)
+    threshold: so much of what is held, or so many segments, must be unused for that; 0 = never
+        (percent or segments; default 100; 0 to 100)
+    """
+    return spec("quick-pool", {
+        "first": _size(first),
+        "next": _size(next),
+        "alignment": _size(alignment),
+        "coalesce": coalesce,
+        "threshold": threshold,
+    })
+
+
+def tlsf(*, segment: Optional[Union[int, str]] = None, steps: Optional[int] = None) -> str:
+    """Lists by size, two levels of bitmaps: a good fit in constant time.
+
+    Parameters
+    ----------
+    segment: the least that is taken from the device at once, a multiple of 512 (default 32MiB; 512
+        to 1TiB)
+    steps: lists to an octave of sizes, a power of two (lists; default 32; 4 to 64)
+    """
+    return spec("tlsf", {"segment": _size(segment), "steps": steps})
+
+
+def gmlake(*, frag_limit: Optional[Union[int, str]] = None, reuse_limit: Optional[int] = None,
+           defrag_level: Optional[int] = None, auto_gc: Optional[Union[int, str]] = None) -> str:
+    """PyTorch's rules with free pieces stitched together by virtual memory.
+
+    Parameters
+    ----------
+    frag_limit: only requests of at least this are stitched (default 512MiB; 2MiB to 1TiB)
+    reuse_limit: a free stitch serves requests down to one part in so many of it (times; default 10;
+        1 to 1000)
+    defrag_level: 0: stitch before growing; 1: when the device refuses; 2: as the last step (default
+        0; 0 to 2)
+    auto_gc: addresses of stitches above which free ones are ended, the oldest first (default
+        1000GB; 0 to 1000TiB)
+    """
+    return spec("gmlake", {
+        "frag_limit": _size(frag_limit),
+        "reuse_limit": reuse_limit,
+        "defrag_level": defrag_level,
+        "auto_gc": _size(auto_gc),
+    })
+
+
+def kv_pages(*, page: Optional[Union[int, str]] = None, slot: Optional[Union[int, str]] = None,
+             limit: Optional[Union[int, str]] = None) -> str:
+    """Slots of addresses whose pages stay mapped, as in pools for KV caches.
+
+    Parameters
+    ----------
+    page: what is mapped at once, a power of two, a multiple of the device's granularity (default
+        2MiB; 64KiB to 1GiB)
+    slot: the least addresses that are reserved for a request (default 64MiB; 64KiB to 1TiB)
+    limit: what pages may take at most; 0 = no limit (default 0; 0 to 1TiB)
+    """
+    return spec("kv-pages", {"page": _size(page), "slot": _size(slot), "limit": _size(limit)})
