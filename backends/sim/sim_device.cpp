@@ -41,6 +41,10 @@ AddressSpace space(const PlainMemory& plain, Bytes strips, Bytes size, Bytes ali
     return {{Address{begin}, size}, alignment};
 }
 
+Range pool_space(const PlainMemory& plain) {
+    return {Address{strip(plain) + to_integer(SimDevice::kFirstAddress)}, strip(plain) / 2};
+}
+
 Range placeable(const PlainMemory& plain) {
     return {Address{4 * strip(plain) + 2 * kReservable}, kPlaceable};
 }
@@ -53,7 +57,7 @@ SimDevice::SimDevice(const SimConfig& config)
       profile_(config.profile == nullptr ? &free_of_cost() : config.profile),
       free_(config_.capacity - config_.held),
       plain_(kFirstAddress, config_.capacity),
-      pool_(space(plain_, 1, strip(plain_) / 2, kAlignment)),
+      pool_(pool_space(plain_)),
       host_(space(plain_, 2, strip(plain_) / 2, PlainMemory::kUnit)),
       host_free_(config_.host_capacity),
       virtual_(space(plain_, 4, kReservable, kAlignment), config_.granularity),
@@ -83,16 +87,6 @@ DeviceResult<Address> SimDevice::malloc_driver(Bytes size) {
 
 // Stream-ordered memory.
 
-bool SimDevice::grow_pool(Bytes size) {
-    const Bytes growth = AsyncPool::growth(size);
-    if (growth > free_)
-        trim_pool_to(0);
-    if (growth > free_ || !pool_.grow(growth))
-        return false;
-    free_ -= growth;
-    return true;
-}
-
 DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {
     constexpr DeviceCall kCall = DeviceCall::malloc_async;
     count(kCall);
@@ -100,27 +94,21 @@ DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {
         return refuse(kCall, DeviceStatus::invalid_value);
     if (size > config_.capacity)
         return refuse(kCall, DeviceStatus::out_of_memory);
-    const Bytes rounded = align_up(size, AsyncPool::kUnit);
+    const Bytes rounded = align_up(size, DriverPool::kUnit);
     if (Recording* recording = recording_of(stream))
         return malloc_captured(rounded, stream, *recording);
     const bool first = !pool_.has_grown();
-    Nanoseconds extra = 0;
-    std::optional<Address> address = pool_.take(rounded, stream, now());
-    if (!address) {
-        if (!grow_pool(rounded))
-            return refuse(kCall, DeviceStatus::out_of_memory);
-        address = pool_.take(rounded, stream, now());
-        TM_CHECK(address.has_value());
-        const Bytes growth = AsyncPool::growth(rounded);
-        if (!first)
-            extra = profile_->pool_growth.at(growth);
-        else if (growth > AsyncPool::kSegment)
-            extra = profile_->pool_creation + profile_->pool_growth.at(growth);
-        else
-            extra = profile_->pool_creation;
-    }
+    const std::optional<DriverPool::Taken> taken = pool_.take(rounded, stream, now(), free_);
+    if (!taken)
+        return refuse(kCall, DeviceStatus::out_of_memory);
+    free_ -= taken->grown;
+    // A chunk that comes from elsewhere has to be mapped like a new one.
+    const Bytes mapped = taken->grown + taken->moved;
+    Nanoseconds extra = first && mapped != 0 ? profile_->pool_creation : 0;
+    if (mapped > (first ? DriverPool::kChunk : 0))
+        extra += profile_->pool_growth.at(mapped);
     spend(kCall, profile_->cost(kCall, rounded) + extra);
-    return *address;
+    return taken->address;
 }
 
 DeviceResult<void> SimDevice::free_async(Address address, StreamId stream) {
@@ -147,18 +135,12 @@ DeviceResult<void> SimDevice::set_pool_threshold(Bytes threshold) {
     return {};
 }
 
-Bytes SimDevice::trim_pool_to(Bytes keep) {
-    const Bytes before = free_;
-    pool_.trim(keep, now(), [&](Range segment) { free_ += segment.size; });
-    return free_ - before;
-}
-
 DeviceResult<void> SimDevice::trim_pool(Bytes keep) {
     count(DeviceCall::trim_pool);
     if (capturing())
         return refuse(DeviceCall::trim_pool, DeviceStatus::not_permitted);
     const Bytes before = free_;
-    trim_pool_to(keep);
+    free_ += pool_.trim(keep, now());
     trim_graph_memory();
     charge(DeviceCall::trim_pool, free_ - before);
     return {};
@@ -303,29 +285,30 @@ DeviceResult<void> SimDevice::wait(StreamId stream, EventId event) {
     return {};
 }
 
-DeviceResult<void> SimDevice::synchronized(DeviceCall call, Nanoseconds stalled) {
+void SimDevice::synchronized(DeviceCall call, Nanoseconds stalled, Bytes given_back) {
     stall(stalled);
     charge(call, 0);
-    if (pool_.held() > pool_.threshold()) {
-        const Bytes given_back = trim_pool_to(pool_.threshold());
-        if (given_back != 0)
-            spend(call, profile_->cost(DeviceCall::trim_pool, given_back));
-    }
-    return {};
+    free_ += given_back;
+    if (given_back != 0)
+        spend(call, profile_->cost(DeviceCall::trim_pool, given_back));
 }
 
 DeviceResult<void> SimDevice::synchronize(StreamId stream) {
     count(DeviceCall::synchronize);
     if (capturing())
         return refuse(DeviceCall::synchronize, DeviceStatus::not_permitted);
-    return synchronized(DeviceCall::synchronize, clock_.drain(stream));
+    const Nanoseconds stalled = clock_.drain(stream);
+    synchronized(DeviceCall::synchronize, stalled, pool_.synchronized(stream, now()));
+    return {};
 }
 
 DeviceResult<void> SimDevice::synchronize_device() {
     count(DeviceCall::synchronize_device);
     if (capturing())
         return refuse(DeviceCall::synchronize_device, DeviceStatus::not_permitted);
-    return synchronized(DeviceCall::synchronize_device, clock_.drain_all());
+    const Nanoseconds stalled = clock_.drain_all();
+    synchronized(DeviceCall::synchronize_device, stalled, pool_.synchronized(now()));
+    return {};
 }
 
 }  // namespace tidemark

@@ -31,7 +31,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/sim/async_pool.h"
 #include "backends/sim/clock.h"
 #include "backends/sim/costs.h"
 #include "backends/sim/driver_placement.h"
@@ -41,6 +40,7 @@
 #include "backends/sim/plain_memory.h"
 #include "backends/sim/virtual_memory.h"
 #include "core/device/device.h"
+#include "core/regions/driver_pool.h"
 
 namespace tidemark {
 
@@ -215,9 +215,7 @@ class SimDevice final : public Device {
 
     DeviceResult<Address> malloc_driver(Bytes size);
     std::optional<Nanoseconds> cost_of_mappings(DeviceCall call, Range range) const;
-    DeviceResult<void> synchronized(DeviceCall call, Nanoseconds stalled);
-    Bytes trim_pool_to(Bytes keep);
-    bool grow_pool(Bytes size);
+    void synchronized(DeviceCall call, Nanoseconds stalled, Bytes given_back);
     void take_back(Range freed);
     void queue(StreamId stream, const GraphStep& movement);
     void perform(const GraphStep& movement);
@@ -251,7 +249,7 @@ class SimDevice final : public Device {
     PlainMemory plain_;
     Bytes small_ = 0;        // plain memory below kDriverPage
     Bytes small_pages_ = 0;  // of the pages that hold it
-    AsyncPool pool_;
+    DriverPool pool_;
     AddressSpace host_;
     Bytes host_free_;
     VirtualMemory virtual_;

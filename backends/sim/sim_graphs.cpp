@@ -183,7 +183,7 @@ std::optional<GraphMemory::SlabId> SimDevice::slab_for(const Graph& graph, Graph
         return found;
     const Bytes size = GraphMemory::slab_size(graph.footprint);
     if (size > free_)
-        trim_pool_to(0);
+        free_ += pool_.trim(0, now());
     if (size <= free_) {
         free_ -= size;
         return graph_memory_.add_slab(size);

@@ -24,6 +24,7 @@ ScriptedDevice::ScriptedDevice(const ScriptedDevice& other) : Device(), capacity
 ScriptedDevice& ScriptedDevice::operator=(const ScriptedDevice& other) {
     capacity_ = other.capacity_;
     used_ = other.used_;
+    pool_ = other.pool_;
     script_ = other.script_;
     next_ = other.next_;
     refuses_ = other.refuses_;
@@ -110,20 +111,52 @@ DeviceResult<void> ScriptedDevice::free(Address address) {
     return {};
 }
 
-DeviceResult<Address> ScriptedDevice::malloc_async(Bytes, StreamId) {
-    return not_supported(DeviceCall::malloc_async);
+DeviceResult<Address> ScriptedDevice::malloc_async(Bytes size, StreamId stream) {
+    constexpr DeviceCall kCall = DeviceCall::malloc_async;
+    if (!pool_)
+        return not_supported(kCall);
+    if (size == 0)
+        return tl::make_unexpected(DeviceError{DeviceStatus::invalid_value, kCall, 0});
+    const Bytes room = refuses_ || used_ > capacity_ ? 0 : capacity_ - used_;
+    const auto taken = pool_->take(align_up(size, DriverPool::kUnit), stream, 0, room);
+    if (!taken)
+        return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, kCall, 0});
+    used_ += taken->grown;
+    if (mirror_ != nullptr) {
+        if (const auto twin = mirror_->malloc_async(size, stream))
+            add_twin(taken->address, *twin, size);
+    }
+    return taken->address;
 }
 
-DeviceResult<void> ScriptedDevice::free_async(Address, StreamId) {
-    return not_supported(DeviceCall::free_async);
+DeviceResult<void> ScriptedDevice::free_async(Address address, StreamId stream) {
+    const Bytes size = pool_ ? pool_->give(address, stream, 0) : 0;
+    if (size == 0)
+        return tl::make_unexpected(
+            DeviceError{DeviceStatus::invalid_value, DeviceCall::free_async, 0});
+    if (const Range twin = twin_of({address, size}); twin.size != 0) {
+        static_cast<void>(mirror_->free_async(twin.begin, stream));
+        twins_.erase(address);
+    }
+    return {};
 }
 
-DeviceResult<void> ScriptedDevice::set_pool_threshold(Bytes) {
-    return not_supported(DeviceCall::set_pool_threshold);
+DeviceResult<void> ScriptedDevice::set_pool_threshold(Bytes threshold) {
+    if (!pool_)
+        return not_supported(DeviceCall::set_pool_threshold);
+    pool_->set_threshold(threshold);
+    if (mirror_ != nullptr)
+        static_cast<void>(mirror_->set_pool_threshold(threshold));
+    return {};
 }
 
-DeviceResult<void> ScriptedDevice::trim_pool(Bytes) {
-    return not_supported(DeviceCall::trim_pool);
+DeviceResult<void> ScriptedDevice::trim_pool(Bytes keep) {
+    if (!pool_)
+        return not_supported(DeviceCall::trim_pool);
+    used_ -= pool_->trim(keep, 0);
+    if (mirror_ != nullptr)
+        static_cast<void>(mirror_->trim_pool(keep));
+    return {};
 }
 
 DeviceResult<Range> ScriptedDevice::reserve(Bytes size) {
@@ -209,11 +242,13 @@ DeviceResult<void> ScriptedDevice::wait(StreamId, EventId) {
 
 DeviceResult<void> ScriptedDevice::synchronize(StreamId stream) {
     finish(stream);
+    synchronize_pool(stream);
     return {};
 }
 
 DeviceResult<void> ScriptedDevice::synchronize_device() {
     awaited_.clear();
+    synchronize_pool();
     return {};
 }
 

@@ -3,12 +3,14 @@
 // It is how a recorded run is repeated: the record says where the driver put each segment, and the
 // model's calls are held against it. A reservation begins where the script's next pages are. Beyond
 // the script's end the device invents addresses that no real one uses, so that a model that asks
-// too much can go on and be caught. Plain memory, pages and order only; events of a stream are
-// complete unless it was told to `await` that stream. A value: copying it copies its state, but not
-// the device that it mirrors its calls to. Not thread-safe.
+// too much can go on and be caught. Plain memory, pages and order; a stream-ordered pool, where one
+// was added, decides by itself as the driver's does. Events of a stream are complete unless it was
+// told to `await` that stream. A value: copying it copies its state, but not the device that it
+// mirrors its calls to. Not thread-safe.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/regions/driver_pool.h"
 
 namespace tidemark {
 
@@ -46,6 +49,15 @@ class ScriptedDevice final : public Device {
 
     void hold_pages(Bytes size) { used_ += size; }
 
+    // From now on it has a stream-ordered pool (Feature::async_pool), whose addresses begin at
+    // `base`.
+    void add_pool(Address base) { pool_.emplace(Range{base, kPoolSpace}); }
+
+    // The program waited for the device, or for `stream`: the pool notices.
+    void synchronize_pool() { used_ -= pool_ ? pool_->synchronized(0) : 0; }
+
+    void synchronize_pool(StreamId stream) { used_ -= pool_ ? pool_->synchronized(stream, 0) : 0; }
+
     // From now on events on `stream` are incomplete, until `finish` or until it is waited for.
     void await(StreamId stream) { awaited_.insert(to_integer(stream)); }
 
@@ -68,7 +80,9 @@ class ScriptedDevice final : public Device {
 
     std::string_view name() const override { return "scripted"; }
 
-    bool has(Feature feature) const override { return feature == Feature::virtual_memory; }
+    bool has(Feature feature) const override {
+        return feature == Feature::virtual_memory || (feature == Feature::async_pool && pool_);
+    }
 
     Bytes granularity() const override { return 2_MiB; }
 
@@ -89,6 +103,9 @@ class ScriptedDevice final : public Device {
     DeviceResult<void> free_async(Address address, StreamId stream) override;
     DeviceResult<void> set_pool_threshold(Bytes threshold) override;
     DeviceResult<void> trim_pool(Bytes keep) override;
+
+    Bytes pool_held() const override { return pool_ ? pool_->held() : 0; }
+
     DeviceResult<Range> reserve(Bytes size) override;
     DeviceResult<void> unreserve(Range range) override;
     DeviceResult<PhysicalId> create(Location where, Bytes size) override;
@@ -111,6 +128,8 @@ class ScriptedDevice final : public Device {
     DeviceResult<void> host_free(Address address) override;
 
   private:
+    static constexpr Bytes kPoolSpace = Bytes{1} << 44;
+
     // Where the mirror has what is here at `first`, and how long that is.
     struct Twin {
         Address first = Address::null;
@@ -124,6 +143,7 @@ class ScriptedDevice final : public Device {
 
     Bytes capacity_;
     Bytes used_ = 0;
+    std::optional<DriverPool> pool_;
     std::vector<Call> script_;
     std::size_t next_ = 0;  // in the script: where the next address comes from
     bool refuses_ = false;

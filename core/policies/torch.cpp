@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/policies/driver_pool_allocator.h"
 #include "core/policies/torch_allocator.h"
 
 namespace tidemark::policies {
@@ -236,7 +237,18 @@ std::unique_ptr<Allocator> Torch::clone(Device& device) const {
 
 namespace {
 
+// The driver's pool, which PyTorch has keep everything; none of the other settings applies to it.
+Result<std::unique_ptr<Allocator>> make_torch_async(Device& device, const Options& options) {
+    if (!options.is_default("limit") || !options.is_default("per_process_memory_fraction"))
+        return fail(ErrorCode::bad_option, "backend:cudaMallocAsync has no limit here", "torch",
+                    "leave out limit and per_process_memory_fraction, or give the device less "
+                    "memory");
+    return std::make_unique<DriverPoolAllocator>(device, 0, DriverPoolAllocator::kKeepAll);
+}
+
 Result<std::unique_ptr<Allocator>> make_torch(Device& device, const Options& options) {
+    if (options.choice("backend") != "native")
+        return make_torch_async(device, options);
     TM_ASSIGN(const TorchSettings settings, TorchSettings::from(options));
     if (settings.expandable && !device.has(Feature::virtual_memory))
         return fail(ErrorCode::bad_option, "the device has no virtual memory management", "torch",

@@ -90,7 +90,8 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
      .type = OptionType::choice,
      .default_value = "native",
      .choices = kBackends,
-     .summary = "only native is PyTorch's own allocator: cudaMallocAsync is an error here",
+     .summary =
+         "native is PyTorch's own allocator; cudaMallocAsync leaves all to the driver's pool",
      .source = kConf},
     {.name = "graph_capture_record_stream_reuse",
      .type = OptionType::boolean,
@@ -284,8 +285,7 @@ bool torch_ignores(std::string_view name) {
 Result<TorchSettings> TorchSettings::from(const Options& options) {
     if (options.choice("backend") != "native")
         return refuse("backend:cudaMallocAsync leaves every decision to the driver's pool",
-                      "none of these settings would apply; `tidemark policies` lists what models "
-                      "other systems");
+                      "a program chooses its backend before it begins");
     TorchSettings settings;
     settings.version = parse_version(options.choice("version"));
     if (settings.version >= kFirstWithNonSplitRounding)

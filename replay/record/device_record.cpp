@@ -76,6 +76,8 @@ class RecordBuilder {
             case EventKind::out_of_memory:
             case EventKind::segment_free:
             case EventKind::segment_unmap:
+            case EventKind::synchronize:
+            case EventKind::pool_held:
                 break;
             default:
                 return {};
@@ -186,6 +188,11 @@ void find_bases(DeviceRecord& record) {
 
 std::vector<DeviceRecord> RecordBuilder::take() {
     for (DeviceRecord& record : records_) {
+        // Who has segments doesn't decide by what the host awaits.
+        if (!record.is_of_driver_pool())
+            std::erase_if(record.steps, [](const RecordedStep& step) {
+                return step.event.kind == EventKind::synchronize;
+            });
         order_seeds(record);
         find_bases(record);
         std::sort(record.final_blocks.begin(), record.final_blocks.end(),

@@ -69,6 +69,9 @@ struct DeviceRecord {
     Bytes max_split = 0;          // the policy's max_split_size; 0 = unlimited
     std::uint32_t next_pool = 0;  // the first PoolId that is free for pools which nobody has named
 
+    // The memory was the driver's stream-ordered pool's, which has no segments.
+    bool is_of_driver_pool() const { return !has_plain && !has_pages && seeds.empty(); }
+
     // Filled by assume_pools().
     static constexpr std::size_t kNoLife = ~std::size_t{0};
     std::vector<SegmentLife> lives;

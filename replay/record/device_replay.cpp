@@ -11,6 +11,15 @@ namespace {
 // A replay with so many differences has lost its way: then the first explanation will do.
 constexpr std::uint64_t kHopeless = 300;
 
+// A pool of the driver's begins with the first allocation.
+void add_pool(const DeviceRecord& record, ScriptedDevice& device) {
+    const auto first = std::ranges::find_if(record.steps, [](const RecordedStep& step) {
+        return step.event.kind == EventKind::allocate && step.event.address != 0;
+    });
+    if (record.is_of_driver_pool() && first != record.steps.end())
+        device.add_pool(Address{first->event.address / DriverPool::kChunk * DriverPool::kChunk});
+}
+
 }  // namespace
 
 DeviceReplay::DeviceReplay(const DeviceRecord& record, const ModelSpec& spec, Hypotheses hypotheses)
@@ -26,6 +35,7 @@ Result<DeviceReplay> DeviceReplay::make(const DeviceRecord& record, const ModelS
     AllocatorModel& model = replay.model_;
     model.own = std::make_unique<ScriptedDevice>(spec.capacity);
     model.device = model.own.get();
+    add_pool(record, *model.device);
     TM_ASSIGN(model.allocator, spec.policy.make(*model.device));
     if (model.allocator->clone(*model.device) == nullptr)
         return fail(ErrorCode::unsupported, "this policy cannot be copied in mid-run",
@@ -42,6 +52,7 @@ Result<DeviceReplay> DeviceReplay::follow(const DeviceRecord& record, const Mode
     replay.script_ = found.found.adopted;
     replay.pools_.choose_all(found.chosen);
     replay.model_.device = &device;
+    add_pool(record, device);
     TM_ASSIGN(replay.model_.allocator, spec.policy.make(face));
     TM_TRY(replay.restore());
     return replay;
@@ -98,12 +109,28 @@ std::uint64_t DeviceReplay::step() {
             different = flush();
             live_.retire(model_, cursor_.event().slot);
             break;
+        case EventKind::synchronize:
+            different = flush();
+            synchronize();
+            break;
+        case EventKind::pool_held:
+            different = flush();
+            different += findings_.compare_held(cursor_, model_.device->pool_held(), allocator());
+            break;
         default:
             different = request();
             break;
     }
     cursor_.advance();
     return different;
+}
+
+void DeviceReplay::synchronize() {
+    const TraceEvent& now = cursor_.event();
+    if ((now.flags & kWholeDevice) != 0)
+        model_.device->synchronize_pool();
+    else
+        model_.device->synchronize_pool(now.stream);
 }
 
 std::uint64_t DeviceReplay::finish() {

@@ -102,6 +102,7 @@ class DeviceReplay {
     std::uint64_t request();
     std::uint64_t flush();
     void add_completion();
+    void synchronize();
     Attempt best_attempt(const Situation& at);
     Attempt chosen_attempt(const Situation& at);
     const Explanation* adopted_here();

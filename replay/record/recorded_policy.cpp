@@ -158,6 +158,14 @@ Result<RecordedPolicy> torch_policy(const TraceInfo& info) {
     return text.take();
 }
 
+// The threshold is what the reader found: decisions under it are those that were recorded.
+Result<RecordedPolicy> driver_pool_policy(const TraceInfo& info) {
+    TM_ASSIGN(const PolicyInfo* const policy, find_policy("cuda-async"));
+    PolicyText text(*policy);
+    text.set("threshold", info.setting("release_threshold"));
+    return text.take();
+}
+
 tl::unexpected<Error> unknown(std::string what) {
     return fail(ErrorCode::bad_option, std::move(what), "--policy",
                 "name one: `tidemark policies` lists them");
@@ -176,6 +184,8 @@ Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
         return RecordedPolicy{"cupy", {}};
     if (info.format == "rmm-decisions")
         return unknown("the log doesn't say which of RMM's resources made these decisions");
+    if (info.format == "driver-pool")
+        return driver_pool_policy(info);
     return unknown(
         fmt::format("a trace of format '{}' doesn't say what managed its memory", info.format));
 }

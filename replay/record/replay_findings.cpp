@@ -54,6 +54,15 @@ std::vector<std::string> blocks_near(const Allocator& allocator, Address address
     return lines;
 }
 
+void add_neighbourhood(Mismatch& mismatch, const RecordCursor& cursor, const RecordedStep& step,
+                       const Allocator& allocator) {
+    const auto number = static_cast<std::size_t>(&step - cursor.record().steps.data());
+    for (std::size_t i = number - std::min(number, kNeighbours); i <= number; ++i)
+        mismatch.neighbourhood.push_back("recorded  " + describe(cursor.event(i)));
+    for (std::string& line : blocks_near(allocator, Address{step.event.address}))
+        mismatch.neighbourhood.push_back(std::move(line));
+}
+
 Mismatch mismatch_of(const Situation& at, const Attempt& attempt, const Allocator& allocator) {
     const RecordCursor& cursor = at.cursor;
     const RecordedStep& step = first_step(at, at.request != nullptr);
@@ -72,11 +81,7 @@ Mismatch mismatch_of(const Situation& at, const Attempt& attempt, const Allocato
     else if (attempt.granted)
         mismatch.actual +=
             fmt::format("out of memory ({})", to_text(attempt.granted->error().cause));
-    const auto number = static_cast<std::size_t>(&step - cursor.record().steps.data());
-    for (std::size_t i = number - std::min(number, kNeighbours); i <= number; ++i)
-        mismatch.neighbourhood.push_back("recorded  " + describe(cursor.event(i)));
-    for (std::string& line : blocks_near(allocator, Address{step.event.address}))
-        mismatch.neighbourhood.push_back(std::move(line));
+    add_neighbourhood(mismatch, cursor, step, allocator);
     return mismatch;
 }
 
@@ -156,6 +161,25 @@ void ReplayFindings::note_releases(const Situation& at, const Explanation& how) 
         facts.push_back({.kind = InferredFact::Kind::emptied_caches,
                          .device = step->event.device,
                          .event = step->index});
+}
+
+std::uint64_t ReplayFindings::compare_held(const RecordCursor& cursor, Bytes held,
+                                           const Allocator& allocator) {
+    ++decisions;
+    const RecordedStep& step = cursor.step(cursor.position());
+    if (held == step.event.size)
+        return 0;
+    ++mismatches;
+    if (!first_mismatch) {
+        first_mismatch =
+            Mismatch{.event = step.index,
+                     .what = step.event,
+                     .expected = fmt::format("the pool holds {} bytes", step.event.size),
+                     .actual = fmt::format("it holds {} bytes", held),
+                     .neighbourhood = {}};
+        add_neighbourhood(*first_mismatch, cursor, step, allocator);
+    }
+    return 1;
 }
 
 void ReplayFindings::keep_peak(const Usage& now) {

@@ -151,11 +151,12 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
     std::uint64_t truths = 0;
     for (const DeviceRecord& record : records)
         truths += record.truths;
-    if (truths == 0)
+    // RMM's view of the driver's pool has no upstream calls: there addresses are all that is known.
+    if (truths == 0 && trace.info().format != "rmm-decisions")
         return fail(ErrorCode::unsupported,
                     "the trace does not say what the recorded system decided", {},
-                    "verify needs a PyTorch snapshot, a log of RMM's or CuPy's decisions, or a "
-                    ".tmk of one");
+                    "verify needs a PyTorch snapshot, a log of the decisions of RMM, CuPy or the "
+                    "driver's pool, or a .tmk of one");
     VerifyReport report;
     report.events = trace.info().event_count;
     TM_ASSIGN(const PolicySpec policy, unlimited.with_limit(options.limit));

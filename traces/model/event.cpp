@@ -37,6 +37,7 @@ constexpr std::pair<EventKind, std::string_view> kEventNames[] = {
     {EventKind::final_block, "final_block"},
     {EventKind::snapshot, "snapshot"},
     {EventKind::execution, "execution"},
+    {EventKind::pool_held, "pool_held"},
 };
 
 }  // namespace

@@ -17,10 +17,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/hash_index.h"
-#include "core/base/vacant_ids.h"
 #include "traces/model/event_buffer.h"
 #include "traces/readers/format.h"
+#include "traces/readers/id_events.h"
 #include "traces/readers/line_reader.h"
 #include "traces/readers/number_text.h"
 
@@ -31,18 +30,6 @@ constexpr Nanoseconds kRmmOperation = 1000;
 constexpr std::uint32_t kMostStreams = 1U << 16U;  // no program has more
 
 using Fields = std::array<std::string_view, 8>;
-
-// The fields between single spaces; 0 if there are too many.
-std::size_t fields_of(std::string_view line, Fields& fields) {
-    for (std::size_t count = 0; count < fields.size();) {
-        const std::size_t end = line.find(' ');
-        fields[count++] = line.substr(0, end);
-        if (end == line.npos)
-            return count;
-        line.remove_prefix(end + 1);
-    }
-    return 0;
-}
 
 // One line, understood.
 struct Decision {
@@ -81,7 +68,11 @@ bool parse_decision(std::string_view line, Decision& decision) {
 class RmmDecisions {
   public:
     RmmDecisions(ByteSource& source, TraceSink& sink, const ReadOptions& options)
-        : source_(source), options_(options), lines_(source, options.progress), events_(sink) {
+        : source_(source),
+          options_(options),
+          lines_(source, options.progress),
+          events_(sink),
+          lives_(events_, info_.anomalies, options.strict) {
         info_.format = "rmm-decisions";
         info_.source = "an RMM memory resource";
         info_.devices.emplace_back();
@@ -94,31 +85,16 @@ class RmmDecisions {
   private:
     Result<void> apply(const Decision& decision);
     Result<void> apply_upstream(TraceEvent event, bool taken);
-    Result<void> allocate(TraceEvent event, std::uint64_t id);
-    Result<void> free(TraceEvent event, std::uint64_t id);
-
-    // Counts an oddity, or refuses it where options.strict.
-    Result<void> odd(std::uint64_t& counter, std::string_view what) {
-        ++counter;
-        if (options_.strict)
-            return fail(ErrorCode::bad_input, std::string(what), lines_.position(),
-                        "without --strict it is counted and the reading goes on");
-        return {};
-    }
-
     ByteSource& source_;
     const ReadOptions& options_;
     LineReader lines_;
     EventBuffer events_;
     TraceInfo info_;
-    HashIndex living_;  // id -> slot, or kFreed
-    VacantIds slots_;
+    IdEvents lives_;
     std::uint64_t operations_ = 0;
     Bytes held_ = 0;
     bool has_upstream_ = false;
 };
-
-constexpr std::uint32_t kFreed = kNoSlot - 1;
 
 Result<TraceInfo> RmmDecisions::read() {
     bool last_line_lost = false;
@@ -145,7 +121,7 @@ Result<TraceInfo> RmmDecisions::read() {
     TM_TRY(events_.flush());
     info_.event_count = events_.count();
     info_.duration = events_.last_time();
-    info_.slot_count = slots_.count();
+    info_.slot_count = lives_.slot_count();
     info_.cut_off = last_line_lost || source_.cut_off();
     if (info_.cut_off)
         info_.warnings.push_back(fmt::format(
@@ -174,10 +150,11 @@ Result<void> RmmDecisions::apply(const Decision& decision) {
     while (info_.streams.size() <= decision.stream + 1)
         info_.streams.push_back(info_.streams.size());
     event.stream = StreamId{static_cast<std::uint32_t>(decision.stream) + 1};
+    const auto where = [this] { return lines_.position(); };
     if (decision.kind == Decision::Kind::free)
-        return free(event, decision.id);
+        return lives_.free(event, decision.id, where);
     if (!decision.refused)
-        return allocate(event, decision.id);
+        return lives_.allocate(event, decision.id, where);
     event.kind = EventKind::out_of_memory;
     return events_.add(event);
 }
@@ -186,44 +163,6 @@ Result<void> RmmDecisions::apply_upstream(TraceEvent event, bool taken) {
     event.kind = taken ? EventKind::segment_alloc : EventKind::segment_free;
     held_ = taken ? held_ + event.size : held_ - event.size;
     has_upstream_ = true;
-    return events_.add(event);
-}
-
-Result<void> RmmDecisions::allocate(TraceEvent event, std::uint64_t id) {
-    if (event.size == 0 && event.address == 0)
-        return odd(info_.anomalies.zero_sizes, "a request for 0 bytes, which has no address");
-    if (event.size >= kLargestRequest)
-        TM_TRY(odd(info_.anomalies.giant_sizes, "an allocation of 2^60 bytes or more"));
-    event.slot = slots_.take();
-    const std::uint32_t before = living_.exchange(id, event.slot);
-    if (before != kNoSlot && before != kFreed) {
-        TM_TRY(odd(info_.anomalies.reused_live,
-                   fmt::format("{} is allocated while it is still live", id)));
-        TraceEvent end = event;
-        end.kind = EventKind::free;
-        end.slot = before;
-        end.size = 0;
-        TM_TRY(events_.add(end));
-        slots_.give_back(before);
-    }
-    event.kind = EventKind::allocate;
-    return events_.add(event);
-}
-
-Result<void> RmmDecisions::free(TraceEvent event, std::uint64_t id) {
-    if (event.address == 0)
-        return {};  // of a request that was refused
-    event.kind = EventKind::free;
-    event.size = 0;
-    const std::uint32_t slot = living_.exchange(id, kFreed);
-    if (slot == kNoSlot) {
-        TM_TRY(odd(info_.anomalies.unknown_frees, fmt::format("{} was never allocated", id)));
-    } else if (slot == kFreed) {
-        TM_TRY(odd(info_.anomalies.double_frees, fmt::format("{} is freed twice", id)));
-    } else {
-        event.slot = slot;
-        slots_.give_back(slot);
-    }
     return events_.add(event);
 }
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/sim/async_pool.h"
 #include "core/base/text.h"
+#include "core/regions/driver_pool.h"
 #include "replay/analysis/calibrate/calibrate_units.h"
 
 namespace tidemark {
@@ -265,7 +265,7 @@ void price_pool(CostProfile& profile, const Rows& rows, const Samples& first) {
     const CostCurve& held = profile.calls[static_cast<std::size_t>(DeviceCall::malloc_async)];
     std::vector<CostPoint> growth;
     for (const CostPoint& point : points_of(rows, "malloc_async", kGrows)) {
-        if (point.bytes % AsyncPool::kSegment == 0)
+        if (point.bytes % DriverPool::kChunk == 0)
             growth.push_back(
                 {point.bytes, std::max<Nanoseconds>(point.cost - held.at(point.bytes), 0)});
     }
@@ -275,7 +275,7 @@ void price_pool(CostProfile& profile, const Rows& rows, const Samples& first) {
     // Nothing is given back but whole segments.
     auto trims = points_of(rows, "trim_pool");
     if (trims.size() > 1 && trims.front().bytes == 0)
-        trims.insert(trims.begin() + 1, {AsyncPool::kSegment - 1, trims.front().cost});
+        trims.insert(trims.begin() + 1, {DriverPool::kChunk - 1, trims.front().cost});
     profile.calls[static_cast<std::size_t>(DeviceCall::trim_pool)] = CostCurve(trims);
 }
 

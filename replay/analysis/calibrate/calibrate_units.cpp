@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/sim/async_pool.h"
 #include "core/base/text.h"
+#include "core/regions/driver_pool.h"
 
 namespace tidemark {
 namespace {
@@ -133,7 +133,7 @@ DeviceResult<void> pool(Probe& probe, Random&, Bytes size, std::size_t count) {
     TM_TRY(probe.timed(DeviceCall::set_pool_threshold, {"set_pool_threshold", "", 0},
                        Between::little,
                        [&] { return device.set_pool_threshold(kLargestRequest); }));
-    const Bytes growth = AsyncPool::growth(size);
+    const Bytes growth = DriverPool::growth(size);
     TM_ASSIGN(const Address first, malloc_async(probe, size, "grows"));
     TM_TRY(free_async(probe, first, size));
     for (std::size_t i = 0; i < count; ++i) {
@@ -299,7 +299,7 @@ void add_plain(Catalogue& catalogue, Bytes memory) {
 
 void add_pool(Catalogue& catalogue) {
     for (const Bytes size : kPoolSizes)
-        catalogue.add("malloc_async", size, AsyncPool::growth(size), kOften,
+        catalogue.add("malloc_async", size, DriverPool::growth(size), kOften,
                       [=](Probe& probe, Random& random) {
                           return pool(probe, random, size, size <= 1_MiB ? 16 : 4);
                       });
