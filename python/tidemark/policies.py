@@ -11,9 +11,9 @@ from typing import Literal, Optional, Union
 
 from tidemark._spec import size as _size, spec
 
-__all__ = ["cuda_malloc", "bump", "best_fit", "buddy", "torch", "vpmm", "arena", "extent",
-           "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async", "cupy", "bfc",
-           "quick_pool", "tlsf", "gmlake", "kv_pages"]
+__all__ = ["cuda_malloc", "cuda_async", "bump", "best_fit", "buddy", "torch", "vpmm", "arena",
+           "extent", "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async", "cupy",
+           "bfc", "quick_pool", "tlsf", "gmlake", "kv_pages"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
     "2.10", "2.11"]
@@ -25,6 +25,19 @@ QuickPoolCoalesce = Literal["percent_releasable", "percent_releasable_hwm", "blo
 def cuda_malloc() -> str:
     """No pool: every request is a cudaMalloc, every free a cudaFree."""
     return spec("cuda-malloc", {})
+
+
+def cuda_async(*, threshold: Optional[Union[int, str]] = None,
+               initial: Optional[Union[int, str]] = None) -> str:
+    """The driver's stream-ordered pool: cudaMallocAsync, cudaFreeAsync.
+
+    Parameters
+    ----------
+    threshold: what the pool keeps at a synchronization, a size; max = everything (bytes; default 0)
+    initial: what is asked for and given back to the pool before the first request (default 0; 0 to
+        1TiB)
+    """
+    return spec("cuda-async", {"threshold": threshold, "initial": _size(initial)})
 
 
 def bump(*, segment: Optional[Union[int, str]] = None, alignment: Optional[Union[int, str]] = None,
@@ -104,8 +117,8 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
         (MiB; default 20; 11 to 1000000)
     per_process_memory_fraction: limit on reserved bytes as a part of the device's memory; 0 = never
         set; 1 = no limit from version 2.9 on, before: all of the memory (default 0; 0 to 1)
-    backend: only native is PyTorch's own allocator: cudaMallocAsync is an error here (default
-        native)
+    backend: native is PyTorch's own allocator; cudaMallocAsync leaves all to the driver's pool
+        (default native)
     graph_capture_record_stream_reuse: no effect here: what a captured graph's topology allows to
         reuse isn't recorded (default false)
     release_lock_on_cudamalloc: no effect here: only threads that race see it (default false)

@@ -14,16 +14,16 @@ using namespace tidemark;
 
 namespace {
 
-const std::filesystem::path kSamples = TIDEMARK_SOURCE_DIR "/traces/samples";
+const std::filesystem::path kPoolSamples = TIDEMARK_SOURCE_DIR "/traces/samples";
 
-std::unique_ptr<Trace> opened(const std::string& name) {
-    auto trace = open_trace((kSamples / (name + ".txt.xz")).string());
+std::unique_ptr<Trace> open_log(const std::string& name) {
+    auto trace = open_trace((kPoolSamples / (name + ".txt.xz")).string());
     if (!trace)
         FAIL(to_text(trace.error()));
     return std::move(*trace);
 }
 
-VerifyReport verified(const Trace& trace, const std::string& policy) {
+VerifyReport compared(const Trace& trace, const std::string& policy) {
     const auto spec = parse_policy(policy);
     if (!spec)
         FAIL(to_text(spec.error()));
@@ -38,12 +38,12 @@ VerifyReport verified(const Trace& trace, const std::string& policy) {
     return *report;
 }
 
-struct Log {
+struct PoolLog {
     const char* program;
     const char* mode;
 };
 
-std::string policy_of(const std::string& mode) {
+std::string pool_policy(const std::string& mode) {
     return mode == "keep"   ? "cuda-async:threshold=max"
            : mode == "t512" ? "cuda-async:threshold=512MiB"
                             : "cuda-async";
@@ -54,25 +54,26 @@ std::string policy_of(const std::string& mode) {
 TEST_CASE("cuda-async decides as the driver's pool did, on every recorded program",
           "[truth][cuda-async]") {
     const auto log = GENERATE(
-        Log{"hand-alone", "keep"}, Log{"hand-alone", "trim"}, Log{"hand-alone", "t512"},
-        Log{"hand-holes", "keep"}, Log{"hand-holes", "trim"}, Log{"hand-holes", "t512"},
-        Log{"hand-sizes", "keep"}, Log{"hand-sizes", "trim"}, Log{"hand-sizes", "t512"},
-        Log{"hand-streams", "keep"}, Log{"hand-streams", "trim"}, Log{"hand-streams", "t512"},
-        Log{"random-7", "keep"}, Log{"random-7", "trim"}, Log{"random-7", "t512"},
-        Log{"churn", "keep"}, Log{"churn", "trim"}, Log{"churn", "t512"}, Log{"gpt2_var", "keep"},
-        Log{"gpt2_var", "trim"}, Log{"moe", "keep"}, Log{"moe", "trim"}, Log{"resnet", "keep"},
-        Log{"resnet", "trim"});
+        PoolLog{"hand-alone", "keep"}, PoolLog{"hand-alone", "trim"}, PoolLog{"hand-alone", "t512"},
+        PoolLog{"hand-holes", "keep"}, PoolLog{"hand-holes", "trim"}, PoolLog{"hand-holes", "t512"},
+        PoolLog{"hand-sizes", "keep"}, PoolLog{"hand-sizes", "trim"}, PoolLog{"hand-sizes", "t512"},
+        PoolLog{"hand-streams", "keep"}, PoolLog{"hand-streams", "trim"},
+        PoolLog{"hand-streams", "t512"}, PoolLog{"random-7", "keep"}, PoolLog{"random-7", "trim"},
+        PoolLog{"random-7", "t512"}, PoolLog{"churn", "keep"}, PoolLog{"churn", "trim"},
+        PoolLog{"churn", "t512"}, PoolLog{"gpt2_var", "keep"}, PoolLog{"gpt2_var", "trim"},
+        PoolLog{"moe", "keep"}, PoolLog{"moe", "trim"}, PoolLog{"resnet", "keep"},
+        PoolLog{"resnet", "trim"});
     CAPTURE(log.program, log.mode);
-    const auto trace = opened(std::string("driver-pool/") + log.program + "." + log.mode);
+    const auto trace = open_log(std::string("driver-pool/") + log.program + "." + log.mode);
 
-    const VerifyReport report = verified(*trace, policy_of(log.mode));
+    const VerifyReport report = compared(*trace, pool_policy(log.mode));
 
     CHECK(report.mismatches == 0);
     CHECK(report.facts.empty());
     CHECK(report.decisions > 60);
     const auto found = recorded_policy(trace->info());
     REQUIRE(found);
-    CHECK(verified(*trace, found->text).mismatches == 0);
+    CHECK(compared(*trace, found->text).mismatches == 0);
 }
 
 TEST_CASE("rmm-cuda-async gives the addresses that RMM's programs got, whatever their streams",
@@ -82,14 +83,15 @@ TEST_CASE("rmm-cuda-async gives the addresses that RMM's programs got, whatever 
                  "hand-streams", "random-7", "random-23", "streams-5");
     CAPTURE(program);
 
-    CHECK(verified(*opened("rmm/" + program + ".async"), "rmm-cuda-async").mismatches == 0);
-    CHECK(verified(*opened("rmm/" + program + ".async-1G"),
+    CHECK(compared(*open_log("rmm/" + program + ".async"), "rmm-cuda-async").mismatches == 0);
+    CHECK(compared(*open_log("rmm/" + program + ".async-1G"),
                    "rmm-cuda-async:initial=1GiB,threshold=1GiB")
               .mismatches == 0);
 }
 
 TEST_CASE("another threshold is found out", "[truth][cuda-async]") {
-    CHECK(verified(*opened("driver-pool/resnet.trim"), "cuda-async:threshold=max").mismatches > 0);
-    CHECK(verified(*opened("driver-pool/churn.t512"), "cuda-async").mismatches > 0);
-    CHECK(verified(*opened("driver-pool/hand-streams.keep"), "cuda-malloc").mismatches > 0);
+    CHECK(compared(*open_log("driver-pool/resnet.trim"), "cuda-async:threshold=max").mismatches >
+          0);
+    CHECK(compared(*open_log("driver-pool/churn.t512"), "cuda-async").mismatches > 0);
+    CHECK(compared(*open_log("driver-pool/hand-streams.keep"), "cuda-malloc").mismatches > 0);
 }

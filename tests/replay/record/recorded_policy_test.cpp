@@ -129,6 +129,16 @@ TEST_CASE("a log of CuPy's pool is replayed with cupy", "[scenario]") {
     CHECK(policy->text == "cupy");
 }
 
+TEST_CASE("a log of the driver's pool is replayed with the threshold that its figures show",
+          "[scenario]") {
+    TraceInfo info;
+    info.format = "driver-pool";
+    info.settings = {{"release_threshold", "max"}};
+    CHECK(recorded_policy(info)->text == "cuda-async:threshold=max");
+    info.settings = {{"release_threshold", "0"}};
+    CHECK(recorded_policy(info)->text == "cuda-async");
+}
+
 TEST_CASE("which resource made a log of RMM's decisions one has to say", "[scenario]") {
     TraceInfo info;
     info.format = "rmm-decisions";
