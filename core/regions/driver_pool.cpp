@@ -89,7 +89,7 @@ std::uint32_t DriverPool::State::list_of(StreamId stream) {
 
 std::optional<DriverPool::Taken> DriverPool::State::take(Bytes size, StreamId stream,
                                                          Nanoseconds now, Bytes room) {
-    if (size > space_)
+    if (size > space_ || size > held() + room)
         return std::nullopt;
     const std::uint32_t own = list_of(stream);
     if (const BlockId id = list(own).index.first_from(size, blocks_); id != kNoBlock)

@@ -66,6 +66,12 @@ bool parse_pool_call(std::string_view line, PoolCall& call) {
            call.stream < kMostPoolStreams && (!call.refused || call.address == 0);
 }
 
+// As an option says it: whole MiB where they are.
+std::string size_text(Bytes size) {
+    return size != 0 && size % 1_MiB == 0 ? fmt::format("{}MiB", size / 1_MiB)
+                                          : fmt::format("{}", size);
+}
+
 class DriverPoolLog {
   public:
     DriverPoolLog(ByteSource& source, TraceSink& sink, const ReadOptions& options)
@@ -167,7 +173,7 @@ Result<void> DriverPoolLog::find_waits() {
         }
         before = call.reserved;
     }
-    info_.settings.emplace_back("release_threshold", least ? fmt::format("{}", *least) : "max");
+    info_.settings.emplace_back("release_threshold", least ? size_text(*least) : "max");
     return {};
 }
 

@@ -222,6 +222,33 @@ TEST_CASE("waiting for a stream, or for the device, completes its events", "[scr
     CHECK(device.awaited_count() == 0);
 }
 
+TEST_CASE("a pool that was added decides by itself, within the device's memory", "[scripted]") {
+    ScriptedDevice device(64_MiB);
+    CHECK_FALSE(device.has(Feature::async_pool));
+    CHECK(device.malloc_async(512, StreamId{1}).error().status == DeviceStatus::not_supported);
+
+    device.add_pool(kFirst);
+    CHECK(device.malloc_async(1_MiB, StreamId{1}).value() == kFirst);
+    CHECK(device.pool_held() == 32_MiB);
+    CHECK(used(device) == 32_MiB);
+    CHECK(device.malloc_async(64_MiB, StreamId{1}).error().status == DeviceStatus::out_of_memory);
+    ScriptedDevice copy(device);
+    REQUIRE(copy.free_async(kFirst, StreamId{1}));
+    CHECK_FALSE(copy.free_async(kFirst, StreamId{1}));
+    copy.synchronize_pool(StreamId{2});
+    CHECK(copy.pool_held() == 32_MiB);
+    copy.synchronize_pool();
+    CHECK(copy.pool_held() == 0);
+    CHECK(used(copy) == 0);
+    CHECK(device.pool_held() == 32_MiB);
+    REQUIRE(device.set_pool_threshold(1_GiB));
+    REQUIRE(device.free_async(kFirst, StreamId{1}));
+    REQUIRE(device.synchronize_device());
+    CHECK(device.pool_held() == 32_MiB);
+    REQUIRE(device.trim_pool(0));
+    CHECK(used(device) == 0);
+}
+
 TEST_CASE("a copy of a scripted device is in the same state and goes its own way", "[scripted]") {
     ScriptedDevice device(1_GiB);
     const Call script[] = {{DeviceCall::malloc, {kFirst, 2_MiB}},
