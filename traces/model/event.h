@@ -58,7 +58,7 @@ enum class EventKind : std::uint8_t {
     // `address`
     // (ns, as `time`) on for `size` ns. After the launch's uses, at the time when that was known.
     execution = 40,
-    pool_held = 41,      // size = what the driver's pool held of the device's memory, from here on
+    pool_held = 41,  // size = what the driver's pool held of the device's memory, from here on
 };
 
 constexpr bool is_truth(EventKind kind) {
