@@ -130,7 +130,9 @@ DeviceResult<Address> ScriptedDevice::malloc_async(Bytes size, StreamId stream) 
 }
 
 DeviceResult<void> ScriptedDevice::free_async(Address address, StreamId stream) {
-    const Bytes size = pool_ ? pool_->give(address, stream, 0) : 0;
+    if (!pool_)
+        return not_supported(DeviceCall::free_async);
+    const Bytes size = pool_->give(address, stream, 0);
     if (size == 0)
         return tl::make_unexpected(
             DeviceError{DeviceStatus::invalid_value, DeviceCall::free_async, 0});
