@@ -192,6 +192,27 @@ Result<double> parse_real(std::string_view text) {
     return value;
 }
 
+Result<Nanoseconds> parse_duration(std::string_view text) {
+    struct TimeUnit {
+        std::string_view name;
+        double nanoseconds;
+    };
+
+    constexpr std::array<TimeUnit, 4> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+    constexpr double kCentury = 100.0 * 366 * 86400 * 1e9;
+    for (const TimeUnit& unit : kUnits) {
+        if (!text.ends_with(unit.name))
+            continue;
+        TM_ASSIGN(const double count,
+                  parse_real(trimmed(text.substr(0, text.size() - unit.name.size()))));
+        const double time = count * unit.nanoseconds;
+        if (!(time >= 0 && time <= kCentury))
+            return bad(text, "is out of range", {});
+        return static_cast<Nanoseconds>(time);
+    }
+    return bad(text, "is no time", "a number with a unit, such as 1.5s, 300ms, 20us or 7ns");
+}
+
 std::string format_bytes(Bytes bytes) {
     if (bytes < 1024)
         return fmt::format("{} B", bytes);

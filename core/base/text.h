@@ -35,6 +35,10 @@ Result<std::uint64_t> parse_count(std::string_view text);
 // A finite decimal number. Errors: bad_option.
 Result<double> parse_real(std::string_view text);
 
+// "1.5s", "300 ms", "20us", "7ns". Errors (bad_option): no number, another unit, negative, or more
+// than a century.
+Result<Nanoseconds> parse_duration(std::string_view text);
+
 // "12.4 GiB", "512 B": three significant digits, powers of 1024.
 std::string format_bytes(Bytes bytes);
 

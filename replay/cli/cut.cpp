@@ -1,26 +1,15 @@
 // tidemark cut: a window of a trace as a trace of its own.
 #include "replay/analysis/cut/cut.h"
 
-#include <array>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "replay/cli/trace_input.h"
+#include "replay/cli/trace_output.h"
 #include "replay/cli/written_files.h"
-#include "traces/tmk/tmk.h"
-#include "traces/writers/writer.h"
 
 namespace tidemark::commands {
 namespace {
-
-struct Unit {
-    std::string_view name;
-    double nanoseconds;
-};
-
-constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 
 // "#1000" is an event, "1.5s", "300ms" a time since the trace's first event.
 Result<CutPoint> parse_point(std::string_view text, const char* option) {
@@ -32,32 +21,12 @@ Result<CutPoint> parse_point(std::string_view text, const char* option) {
         TM_ASSIGN(const std::uint64_t event, parse_count(text.substr(1)).map_error(at));
         return CutPoint{.event = event};
     }
-    for (const Unit& unit : kTimeUnits) {
-        if (!text.ends_with(unit.name))
-            continue;
-        TM_ASSIGN(const double count,
-                  parse_real(text.substr(0, text.size() - unit.name.size())).map_error(at));
-        const double time = count * unit.nanoseconds;
-        if (time >= 0 && time < static_cast<double>(std::numeric_limits<Nanoseconds>::max() / 2))
-            return CutPoint{.time = static_cast<Nanoseconds>(time)};
-        break;
-    }
-    return fail(ErrorCode::bad_option, fmt::format("'{}' is no place in a trace", text), option,
-                "a time such as 1.5s or 300ms, or an event such as #1000");
+    const Result<Nanoseconds> time = parse_duration(text);
+    if (!time)
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is no place in a trace", text), option,
+                    "a time such as 1.5s or 300ms, or an event such as #1000");
+    return CutPoint{.time = *time};
 }
-
-class MemorySink final : public ByteSink {
-  public:
-    Result<void> write(std::span<const std::byte> bytes) override {
-        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-        return {};
-    }
-
-    const std::vector<std::byte>& bytes() const { return bytes_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
 
 class Cut final : public Command {
   public:
@@ -87,32 +56,19 @@ class Cut final : public Command {
             return fail(ErrorCode::bad_option,
                         ways == 0 ? "says no window" : "says several windows", "cut",
                         "give --from and --to, or --step, or --range");
-        const WriterInfo* writer = nullptr;
-        if (!output_.ends_with(".tmk") && output_ != "-") {
-            TM_ASSIGN(writer, find_writer(output_));
-        }
+        TM_ASSIGN(const TraceTarget target, find_target(output_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const CutEvents events, find(*trace));
-        TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
-        MemorySink cut;
-        const std::unique_ptr<TraceSink> encoder = make_tmk_writer(cut);
-        TM_ASSIGN(TraceInfo info, cut_trace(*trace, events, *encoder));
-        TM_TRY(encoder->finish(info));
-        WriteSummary summary{.written = info.event_count};
-        if (writer == nullptr) {
-            TM_TRY(output->write(cut.bytes()));
-        } else {
-            TM_ASSIGN(const auto whole, open_tmk(cut.bytes(), output_));
-            TM_ASSIGN(summary, writer->write(*whole, *output));
-        }
-        TM_TRY(output->commit());
+        TM_ASSIGN(TraceOutput output, write_trace(target, output_, [&](TraceSink& sink) {
+                      return cut_trace(*trace, events, sink);
+                  }));
         WrittenFile file{.source = path_,
                          .target = output_,
-                         .format = writer == nullptr ? "tmk" : std::string(writer->name),
-                         .info = std::move(info),
-                         .events = summary.written,
-                         .left_out_truth = summary.left_out_truth,
-                         .left_out_events = summary.left_out_events};
+                         .format = target.format(),
+                         .info = std::move(output.info),
+                         .events = output.summary.written,
+                         .left_out_truth = output.summary.left_out_truth,
+                         .left_out_events = output.summary.left_out_events};
         report_written(context, {&file, 1}, json_);
         return ExitCode::yes;
     }

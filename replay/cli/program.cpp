@@ -49,24 +49,6 @@ std::string exit_code_table() {
     return text;
 }
 
-// The command line as a shell would take it again.
-std::string quoted(std::span<const std::string> arguments) {
-    constexpr std::string_view kPlain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
-    std::string line = "tidemark";
-    for (const std::string_view word : arguments) {
-        if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
-            line += fmt::format(" {}", word);
-            continue;
-        }
-        line += " '";
-        for (const char letter : word)
-            line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-        line += '\'';
-    }
-    return line;
-}
-
 std::vector<Entry> declare_commands(CLI::App& app) {
     std::vector<Entry> entries;
     for (const CommandInfo& info : all_commands()) {
@@ -177,6 +159,23 @@ std::vector<std::string> completed(std::span<const std::string> arguments) {
 
 }  // namespace
 
+std::string command_line(std::span<const std::string> arguments) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
+    std::string line = "tidemark";
+    for (const std::string_view word : arguments) {
+        if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+            line += fmt::format(" {}", word);
+            continue;
+        }
+        line += " '";
+        for (const char letter : word)
+            line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+        line += '\'';
+    }
+    return line;
+}
+
 Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front& front) {
     CLI::App app(
         "tidemark replays recorded GPU memory traffic under other allocators and compares "
@@ -217,7 +216,7 @@ Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front&
     std::vector<CommandDeclaration> commands;
     for (const Entry& entry : entries)
         commands.push_back({entry.info, entry.arguments.get()});
-    return run_command(*chosen, {TIDEMARK_VERSION, quoted(arguments)}, commands, front);
+    return run_command(*chosen, {TIDEMARK_VERSION, command_line(arguments)}, commands, front);
 }
 
 }  // namespace tidemark

@@ -21,4 +21,7 @@ struct ProgramAnswer {
 // Errors: those of the command.
 Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front& front);
 
+// `tidemark` with these arguments, as a shell would take it. Pure.
+std::string command_line(std::span<const std::string> arguments);
+
 }  // namespace tidemark

@@ -123,6 +123,12 @@ TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
                           {{"fit", "generate:steps:events=5000", "--limit", "4GiB"}}});
 }
 
+TEST_CASE("the JSON of minimize is as documented", "[cli][docs]") {
+    const Folder folder;
+    check_section("minimize", {{{"minimize", "generate:steps:events=300", "-p", "torch", "--keep",
+                                 "reserved", "-o", folder / "small.jsonl"}}});
+}
+
 TEST_CASE("the JSON of bound is as documented", "[cli][docs]") {
     check_section("bound", {{{"bound", "generate:steps:events=2000", "--capacity", "1TiB"}}});
 }

@@ -10,7 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/result.h"
-#include "tests/support/event_columns.h"
+#include "traces/model/event_columns.h"
 #include "traces/model/trace.h"
 
 namespace tidemark::support {

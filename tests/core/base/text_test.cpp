@@ -94,6 +94,18 @@ TEST_CASE("counted things have their plural only when there are several", "[base
     CHECK(share_of(1, 4) == 0.25);
 }
 
+TEST_CASE("times are read with their unit", "[base][text]") {
+    CHECK(parse_duration("7ns") == 7);
+    CHECK(parse_duration("20 us") == 20'000);
+    CHECK(parse_duration("300ms") == 300'000'000);
+    CHECK(parse_duration("1.5s") == 1'500'000'000);
+    CHECK(parse_duration("0s") == 0);
+    for (const char* const text : {"", "s", "7", "-1s", "1e300s", "nans", "3 minutes", "1.5.5s"}) {
+        INFO(text);
+        CHECK_FALSE(parse_duration(text).has_value());
+    }
+}
+
 TEST_CASE("a refusal shows only the beginning of a long text", "[base][text]") {
     const std::string text(1'000'000, 'x');
 

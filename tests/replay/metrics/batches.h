@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "replay/metrics/metric.h"
-#include "tests/support/event_columns.h"
+#include "traces/model/event_columns.h"
 
 namespace tidemark::support {
 

@@ -1,4 +1,5 @@
-// EventColumns: events as the columns that an EventBatch points to.
+// EventColumns: events as the columns that an EventBatch points to, for traces made of a plain
+// list. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +9,11 @@
 
 #include "traces/model/event.h"
 
-namespace tidemark::support {
+namespace tidemark {
 
 class EventColumns {
   public:
-    // Instead of those before.
+    // Instead of those before. O(events).
     void assign(std::span<const TraceEvent> events) {
         const auto fill = [events](auto& column, auto TraceEvent::*field) {
             column.clear();
@@ -50,4 +51,4 @@ class EventColumns {
     std::vector<std::uint8_t> flags_;
 };
 
-}  // namespace tidemark::support
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+// Writing a trace that a command made: to .tmk or in the form that the file's ending names.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+#include "traces/writers/writer.h"
+
+namespace tidemark {
+
+// A file that traces can be written to.
+struct TraceTarget {
+    const WriterInfo* writer = nullptr;  // null: .tmk
+
+    std::string format() const { return writer == nullptr ? "tmk" : std::string(writer->name); }
+};
+
+// By the ending; "-" takes .tmk. Errors (bad_option): no form has that ending.
+Result<TraceTarget> find_target(const std::string& path);
+
+// What became of a trace.
+struct TraceOutput {
+    TraceInfo info;
+    WriteSummary summary;
+};
+
+// Writes what `pour` gives to the sink (and returns the information about) to the file `path`,
+// whole or not at all. Memory O(encoded trace). Errors: those of `pour`; io.
+Result<TraceOutput> write_trace(const TraceTarget& target, const std::string& path,
+                                const std::function<Result<TraceInfo>(TraceSink& sink)>& pour);
+
+}  // namespace tidemark
