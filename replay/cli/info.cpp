@@ -1,8 +1,12 @@
 // tidemark info: what is in a trace; of several, a row each.
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "replay/analysis/trace/drift.h"
 #include "replay/analysis/trace/trace_summary.h"
 #include "replay/cli/trace_input.h"
+#include "replay/report/runs/drift_report.h"
 #include "replay/report/runs/json.h"
 #include "replay/report/runs/ranks_report.h"
 #include "replay/report/runs/text.h"
@@ -15,6 +19,10 @@ class Info final : public Command {
     void declare(Arguments& arguments) override {
         arguments.list(
             {"TRACE", "", "traces of any format, folders, or - for standard input", true}, paths_);
+        arguments.flag({"--drift", "",
+                        "of one trace: are its iterations alike, and which event is the first "
+                        "that isn't as before?"},
+                       drift_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
@@ -22,6 +30,8 @@ class Info final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(paths_, expand_traces(paths_));
+        if (drift_)
+            return look_for_drift(context);
         const std::vector<std::string> names = trace_names(paths_);
         std::vector<std::unique_ptr<Trace>> traces;
         std::vector<SummarizedTrace> summaries;
@@ -48,6 +58,18 @@ class Info final : public Command {
     }
 
   private:
+    Result<ExitCode> look_for_drift(Context& context) const {
+        if (paths_.size() != 1)
+            return fail(ErrorCode::bad_option, fmt::format("{} traces are given", paths_.size()),
+                        "--drift", "it looks at one");
+        const std::string name = trace_name(paths_.front());
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, paths_.front()));
+        TM_ASSIGN(const DriftReport report, find_drift(*trace).map_error(in_trace(paths_.front())));
+        context.print(json_ ? drift_json(name, *trace, report, context.provenance())
+                            : drift_text(name, report));
+        return ExitCode::yes;
+    }
+
     // Which pool a request went to is not in every file, but can be inferred.
     Result<void> infer_pools(const Context& context, const std::string& path, const Trace& trace,
                              TraceSummary& summary) const {
@@ -97,6 +119,7 @@ class Info final : public Command {
     }
 
     std::vector<std::string> paths_;
+    bool drift_ = false;
     bool json_ = false;
     TraceInput input_;
 };
@@ -114,10 +137,12 @@ CommandInfo info_command() {
             "diverge\n"
             "  tidemark info run/                                PyTorch's recording and its "
             "driver's: who holds the rest\n"
+            "  tidemark info log.csv --drift                     does each iteration do the "
+            "same?\n"
             "  xz -dc snapshot.pickle.xz | tidemark info -\n"
             "  tidemark info --json run.tmk | jq .peak_requested.value\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Info>(); },
-        .tables = "traces",
+        .tables = "traces,aspects",
     };
 }
 

@@ -77,6 +77,10 @@ TEST_CASE("the JSON of info is as documented", "[cli][docs]") {
         {{{"info", kSample}}, {{"info", graphs}}, {{"info", "generate:steps:events=3000"}}});
 }
 
+TEST_CASE("the JSON of info --drift is as documented", "[cli][docs]") {
+    check_section("info --drift", {{{"info", "--drift", kSample}}});
+}
+
 TEST_CASE("the JSON of replay is as documented", "[cli][docs]") {
     check_section("replay", {{{"replay", kSample}},
                              {{"replay", kStreams, "--spread", "4"}},
