@@ -18,6 +18,9 @@ FormatInfo rmm_csv();
 FormatInfo rmm_decisions();
 FormatInfo cupy_pool();
 FormatInfo jsonl();
+FormatInfo nsight_sqlite();
+FormatInfo torch_profiler();
+FormatInfo pprof();
 }  // namespace formats
 
 namespace fuzz {
@@ -129,6 +132,18 @@ void jsonl(std::span<const std::byte> bytes) {
         compare_ways(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
     }
+}
+
+void nsight_sqlite(std::span<const std::byte> bytes) {
+    read_all_ways(formats::nsight_sqlite(), bytes);
+}
+
+void torch_profiler(std::span<const std::byte> bytes) {
+    read_all_ways(formats::torch_profiler(), bytes);
+}
+
+void pprof(std::span<const std::byte> bytes) {
+    read_all_ways(formats::pprof(), bytes);
 }
 
 // Compressed bytes end in bytes or in an error that has a position, and never go on for ever.
