@@ -97,7 +97,7 @@ def run_shard(folder, name, variables, arguments, shard):
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "suite_outcomes", "-p", "no:cacheprovider",
-             "-p", "no:randomly", "-W", "ignore", *arguments], cwd=folder, text=True,
+             "-p", "no:randomly", "-W", "ignore", "--continue-on-collection-errors", *arguments], cwd=folder, text=True,
             capture_output=True, check=False,
             timeout=None if END is None else max(END - time.monotonic(), 0.01),
             env={**os.environ, **variables, "PROVE_OUTCOMES": str(outcomes),

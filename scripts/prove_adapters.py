@@ -179,7 +179,8 @@ ENDS = {
               "right = lambda: kept.copy_to_host().sum() == 1 << 20\n"),
 }
 FORK = """
-import os, sys
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python, about forks beside threads
 child = os.fork()
 if child == 0:  # ends as a Python does, with what it inherited
     sys.exit(0)

@@ -201,7 +201,8 @@ def check_recording(path, events, segments, products):
     pieces = [(address, size) for address, size in segments if (address, size) in blocks]
     lonely = [address for address, _ in pieces if block_at(blocks, address) not in used]
     print(f"kernels: {len(segments)} segments of PyTorch, {len(pieces)} of them in one piece, "
-          f"{len(lonely)} of these without a use")
+          f"{len(lonely)} of these without a use "
+          f"{[size for address, size in pieces if address in lonely]}")
     names = [event.tag for event in events if event.kind == "range_begin"]
     ends = [event.tag for event in events if event.kind == "range_end"]
     steps = [f"step {step}" for step in range(STEPS)]

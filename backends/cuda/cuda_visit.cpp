@@ -41,8 +41,12 @@ void CudaStreams::leave_to(const CudaStream* before) {
 void CudaStreams::look_at(CudaStream& stream) {
     const CudaCurrent current{context_};
     const CudaDriver& driver = context_.driver();
-    if (!stream.foreign && asks_captured(stream.native) && !stream.foreign.exchange(true))
-        ++foreign_count_;
+    // In a capture the driver is asked for nothing else: a call too many ends the capture.
+    if (asks_captured(stream.native)) {
+        if (!stream.foreign.exchange(true))
+            ++foreign_count_;
+        return;
+    }
     unsigned long long number = 0;
     if (!driver.cuStreamGetId || driver.cuStreamGetId(stream.native, &number) != CUresult::success)
         return;
@@ -80,7 +84,7 @@ void CudaStreams::note_work(StreamId id, bool record_now) {
     if (stream == nullptr || !stream->borrowed)
         return;
     stream->untold = true;
-    if (!record_now)
+    if (!record_now || captured(*stream))
         return;
     CudaCall call{context_, DeviceCall::record};
     call.uncounted();

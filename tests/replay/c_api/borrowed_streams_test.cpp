@@ -40,6 +40,10 @@ class Program {
             request.stream = stream;
             std::uint64_t address = 0;
             const tm_status status = tm_alloc(context, &request, &address, nullptr);
+            TM_INIT(tm_error, why);
+            if (status != TM_OK)
+                tm_last_error(&why);
+            INFO((why.what == nullptr ? "" : why.what));
             REQUIRE((status == TM_OK || status == TM_OUT_OF_MEMORY));
             if (status == TM_OK)
                 REQUIRE(tm_free(context, address, bytes, stream) == TM_OK);
@@ -118,6 +122,34 @@ TEST_CASE("several streams use each other's memory without a wait for the device
     }
     CHECK(program.fake.control.calls("cuCtxSynchronize") == waits);
     CHECK(program.fake.control.calls("cuEventRecord") > 0);
+}
+
+TEST_CASE("requests on a stream that is being captured don't spoil the capture", "[c_api]") {
+    for (const PolicyInfo& policy : all_policies()) {
+        INFO(policy.name);
+        const Program program{std::string(policy.name)};
+        program.pairs(0);
+        const BriefStream brief{program.fake};
+        program.pairs(brief.handle());
+        const auto stream = reinterpret_cast<cuda::CUstream>(brief.handle());
+        REQUIRE(program.fake->cuStreamBeginCapture_v2(stream, cuda::CUstreamCaptureMode::global) ==
+                CUresult::success);
+        const std::uint64_t numbers = program.fake.control.calls("cuStreamGetId");
+        for (const std::uint64_t bytes : {1ULL << 10U, 1ULL << 20U, 1ULL << 20U}) {
+            TM_INIT(tm_request, request);
+            request.bytes = bytes;
+            request.stream = brief.handle();
+            std::uint64_t address = 0;  // a policy may refuse: a graph's memory stays apart
+            if (tm_alloc(program.context, &request, &address, nullptr) == TM_OK)
+                CHECK(tm_free(program.context, address, bytes, brief.handle()) == TM_OK);
+        }
+        CHECK(program.fake.control.calls("cuStreamGetId") == numbers);
+        cuda::CUgraph graph = nullptr;
+        CHECK(program.fake->cuStreamEndCapture(stream, &graph) == CUresult::success);
+        CHECK(program.fake->cuGraphDestroy(graph) == CUresult::success);
+        program.pairs(brief.handle());
+        program.pairs(0);
+    }
 }
 
 }  // namespace
