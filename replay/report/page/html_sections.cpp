@@ -70,8 +70,12 @@ std::string findings_markup(const ReportInput& input) {
             out += finding_markup(finding);
         out += "</ul>\n";
     }
-    if (!any)
+    const bool is_advised = std::ranges::all_of(
+        input.traces, [](const auto& trace) { return trace.advice.has_value(); });
+    if (!any && is_advised)
         out += "<p>Nothing that needs a hand.</p>\n";
+    if (!is_advised)
+        out += fmt::format("<p>{}</p>\n", escaped(unadvised_text(any)));
     for (const ReportedTrace& trace : input.traces)
         if (trace.advice)
             out += fmt::format(

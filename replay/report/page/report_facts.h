@@ -51,6 +51,10 @@ std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run);
 // Of one trace: what its runs show and what advise found, the most urgent first.
 std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace);
 
+// Of a report that `advise` was not asked for: that findings are of the curves alone, or there are
+// none (not `any`).
+std::string unadvised_text(bool any);
+
 // At most `most` of each list. O(live log live).
 PeakContent peak_content(const ReportedRun& run, std::size_t most);
 

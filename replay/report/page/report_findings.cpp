@@ -1,4 +1,6 @@
 // The findings of a report: of each trace with its runs.
+#include <fmt/format.h>
+
 #include "replay/findings/find.h"
 #include "replay/report/page/report_facts.h"
 
@@ -14,6 +16,13 @@ std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t
     return findings::find({.info = &reported.trace->info(),
                            .advice = reported.advice ? &*reported.advice : nullptr,
                            .runs = runs});
+}
+
+std::string unadvised_text(bool any) {
+    return fmt::format(
+        "{} What needs less memory was not searched for: without --no-advise the "
+        "report says it, as does tidemark advise.",
+        any ? "These are seen in the curves." : "The curves show nothing by themselves.");
 }
 
 }  // namespace tidemark::report

@@ -60,9 +60,11 @@ std::string comparison_lines(const ReportInput& input) {
 }
 
 std::string finding_lines(const ReportInput& input, std::size_t trace) {
-    const std::string text = findings_text(findings_of(input, trace), false);
+    std::string text = findings_text(findings_of(input, trace), false);
+    if (!input.traces[trace].advice)
+        text += fmt::format("  {}\n", unadvised_text(!text.empty()));
     if (text.empty())
-        return {};
+        text = "  Nothing that needs a hand.\n";
     return fmt::format("\nFindings in {}\n{}", printable(input.traces[trace].name), text);
 }
 

@@ -154,6 +154,27 @@ TEST_CASE("the same input gives the same report", "[report]") {
     CHECK(text_report(once) == text_report(again));
 }
 
+TEST_CASE("a report that did not ask advise doesn't say that nothing needs a hand", "[report]") {
+    const VectorTrace trace = hostile_trace();
+    ReportInput input = report_of(trace, {"torch"}, "run");
+    for (const std::string& text : {html_report(input), text_report(input)}) {
+        CHECK(count(text, "Nothing that needs a hand") == 0);
+        CHECK(count(text, "What needs less memory was not searched for") == 1);
+    }
+    input.traces[0].advice = advise(trace, {.threads = 1}).value();
+    for (const std::string& text : {html_report(input), text_report(input)})
+        CHECK(count(text, "was not searched for") == 0);
+}
+
+TEST_CASE("on paper the swatches of legends keep their colours", "[report]") {
+    const VectorTrace trace = hostile_trace();
+    const std::string page = html_report(report_of(trace, {"torch"}, "run"));
+    const std::size_t paper = page.find("@media print");
+    REQUIRE(paper != std::string::npos);
+    CHECK(page.find(".legend i, svg { -webkit-print-color-adjust: exact", paper) !=
+          std::string::npos);
+}
+
 TEST_CASE("a report of many events and many runs stays small", "[report]") {
     const auto trace = open_trace("generate:mix:events=150000,live=500,scale=64", {});
     REQUIRE(trace);
