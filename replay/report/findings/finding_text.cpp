@@ -141,11 +141,18 @@ FindingText growth_while_free(const findings::Finding& finding) {
                                  bytes(finding, "free_bytes"))};
     text.detail = fmt::format("{} were requested at {}.", bytes(finding, "requested_bytes"),
                               finding_position(finding));
-    if (finding.figure("gaps") > 0)
+    if (const std::uint64_t gaps = finding.figure("gaps"); gaps > 0) {
+        const bool is_small =
+            finding.figure("largest_free_bytes") < finding.figure("requested_bytes");
         text.detail += fmt::format(
-            " {} of it lay in {} for such a request, the largest {}.",
-            has(finding, "usable_bytes") ? bytes(finding, "usable_bytes") : "All",
-            format_counted(finding.figure("gaps"), "hole"), bytes(finding, "largest_free_bytes"));
+            " {} lay free where such a request may be served, in {}{}{}.",
+            bytes(finding, has(finding, "usable_bytes") ? "usable_bytes" : "free_bytes"),
+            format_counted(gaps, "hole"),
+            is_small ? (gaps == 1 ? ", too small" : ", none large enough") : "",
+            gaps == 1 && !is_small
+                ? ""
+                : fmt::format(": the largest has {}", bytes(finding, "largest_free_bytes")));
+    }
     for (const auto& [name, what] : {std::pair("other_streams_bytes", "kept for other streams"),
                                      std::pair("other_pools_bytes", "in other pools"),
                                      std::pair("other_sizes_bytes", "for other sizes")})
