@@ -1,4 +1,5 @@
 // tidemark report as a user meets it, and its page in a real browser where there is one.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -36,11 +37,13 @@ std::string browser() {
 }
 
 // What the page says of itself after the commands of its self-test (page/start.js).
-Json state_after(const std::string& browser, const Folder& folder, const std::string& commands) {
-    const std::string page = output_of(
-        "'" + browser + "' --headless --no-sandbox --disable-gpu --window-size=1200,900 " +
-        "--virtual-time-budget=8000 --user-data-dir='" + (folder / "profile") + "' --dump-dom " +
-        "'file://" + (folder / "page.html") + "#self-test=" + commands + "' 2>/dev/null");
+Json state_after(const std::string& browser, const Folder& folder, const std::string& commands,
+                 int width = 1200) {
+    const std::string page =
+        output_of("'" + browser + "' --headless --no-sandbox --disable-gpu --window-size=" +
+                  std::to_string(width) + ",900 " + "--virtual-time-budget=8000 --user-data-dir='" +
+                  (folder / "profile") + "' --dump-dom " + "'file://" + (folder / "page.html") +
+                  "#self-test=" + commands + "' 2>/dev/null");
     INFO(commands << ": " << page.substr(0, 300));
     CHECK_FALSE(contains(page.substr(0, 4000), "data-failed"));
     REQUIRE(contains(page, "data-drawn=\"4\""));
@@ -95,6 +98,30 @@ TEST_CASE("report refuses what it cannot do before it reads a file", "[report]")
     CHECK(tidemark({"report", "no such file", "-o", "x", "--text"}).code == 2);
     CHECK(tidemark({"report", "no such file", "-o", "x", "-p", "tortch"}).code == 2);
     CHECK(tidemark({"report", "no such file", "-o", "x"}).code == 3);
+}
+
+TEST_CASE("a curve ends with its run, and no name makes the page wider than a small screen",
+          "[report]") {
+    const std::string program = browser();
+    if (program.empty()) {
+        WARN("no chromium here: the page was not opened");
+        return;
+    }
+    const Folder folder;
+    const std::string longer = TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz";
+    const std::string shorter = TIDEMARK_SOURCE_DIR "/traces/samples/torch/multistream.pickle.xz";
+    REQUIRE(tidemark({"report", shorter, longer, "-o", folder / "page.html"}).code == 0);
+    const Json state = state_after(program, folder, "move:0.9", 400);
+    CHECK(contains(state["tip"], "Allocated: ended"));
+    const auto has = [](const Json& colours, const Json& colour) {
+        return std::ranges::find(colours, colour) != colours.end();
+    };
+    CHECK(has(state["columns"]["early"], state["allocated"]));
+    CHECK_FALSE(has(state["columns"]["late"], state["allocated"]));
+    CHECK(state["wider"] == 0);
+    const Json other = state_after(program, folder, "run:1,move:0.9");
+    CHECK_FALSE(contains(other["tip"], "ended"));
+    CHECK(has(other["columns"]["late"], other["allocated"]));
 }
 
 TEST_CASE("a browser draws the page and moves in it", "[report]") {

@@ -3,11 +3,12 @@
 const kRowHeight = 17;  // of annotations
 const kMostRows = 3;
 
-// Calls `visit(x, {min, max, last})` for each column of the screen.
+// Calls `visit(x, {min, max, last})` for each column of the screen that the curve reaches.
 function forEachColumn(surface, curve, visit) {
   const {unit, begin, length} = surface.camera;
   const count = surface.columns;
-  for (let i = 0; i < count; ++i)
+  const until = curve.end(unit);
+  for (let i = 0; i < count && begin + length * i / count < until; ++i)
     visit(kLeft + i / surface.ratio,
       curve.within(unit, begin + length * i / count, begin + length * (i + 1) / count));
 }
@@ -56,6 +57,7 @@ class RunChart {
     surface.drawSizes(top);
     surface.drawAxis(true);
     surface.clipToPlot();
+    surface.drawAfter(run.curves.reserved.end(page.camera.unit), 'ended');
     this.drawCurves(run, top);
     this.drawEnd(run.limit, 'limit', top);
     this.drawEnd(run.capacity, 'capacity', top);
@@ -222,6 +224,7 @@ class Minimap {
     surface.begin(colours);
     const run = page.run;
     const top = 1.06 * Math.max(1, run.curves.reserved.most());
+    surface.drawAfter(run.curves.reserved.end(page.camera.unit), '');
     drawArea(surface, run.curves.reserved, top, mixed(colours.plot, colours.reserved, 0.45),
       mixed(colours.plot, colours.reserved, 0.45));
     drawArea(surface, run.curves.allocated, top, colours.allocated,

@@ -75,8 +75,14 @@ class Curve {
     return range;
   }
 
-  // The value at a position.
+  // Behind it the run has ended.
+  end(unit) {
+    return this.buckets[unit][this.buckets.count];
+  }
+
+  // The value at a position; null behind the end.
   at(unit, position) {
+    if (position > this.end(unit)) return null;
     const index = lastIndexAtMost(this.buckets[unit], this.buckets.count, position);
     return index < 0 ? 0 : this.last[index];
   }

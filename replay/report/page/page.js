@@ -28,6 +28,10 @@ function legendEntry(name, colour, pressed, toggle) {
   return entry;
 }
 
+function valueText(bytes) {
+  return bytes === null ? 'ended' : bytesText(bytes);
+}
+
 function flip(set, value) {
   if (!set.delete(value)) set.add(value);
 }
@@ -156,10 +160,10 @@ class Page {
     } else if (this.charts[3] && surface === this.charts[3].surface) {
       for (const run of this.runs)
         if (!this.hiddenRuns.has(run.index))
-          lines.push(run.label + ': ' + bytesText(run.curves[this.series].at(unit, position)));
+          lines.push(run.label + ': ' + valueText(run.curves[this.series].at(unit, position)));
     } else {
       for (const name of ['reserved', 'allocated', 'active', 'requested'])
-        lines.push(kCurves[name] + ': ' + bytesText(this.curveAt(name, position)));
+        lines.push(kCurves[name] + ': ' + valueText(this.curveAt(name, position)));
       lines.push(...this.namesAt(position));
     }
     return lines.join('\n');
@@ -168,7 +172,7 @@ class Page {
   // Of active memory only what isn't allocated any more is waiting.
   curveAt(name, position) {
     const value = this.run.curves[name].at(this.camera.unit, position);
-    return name === 'active' ? value - this.run.curves.allocated.at(this.camera.unit, position)
+    return name === 'active' && value !== null ? value - this.run.curves.allocated.at(this.camera.unit, position)
       : value;
   }
 

@@ -86,6 +86,16 @@ function stateOf(page) {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     return new Set(new Uint32Array(pixels.buffer)).size;
   };
+  // The colours from top to bottom at a share of the chart's width.
+  const column = (id, share) => {
+    const canvas = element(id);
+    const ratio = canvas.width / canvas.getBoundingClientRect().width;
+    const x = Math.floor((kLeft + share * (canvas.width / ratio - kLeft - kRight)) * ratio);
+    const {data} = canvas.getContext('2d').getImageData(x, 0, 1, canvas.height);
+    const hex = (at) => '#' + [0, 1, 2].map((part) =>
+      data[at + part].toString(16).padStart(2, '0')).join('');
+    return [...new Set(Array.from({length: canvas.height}, (_, y) => hex(4 * y)))];
+  };
   return {
     unit, begin, end, extent,
     run: page.run.index,
@@ -94,6 +104,9 @@ function stateOf(page) {
     tip: element('tip').hidden ? '' : element('tip').textContent,
     peaks: page.runs.map((run) => run.curves.reserved.most()),
     colours: {chart: sample('chart'), map: sample('map')},
+    columns: {early: column('chart', 0.01), late: column('chart', 0.9)},
+    allocated: page.colours.allocated,
+    wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
 }
 

@@ -151,6 +151,28 @@ class Surface {
     this.fill(Math.round(this.toX(position)), this.top, 1, this.plotHeight, this.colours.text);
   }
 
+  // Hatches what lies behind a run's end.
+  drawAfter(end, text) {
+    const right = this.width - kRight;
+    const x = Math.max(this.toX(end), kLeft);
+    if (x > right - 1) return;
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, this.top, right - x, this.plotHeight);
+    this.context.clip();
+    this.context.strokeStyle = mixed(this.colours.plot, this.colours.faint, 0.3);
+    this.context.lineWidth = 1;
+    this.context.beginPath();
+    for (let at = x - this.plotHeight; at < right; at += 8) {
+      this.context.moveTo(at, this.bottom);
+      this.context.lineTo(at + this.plotHeight, this.top);
+    }
+    this.context.stroke();
+    this.fill(x, this.top, 1, this.plotHeight, this.colours.faint);
+    this.textWithin(text, x + 8, this.bottom - 12, right - x - 16, this.colours.faint);
+    this.context.restore();
+  }
+
   // The stretch that shift-drag has picked so far.
   drawPicked(picked) {
     if (!picked) return;
