@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kStreamTrackUsualRows = 6;
 constexpr float kStreamTrackRowHeight = 24;  // points
-constexpr std::size_t kWorthAnew = 8;        // counted anew when the run has grown by this part
+// So many events of a growing run are counted one by one before they are worth a job.
+constexpr std::size_t kWorthAJob = StreamDensity::kExact / 2;
 
 class StreamTrack final : public Track {
   public:
@@ -74,11 +75,11 @@ class StreamTrack final : public Track {
             history_ = history;
         }
         const std::size_t counted = density_ ? density_->events() : 0;
-        const bool grown = events > counted + (history->complete() ? 0 : counted / kWorthAnew);
+        const bool grown = events > counted + (history->complete() ? 0 : kWorthAJob);
         if (!grown || job_.running())
             return;
-        job_.start([history, events](const Cancelled& cancelled) {
-            return StreamDensity::build(*history, events, cancelled);
+        job_.start([history, events, known = density_](const Cancelled& cancelled) {
+            return StreamDensity::build(*history, events, cancelled, known.get());
         });
         if (frame.still)
             if (auto made = job_.wait(); made && *made)
@@ -107,6 +108,11 @@ class StreamTrack final : public Track {
                 history.event_from(unit_, column_edge(window.begin, window.end, i, columns));
         streams_ = std::min(history.streams().size(), StreamDensity::kStreams);
         counts_.assign(columns * streams_, {});
+        // Of what the job has not come to yet no more is counted than a frame has time for.
+        const std::size_t known = (density_ ? density_->events() : 0) + StreamDensity::kExact;
+        const auto within = [known](EventIndex event) {
+            return static_cast<EventIndex>(std::min<std::size_t>(event, known));
+        };
         const bool exact = edges_.back() - edges_.front() <= StreamDensity::kExact;
         most_ = 1;
         for (std::size_t i = 0; i < columns; ++i) {
@@ -114,7 +120,7 @@ class StreamTrack final : public Track {
             if (exact)
                 StreamDensity::count(history, edges_[i], edges_[i + 1], counts);
             else if (density_)
-                density_->between(edges_[i], edges_[i + 1], counts);
+                density_->between(history, within(edges_[i]), within(edges_[i + 1]), counts);
             for (const StreamCounts& each : counts)
                 most_ = std::max({most_, each.allocations, each.frees});
         }

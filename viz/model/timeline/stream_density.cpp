@@ -32,13 +32,21 @@ void count_event(const History& history, EventIndex event, std::span<Counts> cou
 
 std::shared_ptr<const StreamDensity> StreamDensity::build(const History& history,
                                                           std::size_t events,
-                                                          const Cancelled& cancelled) {
+                                                          const Cancelled& cancelled,
+                                                          const StreamDensity* known) {
     auto density = std::make_shared<StreamDensity>();
     density->events_ = events;
     density->streams_ = std::clamp<std::size_t>(history.streams().size(), 1, kStreams);
     density->per_bucket_ = std::bit_ceil(std::max(kLeastPerBucket, events / kBuckets));
     std::vector<Counts> sums(density->streams_);
-    for (std::size_t event = 0; event < events; ++event) {
+    std::size_t first = 0;
+    if (known != nullptr && known->streams_ == density->streams_ && known->events_ <= events) {
+        first = density->take(*known);
+        std::copy_n(density->sums_.end() - static_cast<std::ptrdiff_t>(sums.size()), sums.size(),
+                    sums.begin());
+        density->sums_.resize(density->sums_.size() - sums.size());
+    }
+    for (std::size_t event = first; event < events; ++event) {
         if (event % kEventsBetweenChecks == 0 && cancelled)
             return nullptr;
         if (event % density->per_bucket_ == 0)
@@ -47,6 +55,19 @@ std::shared_ptr<const StreamDensity> StreamDensity::build(const History& history
     }
     density->sums_.insert(density->sums_.end(), sums.begin(), sums.end());
     return density;
+}
+
+// What `known` has counted, in buckets of this size, up to the last whole one: the sums before each
+// bucket and, last, before the first event that is to be counted, which is returned.
+std::size_t StreamDensity::take(const StreamDensity& known) {
+    const std::size_t step = per_bucket_ / known.per_bucket_;  // both are powers of two
+    const std::size_t whole = known.events_ / per_bucket_;
+    for (std::size_t bucket = 0; bucket <= whole; ++bucket) {
+        const auto from =
+            known.sums_.begin() + static_cast<std::ptrdiff_t>(bucket * step * streams_);
+        sums_.insert(sums_.end(), from, from + static_cast<std::ptrdiff_t>(streams_));
+    }
+    return whole * per_bucket_;
 }
 
 StreamCounts StreamDensity::before(EventIndex event, std::size_t stream) const {
@@ -66,13 +87,17 @@ StreamCounts StreamDensity::before(EventIndex event, std::size_t stream) const {
             between(low.waiting, high.waiting)};
 }
 
-void StreamDensity::between(EventIndex first, EventIndex last,
+void StreamDensity::between(const History& history, EventIndex first, EventIndex last,
                             std::span<StreamCounts> counts) const {
+    const auto known = static_cast<EventIndex>(events_);
+    count(history, std::max(first, known), std::max(last, known), counts);
     for (std::size_t stream = 0; stream < counts.size() && stream < streams_; ++stream) {
         const StreamCounts from = before(first, stream);
         const StreamCounts to = before(last, stream);
-        counts[stream] = {to.allocations - from.allocations, to.frees - from.frees,
-                          to.waiting - from.waiting};
+        StreamCounts& sum = counts[stream];
+        sum.allocations += to.allocations - from.allocations;
+        sum.frees += to.frees - from.frees;
+        sum.waiting += to.waiting - from.waiting;
     }
 }
 

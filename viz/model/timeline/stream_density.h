@@ -31,9 +31,11 @@ class StreamDensity {
     static constexpr std::size_t kStreams = 16;  // the others share the last row
     static constexpr EventIndex kExact = 1U << 15U;
 
-    // Of the first `events` of `history`. Null if it was cancelled.
+    // Of the first `events` of `history`. What `known` says of the same history's first events is
+    // taken from there, so that a growing one costs what is new. Null if it was cancelled.
     static std::shared_ptr<const StreamDensity> build(const History& history, std::size_t events,
-                                                      const Cancelled& cancelled);
+                                                      const Cancelled& cancelled,
+                                                      const StreamDensity* known = nullptr);
 
     std::size_t events() const { return events_; }
 
@@ -41,8 +43,9 @@ class StreamDensity {
     std::size_t streams() const { return streams_; }
 
     // What lies in [first, last), by streams: `counts[stream]`. Estimated within a bucket at either
-    // end. O(streams).
-    void between(EventIndex first, EventIndex last, std::span<StreamCounts> counts) const;
+    // end; what `history` has beyond events() is counted one by one. O(streams + those).
+    void between(const History& history, EventIndex first, EventIndex last,
+                 std::span<StreamCounts> counts) const;
 
     // Counts events [first, last) one by one into `counts`, of which there are as many as streams.
     // O(last - first).
@@ -56,6 +59,7 @@ class StreamDensity {
         std::uint32_t waiting = 0;
     };
 
+    std::size_t take(const StreamDensity& known);
     StreamCounts before(EventIndex event, std::size_t stream) const;
 
     std::size_t events_ = 0;

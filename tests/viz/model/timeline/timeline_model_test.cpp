@@ -317,7 +317,7 @@ TEST_CASE("streams' counts by buckets are those of their events", "[viz][streams
     for (EventIndex first = 0; first < events; first += 64 * 5) {
         const auto last = static_cast<EventIndex>(std::min<std::size_t>(first + 64 * 7, events));
         StreamDensity::count(*history, first, last, exact);
-        density->between(first, last, summed);
+        density->between(*history, first, last, summed);
         CHECK(exact == summed);
     }
     StreamDensity::count(*history, 0, static_cast<EventIndex>(events), exact);
@@ -331,6 +331,27 @@ TEST_CASE("streams' counts by buckets are those of their events", "[viz][streams
     CHECK(waiting > 0);
     const Cancelled stop{true};
     CHECK(StreamDensity::build(*history, events, stop) == nullptr);
+}
+
+TEST_CASE("what a run has grown by is counted too, and costs only that", "[viz][streams]") {
+    const auto history = support::random_history(12, 5000);
+    const auto events = static_cast<EventIndex>(history->counts().events);
+    const Cancelled go_on{false};
+    std::vector<StreamCounts> exact;
+    std::vector<StreamCounts> summed;
+    std::shared_ptr<const StreamDensity> density;
+    for (const EventIndex known : {EventIndex{1}, EventIndex{640}, EventIndex{1999}, events / 2}) {
+        density = StreamDensity::build(*history, known, go_on, density.get());
+        REQUIRE(density);
+        exact.assign(density->streams(), {});
+        summed.assign(density->streams(), {});
+        // The latest events are those that nobody has counted yet.
+        for (const EventIndex first : {EventIndex{0}, known / 64 * 64, known, events - 100}) {
+            StreamDensity::count(*history, first, events, exact);
+            density->between(*history, first, events, summed);
+            CHECK(exact == summed);
+        }
+    }
 }
 
 TEST_CASE("of frees those wait whose bytes come free later", "[viz][streams]") {
