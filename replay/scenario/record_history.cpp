@@ -141,7 +141,8 @@ Bytes limit_of(const Trace& trace, const Scenario& scenario) {
     return scenario.limit.value_or(record != nullptr ? record->limit() : 0);
 }
 
-// The names that a history of this scenario has; capacity as far as it is known beforehand.
+// The names that a history of this scenario has; capacity only where somebody said it, the trace or
+// the scenario: that of the card whose costs are simulated is not the program's.
 Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, Bytes limit) {
     HistoryNames names;
     if (!info.streams.empty())
@@ -156,12 +157,17 @@ Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, B
         return names;
     TM_ASSIGN(const CostProfile profile,
               load_profile(device.profile.empty() ? scenario.profile : device.profile));
+    bool is_known = true;
     for (std::size_t i = 0; i < devices; ++i) {
         const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
         names.devices[i] = recorded.name;
-        if (i < std::max<std::size_t>(info.gpus(), 1))
-            names.capacity += simulated_memory(scenario, recorded, profile);
+        if (i >= std::max<std::size_t>(info.gpus(), 1))
+            continue;
+        names.capacity += simulated_memory(scenario, recorded, profile);
+        is_known = is_known && (scenario.memory > 0 || recorded.total_memory > 0);
     }
+    if (!is_known)
+        names.capacity = 0;
     return names;
 }
 

@@ -183,8 +183,9 @@ class InspectorView final : public View {
             column.figure("blocks allocated",
                           format_count(history_->born_before(end) - history_->born_before(first)));
         if (const Leaks* const leaks = leaks_.answer()) {
-            column.figure("of these not freed", fmt::format("{} in {}", format_bytes(leaks->bytes),
-                                                            format_count(leaks->blocks)));
+            column.figure("of these not freed",
+                          fmt::format("{} in {}", format_bytes(leaks->bytes),
+                                      format_counted(leaks->blocks, "block")));
             if (leaks->lost > 0)
                 column.paragraph(
                     fmt::format("{} events are missing in between.", format_count(leaks->lost)),

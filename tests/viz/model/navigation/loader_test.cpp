@@ -142,6 +142,32 @@ TEST_CASE("each run has findings of its own, the first one those of advise too",
     CHECK(loaded.run(1).findings.size() == own.at(1));
 }
 
+TEST_CASE("a capacity is shown where somebody said it", "[viz][loader]") {
+    LoadRequest request = request_of({sample("graphs.pickle.xz")});  // which doesn't
+    CHECK(Loaded(request).run().history->capacity() == 0);
+    request.scenario.memory = 80_GiB;
+    CHECK(Loaded(request).run().history->capacity() == 80_GiB);
+}
+
+TEST_CASE("advise is asked about each file, and who shows another policy is told where it is",
+          "[viz][loader]") {
+    LoadRequest request = request_of({sample("graphs.pickle.xz"), sample("multistream.pickle.xz")});
+    request.advises = true;
+    const Loaded both(request);
+    request.files = {sample("multistream.pickle.xz")};
+    const Loaded alone(request);
+    CHECK(both.run(1).findings.size() == alone.run(0).findings.size());
+    CHECK(both.run(1).advised_with.empty());
+
+    const Loaded policies(request_of({sample("graphs.pickle.xz")}, {"torch", "buddy"}));
+    CHECK(policies.run(1).advised_with.empty());  // nobody asks
+    request = request_of({"x"}, {"torch", "buddy"});
+    request.advises = true;
+    const std::vector<ViewedRun> planned = planned_runs(request);
+    CHECK(planned[0].advised_with.empty());
+    CHECK(planned[1].advised_with == "torch");
+}
+
 TEST_CASE("advise is not run for a long trace, until somebody wants it", "[viz][loader]") {
     LoadRequest request = request_of({sample("gpt2_var.pickle.xz")});
     request.advises = true;
