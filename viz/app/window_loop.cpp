@@ -107,7 +107,7 @@ class WindowProgram {
             loader_.add(std::move(request));
         };
         host.cancel_loading = [this] { loader_.cancel(); };
-        host.advise = [this] { loader_.advise(); };
+        host.advise = [this](std::size_t run) { loader_.advise(run); };
         host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.programs = attachable;

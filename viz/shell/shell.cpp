@@ -189,7 +189,7 @@ void take_requests(ShellParts& parts, Shell& shell) {
             parts.say(to_text(shown.error()));
     }
     if (std::exchange(selection.wants_advice, false) && parts.host.advise)
-        parts.host.advise();
+        parts.host.advise(selection.run);
     if (!std::exchange(selection.pointed, false))
         selection.hover.reset();
 }

@@ -43,8 +43,8 @@ struct AttachableProgram {
 struct ShellHost {
     std::function<void(const std::string& path)> open = {};
     std::function<void()> cancel_loading = {};
-    std::function<void()> advise = {};      // about the first run: see ViewedRun::unadvised_events
-    std::function<void()> save_image = {};  // of the next frame
+    std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
+    std::function<void()> save_image = {};             // of the next frame
     std::function<void(bool paused)> pause = {};
     std::function<std::vector<AttachableProgram>()> programs = {};
     std::function<void(const AttachableProgram& program)> attach = {};

@@ -90,6 +90,8 @@ class FindingsView final : public View {
             return fmt::format("{}: {:.0f} %", state.activity, std::floor(100 * state.share));
         if (state.phase == LoadState::Phase::failed)
             return "What would need less is not known: " + state.error.what;
+        if (!run.advised_with.empty())
+            return "What needs less was searched for once for the trace: see " + run.advised_with;
         if (run.unadvised_events == 0)
             return {};
         return fmt::format("What needs less was not searched: for {} that takes minutes",

@@ -49,7 +49,7 @@ TEST_CASE("advise is asked by a button where it was not asked", "[viz][shell][fi
     TwoRuns opened;
     int requests = 0;
     ShellHost host;
-    host.advise = [&] { ++requests; };
+    host.advise = [&](std::size_t) { ++requests; };
     Screen screen(opened.session, std::move(host));
     REQUIRE(screen.shell.show("findings"));
     const auto press_all = [&] {

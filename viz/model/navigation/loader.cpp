@@ -157,12 +157,11 @@ std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
 // One file: opened once, then replayed by a task for each of its runs. Lives as long as its tasks.
 class FileWork : public std::enable_shared_from_this<FileWork> {
   public:
-    FileWork(LoadRequest request, std::string path, std::size_t first_run, bool advises,
-             std::shared_ptr<Box> box, TaskPool& tasks, std::shared_ptr<const Cancelled> cancelled)
+    FileWork(LoadRequest request, std::string path, std::size_t first_run, std::shared_ptr<Box> box,
+             TaskPool& tasks, std::shared_ptr<const Cancelled> cancelled)
         : request_(std::move(request)),
           path_(std::move(path)),
           first_run_(first_run),
-          advises_(advises),
           box_(std::move(box)),
           tasks_(tasks),
           cancelled_(std::move(cancelled)),
@@ -219,7 +218,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
             replay_under_policy(run, choice, report);
         if (--open_choices_ != 0)
             return;
-        if (advises_ && history_)
+        if (request_.advises && history_)
             advise();
         trace_.reset();
     }
@@ -323,7 +322,6 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     const LoadRequest request_;
     const std::string path_;
     const std::size_t first_run_;
-    const bool advises_;
     const std::shared_ptr<Box> box_;
     TaskPool& tasks_;
     const std::shared_ptr<const Cancelled> cancelled_;
@@ -347,6 +345,8 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
             run.label = names.size() == 1 && choices > 1 ? run.policy
                         : choices == 1                   ? name
                                                          : fmt::format("{}, {}", name, run.policy);
+            if (i > 0 && request.advises && !request.tiers.wanted())
+                run.advised_with = runs[runs.size() - i].label;
             runs.push_back(std::move(run));
         }
     }
@@ -356,7 +356,7 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
 struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
-    std::shared_ptr<FileWork> advised;  // the file that `advise` is about
+    std::map<std::size_t, std::shared_ptr<FileWork>> advised;  // by the first run of each file
     TaskPool tasks{"tm-load", std::min(hardware_threads(), 8U), lower_thread_priority};
 };
 
@@ -370,23 +370,22 @@ void Loader::add(LoadRequest request) {
     const std::size_t choices = runs_a_file(request);
     for (std::size_t file = 0; file < request.files.size(); ++file) {
         const std::size_t first = session_.runs.size() + file * choices;
-        const bool advises = request.advises && session_.runs.empty() && file == 0;
-        const auto work =
-            std::make_shared<FileWork>(request, request.files[file], first, advises, shared_->box,
-                                       shared_->tasks, shared_->cancelled);
-        if (advises)
-            shared_->advised = work;
+        const auto work = std::make_shared<FileWork>(
+            request, request.files[file], first, shared_->box, shared_->tasks, shared_->cancelled);
+        if (request.advises)
+            shared_->advised[first] = work;
         work->start();
     }
     for (ViewedRun& run : planned_runs(request))
         session_.runs.push_back(std::move(run));
 }
 
-void Loader::advise() {
-    if (!shared_->advised || session_.runs.empty() || session_.runs[0].unadvised_events == 0)
+void Loader::advise(std::size_t run) {
+    const auto work = shared_->advised.find(run);
+    if (work == shared_->advised.end() || session_.runs[run].unadvised_events == 0)
         return;
-    session_.runs[0].unadvised_events = 0;
-    shared_->advised->start_advice(shared_->cancelled);
+    session_.runs[run].unadvised_events = 0;
+    work->second->start_advice(shared_->cancelled);
 }
 
 bool Loader::poll() {

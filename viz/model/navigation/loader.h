@@ -37,7 +37,7 @@ struct LoadRequest {
     bool lenient = false;
     bool as_recorded = false;  // nothing is inferred (replay/record/infer_missing_events.h)
     bool keep = true;          // histories, beside .tmk files
-    bool advises = true;       // findings of each run, and those of `advise` for the first file
+    bool advises = true;       // findings of each run, and with the first of each file `advise`'s
     std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
 };
 
@@ -58,10 +58,10 @@ class Loader {
     // of their run, reported before a file is read.
     void add(LoadRequest request);
 
-    // Asks `advise` about the first file although it is longer than its request allows, or was
-    // cancelled; what comes of it becomes findings of the first run. Nothing if it cannot run:
-    // see ViewedRun::unadvised_events.
-    void advise();
+    // Asks `advise` about the file whose first run this is although it is longer than its request
+    // allows, or was cancelled; what comes of it becomes findings of that run. Nothing if it cannot
+    // run: see ViewedRun::unadvised_events.
+    void advise(std::size_t run);
 
     // Brings what has come into the session; true if there was anything. O(runs).
     bool poll();

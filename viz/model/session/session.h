@@ -64,6 +64,7 @@ struct ViewedRun {
     std::vector<Finding> findings;
     LoadState findings_state;
     std::uint64_t unadvised_events = 0;  // that `advise` has not looked at, but can
+    std::string advised_with;  // the run of the same trace that has `advise`'s; empty: this one
 };
 
 struct Session {

@@ -181,7 +181,7 @@ TEST_CASE("advise is not run for a long trace, until somebody wants it", "[viz][
     CHECK(seen > 0);
 
     // Cancelled, it can be asked again.
-    loader.advise();
+    loader.advise(0);
     CHECK(loader.running());
     CHECK(run.unadvised_events == 0);
     loader.cancel();
@@ -191,12 +191,12 @@ TEST_CASE("advise is not run for a long trace, until somebody wants it", "[viz][
     CHECK(run.unadvised_events > 0);
     CHECK(run.findings.size() == seen);
 
-    loader.advise();
+    loader.advise(0);
     loader.wait();
     CHECK(run.findings_state.phase == LoadState::Phase::ready);
     CHECK(run.unadvised_events == 0);
     CHECK(run.findings.size() > seen);
-    loader.advise();
+    loader.advise(0);
     CHECK_FALSE(loader.running());
 }
 
