@@ -110,6 +110,11 @@ class WindowProgram {
         host.advise = [this](std::size_t run) { loader_.advise(run); };
         host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
+        host.align = [this] {
+            if (const auto aligned = living_.align(!living_.by_clock()); !aligned)
+                shell_.say(to_text(aligned.error()));
+            return living_.by_clock();
+        };
         host.programs = attachable;
         host.attach = [this](const AttachableProgram& program) {
             if (const auto run = living_.attach(std::to_string(program.process)); !run)

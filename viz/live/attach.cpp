@@ -6,8 +6,44 @@
 
 namespace tidemark::viz {
 
-Result<std::size_t> LiveRuns::attach(std::string_view text, const FollowOptions& options) {
+Nanoseconds LiveRuns::origin(const live::LiveProgram* more) const {
+    if (!by_clock_)
+        return 0;
+    Nanoseconds first = more == nullptr ? 0 : more->header.start_time;
+    for (const Followed& followed : followers_) {
+        const Nanoseconds start = followed.follower->program().header.start_time;
+        first = first == 0 ? start : std::min(first, start);
+    }
+    return first;
+}
+
+Result<void> LiveRuns::move_to(Nanoseconds origin) {
+    for (Followed& followed : followers_) {
+        const live::LiveProgram program = followed.follower->program();
+        FollowOptions options = followed.follower->options();
+        const auto shift = [&program](Nanoseconds from) {
+            return from == 0 ? 0 : program.header.start_time - from;
+        };
+        const bool stays = shift(options.origin) == shift(origin);
+        options.origin = origin;
+        if (stays)
+            continue;
+        TM_ASSIGN(followed.follower, Follower::start(program, options));
+        session_.runs[followed.run] = followed.follower->new_run();
+    }
+    return {};
+}
+
+Result<void> LiveRuns::align(bool by_clock) {
+    by_clock_ = by_clock;
+    return move_to(origin());
+}
+
+Result<std::size_t> LiveRuns::attach(std::string_view text, const FollowOptions& wanted) {
     TM_ASSIGN(const live::LiveProgram program, live::find_program(text));
+    FollowOptions options = wanted;
+    options.origin = origin(&program);
+    TM_TRY(move_to(options.origin));
     const auto known = std::ranges::find_if(followers_, [&](const Followed& followed) {
         return followed.follower->program().header.session == program.header.session;
     });

@@ -26,6 +26,12 @@ class LiveRuns {
     // io.
     Result<std::size_t> attach(std::string_view text, const FollowOptions& options = {});
 
+    // Side by side by the clock (as at first), or each from its own start. Programs whose place on
+    // the axis changes by that, or by attaching one that is older, are read anew.
+    Result<void> align(bool by_clock);
+
+    bool by_clock() const { return by_clock_; }
+
     // Brings what is new into the session; true if there was anything.
     bool poll();
 
@@ -48,8 +54,13 @@ class LiveRuns {
         std::unique_ptr<Follower> follower;
     };
 
+    // The earliest start; 0 where each has its own.
+    Nanoseconds origin(const live::LiveProgram* more = nullptr) const;
+    Result<void> move_to(Nanoseconds origin);
+
     Session& session_;
     std::vector<Followed> followers_;
+    bool by_clock_ = true;
 };
 
 // The programs that live now and could be attached, by process.

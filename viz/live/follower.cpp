@@ -24,6 +24,11 @@ constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
 constexpr Nanoseconds kRateSpan = 500'000'000;
 
+// Where the program begins on the axis.
+Nanoseconds shift_of(const live::Header& header, const FollowOptions& options) {
+    return options.origin == 0 ? 0 : header.start_time - options.origin;
+}
+
 }  // namespace
 
 // The reader's thread owns chain, feed and what they need; the screen sees what `mutex` guards.
@@ -67,6 +72,7 @@ struct Follower::State {
     Stopwatch watch;
     live::ProgramCounters counters;
     bool alive = true;
+    Nanoseconds seen_alive = 0;  // when it last was, on the axis
     Nanoseconds rate_since = 0;
     std::uint64_t rate_from = 0;
     double rate = 0;
@@ -188,7 +194,8 @@ Follower::~Follower() {
 Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& program,
                                                   const FollowOptions& options) {
     auto state = std::make_unique<State>(program, options);
-    TM_ASSIGN(state->feed, LiveFeed::create(program.header, options.most_events));
+    TM_ASSIGN(state->feed, LiveFeed::create(program.header, options.most_events,
+                                            shift_of(program.header, options)));
     state->history = state->feed->history();
     state->counters = program.counters;
     state->alive = program.alive;
@@ -238,8 +245,10 @@ bool Follower::poll(ViewedRun& run) {
         // A program that isn't there any more keeps its last figures.
         const auto now = live::read_program(state.program.path);
         state.alive = now && now->alive && now->header.session == state.program.header.session;
-        if (state.alive)
+        if (state.alive) {
             state.counters = now->counters;
+            state.seen_alive = now->age + shift_of(state.program.header, state.options);
+        }
     }
     const Nanoseconds elapsed = state.watch.elapsed();
     if (elapsed - state.rate_since >= kRateSpan) {
@@ -253,6 +262,8 @@ bool Follower::poll(ViewedRun& run) {
     run.live->ring_share = run.live->alive ? state.counters.fullest_ring : 0;
     run.live->dropped = std::max(state.counters.dropped, counts.lost) + counts.forgotten;
     run.live->unknown_frees = counts.unknown_frees;
+    run.live->died = counts.died;
+    run.live->now = state.seen_alive;
     const bool changed = counts.records != state.shown.records || over != state.was_over ||
                          run.live->alive != state.was_alive;
     state.shown = counts;
@@ -302,6 +313,10 @@ void Follower::wait() {
 
 const live::LiveProgram& Follower::program() const {
     return state_->program;
+}
+
+const FollowOptions& Follower::options() const {
+    return state_->options;
 }
 
 }  // namespace tidemark::viz

@@ -21,8 +21,11 @@ namespace tidemark::viz {
 struct FollowOptions {
     // Events of a history; with more it is begun anew with what lives. Some 30 bytes each, on disk.
     std::uint64_t most_events = 200'000'000;
-    // Finish what a dead program left: append it to its recording and take it off the list.
-    bool recovers = true;
+    // Finish what a dead program left: append it to its recording and take it off the list of
+    // `tidemark live`. Else it is read where it is: who only looks changes nothing.
+    bool recovers = false;
+    // Where the axis begins, by the machine's monotonic clock; 0: where the program does.
+    Nanoseconds origin = 0;
 };
 
 class Follower {
@@ -55,6 +58,7 @@ class Follower {
     void wait();
 
     const live::LiveProgram& program() const;
+    const FollowOptions& options() const;
 
   private:
     struct State;

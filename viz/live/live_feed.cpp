@@ -37,8 +37,8 @@ bool ends_launch(RecordKind kind) {
 }  // namespace
 
 Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
-                                                   std::uint64_t most_events) {
-    std::unique_ptr<LiveFeed> feed(new LiveFeed(header, most_events));
+                                                   std::uint64_t most_events, Nanoseconds shift) {
+    std::unique_ptr<LiveFeed> feed(new LiveFeed(header, most_events, shift));
     TM_TRY(feed->begin_history());
     return feed;
 }
@@ -307,7 +307,7 @@ BlockIndex LiveFeed::block_of(const Record& record) const {
 
 void LiveFeed::use(const Record& record) {
     put_pending_mark();
-    builder_->use({.time = static_cast<Nanoseconds>(record.time),
+    builder_->use({.time = shifted(record.time),
                    .block = block_of(record),
                    .stream = StreamId{names_->stream(record)},
                    .launch = static_cast<std::uint32_t>(record.extra),
@@ -447,11 +447,10 @@ void LiveFeed::put_memory(const Record& record, SegmentChange change) {
 void LiveFeed::put_block(std::uint32_t slot) {
     const Record& record = begins_[slot];
     put_pending_mark();
-    blocks_[slot] = builder_->allocate(static_cast<Nanoseconds>(record.time),
-                                       {.address = Address{record.address},
-                                        .size = record.extra,
-                                        .requested = record.size,
-                                        .site = site_of(record)});
+    blocks_[slot] = builder_->allocate(shifted(record.time), {.address = Address{record.address},
+                                                              .size = record.extra,
+                                                              .requested = record.size,
+                                                              .site = site_of(record)});
 }
 
 // Most allocations are those of few sites.
@@ -472,8 +471,7 @@ std::uint32_t LiveFeed::site_of(const Record& record) {
 
 void LiveFeed::put_event(std::uint64_t time, EventKind kind, BlockIndex block, std::uint32_t name) {
     put_pending_mark();
-    builder_->add(
-        {.time = static_cast<Nanoseconds>(time), .kind = kind, .block = block, .name = name});
+    builder_->add({.time = shifted(time), .kind = kind, .block = block, .name = name});
 }
 
 // At the first event behind what is missing.

@@ -36,8 +36,10 @@ struct FeedCounts {
 class LiveFeed {
   public:
     // `most_events` of one history, at least 1024. Errors: io.
+    // All times are later by `shift`.
     static Result<std::unique_ptr<LiveFeed>> create(const live::Header& header,
-                                                    std::uint64_t most_events);
+                                                    std::uint64_t most_events,
+                                                    Nanoseconds shift = 0);
 
     // Takes in the next piece and publishes it. Errors: io, when there is no room for the history.
     Result<void> add(const live::ChainPiece& piece);
@@ -71,8 +73,13 @@ class LiveFeed {
     // By device and address.
     using HeldRanges = std::map<std::pair<std::uint8_t, std::uint64_t>, Held>;
 
-    LiveFeed(const live::Header& header, std::uint64_t most_events)
-        : header_(header), most_events_(most_events) {}
+    LiveFeed(const live::Header& header, std::uint64_t most_events, Nanoseconds shift)
+        : header_(header), most_events_(most_events), shift_(shift) {}
+
+    // On the history's axis.
+    Nanoseconds shifted(std::uint64_t time) const {
+        return static_cast<Nanoseconds>(time) + shift_;
+    }
 
     Result<void> begin_history();
     Result<void> begin_anew();
@@ -112,6 +119,7 @@ class LiveFeed {
 
     live::Header header_;
     std::uint64_t most_events_;
+    Nanoseconds shift_;
     std::unique_ptr<HistoryBuilder> builder_;
     std::unique_ptr<live::NameTables> names_;
     std::vector<live::Record> definitions_;  // all names, with payloads

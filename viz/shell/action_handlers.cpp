@@ -191,6 +191,14 @@ void toggle_pause(ShellParts& parts) {
     parts.host.pause(!run->live->paused);
 }
 
+void toggle_alignment(ShellParts& parts) {
+    const auto lives = [](const ViewedRun& run) { return run.live.has_value(); };
+    if (!parts.host.align || std::ranges::count_if(parts.session.runs, lives) < 2)
+        return parts.say("Two living programs and more can stand side by side in two ways.");
+    parts.say(parts.host.align() ? "Living programs stand side by side by the clock."
+                                 : "Living programs stand side by side from their own starts.");
+}
+
 void zoom_selected(ShellParts& parts) {
     const auto stretch = selected_stretch(parts.session, parts.camera, parts.selection);
     if (!stretch)
@@ -284,6 +292,7 @@ constexpr std::array kHandlers = {
     Handler{Action::colours, next_colours},
     Handler{Action::theme, [](ShellParts& parts) { parts.dark = !parts.dark; }},
     Handler{Action::pause, toggle_pause},
+    Handler{Action::align, toggle_alignment},
     Handler{Action::copy, copy},
     Handler{Action::copy_location, copy_location},
     Handler{Action::save_image, [](ShellParts& parts) { call(parts.host.save_image); }},

@@ -89,6 +89,8 @@ constexpr std::array kActions = {
 
     action(Action::pause, window, "Pause", "a living program's view; it goes on by itself",
            plain(Key::space)),
+    action(Action::align, window, "By the clock or from the start",
+           "how living programs stand side by side", shift(key('x'))),
     action(Action::copy, window, "Copy as text", "what is under the mouse, else selected",
            ctrl('c')),
     action(Action::copy_location, window, "Copy this place", "for --goto and the prompt",

@@ -48,6 +48,7 @@ enum class Action : std::uint8_t {
     colours,
     theme,
     pause,
+    align,
     copy,
     copy_location,
     save_image,

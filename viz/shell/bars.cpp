@@ -116,7 +116,9 @@ bool is_shown(const Session& session, const AttachableProgram& program) {
 std::string live_text(const ViewedRun& run) {
     const LiveState& live = *run.live;
     if (!live.alive)
-        return fmt::format("the program {} has ended", live.process);
+        return live.died
+                   ? fmt::format("the program {} died: it was killed, or crashed", live.process)
+                   : fmt::format("the program {} has ended", live.process);
     std::string text =
         fmt::format("{} {}/s, ring {:.0f} %", live.paused ? "paused" : "live",
                     format_counted(static_cast<std::uint64_t>(live.events_per_second), "event"),

@@ -18,7 +18,7 @@ constexpr float kHeaderGap = 8;
 std::string state_text(const ViewedRun& run) {
     if (run.live) {
         if (!run.live->alive)
-            return "has ended";
+            return run.live->died ? "died" : "has ended";
         if (run.live->paused)
             return "paused";
         return "live";

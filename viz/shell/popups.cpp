@@ -21,6 +21,8 @@ bool is_offered(const ShellParts& parts, Action action) {
     switch (action) {
         case Action::pause:
             return static_cast<bool>(parts.host.pause);
+        case Action::align:
+            return static_cast<bool>(parts.host.align);
         case Action::save_image:
             return static_cast<bool>(parts.host.save_image);
         case Action::quit:

@@ -46,6 +46,7 @@ struct ShellHost {
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
     std::function<void()> save_image = {};             // of the next frame
     std::function<void(bool paused)> pause = {};
+    std::function<bool()> align = {};  // the other way: by the clock, which it answers, or not
     std::function<std::vector<AttachableProgram>()> programs = {};
     std::function<void(const AttachableProgram& program)> attach = {};
     std::function<void()> quit = {};

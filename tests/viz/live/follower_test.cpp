@@ -250,6 +250,7 @@ TEST_CASE("a follower of a killed program shows all that it had published",
             CHECK(run.state.phase == viz::LoadState::Phase::ready);
             REQUIRE(run.live);
             CHECK_FALSE(run.live->alive);
+            CHECK(run.live->died);
             CHECK(run.history->complete());
             CHECK(run.history->counts().blocks + run.live->dropped >= child.published());
             CHECK(run.history->counts().blocks + run.live->dropped <= child.published() + 1);
@@ -294,6 +295,49 @@ TEST_CASE("several programs are followed at once", "[live][viz]") {
     CHECK(session.runs[0].history->counts().events == 1000);
     CHECK(session.runs[1].history->counts().events == 2000);
     CHECK(session.runs[1].label.starts_with("b ("));
+}
+
+TEST_CASE("programs stand side by side by the clock, or from their own starts", "[live][viz]") {
+    const LiveFolder folder;
+    const auto work = [&](const std::string& name) {
+        return [&folder, name](LiveChild::Shared& shared) {
+            auto publisher =
+                Publisher::start({.name = name, .recording = folder.file(name + ".tml")});
+            (*publisher)->observer().on_allocate({.size = 1}, {Address{1}, 1});
+            shared.published = 1;
+            while (!shared.go_on)
+                ::usleep(100);
+        };
+    };
+    LiveChild early(work("early"));
+    early.await(1);
+    LiveChild late(work("late"));
+    late.await(1);
+    const Nanoseconds between = live::find_program("late")->header.start_time -
+                                live::find_program("early")->header.start_time;
+    REQUIRE(between > 0);
+    viz::Session session;
+    viz::LiveRuns runs(session);
+    const auto first_event = [&](std::size_t run) {
+        while (session.runs[run].history->counts().events == 0)
+            runs.wait();
+        return session.runs[run].history->time(0);
+    };
+    REQUIRE(runs.attach("late"));
+    const Nanoseconds own = first_event(0);
+    REQUIRE(runs.attach("early"));  // it began before what is there
+    CHECK(first_event(0) == own + between);
+    const Nanoseconds other = first_event(1);
+    CHECK(session.runs[0].live->now >= between);
+    REQUIRE(runs.align(false));
+    CHECK(first_event(0) == own);
+    CHECK(first_event(1) == other);
+    REQUIRE(runs.align(true));
+    CHECK(first_event(0) == own + between);
+    early.go_on();
+    late.go_on();
+    early.join();
+    late.join();
 }
 
 TEST_CASE("who comes late or was paused goes on from what lives", "[live][viz]") {

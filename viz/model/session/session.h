@@ -42,8 +42,10 @@ struct Finding {
 // How a living program is doing, for the status line; absent for what was recorded.
 struct LiveState {
     bool alive = true;
+    bool died = false;    // without closing its recording: it was killed, or crashed
     bool paused = false;  // the viewer doesn't take what comes
     std::int64_t process = 0;
+    Nanoseconds now = 0;  // on the time axis: as long as it is alive it holds what it held last
     double events_per_second = 0;
     std::uint64_t dropped = 0;        // events that the program could not hand over
     double ring_share = 0;            // of the fullest ring
