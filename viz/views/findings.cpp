@@ -48,7 +48,8 @@ class FindingsView final : public View {
         if (run == nullptr)
             return;
         const std::vector<Finding>& findings = run->findings;
-        chosen_ = std::min(chosen_, findings.empty() ? 0 : findings.size() - 1);
+        std::size_t& chosen = frame.selection.finding;
+        chosen = std::min(chosen, findings.empty() ? 0 : findings.size() - 1);
         const float middle = frame.area.left + std::floor(frame.area.width() * 0.52F);
         const bool wide = frame.area.width() > canvas.px(700) && !findings.empty();
         Box list{frame.area.left, frame.area.top, wide ? middle : frame.area.right,
@@ -56,7 +57,7 @@ class FindingsView final : public View {
         list.bottom = draw_advice(frame, *run, list);
         draw_list(frame, *run, list);
         if (wide)
-            draw_detail(frame, findings[chosen_],
+            draw_detail(frame, findings[chosen],
                         {middle, frame.area.top, frame.area.right, frame.area.bottom});
     }
 
@@ -113,7 +114,7 @@ class FindingsView final : public View {
         content.look = [&](std::uint64_t row) {
             const Finding& finding = findings[static_cast<std::size_t>(row)];
             RowLook look;
-            look.selected = row == chosen_;
+            look.selected = row == frame.selection.finding;
             look.mark = colour_of(frame.canvas.theme(), finding.weight);
             return look;
         };
@@ -125,8 +126,8 @@ class FindingsView final : public View {
             frame.selection.described = finding.title + "\n" + finding.detail;
         }
         if (touch.clicked) {
-            chosen_ = static_cast<std::size_t>(*touch.clicked);
-            go_there(frame, findings[chosen_], history.get());
+            frame.selection.finding = static_cast<std::size_t>(*touch.clicked);
+            go_there(frame, findings[frame.selection.finding], history.get());
         }
     }
 
@@ -193,7 +194,6 @@ class FindingsView final : public View {
     }
 
     VirtualTable list_;
-    std::size_t chosen_ = 0;
 };
 
 }  // namespace

@@ -378,6 +378,7 @@ class OverviewView final : public View {
             const auto history = shown_history(frame);
             if (history && finding.event != kNever)
                 go_to_event(frame, *history, finding.event);
+            frame.selection.finding = index;
             frame.selection.wanted_view = "findings";
         }
         const float size = canvas.px(6);

@@ -65,3 +65,24 @@ TEST_CASE("advise is asked by a button where it was not asked", "[viz][shell][fi
     screen.frames(3);
     CHECK(requests == 1);
 }
+
+TEST_CASE("a finding that is clicked in the overview is the one that the table tells",
+          "[viz][shell][findings]") {
+    TwoRuns opened;
+    opened.session.runs.pop_back();
+    opened.session.runs[0].findings.push_back(
+        {Finding::Weight::note, "the second", "why", 5, kNoBlock});
+    Screen screen(opened.session);
+    REQUIRE(screen.shell.show("overview"));
+    screen.frames(3);
+    const Box all = screen.layout().first;
+    const float right = all.left + all.width() * 0.62F;
+    for (float y = all.top; y < all.bottom; y += 4) {
+        screen.click(right, y);
+        if (screen.shell.state().table == "findings" &&
+            screen.shell.selection().cursor == opened.at(5))
+            break;
+    }
+    CHECK(screen.shell.selection().cursor == opened.at(5));
+    CHECK(screen.shell.selection().finding == 1);
+}

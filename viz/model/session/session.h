@@ -106,6 +106,7 @@ struct Selection {
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
+    std::size_t finding = 0;          // of the run's, told in full
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
     std::vector<Position> marks;      // the user's own, rising
