@@ -2,6 +2,7 @@
 // before.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/navigation/filter_query.h"
@@ -50,6 +51,10 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
         parts.find_filter = parts.selection.filter;
         parts.find.set(to_text(parts.find_filter));
         parts.find_error.clear();
+    }
+    if (std::exchange(parts.find.entered, false)) {
+        ImGui::SetWindowFocus(nullptr);
+        parts.wanted_hit = parts.finds_forward;  // stepped to as soon as this text was searched for
     }
     if (hides_something(parts.selection.filter))
         canvas.outline({box.left, box.bottom - canvas.px(4), box.right, box.bottom - canvas.px(2)},

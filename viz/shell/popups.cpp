@@ -1,6 +1,7 @@
 // What lies over the views for a moment: the menu, the key sheet, the prompt.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -304,6 +305,8 @@ void draw_prompt(ShellParts& parts, const ImVec2& size, float scale) {
             ImGui::SetKeyboardFocusHere();
         parts.prompt.takes_focus = false;
         ImGui::InputText("##go", parts.prompt.text.data(), parts.prompt.text.size());
+        if (std::exchange(parts.prompt.entered, false))
+            submit_prompt(parts);
         const float line = inner.top + 2.5F * row + canvas.px(2);
         paragraph(canvas, {inner.left, line}, inner.width(), hint,
                   is_wrong ? theme.problem : theme.faint_text);

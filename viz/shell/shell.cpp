@@ -50,12 +50,12 @@ tl::unexpected<Error> no_view(std::string_view name) {
 bool take_typing_key(ShellParts& parts, const KeyPress& press) {
     const bool is_prompt = parts.popup == Popup::prompt;
     if (press.key == Key::enter && is_prompt) {
-        submit_prompt(parts);
+        parts.prompt.entered = true;
     } else if (press.key == Key::escape) {
         perform(parts, {Action::clear, 0});
     } else if (parts.find.has_focus && (press.key == Key::enter || press.key == Key::f3)) {
-        ImGui::SetWindowFocus(nullptr);
-        step_to_hit(parts, !press.shift);
+        parts.find.entered = true;
+        parts.finds_forward = !press.shift;
     } else {
         return is_prompt || ImGui::GetIO().WantTextInput;
     }

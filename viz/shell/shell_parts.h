@@ -28,6 +28,7 @@ struct TextField {
     std::array<char, 256> text{};
     bool takes_focus = false;  // with the next frame
     bool has_focus = false;
+    bool entered = false;  // Enter was pressed: taken once the frame's letters are in the text
 
     std::string_view view() const { return text.data(); }
 
@@ -60,6 +61,7 @@ struct ShellParts {
     std::string find_error;          // why what is typed there can't be searched for
     Filter find_filter;              // that its text stands for
     BlockSearch search;              // of the selection's filter in the shown run
+    bool finds_forward = true;       // from what was entered
     std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
