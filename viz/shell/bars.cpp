@@ -253,15 +253,15 @@ void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout) {
     line(layout.side_edge, true);
     line(layout.table_edge, false);
     line(layout.main_edge, false);
-    splits.side_width =
-        (layout.side.width() > 0 ? layout.side.width() / scale : splits.side_width) -
-        splitter(layout.side_edge, "side edge", true) / scale;
-    if (layout.table.height() > 0)
-        splits.table_height = layout.table.height() / scale -
-                              splitter(layout.table_edge, "table edge", false) / scale;
+    // Only what is pulled moves: what a small window makes a part give way to is undone by a large
+    // one.
+    if (const float moved = splitter(layout.side_edge, "side edge", true); moved != 0)
+        splits.side_width = (layout.side.width() - moved) / scale;
+    if (const float moved = splitter(layout.table_edge, "table edge", false); moved != 0)
+        splits.table_height = (layout.table.height() - moved) / scale;
     const float both = layout.first.height() + layout.second.height();
-    if (layout.second.height() > 0 && both > 0)
-        splits.first_share += splitter(layout.main_edge, "main edge", false) / both;
+    if (const float moved = splitter(layout.main_edge, "main edge", false); moved != 0)
+        splits.first_share = (layout.first.height() + moved) / both;
 }
 
 }  // namespace tidemark::viz
