@@ -61,9 +61,11 @@ void go_to_stop(ShellParts& parts, bool forward) {
     if (!stop)
         return parts.say(forward ? "No finding or mark after this."
                                  : "No finding or mark before this.");
+    parts.camera.settle(parts.selection.user_state());
     put_cursor(parts.camera, parts.selection, stop->position);
     if (stop->block != kNoBlock)
         parts.selection.block = stop->block;
+    parts.camera.settle(parts.selection.user_state());
     parts.say(stop->what);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "viz/draw/table.h"
+#include "viz/model/navigation/navigation.h"
 #include "viz/model/session/moment.h"
 
 namespace tidemark::viz {
@@ -80,13 +81,9 @@ void point_at_block(Frame& frame, const History& history, SiteNames& names, Bloc
 void go_to_event(Frame& frame, const History& history, EventIndex event) {
     if (event >= history.counts().events)
         return;
-    const Position at = history.position(frame.camera.unit(), event);
-    frame.selection.cursor = at;
-    const Window window = frame.camera.window();
-    if (at >= window.begin && at < window.end)
-        return;
-    const Position begin = at - window.length() / 2;
-    frame.camera.show({begin, begin + window.length()});
+    frame.camera.settle(frame.selection.user_state());
+    put_cursor(frame.camera, frame.selection, history.position(frame.camera.unit(), event));
+    frame.camera.settle(frame.selection.user_state());
 }
 
 void show_life(Frame& frame, const History& history, BlockIndex block) {

@@ -127,7 +127,7 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
         return fail(ErrorCode::not_found, fmt::format("there is no run {}", run), "go to",
                     fmt::format("there are {}, counted from 0", session.runs.size()));
     const History* const history = shown->history.get();
-    camera.settle();
+    camera.settle(selection.user_state());
     if (run != selection.run)
         selection.block.reset();
     selection.run = run;
@@ -146,7 +146,7 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
     }
     if (location.block || location.address)
         TM_TRY(select_block(location, history, camera, selection));
-    camera.settle();
+    camera.settle(selection.user_state());
     return {};
 }
 

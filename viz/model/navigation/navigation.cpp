@@ -180,12 +180,12 @@ std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, 
     const std::optional<Hit> hit = search.next(from, forward);
     if (!hit)
         return std::nullopt;
-    camera.settle({selection.cursor, selection.run, selection.block});
+    camera.settle(selection.user_state());
     selection.block = hit->block;
     selection.reveal = hit->block;
     put_cursor(camera, selection,
                history->position(camera.unit(), history->block(hit->block).born));
-    camera.settle({selection.cursor, selection.run, selection.block});
+    camera.settle(selection.user_state());
     return hit;
 }
 
@@ -268,8 +268,10 @@ std::string state_text(const Session& session, const Camera& camera, const Selec
     if (history == nullptr || !at)
         return {};
     const auto event = event_at(*history, camera.unit(), *at);
-    std::string text = fmt::format("{} at {}\n", session.runs[selection.run].label,
-                                   position_text(camera.unit(), *at));
+    const bool has_ended = *at >= end_of_run(*history, camera.unit());
+    std::string text = fmt::format("{} at {}{}\n", session.runs[selection.run].label,
+                                   position_text(camera.unit(), *at),
+                                   has_ended ? ", after its end; it ended with" : "");
     const SeriesValues values = event ? history->values(*event) : SeriesValues{};
     for (std::size_t i = 0; i < kSeriesCount; ++i) {
         const auto series = static_cast<Series>(i);

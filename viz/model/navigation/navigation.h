@@ -52,7 +52,8 @@ void toggle_mark(Selection& selection, Position position, Position reach);
 bool toggle_axis(const Session& session, Camera& camera, Selection& selection);
 
 // Undoes navigation, or does it again. What is selected stays, on whichever axis, unless the step
-// was one to a hit: then cursor and block are as they were. False if there is nothing.
+// led somewhere (a hit, a place, a finding): then cursor and block are as they were. False if there
+// is nothing.
 bool go_back(const Session& session, Camera& camera, Selection& selection, bool forward);
 
 // The measured stretch, else the life of the selected block, with a margin.

@@ -118,6 +118,9 @@ struct Selection {
         pointed = true;
     }
 
+    // What a step of navigation is about: Camera::settle.
+    UserState user_state() const { return {cursor, run, block}; }
+
     // The position that figures are given for: the mouse's, else the cursor's.
     std::optional<Position> looked_at() const { return hover ? hover : cursor; }
 };
