@@ -141,6 +141,7 @@ void copy_location(ShellParts& parts) {
 // Timeline over address map, or whatever stands there alone.
 void toggle_split(ShellParts& parts) {
     parts.has_chosen_main = true;
+    parts.wants_table = false;
     if (parts.main.size() > 1) {
         parts.main.pop_back();
         return;
@@ -158,10 +159,8 @@ void toggle_split(ShellParts& parts) {
 // In a window that is too low for two views and a table, what was asked for last is shown.
 void want_table(ShellParts& parts) {
     parts.splits.has_table = true;
-    if (parts.sees_table || parts.main.size() < 2)
-        return;
-    parts.has_chosen_main = true;
-    parts.main.pop_back();
+    parts.wants_table = true;
+    parts.has_chosen_table = true;
 }
 
 void next_panel(ShellParts& parts, std::ptrdiff_t by) {
@@ -341,6 +340,7 @@ void show_view(ShellParts& parts, std::size_t index, bool below) {
         want_table(parts);
     } else if (pane == Pane::main) {
         parts.has_chosen_main = true;
+        parts.wants_table = parts.wants_table && !below;
         if (below && !parts.main.empty() && parts.main.front() != index)
             parts.main = {parts.main.front(), index};
         else

@@ -46,7 +46,8 @@ tl::unexpected<Error> no_view(std::string_view name) {
 
 // --- keys ----------------------------------------------------------------------------------------
 
-// Keys that mean something while a text is being typed; true if it was one.
+// Keys that mean something while a text is being typed; true if it was one. Letters of the same
+// frame are in the text only when that has been drawn: Enter waits until then.
 bool take_typing_key(ShellParts& parts, const KeyPress& press) {
     const bool is_prompt = parts.popup == Popup::prompt;
     if (press.key == Key::enter && is_prompt) {
@@ -211,20 +212,37 @@ void draw_views(ShellParts& parts, const Layout& layout, float scale) {
         draw_pane(parts, parts.main[1], layout.second, scale);
 }
 
-void draw_window(ShellParts& parts, float scale) {
-    const ImGuiIO& io = ImGui::GetIO();
-    const Page page = page_of(parts);
-    const bool has_views = page == Page::views;
-    // Side column and tables are about blocks, which runs over tiers don't have.
+// Where the parts of the window lie. A table that was asked for has the room of the second view
+// where there is none for both.
+Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    // Side column and tables are about blocks, which runs over tiers don't have: a table that
+    // somebody wants says so.
     const bool has_blocks = has_views && parts.run()->history;
     Splits splits = parts.splits;
-    splits.is_split = parts.main.size() > 1;
     splits.has_side = splits.has_side && has_blocks && !views_in(Pane::side).empty();
-    splits.has_table = splits.has_table && has_blocks && parts.table;
+    splits.has_table =
+        splits.has_table && parts.table && (has_blocks || (has_views && parts.has_chosen_table));
     splits.strip_height = has_views && !views_in(Pane::strip).empty() ? kStripHeight : 0;
-    const Layout layout =
-        lay_out(io.DisplaySize.x, io.DisplaySize.y, scale, ImGui::GetFontSize(), splits);
-    parts.sees_table = !splits.has_table || layout.table.height() > 0;
+    splits.is_split = parts.main.size() > 1;
+    Layout layout = lay_out(size.x, size.y, scale, ImGui::GetFontSize(), splits);
+    const auto lacks_table = [&] { return splits.has_table && layout.table.height() <= 0; };
+    if (lacks_table() && parts.wants_table && splits.is_split) {
+        parts.has_chosen_main = true;
+        parts.main.pop_back();
+        splits.is_split = false;
+        layout = lay_out(size.x, size.y, scale, ImGui::GetFontSize(), splits);
+    }
+    parts.wants_table = parts.wants_table && !has_views;
+    parts.sees_table = !lacks_table();
+    parts.draws_table = !has_views || layout.table.height() > 0;
+    return layout;
+}
+
+void draw_window(ShellParts& parts, float scale) {
+    const Page page = page_of(parts);
+    const bool has_views = page == Page::views;
+    const Layout layout = lay_out_window(parts, has_views, scale);
     Canvas canvas = parts.canvas(scale);
     draw_header(parts, canvas, layout.header);
     if (page != Page::empty)
@@ -393,7 +411,7 @@ ShellState Shell::state() const {
     ShellState state;
     for (const std::size_t view : parts.main)
         state.main.emplace_back(all_views()[view].name);
-    if (parts.table && parts.splits.has_table)
+    if (parts.table && parts.splits.has_table && parts.draws_table)
         state.table = all_views()[*parts.table].name;
     if (parts.side && parts.splits.has_side)
         state.side = all_views()[*parts.side].name;

@@ -48,7 +48,10 @@ struct ShellParts {
     Selection selection;
     bool dark = true;
     Splits splits;
-    bool sees_table = true;  // there was room for it
+    bool sees_table = true;         // there was room for it
+    bool draws_table = true;        // and one is there
+    bool wants_table = false;       // it was asked for last: a second view gives way to it
+    bool has_chosen_table = false;  // somebody asked: it is there also where it has little to say
 
     std::vector<std::unique_ptr<View>> views;  // of all_views(), made when first shown
     std::vector<std::size_t> main;             // one or two of them

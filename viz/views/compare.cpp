@@ -16,6 +16,7 @@
 #include "viz/model/timeline/fragmentation_follower.h"
 #include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/compare_plot.h"
+#include "viz/views/compare_tiers.h"
 #include "viz/views/hover_card.h"
 #include "viz/views/track.h"
 #include "viz/views/view.h"
@@ -43,6 +44,8 @@ class CompareView final : public View {
   public:
     void draw(Frame& frame) override {
         choose_runs(frame);
+        if (chosen_.size() < 2 && tier_runs(frame.session) > 1)
+            return draw_tier_comparison(frame, table_);
         if (chosen_.size() < 2)
             return draw_notice(frame.canvas, frame.area, empty_text(frame.session));
         const CompareBoxes boxes = boxes_of(frame);

@@ -8,6 +8,7 @@
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/axis_ticks.h"
+#include "viz/model/timeline/tier_tracks.h"
 
 namespace tidemark::viz {
 namespace {
@@ -33,12 +34,18 @@ Result<EventIndex> first_out_of_memory(const History& history) {
                 "peak is where it was nearest");
 }
 
-Result<Position> landmark_position(ViewLocation::Landmark landmark, const History* history,
+Result<Position> landmark_position(ViewLocation::Landmark landmark, const ViewedRun& run,
                                    const Camera& camera) {
+    const History* const history = run.history.get();
     if (landmark == ViewLocation::Landmark::start)
         return 0;
     if (landmark == ViewLocation::Landmark::end)
         return camera.extent() - 1;
+    if (run.tiers && history == nullptr && landmark == ViewLocation::Landmark::peak)
+        return peak_time(*run.tiers, Tier::gpu);
+    if (run.tiers && history == nullptr)
+        return fail(ErrorCode::not_found, "a replay over tiers keeps no list of refusals", "go to",
+                    "the overview says how many there were; peak is where GPUs are fullest");
     if (history == nullptr || history->counts().events == 0)
         return fail(ErrorCode::not_found, "this run has no events with a peak", "go to");
     EventIndex event = fullest_event(*history);
@@ -135,7 +142,7 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
         TM_TRY(show_window(location, history, camera, selection));
     std::optional<Position> at;
     if (location.landmark != ViewLocation::Landmark::none) {
-        TM_ASSIGN(at, landmark_position(location.landmark, history, camera));
+        TM_ASSIGN(at, landmark_position(location.landmark, *shown, camera));
     }
     if (const auto& moment = location.moment ? location.moment : location.cursor) {
         TM_ASSIGN(at, on_axis(*moment, history, camera));

@@ -73,6 +73,10 @@ std::string_view to_text(StallCause cause) {
     return "";
 }
 
+Nanoseconds peak_time(const TierRun& run, Tier tier) {
+    return held_by(run, tier).peak_time();
+}
+
 std::shared_ptr<const TierTracks> TierTracks::build(const TierRun& run,
                                                     const Cancelled& cancelled) {
     auto tracks = std::make_shared<TierTracks>();

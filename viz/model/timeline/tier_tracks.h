@@ -46,6 +46,10 @@ constexpr std::size_t kStallCauses = 3;
 
 std::string_view to_text(StallCause cause);  // "fetch", ...
 
+// When all spaces of the tier together hold most, for the first time; 0 if they never hold
+// anything. O(levels).
+Nanoseconds peak_time(const TierRun& run, Tier tier);
+
 class TierTracks {
   public:
     // Null if it was cancelled. O(spans log spans).
