@@ -43,6 +43,10 @@ class Canvas {
     Canvas(ImDrawList* list, const Theme& theme, float scale)
         : list_(list), theme_(&theme), scale_(scale) {}
 
+    // One with the same looks, for what lies over everything in the window and is cut off by no
+    // pane.
+    Canvas over_all() const { return {ImGui::GetForegroundDrawList(), *theme_, scale_}; }
+
     const Theme& theme() const { return *theme_; }
 
     // Pixels of a length that is `points` at the usual density.

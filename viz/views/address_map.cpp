@@ -322,7 +322,7 @@ void AddressMap::hover(Frame& frame, const TimeArea& area) {
         return;
     const HoverCard shown = card(*event, offset, block);
     frame.selection.described = shown.text();
-    shown.draw(frame.canvas, mouse, frame.area);
+    shown.draw(frame.canvas, mouse);
 }
 
 HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {

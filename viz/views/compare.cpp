@@ -360,7 +360,7 @@ class CompareView final : public View {
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
         if (column < difference_.size() && difference_[column].both)
             card.row(0, "A - B, reserved", signed_bytes(difference_[column].last));
-        card.draw(frame.canvas, mouse, frame.area);
+        card.draw(frame.canvas, mouse);
         frame.selection.described = card.text();
     }
 

@@ -35,9 +35,12 @@ float HoverCard::width(const Canvas& canvas) const {
     return std::min(std::max(whole, table), canvas.px(kWidest)) + 2 * canvas.px(kHoverCardPad);
 }
 
-void HoverCard::draw(Canvas& canvas, ImVec2 mouse, const Box& room) const {
+void HoverCard::draw(const Canvas& view, ImVec2 mouse) const {
     if (rows_.empty())
         return;
+    Canvas canvas = view.over_all();
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    const Box room{0, 0, size.x, size.y};
     const Theme& theme = canvas.theme();
     const float line = canvas.line_height() + canvas.px(kLineSpacing);
     const float wide = width(canvas);

@@ -24,8 +24,9 @@ class HoverCard {
 
     bool empty() const { return rows_.empty(); }
 
-    // Beside `mouse`, on the side where there is room within `room`. O(rows).
-    void draw(Canvas& canvas, ImVec2 mouse, const Box& room) const;
+    // Beside `mouse`, on the side where there is room in the window, over all that is in it.
+    // O(rows).
+    void draw(const Canvas& view, ImVec2 mouse) const;
 
     // "8.231 s\nreserved\t71.2 GiB\n...".
     std::string text() const;

@@ -360,7 +360,7 @@ void MemoryNowView::hover(Frame& frame, const Box& box) {
         frame.selection.block = block == kNoBlock ? std::nullopt : std::optional(block);
     const HoverCard shown = card(bar, *position, block);
     frame.selection.described = shown.text();
-    shown.draw(frame.canvas, io.MousePos, frame.area);
+    shown.draw(frame.canvas, io.MousePos);
 }
 
 HoverCard MemoryNowView::card(const NowBar& bar, const BarPosition& position, BlockIndex index) {

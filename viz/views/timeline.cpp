@@ -97,7 +97,7 @@ class TimelineView final : public View {
                    frame.camera.window());
         select_clicked(frame, input, area);
         if (mouse) {
-            card.draw(canvas, *mouse, frame.area);
+            card.draw(canvas, *mouse);
             frame.selection.described = card.text();
         }
     }
