@@ -58,8 +58,10 @@ void draw_no_history(Frame& frame) {
 }
 
 std::string when_text(const History& history, const Frame& frame) {
-    if (frame.selection.measure)
-        return "between the two cursors";
+    return frame.selection.measure ? "between the two cursors" : cursor_text(history, frame);
+}
+
+std::string cursor_text(const History& history, const Frame& frame) {
     const std::optional<Instant> instant =
         instant_of(history, frame.camera.unit(), frame.selection.cursor);
     if (!instant)

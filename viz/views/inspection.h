@@ -28,6 +28,9 @@ void draw_no_history(Frame& frame);
 // two cursors".
 std::string when_text(const History& history, const Frame& frame);
 
+// The same of the cursor alone, whatever is measured.
+std::string cursor_text(const History& history, const Frame& frame);
+
 // The mouse is over a block: all views show which one, Ctrl-C copies what it is.
 void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block);
 

@@ -30,11 +30,11 @@ void Writer::heading(std::string_view text) {
 }
 
 void Writer::paragraph(std::string_view text, Colour colour) {
-    for (const std::string& part : wrapped(canvas, text, box.width())) {
-        if (!has_room(1))
-            return;
+    const std::vector<std::string> lines = wrapped(canvas, text, box.width());
+    if (!has_room(static_cast<float>(lines.size())))
+        return;
+    for (const std::string& part : lines)
         canvas.text_within(row(), part, colour);
-    }
 }
 
 void Writer::bar(std::string_view name, Colour colour, double part, std::string_view figure) {

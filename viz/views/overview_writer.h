@@ -27,7 +27,7 @@ struct Writer {
 
     void heading(std::string_view text);
 
-    // As many lines as there is room for.
+    // Whole or not at all: half a sentence may say the opposite.
     void paragraph(std::string_view text, Colour colour);
 
     // "reserved [=====   ] 7.21 GiB, 9 % of 80 GiB".

@@ -75,7 +75,7 @@ class StacksView final : public View {
         if (choice_ == Choice::allocated || choice_ == Choice::growth)
             text += frame.selection.measure ? " between the two cursors" : " over the whole run";
         else if (choice_ == Choice::cursor)
-            text = when_text(*history_, frame) + ": " + text;
+            text = cursor_text(*history_, frame) + ": " + text;
         if (totals->shrunk > 0)
             text += fmt::format("; elsewhere {} less", format_bytes(totals->shrunk));
         return text;
