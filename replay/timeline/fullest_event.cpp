@@ -12,14 +12,15 @@ constexpr EventIndex kBranches = 32;   // columns that a stretch is cut into
 
 class Search {
   public:
-    explicit Search(const History& history)
+    // `best` is the one before the events that are looked at.
+    Search(const History& history, EventIndex best)
         : history_(history),
-          best_(history.peak_event(Series::reserved)),
+          best_(best),
           peak_(history.values(best_)[Series::reserved]),
           active_(history.values(best_)[Series::active]) {}
 
-    EventIndex run() {
-        look(best_, static_cast<EventIndex>(history_.counts().events));
+    EventIndex run(EventIndex first) {
+        look(first, static_cast<EventIndex>(history_.counts().events));
         return best_;
     }
 
@@ -75,7 +76,15 @@ class Search {
 }  // namespace
 
 EventIndex fullest_event(const History& history) {
-    return history.counts().events == 0 ? 0 : Search(history).run();
+    if (history.counts().events == 0)
+        return 0;
+    const EventIndex first = history.peak_event(Series::reserved);
+    return Search(history, first).run(first);
+}
+
+EventIndex fullest_event(const History& history, EventIndex known, EventIndex events) {
+    const EventIndex peak = history.peak_event(Series::reserved);
+    return peak >= events ? Search(history, peak).run(peak) : Search(history, known).run(events);
 }
 
 }  // namespace tidemark

@@ -10,4 +10,8 @@ namespace tidemark {
 // Some hundred columns of the history: O(log events) in practice, O(events / 64) at worst.
 EventIndex fullest_event(const History& history);
 
+// The same where it was `known` when the history had its first `events`, at least one: only what
+// came since is looked at.
+EventIndex fullest_event(const History& history, EventIndex known, EventIndex events);
+
 }  // namespace tidemark

@@ -217,15 +217,19 @@ float Canvas::text_within(const Box& box, std::string_view text, Colour colour, 
     return width;
 }
 
-void Canvas::label(ImVec2 at, std::string_view text, Colour colour, Align align) {
+Box Canvas::label_box(ImVec2 at, std::string_view text, Align align) const {
     const float pad = std::round(px(kLabelPad));
     const float width = text_width(bounded(text));
     const float left = std::floor(at.x - width * shift_of(align));
     const float top = std::floor(at.y);
-    const Box ground{left - pad, top - 1, left + std::ceil(width) + pad, top + line_height() + 1};
+    return {left - pad, top - 1, left + std::ceil(width) + pad, top + line_height() + 1};
+}
+
+void Canvas::label(ImVec2 at, std::string_view text, Colour colour, Align align) {
+    const Box ground = label_box(at, text, align);
     fill(ground, theme_->panel);
     outline(ground, theme_->border);
-    this->text({left, top}, text, colour);
+    this->text({ground.left + std::round(px(kLabelPad)), std::floor(at.y)}, text, colour);
 }
 
 float Canvas::text_width(std::string_view text) const {

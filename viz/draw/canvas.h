@@ -32,6 +32,10 @@ struct Box {
         return point.x >= left && point.x < right && point.y >= top && point.y < bottom;
     }
 
+    bool overlaps(const Box& other) const {
+        return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+    }
+
     Box inset(float by) const { return {left + by, top + by, right - by, bottom - by}; }
 };
 
@@ -71,6 +75,9 @@ class Canvas {
 
     // Text on a ground of its own, so that it can be read over anything.
     void label(ImVec2 at, std::string_view text, Colour colour, Align align = Align::left);
+
+    // What such a label covers.
+    Box label_box(ImVec2 at, std::string_view text, Align align = Align::left) const;
 
     float text_width(std::string_view text) const;
     float line_height() const;

@@ -23,6 +23,9 @@ struct Frame {
     Box area;                   // where to draw, in pixels
     bool still = false;  // a picture for a file: no mouse, nothing animated, jobs are waited for
 
+    // The run that is shown; there is one.
+    const ViewedRun& run() const { return session.runs[selection.run]; }
+
     // Takes the mouse over `box`; `id` and `index` tell the parts of one window apart.
     Press press(const Box& box, const char* id, std::size_t index = 0) const;
 };

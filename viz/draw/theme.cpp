@@ -160,6 +160,13 @@ Colour category(const Theme& theme, std::size_t index) {
     }
 }
 
+Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown) {
+    constexpr std::array<std::size_t, 4> kOthers{2, 6, 5, 7};
+    if (run == shown)
+        return theme.reserved;
+    return category(theme, kOthers[run % kOthers.size()] + run / kOthers.size() % 3 * kHues);
+}
+
 Colour ramp(double share) {
     static const std::array<Colour, kRampSteps> steps = make_ramp();
     const double bounded = share > 0 ? std::min(share, 1.0) : 0.0;  // what is no number is 0

@@ -53,6 +53,10 @@ const Theme& light_theme();
 // The i-th colour of a row that never ends: eight hues, then the same at other lightnesses.
 Colour category(const Theme& theme, std::size_t index);
 
+// What a run's reserved memory is drawn in, and the swatch beside its name: where run `shown` has
+// all its curves, others have hues that none of these has.
+Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown);
+
 // A ramp from dark blue over grey to yellow that is even to the eye: `share` 0 to 1.
 Colour ramp(double share);
 

@@ -88,6 +88,15 @@ std::size_t label_count(const Canvas& canvas, const Box& box) {
 
 }  // namespace
 
+float beside(float x, float half, const Reach& taken, const Reach& room) {
+    if (x + half <= taken.from || x - half >= taken.to)
+        return x;
+    const float before = taken.from - half;
+    const float after = taken.to + half;
+    const bool to_right = x >= (taken.from + taken.to) / 2;
+    return (to_right && after <= room.to) || before < room.from ? after : before;
+}
+
 TimeArea::TimeArea(Frame& frame, const Box& box, const char* id) : frame_(frame), box_(box) {
     if (frame.still || box.width() < 1 || box.height() < 1)
         return;
@@ -180,15 +189,22 @@ void TimeArea::draw_axis() const {
         canvas.vertical(to_x(fine), top, top + tick / 2, theme.border);
     for (const Tick& at : axis.ticks)
         canvas.vertical(to_x(at.position), top, top + tick, theme.faint_text);
-    draw_axis_labels(axis, text_top);
-    if (frame_.selection.cursor)
-        label_position(*frame_.selection.cursor, text_top, theme.cursor);
-    if (frame_.selection.hover && frame_.selection.hover != frame_.selection.cursor)
-        label_position(*frame_.selection.hover, text_top, theme.text);
+    const std::vector<AxisLabel> labels = position_labels();
+    draw_axis_labels(axis, text_top, labels);
+    for (const AxisLabel& label : labels)
+        canvas.label({(label.left + label.right) / 2, text_top}, label.text, label.colour,
+                     Align::centre);
 }
 
-void TimeArea::draw_axis_labels(const AxisTicks& axis, float top) const {
+// Those of the ticks, but where a position's own label stands.
+void TimeArea::draw_axis_labels(const AxisTicks& axis, float top,
+                                const std::vector<AxisLabel>& taken) const {
     Canvas& canvas = frame_.canvas;
+    const auto is_taken = [&taken](float left, float right) {
+        return std::ranges::any_of(taken, [&](const AxisLabel& label) {
+            return left < label.right && label.left < right;
+        });
+    };
     float free_from = box_.left - canvas.px(kLeftMargin);
     if (!axis.base.empty()) {
         const std::string base = axis.base + " ";
@@ -199,25 +215,41 @@ void TimeArea::draw_axis_labels(const AxisTicks& axis, float top) const {
         const float room = box_.right + canvas.px(kRightMargin);
         // In the middle under its tick, but never cut off by the window's edge.
         const float left = std::min(to_x(tick.position) - width / 2, room - width);
-        if (left < free_from)
+        if (left < free_from || is_taken(left, left + width))
             continue;
         canvas.text({left, top}, tick.label, canvas.theme().faint_text);
         free_from = left + width + canvas.px(kAxisPad) * 2;
     }
 }
 
-// A position on the axis, over its other labels, with its whole width inside.
-void TimeArea::label_position(Position position, float top, Colour colour) const {
+// Those of the cursor and of the mouse, as far as they are in view: side by side.
+std::vector<TimeArea::AxisLabel> TimeArea::position_labels() const {
+    const Theme& theme = frame_.canvas.theme();
+    const Selection& selection = frame_.selection;
+    std::vector<AxisLabel> labels;
+    if (selection.cursor)
+        add_label(labels, *selection.cursor, theme.cursor);
+    if (selection.hover && selection.hover != selection.cursor)
+        add_label(labels, *selection.hover, theme.text);
+    return labels;
+}
+
+// Under its position, with its whole width inside; beside the one that is there, on the side where
+// the position is, or else where there is room.
+void TimeArea::add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const {
     const Window& window = frame_.camera.window();
     if (position < window.begin || position >= window.end)
         return;
-    Canvas& canvas = frame_.canvas;
-    const std::string text =
+    const Canvas& canvas = frame_.canvas;
+    std::string text =
         position_text(frame_.camera.unit(), position, resolution(frame_.camera, box_));
-    const float half = canvas.text_width(text) / 2 + canvas.px(kAxisPad);
-    const float x = std::clamp(to_x(position), box_.left + half - canvas.px(kLeftMargin) / 2,
-                               std::max(box_.right - half, box_.left + half));
-    canvas.label({x, top}, text, colour, Align::centre);
+    const float half = canvas.text_width(text) / 2 + canvas.px(kAxisPad) + 1;
+    const float least = box_.left + half - canvas.px(kLeftMargin) / 2;
+    const float most = std::max(box_.right - half, box_.left + half);
+    float x = std::clamp(to_x(position), least, most);
+    for (const AxisLabel& other : labels)
+        x = beside(x, half, {other.left, other.right}, {least, most});
+    labels.push_back({std::move(text), x - half, x + half, colour});
 }
 
 void TimeArea::draw_cursors() const {

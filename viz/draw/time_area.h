@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "viz/draw/frame.h"
 #include "viz/model/timeline/axis_ticks.h"
@@ -42,10 +44,20 @@ class TimeArea {
     static float axis_height(const Canvas& canvas);
 
   private:
+    // What a position is called below the axis, and the room that it takes there.
+    struct AxisLabel {
+        std::string text;
+        float left = 0;
+        float right = 0;
+        Colour colour = 0;
+    };
+
     void take_mouse(unsigned id);
     void drag(bool measures, Position under);
-    void draw_axis_labels(const AxisTicks& axis, float top) const;
-    void label_position(Position position, float top, Colour colour) const;
+    void draw_axis_labels(const AxisTicks& axis, float top,
+                          const std::vector<AxisLabel>& taken) const;
+    std::vector<AxisLabel> position_labels() const;
+    void add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const;
     void draw_mark(float x) const;
     void draw_measure(const Window& stretch) const;
 
@@ -55,6 +67,16 @@ class TimeArea {
     bool clicked_ = false;
     bool double_clicked_ = false;
 };
+
+// A stretch of pixels.
+struct Reach {
+    float from = 0;
+    float to = 0;
+};
+
+// Where the middle of a label of twice `half` goes that should be at `x`: there, or else beside
+// what is taken, on the side on which it was, if that is within the `room` for middles. O(1).
+float beside(float x, float half, const Reach& taken, const Reach& room);
 
 // Where plots begin and end in every view over the time axis, so that the same moment stands in one
 // vertical line: room for the vertical axis' labels at the left, a margin at the right.

@@ -113,7 +113,7 @@ std::string copied_text(const ShellParts& parts) {
     if (run != nullptr && run->history && selection.block &&
         *selection.block < run->history->counts().blocks) {
         const History& history = *run->history;
-        const auto instant = instant_of(history, parts.camera.unit(), selection.cursor);
+        const auto instant = instant_of(*run, parts.camera.unit(), selection.cursor);
         const Cancelled never = false;
         return to_text(
             block_details(history, *selection.block, instant ? instant->event : 0, never));

@@ -94,7 +94,8 @@ void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t in
     const float middle = std::round((box.top + box.bottom) / 2);
     const float half = std::round(size.swatch / 2);
     float left = box.left + size.gap;
-    canvas.fill({left, middle - half, left + size.swatch, middle + half}, category(theme, index));
+    canvas.fill({left, middle - half, left + size.swatch, middle + half},
+                run_colour(theme, index, parts.selection.run));
     left += size.swatch + size.gap;
     float right = box.right - size.gap;
     if (!state.empty()) {

@@ -56,7 +56,7 @@ class BlocksView final : public View {
         question.descending = descending_;
         question.span = measured_span(*history_, frame.camera.unit(), frame.selection.measure);
         const std::optional<Instant> instant =
-            instant_of(*history_, frame.camera.unit(), frame.selection.cursor);
+            instant_of(frame.run(), frame.camera.unit(), frame.selection.cursor);
         if (question.span)
             question.event = question.span->last;
         else if (instant)

@@ -79,6 +79,7 @@ class CompareView final : public View {
         std::string label;
         std::span<const SeriesColumn> columns;
         std::span<const HeldColumn> held;
+        std::size_t until = 0;  // columns behind these are after its end
     };
 
     // The first run and the shown one are what the strip subtracts: they come first, so that a low
@@ -88,7 +89,7 @@ class CompareView final : public View {
         const std::vector<ViewedRun>& runs = frame.session.runs;
         for (std::size_t i = 0; i < runs.size(); ++i)
             if (runs[i].history && runs[i].history->counts().events > 0)
-                chosen_.push_back({i, runs[i].history, runs[i].label, {}, {}});
+                chosen_.push_back({i, runs[i].history, runs[i].label, {}, {}, 0});
         const auto shown =
             std::find_if(chosen_.begin(), chosen_.end(),
                          [&frame](const Chosen& each) { return each.run == frame.selection.run; });
@@ -153,8 +154,11 @@ class CompareView final : public View {
         for (Chosen& each : chosen_) {
             if (!columns_[each.run])
                 columns_[each.run] = std::make_unique<TimelineColumns>();
-            each.columns = columns_[each.run]->look(each.history, frame.camera.unit(),
-                                                    frame.camera.window(), columns);
+            const AxisUnit unit = frame.camera.unit();
+            const Window& window = frame.camera.window();
+            each.columns = columns_[each.run]->look(each.history, unit, window, columns);
+            each.until =
+                columns_before(end_of_run(frame.session.runs[each.run], unit), window, columns);
             if (!fragmentation_[each.run])
                 fragmentation_[each.run] = std::make_unique<FragmentationFollower>();
             fragmentation_[each.run]->look(each.history, frame.still);
@@ -271,14 +275,21 @@ class CompareView final : public View {
         const ByteScale scale{box, top_};
         draw_byte_axis(canvas, scale);
         canvas.clip(box);
-        draw_series(canvas, scale, run.columns, run.held, {true, true, true, true});
+        if (run.until < run.columns.size() && run.history->complete())
+            draw_after_end(canvas, box, run.until);
+        draw_series(canvas, scale, run.columns.first(run.until),
+                    run.held.first(std::min(run.held.size(), run.until)), {true, true, true, true},
+                    run_colour(canvas.theme(), run.run, frame.selection.run));
         canvas.unclip();
         canvas.outline(box, canvas.theme().border);
-        const auto at = instant_of(*run.history, frame.camera.unit(), frame.selection.looked_at());
+        const auto at = instant_of(frame.session.runs[run.run], frame.camera.unit(),
+                                   frame.selection.looked_at());
         std::string text = letter_of(index).empty() ? run.label : letter_of(index) + run.label;
         const EventIndex peak = run.history->peak_event(Series::reserved);
         text += fmt::format(", peak {}", format_bytes(run.history->values(peak)[Series::reserved]));
-        if (at && frame.selection.looked_at())
+        if (run.until < run.columns.size() && run.history->complete())
+            text += ", " + ended_text(*run.history, frame.camera.unit());
+        if (at && frame.selection.looked_at() && !at->has_ended)
             text += fmt::format(", here {}",
                                 format_bytes(run.history->values(at->event)[Series::reserved]));
         canvas.label({box.left + canvas.px(6), box.top + canvas.px(4)}, text, canvas.theme().text);
@@ -350,10 +361,15 @@ class CompareView final : public View {
         card.head(position_label(frame, area, position));
         const Theme& theme = frame.canvas.theme();
         for (const Chosen& each : chosen_) {
-            const auto event = event_at(*each.history, frame.camera.unit(), position);
+            const AxisUnit unit = frame.camera.unit();
+            const auto event = event_at(*each.history, unit, position);
+            const Colour colour = run_colour(theme, each.run, frame.selection.run);
+            if (position >= end_of_run(*each.history, unit)) {
+                card.row(colour, each.label, "has ended");
+                continue;
+            }
             const SeriesValues values = event ? each.history->values(*event) : SeriesValues{};
-            card.row(theme.reserved, each.label + ", reserved",
-                     format_bytes(values[Series::reserved]));
+            card.row(colour, each.label + ", reserved", format_bytes(values[Series::reserved]));
             card.row(theme.allocated, "allocated", format_bytes(values[Series::allocated]));
         }
         const auto column = static_cast<std::size_t>(

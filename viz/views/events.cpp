@@ -49,7 +49,7 @@ class EventsView final : public View {
     // Wherever the cursor goes, the table goes; scrolling it does not move the cursor.
     void follow_cursor(const Frame& frame) {
         const std::optional<Instant> instant =
-            instant_of(*history_, frame.camera.unit(), frame.selection.cursor);
+            instant_of(frame.run(), frame.camera.unit(), frame.selection.cursor);
         at_ = instant ? std::optional(instant->event) : std::nullopt;
         if (at_ == followed_ || !at_)
             return;
@@ -104,7 +104,7 @@ class EventsView final : public View {
         if (touch.clicked) {
             const EventIndex event = rows_.event(*touch.clicked);
             go_to_event(frame, *history_, event);
-            followed_ = instant_of(*history_, frame.camera.unit(), frame.selection.cursor)
+            followed_ = instant_of(frame.run(), frame.camera.unit(), frame.selection.cursor)
                             .value_or(Instant{event})
                             .event;
             if (const BlockIndex block = history_->block_at(event); block != kNoBlock)

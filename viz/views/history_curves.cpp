@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMostOthers = 6;             // further runs are in the view that compares
 constexpr std::size_t kFirstOther = kSeriesCount;  // legend entries behind those of the series
 constexpr float kClose = 6;                        // points: a marker's reach
+constexpr std::string_view kEnded = "ended";
 
 class HistoryCurves final : public Curves {
   public:
@@ -28,6 +29,11 @@ class HistoryCurves final : public Curves {
         columns_ = shown_run_.look(history_, unit, frame.camera.window(), columns);
         curve_ = fragmentation_.look(history_, frame.still);
         held_ = fragmentation_.columns(columns_, shown_run_.requests());
+        all_ = columns;
+        const std::size_t until =
+            columns_before(end_of_run(input.run, unit), frame.camera.window(), columns);
+        columns_ = columns_.first(until);
+        held_ = held_.first(std::min(held_.size(), until));
         look_at_others(frame, columns);
         return true;
     }
@@ -49,17 +55,19 @@ class HistoryCurves final : public Curves {
 
     std::vector<LegendEntry> legend(Frame& frame) const override {
         const Theme& theme = frame.canvas.theme();
-        const auto at = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
+        const auto at = instant_of(frame.run(), frame.camera.unit(), frame.selection.looked_at());
         const SeriesValues values = at ? history_->values(at->event) : SeriesValues{};
+        const auto text = [&](Bytes bytes) {
+            return at && at->has_ended ? std::string(kEnded) : format_bytes(bytes);
+        };
         std::vector<LegendEntry> entries;
         const auto curve = [&](Series series, CurveLook look) {
             const auto number = static_cast<std::size_t>(series);
-            entries.push_back({std::string(to_text(series)), format_bytes(values[series]),
+            entries.push_back({std::string(to_text(series)), text(values[series]),
                                colour_of(theme, series), look, number, shown_[number]});
         };
         const auto gap = [&](std::string name, Colour colour, Bytes bytes) {
-            entries.push_back(
-                {std::move(name), format_bytes(bytes), colour, CurveLook::gap, {}, true});
+            entries.push_back({std::move(name), text(bytes), colour, CurveLook::gap, {}, true});
         };
         curve(Series::reserved, CurveLook::line);
         curve(Series::allocated, CurveLook::area);
@@ -69,7 +77,7 @@ class HistoryCurves final : public Curves {
         const IdleMemory idle = idle_of(values, curve_.get(), at ? at->event : 0);
         gap("cached", theme.cached, idle.cached);
         gap("fragmentation", theme.fragmentation, idle.fragmentation.value_or(0));
-        if (!idle.fragmentation && at)
+        if (!idle.fragmentation && at && !at->has_ended)
             entries.back().value = unknown_fragmentation();
         if (history_->streams().size() > 1)
             gap("waiting", theme.active, active - std::min(active, values[Series::allocated]));
@@ -90,15 +98,21 @@ class HistoryCurves final : public Curves {
 
     void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) override {
         Canvas& canvas = frame.canvas;
-        draw_series(canvas, scale, columns_, held_, shown_);
+        const bool has_ended = columns_.size() < all_ && history_->complete();
+        if (has_ended)
+            draw_after_end(canvas, scale.box, columns_.size());
+        draw_series(canvas, scale, columns_, held_, shown_, canvas.theme().reserved);
         for (const Other& other : others_)
             if (is_shown(other))
-                draw_other(canvas, scale, other);
-        int row = 0;
-        draw_bound(canvas, scale, history_->capacity(), "capacity", canvas.theme().problem, row);
+                draw_other(frame, scale, other);
+        std::vector<Box> labels;
+        draw_bound(canvas, scale, history_->capacity(), "capacity", canvas.theme().problem, labels);
         if (history_->limit() != history_->capacity())
-            draw_bound(canvas, scale, history_->limit(), "limit", canvas.theme().warning, row);
-        draw_peak(frame, area, scale);
+            draw_bound(canvas, scale, history_->limit(), "limit", canvas.theme().warning, labels);
+        draw_peak(frame, area, scale, labels);
+        if (has_ended)
+            label_end(canvas, scale.box, columns_.size(),
+                      ended_text(*history_, frame.camera.unit()), labels);
     }
 
     void describe(Frame& frame, const TimeArea& area, Position position, HoverCard& card) override {
@@ -109,10 +123,14 @@ class HistoryCurves final : public Curves {
             card.note("before the first event");
             return;
         }
+        if (position >= end_of_run(*history_, unit))
+            card.note(ended_text(*history_, unit) + "; then there was");
         describe_event(frame.canvas.theme(), *history_, curve_.get(), *event, card);
         const auto column = static_cast<std::size_t>(
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
-        if (column < columns_.size() && columns_[column].events > 1)
+        if (column >= columns_.size())
+            return;
+        if (columns_[column].events > 1)
             card.note(fmt::format("{} in this pixel; the last one is told",
                                   format_counted(columns_[column].events, "event")));
         const BlockIndex block = history_->block_at(*event);
@@ -149,48 +167,50 @@ class HistoryCurves final : public Curves {
                 continue;
             if (!other_columns_[run])
                 other_columns_[run] = std::make_unique<TimelineColumns>();
-            others_.push_back({run, runs[run].label, history,
-                               other_columns_[run]->look(history, frame.camera.unit(),
-                                                         frame.camera.window(), columns)});
+            const AxisUnit unit = frame.camera.unit();
+            const Window& window = frame.camera.window();
+            const auto all = other_columns_[run]->look(history, unit, window, columns);
+            others_.push_back(
+                {run, runs[run].label, history,
+                 all.first(columns_before(end_of_run(runs[run], unit), window, columns))});
         }
     }
 
     void add_others(Frame& frame, std::vector<LegendEntry>& entries) const {
         for (const Other& other : others_) {
-            const auto at =
-                instant_of(*other.history, frame.camera.unit(), frame.selection.looked_at());
+            const auto at = instant_of(frame.session.runs[other.run], frame.camera.unit(),
+                                       frame.selection.looked_at());
             const Bytes reserved = at ? other.history->values(at->event)[Series::reserved] : 0;
-            entries.push_back({"reserved: " + other.label, format_bytes(reserved),
-                               other_colour(frame.canvas.theme(), other), CurveLook::line,
-                               kFirstOther + other.run, is_shown(other)});
+            entries.push_back({"reserved: " + other.label,
+                               at && at->has_ended ? std::string(kEnded) : format_bytes(reserved),
+                               run_colour(frame.canvas.theme(), other.run, frame.selection.run),
+                               CurveLook::line, kFirstOther + other.run, is_shown(other)});
         }
     }
 
-    // Hues that no curve of the shown run has.
-    static Colour other_colour(const Theme& theme, const Other& other) {
-        constexpr std::size_t kHues[] = {2, 6, 5, 7};
-        return category(theme, kHues[other.run % std::size(kHues)]);
-    }
-
-    static void draw_other(Canvas& canvas, const ByteScale& scale, const Other& other) {
+    static void draw_other(Frame& frame, const ByteScale& scale, const Other& other) {
+        Canvas& canvas = frame.canvas;
         std::vector<LevelColumn> line;
         line.reserve(other.columns.size());
         for (const SeriesColumn& column : other.columns)
             line.push_back({column.min[Series::reserved], column.max[Series::reserved],
                             column.last[Series::reserved]});
-        draw_level_line(canvas, scale, line, other_colour(canvas.theme(), other), 1);
+        draw_level_line(canvas, scale, line,
+                        run_colour(canvas.theme(), other.run, frame.selection.run),
+                        std::round(canvas.px(1.5F)));
     }
 
-    // Where most is allocated, if that is in view.
-    void draw_peak(Frame& frame, const TimeArea& area, const ByteScale& scale) const {
+    // Where most is reserved, if that is in view.
+    void draw_peak(Frame& frame, const TimeArea& area, const ByteScale& scale,
+                   std::vector<Box>& labels) const {
         Canvas& canvas = frame.canvas;
-        const EventIndex event = history_->peak_event(Series::allocated);
+        const EventIndex event = frame.run().peak.of(history_);
         const Position position = history_->position(frame.camera.unit(), event);
         const Window& window = frame.camera.window();
         if (position < window.begin || position >= window.end ||
-            !shown_[static_cast<std::size_t>(Series::allocated)])
+            !shown_[static_cast<std::size_t>(Series::reserved)])
             return;
-        const Bytes bytes = history_->values(event)[Series::allocated];
+        const Bytes bytes = history_->values(event)[Series::reserved];
         const float x = std::floor(area.to_x(position)) + 0.5F;
         const float y = scale.y(bytes);
         const float reach = canvas.px(kClose);
@@ -200,9 +220,9 @@ class HistoryCurves final : public Curves {
         const std::string text = fmt::format("peak {}", format_bytes(bytes));
         const float width = canvas.text_width(text) + canvas.px(8);
         const bool to_left = x + 2 * reach + width > area.box().right;
-        const float top = std::max(y - 2 * reach - canvas.px(4), scale.box.top + 1);
-        canvas.label({to_left ? x - 2 * reach : x + 2 * reach, top}, text, colour,
-                     to_left ? Align::right : Align::left);
+        const float top = std::max(y - 2 * reach - canvas.px(4), scale.box.top + 2);
+        put_label(canvas, {to_left ? x - 2 * reach : x + 2 * reach, top}, text, colour,
+                  to_left ? Align::right : Align::left, labels);
     }
 
     std::shared_ptr<const History> history_;
@@ -211,6 +231,7 @@ class HistoryCurves final : public Curves {
     FragmentationFollower fragmentation_;
     std::shared_ptr<const FragmentationCurve> curve_;
     std::span<const HeldColumn> held_;
+    std::size_t all_ = 0;  // columns of the plot; those behind columns_ are after the run's end
     std::vector<std::unique_ptr<TimelineColumns>> other_columns_;  // by run
     std::vector<Other> others_;
     ShownSeries shown_ = {true, true, true, true};

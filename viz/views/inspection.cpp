@@ -63,11 +63,13 @@ std::string when_text(const History& history, const Frame& frame) {
 
 std::string cursor_text(const History& history, const Frame& frame) {
     const std::optional<Instant> instant =
-        instant_of(history, frame.camera.unit(), frame.selection.cursor);
+        instant_of(frame.run(), frame.camera.unit(), frame.selection.cursor);
     if (!instant)
         return "before the first event";
-    return fmt::format("{}, {}", instant->at_peak ? "at the peak of allocated" : "at the cursor",
-                       location_text(history, instant->event));
+    const std::string_view where = instant->at_peak     ? "at the peak"
+                                   : instant->has_ended ? "at the run's end"
+                                                        : "at the cursor";
+    return fmt::format("{}, {}", where, location_text(history, instant->event));
 }
 
 void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block) {

@@ -94,7 +94,7 @@ class InspectorView final : public View {
     void ask(const Frame& frame) {
         const AxisUnit unit = frame.camera.unit();
         const Selection& selection = frame.selection;
-        instant_ = instant_of(*history_, unit, selection.looked_at());
+        instant_ = instant_of(frame.run(), unit, selection.looked_at());
         const std::optional<EventIndex> event =
             instant_ ? std::optional(instant_->event) : std::nullopt;
         space_.ask(history_, event, event.value_or(0), find_space);
@@ -120,6 +120,8 @@ class InspectorView final : public View {
             return "Before the first event";
         if (instant_->at_peak)
             return "At the peak";
+        if (instant_->has_ended)
+            return "At the run's end";
         return selection.hover ? "Under the mouse" : "At the cursor";
     }
 

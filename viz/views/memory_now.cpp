@@ -116,7 +116,7 @@ void MemoryNowView::update(Frame& frame) {
         }
     };
     take(now_job_.take());
-    const auto instant = instant_of(*history_, frame.camera.unit(), frame.selection.looked_at());
+    const auto instant = instant_of(frame.run(), frame.camera.unit(), frame.selection.looked_at());
     const EventIndex event = instant ? instant->event : 0;
     at_peak_ = instant && instant->at_peak;
     if (requested_ != event && !now_job_.running()) {

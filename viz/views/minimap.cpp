@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "viz/draw/time_area.h"
+#include "viz/model/session/moment.h"
 #include "viz/model/timeline/mark_positions.h"
 #include "viz/views/hit_ticks.h"
 #include "viz/views/tier_follower.h"
@@ -89,6 +90,10 @@ class Minimap final : public View {
         };
         paint({box.left, box.top, left, box.bottom}, 0.45);
         canvas.fill({left, box.top, right, box.bottom}, mix(theme.plot, theme.text, 0.07));
+        if (const Box rest{box.left + static_cast<float>(levels_.size()), box.top, box.right,
+                           box.bottom};
+            run.history && run.history->complete() && rest.width() >= 1)
+            canvas.hatch(rest, theme.plot, mix(theme.plot, theme.faint_text, 0.25));
         paint({left, box.top, right, box.bottom}, 1);
         paint({right, box.top, box.right, box.bottom}, 0.45);
     }
@@ -100,7 +105,9 @@ class Minimap final : public View {
         outer_.clear();
         if (run.history && run.history->counts().events > 0) {
             const auto whole = columns_.look(run.history, frame.camera.unit(), {0, end}, columns);
-            for (const SeriesColumn& column : whole) {
+            const Position ended = end_of_run(run, frame.camera.unit());
+            for (const SeriesColumn& column :
+                 whole.first(columns_before(ended, {0, end}, whole.size()))) {
                 levels_.push_back({column.min[Series::allocated], column.max[Series::allocated],
                                    column.last[Series::allocated]});
                 outer_.push_back({column.min[Series::reserved], column.max[Series::reserved],

@@ -148,7 +148,7 @@ class OverviewView final : public View {
         const float size = canvas.px(10);
         const float middle = (row.top + row.bottom) / 2;
         canvas.fill({row.left, middle - size / 2, row.left + size, middle + size / 2},
-                    category(canvas.theme(), index));
+                    run_colour(canvas.theme(), index, frame.selection.run));
         canvas.text_within({row.left + size + canvas.px(8), row.top, row.right, row.bottom},
                            frame.session.runs[index].label, canvas.theme().text);
     }

@@ -95,7 +95,7 @@ class StacksView final : public View {
             return question;
         }
         const std::optional<Instant> instant =
-            instant_of(*history_, frame.camera.unit(),
+            instant_of(frame.run(), frame.camera.unit(),
                        choice_ == Choice::peak ? std::nullopt : frame.selection.cursor);
         if (!instant)
             return std::nullopt;

@@ -85,8 +85,8 @@ class TierCurves final : public Curves {
             else
                 draw_level_line(canvas, scale, columns, colour, std::round(canvas.px(2)));
         }
-        int row = 0;
-        draw_bound(canvas, scale, capacity(), "GPU capacity", theme.problem, row);
+        std::vector<Box> labels;
+        draw_bound(canvas, scale, capacity(), "GPU capacity", theme.problem, labels);
     }
 
     void describe(Frame& frame, const TimeArea& area, Position position, HoverCard& card) override {

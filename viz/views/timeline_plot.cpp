@@ -26,13 +26,14 @@ void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLa
                        low == nullptr ? scale.box.bottom : scale.y(columns[i].*low), colour);
 }
 
+// The line of what is reserved.
 void draw_line(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-               Series series, float thick) {
-    const Colour colour = colour_of(canvas.theme(), series);
+               Colour colour, float thick) {
+    constexpr Series kSeries = Series::reserved;
     BandPainter painter(canvas, scale.box.left);
     for (std::size_t i = 0; i < columns.size(); ++i)
-        painter.column(i, scale.y(columns[i].max[series]) - thick, scale.y(columns[i].min[series]),
-                       colour);
+        painter.column(i, scale.y(columns[i].max[kSeries]) - thick,
+                       scale.y(columns[i].min[kSeries]), colour);
 }
 
 void draw_dots(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
@@ -106,7 +107,7 @@ void draw_byte_axis(Canvas& canvas, const ByteScale& scale) {
 }
 
 void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-                 std::span<const HeldColumn> held, const ShownSeries& shown) {
+                 std::span<const HeldColumn> held, const ShownSeries& shown, Colour line) {
     const Theme& theme = canvas.theme();
     const auto is_shown = [&shown](Series series) {
         return shown[static_cast<std::size_t>(series)];
@@ -134,7 +135,35 @@ void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesC
     if (is_shown(Series::requested))
         draw_dots(canvas, scale, columns, Series::requested, std::round(canvas.px(2)));
     if (is_shown(Series::reserved))
-        draw_line(canvas, scale, columns, Series::reserved, std::round(canvas.px(2)));
+        draw_line(canvas, scale, columns, line, std::round(canvas.px(2)));
+}
+
+std::size_t columns_before(Position end, const Window& window, std::size_t columns) {
+    std::size_t low = 0;
+    std::size_t high = columns;
+    while (low < high) {
+        const std::size_t middle = (low + high) / 2;
+        if (column_edge(window.begin, window.end, middle, columns) < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+std::string ended_text(const History& history, AxisUnit unit) {
+    const Position last = history.end(unit) - 1;
+    return "ended at " +
+           (unit == AxisUnit::time ? format_duration(last) : position_text(unit, last));
+}
+
+void draw_after_end(Canvas& canvas, const Box& plot, std::size_t first) {
+    const Box rest{plot.left + static_cast<float>(first), plot.top, plot.right, plot.bottom};
+    if (rest.width() < 1)
+        return;
+    const Theme& theme = canvas.theme();
+    canvas.hatch(rest, theme.plot, mix(theme.plot, theme.faint_text, 0.25));
+    canvas.vertical(rest.left, rest.top, rest.bottom, theme.faint_text);
 }
 
 void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
@@ -155,24 +184,52 @@ void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const Lev
     }
 }
 
+Box put_label(Canvas& canvas, ImVec2 at, std::string_view text, Colour colour, Align align,
+              std::vector<Box>& labels) {
+    Box box = canvas.label_box(at, text, align);
+    for (std::size_t i = 0; i < labels.size();) {
+        if (!box.overlaps(labels[i])) {
+            ++i;
+            continue;
+        }
+        const float down = labels[i].bottom + canvas.px(2) - box.top;
+        at.y += down;
+        box = canvas.label_box(at, text, align);
+        i = 0;
+    }
+    canvas.label(at, text, colour, align);
+    labels.push_back(box);
+    return box;
+}
+
+void label_end(Canvas& canvas, const Box& plot, std::size_t first, std::string_view ended,
+               std::vector<Box>& labels) {
+    const float x = plot.left + static_cast<float>(first);
+    const float pad = canvas.px(8);
+    const bool fits = plot.right - x > canvas.text_width(ended) + 2 * pad;
+    put_label(canvas, {fits ? x + pad : x - pad, plot.top + pad}, ended, canvas.theme().faint_text,
+              fits ? Align::left : Align::right, labels);
+}
+
 void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,
-                Colour colour, int& row) {
+                Colour colour, std::vector<Box>& labels) {
     if (bytes == 0)
         return;
     const std::string size = format_bytes(bytes);
     // At the left: runs begin low, and their peaks have labels of their own.
     const float left = scale.box.left + canvas.px(6);
     if (bytes > scale.top) {
-        const float line = canvas.line_height() + canvas.px(4);
-        canvas.label({left, scale.box.top + canvas.px(2) + line * static_cast<float>(row++)},
-                     fmt::format("{} {}, above", name, size), canvas.theme().faint_text);
+        put_label(canvas, {left, scale.box.top + canvas.px(2)},
+                  fmt::format("{} {}, above", name, size), canvas.theme().faint_text, Align::left,
+                  labels);
         return;
     }
     const float y = scale.y(bytes);
     canvas.dashed_horizontal(y - 1, scale.box.left, scale.box.right, colour);
     const bool below = y - canvas.line_height() - canvas.px(4) < scale.box.top;
     const float text_top = below ? y + canvas.px(4) : y - canvas.line_height() - canvas.px(4);
-    canvas.label({left, text_top}, fmt::format("{} {}", name, size), colour);
+    put_label(canvas, {left, text_top}, fmt::format("{} {}", name, size), colour, Align::left,
+              labels);
 }
 
 }  // namespace tidemark::viz

@@ -60,9 +60,23 @@ Colour colour_of(const Theme& theme, Tier tier);
 void draw_byte_axis(Canvas& canvas, const ByteScale& scale);
 
 // The columns stand side by side from the box's left, a pixel each. `held` are as many, or none:
-// then what is free and can't be given back is drawn as cached.
+// then what is free and can't be given back is drawn as cached. What is reserved has the colour
+// `line`.
 void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
-                 std::span<const HeldColumn> held, const ShownSeries& shown);
+                 std::span<const HeldColumn> held, const ShownSeries& shown, Colour line);
+
+// How many of `columns` over the window begin before `end`: those behind it have nothing to show.
+std::size_t columns_before(Position end, const Window& window, std::size_t columns);
+
+// "ended at 1.81 s": when a run's last event was.
+std::string ended_text(const History& history, AxisUnit unit);
+
+// Hatches the plot from the first of the columns on that a run has not reached.
+void draw_after_end(Canvas& canvas, const Box& plot, std::size_t first);
+
+// Says there that it has ended, over all that is drawn: as put_label.
+void label_end(Canvas& canvas, const Box& plot, std::size_t first, std::string_view ended,
+               std::vector<Box>& labels);
 
 // A line `thick` pixels high, from a column's least value to its largest.
 void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
@@ -72,9 +86,13 @@ void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const Lev
 void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
                      Colour colour, Colour swing);
 
-// A dashed line with what it is, if it lies within the scale; else a word that it lies above.
-// `row` counts labels that lie above, so that they don't cover each other.
+// A dashed line with what it is, if it lies within the scale; else a word that it lies above. Its
+// label lies beside those of `labels`, and is added to them.
 void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,
-                Colour colour, int& row);
+                Colour colour, std::vector<Box>& labels);
+
+// Moves a label down until it covers none of `labels`; its place is added to them.
+Box put_label(Canvas& canvas, ImVec2 at, std::string_view text, Colour colour, Align align,
+              std::vector<Box>& labels);
 
 }  // namespace tidemark::viz

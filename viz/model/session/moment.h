@@ -1,6 +1,8 @@
 // Which event's state a position on the axis shows. Pure; O(log events).
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "replay/timeline/history.h"
@@ -15,24 +17,40 @@ inline std::optional<EventIndex> event_at(const History& history, AxisUnit unit,
     return next == 0 ? std::nullopt : std::optional(next - 1);
 }
 
+// Where a run that is over has nothing to show any more; of one that goes on nobody knows.
+inline Position end_of_run(const History& history, AxisUnit unit) {
+    return history.complete() ? history.end(unit) : std::numeric_limits<Position>::max();
+}
+
+// The same of a run. What a living program held last it holds until now; what comes is not known.
+inline Position end_of_run(const ViewedRun& run, AxisUnit unit) {
+    if (!run.live || !run.live->alive)
+        return end_of_run(*run.history, unit);
+    const Position end = run.history->end(unit);
+    return unit == AxisUnit::time ? std::max(end, run.live->now) : end;
+}
+
 // What tables show: the state at the cursor, or, as long as nobody put one, at the peak of what is
-// allocated, which is what most people came for.
+// reserved, where most of it is in use: the peak that everything else speaks of.
 struct Instant {
     EventIndex event = 0;
-    bool at_peak = false;  // there is no cursor
+    bool at_peak = false;    // there is no cursor
+    bool has_ended = false;  // the run has, before the cursor: this is its last event
 
     friend bool operator==(const Instant&, const Instant&) = default;
 };
 
-// None where the cursor is before the first event, or where there is no event.
-inline std::optional<Instant> instant_of(const History& history, AxisUnit unit,
+// Of a run with a history. None where the cursor is before the first event, or where there is none.
+inline std::optional<Instant> instant_of(const ViewedRun& run, AxisUnit unit,
                                          const std::optional<Position>& cursor) {
+    const History& history = *run.history;
     if (history.counts().events == 0)
         return std::nullopt;
     if (!cursor)
-        return Instant{history.peak_event(Series::allocated), true};
+        return Instant{run.peak.of(run.history), true, false};
     const std::optional<EventIndex> event = event_at(history, unit, *cursor);
-    return event ? std::optional(Instant{*event, false}) : std::nullopt;
+    return event ? std::optional(Instant{*event, false, *cursor >= end_of_run(history, unit)})
+                 : std::nullopt;
 }
 
 // The measured stretch as events: (first, last], what happened between the two states. None if

@@ -52,6 +52,18 @@ struct LiveState {
     std::uint64_t unknown_frees = 0;  // of blocks whose begin is not in the history
 };
 
+// Where a run's peak is (fullest_event), searched for only in what is new.
+class PeakMemo {
+  public:
+    // 0 if there are no events.
+    EventIndex of(const std::shared_ptr<const History>& history);
+
+  private:
+    std::shared_ptr<const History> history_;
+    EventIndex events_ = 0;
+    EventIndex peak_ = 0;
+};
+
 // One run: a trace under a policy.
 struct ViewedRun {
     std::string label;       // "run.tmk, buddy": as in legends
@@ -59,6 +71,7 @@ struct ViewedRun {
     std::string policy;      // with its options
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
+    mutable PeakMemo peak;                   // of the history
     std::unique_ptr<Run> run;                // figures; null until complete, and for what is alive
     std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
     std::optional<LiveState> live;

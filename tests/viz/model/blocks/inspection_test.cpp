@@ -7,12 +7,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "replay/timeline/fullest_event.h"
 #include "replay/timeline/memory_spans.h"
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
 #include "tests/viz/model/history_question.h"
 #include "viz/model/blocks/block_details.h"
 #include "viz/model/blocks/leaks.h"
+#include "viz/model/blocks/peak_summary.h"
 #include "viz/model/navigation/findings.h"
 #include "viz/model/session/moment.h"
 
@@ -22,6 +24,12 @@ namespace {
 using support::counterexample;
 using support::effort;
 using support::SmallHistory;
+
+ViewedRun run_of(std::shared_ptr<const History> history) {
+    ViewedRun run;
+    run.history = std::move(history);
+    return run;
+}
 
 std::string fact(const BlockDetails& details, std::string_view label) {
     for (const auto& [name, value] : details.facts)
@@ -49,12 +57,51 @@ TEST_CASE("a moment is the last event at or before a position", "[viz][moment]")
     CHECK(event_at(*history, AxisUnit::time, 100) == 1U);
     CHECK(event_at(*history, AxisUnit::time, 199) == 1U);
     CHECK(event_at(*history, AxisUnit::time, 1'000'000) == 2U);
-    CHECK(instant_of(*history, AxisUnit::time, Position{5}) == std::nullopt);
-    CHECK(instant_of(*history, AxisUnit::time, std::nullopt)->at_peak);
+    CHECK(instant_of(run_of(history), AxisUnit::time, Position{5}) == std::nullopt);
+    CHECK(instant_of(run_of(history), AxisUnit::time, std::nullopt)->at_peak);
     const auto span = measured_span(*history, AxisUnit::time, Window{50, 200});
     REQUIRE(span);
     CHECK(span->begin() == 0);
     CHECK(span->end() == 3);
+}
+
+TEST_CASE("without a cursor all show the one peak that the overview speaks of", "[viz][moment]") {
+    SmallHistory made;
+    made.segment(0x1000, 0x1000).allocate(1, 0x1000, {.address = 0x1000}).free(1);
+    made.segment(0x8000, 0x1000).allocate(2, 0x400, {.address = 0x8000});
+    const auto history = made.build();
+    const Cancelled never = false;
+    const EventIndex peak = instant_of(run_of(history), AxisUnit::time, std::nullopt)->event;
+    CHECK(peak == peak_summary(*history, never).peak);
+    CHECK(peak != history->peak_event(Series::allocated));  // another event holds more blocks
+}
+
+TEST_CASE("the peak of a growing run is found in what is new", "[viz][moment]") {
+    SmallHistory made;
+    PeakMemo memo;
+    std::uint64_t address = 0x10000;
+    for (const Bytes size : {1_KiB, 2_KiB, 32_KiB, 1_KiB, 1_KiB, 64_KiB, 2_KiB}) {
+        made.segment(address, 0x1000).allocate(address, size / 8, {.address = address});
+        CHECK(memo.of(made.look()) == fullest_event(*made.look()));
+        if (size > 4_KiB)
+            made.free(address);
+        address += 0x10000;
+        CHECK(memo.of(made.look()) == fullest_event(*made.look()));
+    }
+    made.idle().end_segment(0x10000, 0x1000).idle();
+    CHECK(memo.of(made.look()) == fullest_event(*made.look()));
+    made.allocate(1, 0x200, {.address = 0x20800});
+    CHECK(memo.of(made.look()) == fullest_event(*made.look()));
+}
+
+TEST_CASE("a run that is over has ended behind its last event", "[viz][moment]") {
+    SmallHistory made;
+    made.at(100).idle().at(200).idle();
+    const auto growing = made.look();
+    CHECK_FALSE(instant_of(run_of(growing), AxisUnit::time, Position{500})->has_ended);
+    const auto history = made.build();
+    CHECK_FALSE(instant_of(run_of(history), AxisUnit::time, Position{200})->has_ended);
+    CHECK(instant_of(run_of(history), AxisUnit::time, Position{201})->has_ended);
 }
 
 TEST_CASE("details tell size, life, site and neighbours", "[viz][details]") {

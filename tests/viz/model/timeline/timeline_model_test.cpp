@@ -134,10 +134,12 @@ TEST_CASE("layers stand on each other, and the highest is what was reserved", "[
 
 TEST_CASE("what stands at the cursor is what the history says", "[viz][timeline]") {
     const auto history = support::random_history(7, 400);
+    ViewedRun run;
+    run.history = history;
     for (EventIndex event = 0; event + 1 < history->counts().events; ++event) {
         const Position here = history->position(AxisUnit::events, event);
         for (const Position at : {here, here + kPositionsPerEvent - 1}) {
-            const auto instant = instant_of(*history, AxisUnit::events, at);
+            const auto instant = instant_of(run, AxisUnit::events, at);
             REQUIRE(instant);
             CHECK(instant->event == event);
         }
