@@ -81,14 +81,14 @@ TEST_CASE("the peak of a growing run is found in what is new", "[viz][moment]") 
     PeakMemo memo;
     std::uint64_t address = 0x10000;
     for (const Bytes size : {1_KiB, 2_KiB, 32_KiB, 1_KiB, 1_KiB, 64_KiB, 2_KiB}) {
-        made.segment(address, 0x1000).allocate(address, size / 8, {.address = address});
+        made.segment(address, 0x2000).allocate(address, size / 8, {.address = address});
         CHECK(memo.of(made.look()) == fullest_event(*made.look()));
         if (size > 4_KiB)
             made.free(address);
         address += 0x10000;
         CHECK(memo.of(made.look()) == fullest_event(*made.look()));
     }
-    made.idle().end_segment(0x10000, 0x1000).idle();
+    made.idle().end_segment(0x10000, 0x2000).idle();
     CHECK(memo.of(made.look()) == fullest_event(*made.look()));
     made.allocate(1, 0x200, {.address = 0x20800});
     CHECK(memo.of(made.look()) == fullest_event(*made.look()));
