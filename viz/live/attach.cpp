@@ -21,10 +21,8 @@ Result<void> LiveRuns::move_to(Nanoseconds origin) {
     for (Followed& followed : followers_) {
         const live::LiveProgram program = followed.follower->program();
         FollowOptions options = followed.follower->options();
-        const auto shift = [&program](Nanoseconds from) {
-            return from == 0 ? 0 : program.header.start_time - from;
-        };
-        const bool stays = shift(options.origin) == shift(origin);
+        const bool stays =
+            shift_of(program.header, options.origin) == shift_of(program.header, origin);
         options.origin = origin;
         if (stays)
             continue;

@@ -24,12 +24,13 @@ constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
 constexpr Nanoseconds kRateSpan = 500'000'000;
 
-// Where the program begins on the axis.
-Nanoseconds shift_of(const live::Header& header, const FollowOptions& options) {
-    return options.origin == 0 ? 0 : header.start_time - options.origin;
-}
-
 }  // namespace
+
+Nanoseconds shift_of(const live::Header& header, Nanoseconds origin) {
+    constexpr Nanoseconds kMost = Nanoseconds{1} << 61U;  // whatever a header says
+    const Nanoseconds start = std::max<Nanoseconds>(header.start_time, 0);
+    return origin <= 0 ? 0 : std::clamp<Nanoseconds>(start - origin, 0, kMost);
+}
 
 // The reader's thread owns chain, feed and what they need; the screen sees what `mutex` guards.
 struct Follower::State {
@@ -195,7 +196,7 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
                                                   const FollowOptions& options) {
     auto state = std::make_unique<State>(program, options);
     TM_ASSIGN(state->feed, LiveFeed::create(program.header, options.most_events,
-                                            shift_of(program.header, options)));
+                                            shift_of(program.header, options.origin)));
     state->history = state->feed->history();
     state->counters = program.counters;
     state->alive = program.alive;
@@ -247,7 +248,7 @@ bool Follower::poll(ViewedRun& run) {
         state.alive = now && now->alive && now->header.session == state.program.header.session;
         if (state.alive) {
             state.counters = now->counters;
-            state.seen_alive = now->age + shift_of(state.program.header, state.options);
+            state.seen_alive = now->age + shift_of(state.program.header, state.options.origin);
         }
     }
     const Nanoseconds elapsed = state.watch.elapsed();

@@ -28,6 +28,9 @@ struct FollowOptions {
     Nanoseconds origin = 0;
 };
 
+// Where a program begins on an axis with that origin.
+Nanoseconds shift_of(const live::Header& header, Nanoseconds origin);
+
 class Follower {
   public:
     // Begins to read at once. Errors (io): no file for the history, no thread.

@@ -316,11 +316,10 @@ void LiveFeed::use(const Record& record) {
 }
 
 void LiveFeed::execution(const Record& record) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 61U;  // no time is longer
     put_pending_mark();
-    builder_->execution({.time = static_cast<Nanoseconds>(record.time),
-                         .begin = static_cast<Nanoseconds>(std::min(record.address, kMost)),
-                         .length = static_cast<Nanoseconds>(std::min(record.size, kMost)),
+    builder_->execution({.time = shifted(record.time),
+                         .begin = shifted(record.address),
+                         .length = static_cast<Nanoseconds>(std::min(record.size, kMostTime)),
                          .stream = StreamId{names_->stream(record)},
                          .launch = static_cast<std::uint32_t>(record.extra),
                          .tag = names_->site(record.site).tag});

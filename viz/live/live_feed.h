@@ -6,6 +6,7 @@
 // readable for who holds it. One thread at a time; the histories may be read by any meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -36,7 +37,7 @@ struct FeedCounts {
 class LiveFeed {
   public:
     // `most_events` of one history, at least 1024. Errors: io.
-    // All times are later by `shift`.
+    // All times are later by `shift`, 2^61 ns at the most.
     static Result<std::unique_ptr<LiveFeed>> create(const live::Header& header,
                                                     std::uint64_t most_events,
                                                     Nanoseconds shift = 0);
@@ -76,9 +77,11 @@ class LiveFeed {
     LiveFeed(const live::Header& header, std::uint64_t most_events, Nanoseconds shift)
         : header_(header), most_events_(most_events), shift_(shift) {}
 
+    static constexpr std::uint64_t kMostTime = std::uint64_t{1} << 61U;  // no time is longer
+
     // On the history's axis.
     Nanoseconds shifted(std::uint64_t time) const {
-        return static_cast<Nanoseconds>(time) + shift_;
+        return static_cast<Nanoseconds>(std::min(time, kMostTime)) + shift_;
     }
 
     Result<void> begin_history();
