@@ -45,10 +45,22 @@ class DeferrableEvents {
 
     bool subscribed() const;
 
-    void push(const DeferrableEvent& event);
+    // The event's number; 0: nobody gets it.
+    std::uint64_t push(const DeferrableEvent& event);
 
-    // What has come, in order; waits for the first. Empty: nothing came, or it is over.
+    // What has come, in order; waits for the first. Empty: nothing came, or it is over. Whoever
+    // comes for more is done with what it took before.
     std::vector<DeferrableEvent> take(Nanoseconds patience, std::size_t most = kMost);
+
+    // Whether it is worth waiting for what the reader does about an event: there is one, it is
+    // another thread, and it is not behind with what has been given up.
+    bool responsive() const;
+
+    // Whether the reader is done with that event, or there is none.
+    bool handled(std::uint64_t number) const;
+
+    // Nobody waits for the reader again before it is done with that event.
+    void give_up(std::uint64_t number);
 
     std::uint64_t lost() const;
 
@@ -57,6 +69,10 @@ class DeferrableEvents {
     std::condition_variable came_;
     bool subscribed_ = false;
     std::deque<DeferrableEvent> events_;
+    const void* reader_ = nullptr;  // the thread that took last
+    std::uint64_t pushed_ = 0;      // numbers given
+    std::uint64_t handled_ = 0;     // up to this one
+    std::uint64_t given_up_ = 0;
     std::uint64_t lost_ = 0;
 };
 

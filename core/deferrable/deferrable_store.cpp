@@ -114,6 +114,7 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
     spec.space = memory_.id();
     spec.range = entry->range;
     spec.gate = entry->gate;
+    ask_for_room(spec.size);
     TM_ASSIGN(entry->buffer, tiers_.wait(tiers_.create(spec)));
     entry->id = ++last_id;
     entry->store = this;
@@ -190,7 +191,8 @@ Result<std::vector<DeferrablePin>> DeferrableStore::pin_all(std::span<const Defe
 
 Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> uses,
                                                         Nanoseconds patience) {
-    ask_for_room(uses);
+    if (events_.responsive())
+        ask_for_room(lacking(uses));
     PendingPins pending = PinDesk(tiers_).pin_all(uses, memory_.id(), true);
     if (!pending.request)
         return pending.pins.take();
@@ -214,10 +216,8 @@ Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> 
     return pins;
 }
 
-// A reader of events has the first word on who leaves; the built-in policy has the last.
-void DeferrableStore::ask_for_room(std::span<const PinUse> uses) {
-    if (!events_.subscribed())
-        return;
+// What has to be brought back for them.
+Bytes DeferrableStore::lacking(std::span<const PinUse> uses) const {
     Bytes need = 0;
     for (const PinUse& use : uses) {
         const std::vector<SpaceId> where = tiers_.where(use.buffer);
@@ -228,15 +228,24 @@ void DeferrableStore::ask_for_room(std::span<const PinUse> uses) {
             if (const auto entry = by_id_.at(id->second).lock())
                 need += entry->range->range().size;
     }
-    if (need <= memory_.available())
+    return need;
+}
+
+// A reader of events has the first word on who leaves; the built-in policy has the last.
+void DeferrableStore::ask_for_room(Bytes need) {
+    if (need <= memory_.available() || !events_.responsive())
         return;
-    events_.push({DeferrableEvent::Kind::pressure, 0, need - memory_.available(), 0});
+    const std::uint64_t pressure =
+        events_.push({DeferrableEvent::Kind::pressure, 0, need - memory_.available(), 0});
     const Stopwatch watch;
     constexpr std::chrono::microseconds kLook{200};
-    while (need > memory_.available() && watch.elapsed() < options_.controller_patience) {
+    while (need > memory_.available() && !events_.handled(pressure) &&
+           watch.elapsed() < options_.controller_patience) {
         (void)tiers_.pump();
         std::this_thread::sleep_for(kLook);
     }
+    if (!events_.handled(pressure))
+        events_.give_up(pressure);
     const std::lock_guard lock(mutex_);
     ++counted_.pressures;
     counted_.unrelieved += need > memory_.available() ? 1U : 0U;

@@ -235,7 +235,8 @@ class DeferrableStore {
 
     Result<std::vector<PinUse>> uses_of(std::span<const DeferrableUse> uses);
     Result<std::vector<BufferPin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
-    void ask_for_room(std::span<const PinUse> uses);
+    Bytes lacking(std::span<const PinUse> uses) const;
+    void ask_for_room(Bytes need);
     void forget(const DeferrableEntry& entry);
     void end(DeferrableEntry& entry);
     void receive(std::span<const BufferEvent> moves);

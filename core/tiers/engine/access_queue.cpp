@@ -272,6 +272,7 @@ std::uint32_t AccessQueue::new_group(RequestId request, const AccessSpec& spec) 
     group.spec = spec;
     group.space = state_.position(spec.space);
     group.uses.clear();
+    group.retries = 0;
     group.parked = false;
     return made;
 }
@@ -374,12 +375,21 @@ void AccessQueue::fail_first(std::uint32_t id, Error error) {
     fail_group(state_.buffers[id].waiting.front().group, std::move(error));
 }
 
-// A patient group lets go of what it has, for others, and comes again when they have.
-void AccessQueue::no_room_for_first(std::uint32_t id, Error error) {
+// A patient group lets go of what it has, for others, and comes again when they have. Where others
+// are there only because their copies out failed, nobody would say when: those are tried again, a
+// few times.
+void AccessQueue::no_room_for_first(std::uint32_t id, Error error, const Error& last_failure) {
+    constexpr std::uint32_t kRetries = 3;
     const std::uint32_t waiting = state_.buffers[id].waiting.front().group;
     Group& group = groups_[waiting];
     if (!group.spec.patient || state_.closing)
         return fail_group(waiting, std::move(error));
+    if (!state_.barred.empty() && might_fit(group)) {
+        if (group.retries++ == kRetries)
+            return fail_group(waiting, last_failure);
+        state_.unbar();
+        state_.let_go = true;
+    }
     withdraw(waiting);
     group.parked = true;
     state_.look_outside();

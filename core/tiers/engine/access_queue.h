@@ -39,7 +39,7 @@ class AccessQueue {
     void fail_first(std::uint32_t id, Error error);
 
     // The same if it waits for a move to `target` that found no room; a patient one is parked.
-    void no_room_for_first(std::uint32_t id, Error error);
+    void no_room_for_first(std::uint32_t id, Error error, const Error& last_failure);
 
     // Whether the first use that waits for the buffer wants it in `space`.
     bool first_wants(const SpillBuffer& buffer, std::size_t space) const;
@@ -75,6 +75,7 @@ class AccessQueue {
         std::size_t space = 0;
         std::vector<Use> uses;
         std::uint32_t missing = 0;  // not granted yet
+        std::uint32_t retries = 0;  // because copies failed that would have made room
         bool parked = false;        // holds nothing, until something was let go
     };
 

@@ -63,6 +63,8 @@ void MoveDriver::copied(BufferRef ref, CopyDone done) {
     const std::uint32_t id = to_integer(ref.id);
     BufferMove& move = *state_.buffers[id].move;
     TM_CHECK(move.stage == MoveStage::copying);
+    // What has come for nobody in particular may leave for whoever found no room.
+    state_.let_go = state_.let_go || accesses_.anybody_parked();
     if (move.cancelled || done.end == CopyEnd::cancelled) {
         abandon(id);
     } else if (done.end == CopyEnd::failed) {
@@ -180,14 +182,17 @@ void MoveDriver::fail(std::uint32_t id, Failure failure, Error error) {
             ++request->report.failed_copies;
             request->report.last_failure = std::move(error);
         }
-    } else if (state_.report(id, move.target, BufferEvent::Kind::failed);
-               move.kind == MoveKind::upgrade) {
+        return after(id);
+    }
+    if (failed || move.stage != MoveStage::lining)  // else nothing had begun
+        state_.report(id, move.target, BufferEvent::Kind::failed);
+    if (move.kind == MoveKind::upgrade) {
         copies_.forget_gone(id);  // or it would be tried again at once
     } else if (accesses_.first_wants(buffer, move.target)) {
         if (failed)
             accesses_.fail_first(id, std::move(error));
         else
-            accesses_.no_room_for_first(id, std::move(error));
+            accesses_.no_room_for_first(id, std::move(error), last_failure_);
     }
     after(id);
 }

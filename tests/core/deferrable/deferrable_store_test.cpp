@@ -121,6 +121,36 @@ TEST_CASE("a stream's name may be used again", "[deferrable]") {
     f.tiers.transfers.set_automatic(true);
 }
 
+// D-T4.
+TEST_CASE("what ends a stream's work takes no pin and no work that came meanwhile",
+          "[deferrable]") {
+    MemoryFixture f;
+    f.tiers.transfers.set_automatic(false);
+    const Deferrable one = *f.memory.create(300, 0);
+    constexpr int kLaunches = 300;
+    std::atomic<bool> launched = false;
+    std::thread ending([&] {
+        while (!launched) {
+            f.memory.stream_ended(kStream);
+            f.tiers.transfers.pass_all();
+        }
+    });
+    DeferrablePin held = *f.memory.pin(one);
+    for (int i = 0; i < kLaunches; ++i)
+        f.memory.pin(one)->release(kStream);
+    launched = true;
+    ending.join();
+    CHECK(f.memory.info(one).pins == 1);
+    CHECK(f.memory.try_defer(one) == DeferAnswer::busy);
+    f.memory.stream_ended(kStream);
+    f.tiers.transfers.pass_all();
+    held.release(kStream);
+    CHECK(f.memory.try_defer(one) == DeferAnswer::busy);  // of this launch nobody has said it ended
+    f.tiers.transfers.pass_all();
+    f.tiers.transfers.set_automatic(true);
+    CHECK(f.memory.try_defer(one) == DeferAnswer::deferred);
+}
+
 // D-T5.
 TEST_CASE("pairs in opposite orders both finish; what can't fit is listed", "[deferrable]") {
     MemoryFixture f({.gpu = 700});
@@ -208,6 +238,37 @@ TEST_CASE("a retrieval that fails unpins the others, and loses nothing", "[defer
     CHECK(f.memory.statistics().failures == 1);
 }
 
+TEST_CASE("a pin that waits for room tries again where a copy out failed", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable a = f.filled(400, 1);
+    const Deferrable b = f.filled(400, 2);
+    CHECK(f.memory.info(a).state == DeferrableState::deferred);
+    f.tiers.transfers.fail_next_copy();
+    CHECK(f.holds(a, 1));
+    CHECK(f.memory.statistics().failures == 1);
+    f.tiers.transfers.fail_next_copy(100);
+    CHECK(f.memory.pin(b).error().code == ErrorCode::io);
+    f.tiers.transfers.fail_next_copy(0);
+    CHECK(f.holds(b, 2));
+    CHECK(f.holds(a, 1));
+    f.tiers.store->check();
+}
+
+TEST_CASE("a pin that waits goes on when a retrieval for nobody has ended", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable a = f.filled(400, 1);
+    const Deferrable b = f.filled(400, 2);
+    (void)f.away(b);
+    f.tiers.transfers.set_automatic(false);
+    const auto coming = f.memory.retrieve(a);
+    std::thread waiter([&] { CHECK(f.holds(b, 2)); });
+    while (f.memory.statistics().waited < 1)
+        std::this_thread::yield();
+    f.tiers.transfers.set_automatic(true);
+    waiter.join();
+    CHECK(coming.ready());
+}
+
 // D-T7.
 TEST_CASE("a buffer is freed in any state, once", "[deferrable]") {
     MemoryFixture f;
@@ -284,6 +345,47 @@ TEST_CASE("events that nobody fetches are dropped and counted", "[deferrable]") 
         events.push({});
     CHECK(events.lost() == 3);
     CHECK(events.take(0).size() == DeferrableEvents::kMost);
+}
+
+TEST_CASE("a reader that comes for more is done with what it had", "[deferrable]") {
+    DeferrableEvents events;
+    CHECK(events.push({}) == 0);
+    CHECK(!events.responsive());
+    CHECK(events.subscribe({}));
+    CHECK(events.responsive());
+    const std::uint64_t first = events.push({});
+    const std::uint64_t second = events.push({});
+    CHECK(!events.handled(first));
+    std::thread([&] { CHECK(events.take(0, 1).size() == 1); }).join();
+    CHECK(!events.handled(first));
+    events.give_up(second);
+    CHECK(!events.responsive());
+    std::thread([&] {
+        CHECK(events.take(0, 1).size() == 1);
+        CHECK(events.handled(first));
+        CHECK(!events.handled(second));
+        CHECK(events.take(0).empty());
+        CHECK(!events.responsive());  // nobody waits for itself
+    }).join();
+    CHECK(events.handled(second));
+    CHECK(events.responsive());
+    events.push({});
+    events.unsubscribe();
+    CHECK(events.handled(second + 1));
+}
+
+TEST_CASE("a reader that answers nothing is waited for once", "[deferrable]") {
+    MemoryFixture f({.gpu = 700}, {.controller_patience = 1'000'000});
+    std::vector<Deferrable> all;
+    REQUIRE(f.memory.subscribe());
+    for (std::uint64_t i = 0; i < 4; ++i)
+        all.push_back(f.filled(300, i));
+    CHECK(f.memory.statistics().pressures == 1);
+    CHECK(f.memory.statistics().unrelieved == 1);
+    for (std::uint64_t i = 0; i < 4; ++i)
+        CHECK(f.holds(all[i], i));
+    CHECK(f.memory.statistics().pressures == 1);
+    CHECK(f.memory.statistics().deferrals >= 4);
 }
 
 TEST_CASE("a controller makes room, and a slow one is not waited for", "[deferrable]") {
