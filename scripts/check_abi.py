@@ -17,8 +17,16 @@ import subprocess
 import sys
 import tempfile
 
-HEADER = "replay/c_api/tidemark.h"
+HEADER = "replay/c_api/tidemark.h"  # and what it includes
 LIST = "replay/c_api/abi.txt"
+
+
+def text_of(header):
+    """The header with its parts where it includes them."""
+    return re.sub(r'^#include "replay/c_api/(\w+\.h)"$',
+                  lambda part: "" if part[1] == header.name
+                  else (header.parent / part[1]).read_text(encoding="utf-8"),
+                  header.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def code_of(text):
@@ -63,15 +71,15 @@ def laid_out(header, lines):
         source.write_text(f'#include <stdio.h>\n#include "{header}"\nint main(void) {{\n'
                           + "\n".join(lines) + "\nreturn 0;\n}\n")
         program = pathlib.Path(folder) / "abi"
-        subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source,
-                        "-o", program], check=True)
+        subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                        "-I", header.parents[2], source, "-o", program], check=True)
         return subprocess.run([program], check=True, stdout=subprocess.PIPE,
                               text=True).stdout.splitlines()
 
 
 def described(header):
     """The lines of the list."""
-    text = header.read_text(encoding="utf-8")
+    text = text_of(header)
     code = code_of(text)
     lines = [f'printf("{name} = %llu\\n", (unsigned long long){name});'
              for name in numbers(text, code)]
@@ -87,7 +95,7 @@ def export_faults(header, library):
                             stdout=subprocess.PIPE, text=True).stdout
     exported = {line.split()[-1].split("@")[0] for line in listed.splitlines()
                 if line.split()[-2] != "A"}
-    declared = set(functions(code_of(header.read_text(encoding="utf-8"))))
+    declared = set(functions(code_of(text_of(header))))
     for name in sorted(exported - declared):
         yield f"{library}: exports {name}, which {HEADER} doesn't declare"
     for name in sorted(declared - exported):

@@ -79,7 +79,7 @@ class tm_columns(Struct):
 class tm_store_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("gpu", c_void_p), ("gpu_bytes", c_uint64),
                 ("host_bytes", c_uint64), ("directory", c_char_p), ("disk_bytes", c_uint64),
-                ("victims", c_char_p)]
+                ("victims", c_char_p), ("controller_patience", c_uint64)]
 
 
 class tm_piece(ctypes.Structure):
@@ -90,6 +90,23 @@ class tm_tier_counters(Struct):
     _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
         "capacity", "used", "reserved", "copied_out", "copied_in", "evictions", "hits", "misses",
         "failed")]
+
+
+class tm_buffer_facts(Struct):
+    _fields_ = [("struct_size", c_size_t), ("buffer", c_uint64), ("bytes", c_uint64),
+                ("address", c_uint64), ("uses", c_uint64), ("pins", c_uint32), ("state", c_int),
+                ("tier", ctypes.c_int32), ("reserved", c_uint32)]
+
+
+class tm_deferrable_statistics(Struct):
+    _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
+        "buffers", "bytes", "resident", "resident_bytes", "pins", "uses", "waited", "deferrals",
+        "retrievals", "failures", "pressures", "unrelieved", "lost_events")]
+
+
+class tm_store_event(ctypes.Structure):
+    _fields_ = [("buffer", c_uint64), ("bytes", c_uint64), ("kind", c_uint32),
+                ("reserved", c_uint32)]
 
 
 # The functions of a policy; `self` is a number of this package's.
@@ -185,6 +202,22 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_reservation_end": (STATUS, [c_void_p, c_uint64]),
     "tm_store_free_bytes": (STATUS, [c_void_p, c_int, c_uint64, POINTER(c_uint64)]),
     "tm_store_counters": (STATUS, [c_void_p, c_int, POINTER(tm_tier_counters)]),
+    "tm_buffer_pin": (STATUS, [c_void_p, POINTER(c_uint64), c_size_t, c_int, c_uint64, c_uint64,
+                               POINTER(c_void_p)]),
+    "tm_buffer_defer": (STATUS, [c_void_p, c_uint64, c_uint32, POINTER(c_int)]),
+    "tm_buffer_retrieve": (STATUS, [c_void_p, c_uint64, c_uint32]),
+    "tm_buffer_look": (STATUS, [c_void_p, c_uint64, POINTER(tm_buffer_facts)]),
+    "tm_buffer_at": (STATUS, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "tm_store_deferrables": (STATUS, [c_void_p, POINTER(tm_buffer_facts), c_size_t,
+                                      POINTER(c_size_t)]),
+    "tm_store_statistics": (STATUS, [c_void_p, POINTER(tm_deferrable_statistics)]),
+    "tm_store_watch": (STATUS, [c_void_p]),
+    "tm_store_events": (STATUS, [c_void_p, c_uint64, POINTER(tm_store_event), c_size_t,
+                                 POINTER(c_size_t)]),
+    "tm_store_unwatch": (STATUS, [c_void_p]),
+    "tm_store_stop": (STATUS, [c_void_p]),
+    "tm_stream_ended": (STATUS, [c_void_p, c_uint64]),
+    "tm_store_copy": (STATUS, [c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_int]),
     "tm_policy_register": (STATUS, [POINTER(tm_policy)]),
     "tm_policy_malloc": (STATUS, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "tm_policy_free": (STATUS, [c_void_p, c_uint64]),

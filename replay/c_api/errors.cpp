@@ -112,6 +112,8 @@ size_t tm_struct_size(const char* name) {
         TIDEMARK_SIZE(tm_frame),           TIDEMARK_SIZE(tm_recorder_options),
         TIDEMARK_SIZE(tm_event),           TIDEMARK_SIZE(tm_recorded_frame),
         TIDEMARK_SIZE(tm_recorder_counts), TIDEMARK_SIZE(tm_run_options),
+        TIDEMARK_SIZE(tm_buffer_facts),    TIDEMARK_SIZE(tm_deferrable_statistics),
+        TIDEMARK_SIZE(tm_store_event),
     };
 #undef TIDEMARK_SIZE
     for (const auto& [known, size] : kSizes) {

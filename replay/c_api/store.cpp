@@ -1,241 +1,10 @@
 // Buffers in tiers: a TieredStore with the memory that it works on.
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "backends/disk/disk_files.h"
-#include "backends/tiers/device_transfers.h"
-#include "core/tiers/store/tiered_store.h"
-#include "replay/c_api/context.h"
 #include "replay/c_api/errors.h"
+#include "replay/c_api/store_state.h"
 
 namespace tidemark::c_api {
-namespace {
-
-constexpr SpaceId kGpu{Tier::gpu, 0};
-constexpr SpaceId kHost{Tier::host, 0};
-constexpr SpaceId kDisk{Tier::disk, 0};
-constexpr Bytes kUnlimited = Bytes{1} << 50;
-constexpr Bytes kStaging = 256_MiB;
-
-// What the links of a usual server do: they decide what is worth moving, not whether it can be.
-constexpr double kBusBytesPerSecond = 50e9;
-constexpr double kDiskBytesPerSecond = 2.5e9;
-constexpr Nanoseconds kBusLatency = 10'000;
-constexpr Nanoseconds kDiskLatency = 80'000;
-
-// What the caller wants, understood.
-struct StorePlan {
-    tm_context* gpu = nullptr;
-    Bytes gpu_bytes = 0;
-    Bytes host_bytes = 0;
-    std::string directory;  // "" = none
-    Bytes disk_bytes = 0;
-    std::string victims;
-};
-
-Result<SpaceId> space_of(tm_tier tier) {
-    switch (tier) {
-        case TM_TIER_GPU:
-            return kGpu;
-        case TM_TIER_HOST:
-            return kHost;
-        case TM_TIER_DISK:
-            return kDisk;
-    }
-    return fail(ErrorCode::bad_option, fmt::format("{} is no tier", static_cast<int>(tier)),
-                "tier");
-}
-
-// A buffer as the caller knows it: never 0.
-std::uint64_t number_of(BufferRef buffer) {
-    return (std::uint64_t{buffer.generation} << 32U | to_integer(buffer.id)) + 1;
-}
-
-BufferRef buffer_of(std::uint64_t number) {
-    return {BufferId{static_cast<std::uint32_t>(number - 1)},
-            static_cast<std::uint32_t>((number - 1) >> 32U)};
-}
-
-}  // namespace
-
-class StoreState {
-  public:
-    static Result<std::unique_ptr<StoreState>> open(const StorePlan& plan) {
-        auto state = std::unique_ptr<StoreState>(new StoreState);
-        TM_TRY(state->prepare(plan));
-        return state;
-    }
-
-    ~StoreState() {
-        reservations_.clear();
-        if (store_)
-            store_->close();
-    }
-
-    StoreState(const StoreState&) = delete;
-    StoreState& operator=(const StoreState&) = delete;
-
-    TieredStore& store() { return *store_; }
-
-    // Errors: bad_option for a tier that the store hasn't.
-    Result<MemorySpace*> memory_of(tm_tier tier) {
-        TM_ASSIGN(const SpaceId wanted, space_of(tier));
-        for (const std::unique_ptr<MemorySpace>& space : spaces_) {
-            if (space->id() == wanted)
-                return space.get();
-        }
-        return fail(ErrorCode::bad_option, "the store was opened without that tier", "tier");
-    }
-
-    // 0 stands for none. Errors: not_found.
-    Result<ReservationId> reservation_of(std::uint64_t number) {
-        if (number == 0)
-            return ReservationId{};
-        const std::lock_guard lock(mutex_);
-        const auto found = reservations_.find(number);
-        if (found == reservations_.end())
-            return fail(ErrorCode::not_found, fmt::format("there is no reservation {}", number),
-                        "reservation");
-        return found->second.id();
-    }
-
-    std::uint64_t keep(MemoryReservation reservation) {
-        const std::lock_guard lock(mutex_);
-        reservations_.emplace(++last_reservation_, std::move(reservation));
-        return last_reservation_;
-    }
-
-    Result<void> end(std::uint64_t number) {
-        const std::lock_guard lock(mutex_);
-        if (reservations_.erase(number) == 0)
-            return fail(ErrorCode::not_found, fmt::format("there is no reservation {}", number),
-                        "reservation");
-        return {};
-    }
-
-    StreamId stream_of(tm_stream stream) {
-        return streams_ == nullptr ? StreamId::default_stream : streams_->id_of_kept(stream);
-    }
-
-  private:
-    StoreState() = default;
-
-    Result<void> prepare(const StorePlan& plan);
-    Result<void> add_gpu(const StorePlan& plan, DeviceTransfersConfig& config);
-    Result<void> add_host(const StorePlan& plan, DeviceTransfersConfig& config);
-    Result<void> add_disk(const StorePlan& plan, DeviceTransfersConfig& config);
-
-    MachineSpec machine_{"store", {}, {}, {}};
-    std::shared_ptr<ContextState> context_;  // whose device and streams are used
-    Streams* streams_ = nullptr;             // its
-    std::unique_ptr<PinnedSource> memory_;
-    std::unique_ptr<HostBlocks> blocks_;
-    std::unique_ptr<HostBlocks> staging_;
-    DiskFiles files_;
-    std::unique_ptr<DiskStore> disk_;
-    std::unique_ptr<DeviceTransfers> transfers_;
-    std::vector<std::unique_ptr<MemorySpace>> spaces_;
-    std::unique_ptr<TieredStore> store_;
-    std::mutex mutex_;  // guards what is below
-    std::map<std::uint64_t, MemoryReservation> reservations_;
-    std::uint64_t last_reservation_ = 0;
-};
-
-Result<void> StoreState::add_gpu(const StorePlan& plan, DeviceTransfersConfig& config) {
-    if (plan.gpu == nullptr)
-        return {};
-    context_ = plan.gpu->state;
-    ContextState& context = *context_;
-    if (context.card() == nullptr)
-        return fail(ErrorCode::unsupported, "buffers need a context on a real GPU",
-                    context.machine(), "leave the GPU out: host memory and files need none");
-    if (plan.gpu_bytes == 0)
-        return fail(ErrorCode::bad_option, "a GPU tier needs memory", "gpu_bytes");
-    SpaceSpec gpu;
-    gpu.id = kGpu;
-    gpu.capacity = plan.gpu_bytes;
-    machine_.spaces.push_back(gpu);
-    machine_.links.push_back({kGpu, kHost, kBusBytesPerSecond, 0, kBusLatency, {}});
-    machine_.links.push_back({kHost, kGpu, kBusBytesPerSecond, 0, kBusLatency, {}});
-    GpuSpace space;
-    space.space = kGpu;
-    space.device = context.card();
-    config.gpus.push_back(space);
-    streams_ = &context.streams();
-    memory_ = std::make_unique<DevicePinnedSource>(*context.card());
-    return {};
-}
-
-Result<void> StoreState::add_host(const StorePlan& plan, DeviceTransfersConfig& config) {
-    if (plan.host_bytes == 0)
-        return fail(ErrorCode::bad_option, "a store needs host memory", "host_bytes");
-    if (memory_ == nullptr)
-        memory_ = std::make_unique<PlainSource>();
-    SpaceSpec host;
-    host.id = kHost;
-    host.capacity = align_up(plan.host_bytes, host.block);
-    host.granularity = host.block;
-    machine_.spaces.push_back(host);
-    HostBlocksSpec blocks;
-    blocks.capacity = host.capacity;
-    blocks.initial_pools = 1;
-    TM_ASSIGN(blocks_, HostBlocks::create(*memory_, blocks));
-    config.hosts.push_back({kHost, blocks_.get()});
-    return {};
-}
-
-Result<void> StoreState::add_disk(const StorePlan& plan, DeviceTransfersConfig& config) {
-    if (plan.directory.empty())
-        return {};
-    SpaceSpec disk;
-    disk.id = kDisk;
-    disk.capacity = plan.disk_bytes == 0 ? kUnlimited : plan.disk_bytes;
-    disk.directories = {plan.directory};
-    machine_.spaces.push_back(disk);
-    machine_.links.push_back({kHost, kDisk, kDiskBytesPerSecond, 0, kDiskLatency, {}});
-    machine_.links.push_back({kDisk, kHost, kDiskBytesPerSecond, 0, kDiskLatency, {}});
-    TM_ASSIGN(files_, open_disk_files());
-    DiskStoreOptions options;
-    options.directories = {{plan.directory, kNoQuota}};
-    TM_ASSIGN(disk_, DiskStore::open(*files_.files, options));
-    config.disks.push_back({kDisk, disk_.get()});
-    if (!config.gpus.empty()) {
-        machine_.links.push_back({kGpu, kDisk, kDiskBytesPerSecond, 0, kDiskLatency, {}});
-        machine_.links.push_back({kDisk, kGpu, kDiskBytesPerSecond, 0, kDiskLatency, {}});
-        HostBlocksSpec staging;
-        staging.capacity = kStaging;
-        staging.initial_pools = 1;
-        TM_ASSIGN(staging_, HostBlocks::create(*memory_, staging));
-        config.staging = staging_.get();
-    }
-    return {};
-}
-
-Result<void> StoreState::prepare(const StorePlan& plan) {
-    DeviceTransfersConfig config;
-    TM_TRY(add_gpu(plan, config));
-    TM_TRY(add_host(plan, config));
-    TM_TRY(add_disk(plan, config));
-    TM_TRY(machine_.validate());
-    StoreOptions options;
-    if (!plan.victims.empty()) {
-        TM_ASSIGN(options.spill.victims, parse_victim_policy(plan.victims));
-    }
-    transfers_ = std::make_unique<DeviceTransfers>(config);
-    std::vector<MemorySpace*> spaces;
-    for (const SpaceSpec& spec : machine_.spaces) {
-        spaces_.push_back(std::make_unique<MemorySpace>(spec));
-        spaces.push_back(spaces_.back().get());
-    }
-    store_ = std::make_unique<TieredStore>(machine_, spaces, *transfers_, options);
-    return store_->start_worker();
-}
-
 namespace {
 
 AccessMode mode_of(tm_mode mode) {
@@ -254,15 +23,6 @@ AccessMode mode_of(tm_mode mode) {
 
 }  // namespace
 }  // namespace tidemark::c_api
-
-struct tm_store {
-    std::shared_ptr<tidemark::c_api::StoreState> state;
-};
-
-struct tm_access {
-    std::shared_ptr<tidemark::c_api::StoreState> store;  // which must not end before the access
-    tidemark::Access access;
-};
 
 using namespace tidemark;
 using namespace tidemark::c_api;
@@ -289,12 +49,14 @@ tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
         tm_store_options options{};
         if (const tm_status bad = copy_in(given, options); bad != TM_OK)
             return bad;
-        auto opened = StoreState::open({.gpu = options.gpu,
-                                        .gpu_bytes = options.gpu_bytes,
-                                        .host_bytes = options.host_bytes,
-                                        .directory = text_or_empty(options.directory),
-                                        .disk_bytes = options.disk_bytes,
-                                        .victims = text_or_empty(options.victims)});
+        auto opened =
+            StoreState::open({.gpu = options.gpu,
+                              .gpu_bytes = options.gpu_bytes,
+                              .host_bytes = options.host_bytes,
+                              .directory = text_or_empty(options.directory),
+                              .disk_bytes = options.disk_bytes,
+                              .victims = text_or_empty(options.victims),
+                              .controller_patience = nanoseconds_of(options.controller_patience)});
         if (!opened)
             return c_api::fail(opened.error());
         *store = new tm_store{std::move(*opened)};
@@ -317,6 +79,17 @@ tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32
                 return c_api::fail(paid_by.error());
             if (bytes == 0)
                 return c_api::fail({ErrorCode::bad_option, "a buffer of 0 bytes", "bytes", ""});
+            if ((flags & TM_KEEPS_ADDRESS) != 0) {
+                if (tier != TM_TIER_GPU || flags != TM_KEEPS_ADDRESS || reservation != 0)
+                    return c_api::fail({ErrorCode::bad_option,
+                                        "only buffers of a GPU keep their addresses", "flags",
+                                        "TM_KEEPS_ADDRESS alone, and no reservation"});
+                const auto kept = state.create_deferrable(bytes);
+                if (!kept)
+                    return c_api::fail(kept.error());
+                *buffer = *kept;
+                return TM_OK;
+            }
             BufferSpec spec;
             spec.size = bytes;
             spec.space = space.id();
@@ -332,9 +105,8 @@ tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32
 }
 
 tm_status tm_buffer_destroy(tm_store* store, uint64_t buffer) {
-    return with("tm_buffer_destroy", store, {}, [&](StoreState& state) -> tm_status {
-        return status_of(state.store().destroy(buffer_of(buffer)));
-    });
+    return with("tm_buffer_destroy", store, {},
+                [&](StoreState& state) -> tm_status { return status_of(state.destroy(buffer)); });
 }
 
 tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_mode mode,
@@ -351,10 +123,13 @@ tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_m
             spec.mode = mode_of(mode);
             spec.stream = state.stream_of(stream);
             spec.patient = (flags & TM_PATIENT) != 0;
-            auto granted = state.store().acquire(buffer_of(buffer), spec).take();
+            const auto one = state.buffer(buffer);
+            if (!one)
+                return c_api::fail(one.error());
+            auto granted = state.store().acquire(*one, spec).take();
             if (!granted)
                 return c_api::fail(granted.error());
-            *access = new tm_access{store->state, std::move(*granted)};
+            *access = new tm_access{store->state, std::move(*granted), {}};
             return TM_OK;
         });
 }
@@ -363,7 +138,11 @@ tm_status tm_access_pieces(tm_access* access, tm_piece* pieces, size_t capacity,
     return guarded([&]() -> tm_status {
         if (access == nullptr || (pieces == nullptr && capacity != 0))
             return fail_of_null("tm_access_pieces");
-        const std::vector<Range> all = access->access.pieces();
+        std::vector<Range> all;
+        if (access->access)
+            all = access->access.pieces();
+        for (const DeferrablePin& pin : access->pins)
+            all.push_back({pin.address(), pin.buffer().size()});
         for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i)
             pieces[i] = {to_integer(all[i].begin), all[i].size};
         if (count != nullptr)
@@ -377,16 +156,19 @@ void tm_access_release(tm_access* access) {
 }
 
 tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier tier) {
-    return with_space(
-        "tm_buffer_prefetch", store, tier, {},
-        [&](StoreState& state, MemorySpace& space) -> tm_status {
-            return status_of(state.store().prefetch(buffer_of(buffer), space.id()).take());
-        });
+    return with_space("tm_buffer_prefetch", store, tier, {},
+                      [&](StoreState& state, MemorySpace& space) -> tm_status {
+                          const auto one = state.buffer(buffer);
+                          if (!one)
+                              return c_api::fail(one.error());
+                          return status_of(state.store().prefetch(*one, space.id()).take());
+                      });
 }
 
 tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint) {
     return with("tm_buffer_hint", store, {}, [&](StoreState& state) -> tm_status {
-        if (!state.store().set_hint(buffer_of(buffer), hint))
+        const auto one = state.buffer(buffer);
+        if (!one || !state.store().set_hint(*one, hint))
             return c_api::fail({ErrorCode::not_found, "the buffer is gone", "buffer", ""});
         return TM_OK;
     });
@@ -395,10 +177,11 @@ tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint) {
 tm_status tm_buffer_tiers(tm_store* store, uint64_t buffer, uint32_t* tiers) {
     return with("tm_buffer_tiers", store, {tiers}, [&](StoreState& state) -> tm_status {
         *tiers = 0;
-        for (const SpaceId space : state.store().where(buffer_of(buffer)))
-            *tiers |= 1U << (space == kGpu    ? TM_TIER_GPU
-                             : space == kHost ? TM_TIER_HOST
-                                              : TM_TIER_DISK);
+        const auto one = state.buffer(buffer);
+        if (!one)
+            return c_api::fail(one.error());
+        for (const SpaceId space : state.store().where(*one))
+            *tiers |= 1U << tier_of(space);
         return TM_OK;
     });
 }

@@ -119,6 +119,7 @@ class Installed(unittest.TestCase):
                         ignore=shutil.ignore_patterns("__pycache__"))
         run("cmake", "--install", OPTIONS.build, "--component", "python", "--prefix", package)
         for name in ("bin/tidemark", "bin/tidemark-view", "include/tidemark/tidemark.h",
+                     "include/tidemark/tidemark_store.h",
                      "include/tidemark/memory_resource.h", "lib/libtidemark.so.1", "lib/libglfw.so.3", "licenses/libglfw3-dev"):
             self.assertTrue((package / name).is_file(), name)
         environment = {name: value for name, value in os.environ.items()

@@ -13,12 +13,13 @@ import tidemark
 from tidemark import _library
 
 HEADER = ROOT / "replay" / "c_api" / "tidemark.h"
+TEXT = HEADER.read_text() + (HEADER.parent / "tidemark_store.h").read_text()
 STRUCTS = [value for name, value in vars(_library).items()
            if name.startswith("tm_") and isinstance(value, type)]
 
 
 def header_functions():
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", HEADER.read_text(), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", TEXT, flags=re.DOTALL)
     for name, arguments in re.findall(r"TM_API[^;(]*?(\w+)\(([^;]*)\);", text):
         yield name, 0 if arguments.strip() == "void" else arguments.count(",") + 1
 
@@ -42,7 +43,7 @@ def test_structs_have_the_layout_that_a_c_compiler_gives_them(tmp_path):
     source.write_text(f'#include <stdio.h>\n#include "{HEADER}"\nint main(void) {{\n'
                       + "\n".join(lines) + "\nreturn 0; }\n")
     program = tmp_path / "layout"
-    subprocess.run([compiler, str(source), "-o", str(program)], check=True)
+    subprocess.run([compiler, "-I", str(ROOT), str(source), "-o", str(program)], check=True)
     said = dict(line.split() for line in subprocess.check_output([str(program)], text=True)
                 .splitlines())
     ours = {}
@@ -54,7 +55,7 @@ def test_structs_have_the_layout_that_a_c_compiler_gives_them(tmp_path):
 
 
 def test_structs_are_as_large_as_the_librarys():
-    declared = set(re.findall(r"typedef struct (\w+) \{", HEADER.read_text()))
+    declared = set(re.findall(r"typedef struct (\w+) \{", TEXT))
     assert {struct.__name__ for struct in STRUCTS} == declared
     for struct in STRUCTS:
         assert ctypes.sizeof(struct) == _library.library().tm_struct_size(
@@ -62,7 +63,7 @@ def test_structs_are_as_large_as_the_librarys():
 
 
 def test_constants_are_those_of_the_header():
-    text = HEADER.read_text()
+    text = TEXT
     assert f"#define TM_ABI_VERSION {_library.ABI_VERSION}\n" in text
     for name in ("TM_STREAM_UNKNOWN", "TM_CACHE_NONE"):
         assert f"#define {name} UINT64_MAX" in text
