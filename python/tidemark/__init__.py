@@ -17,6 +17,8 @@ from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, compare, fit, info, replay, report, run,
                               verify)
 from tidemark.context import STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle, Statistics
+from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
+                                 DeferrableMemory, DeferrableStatistics, Pin)
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
                              InputError, InternalError, NotFoundError, OptionError,
                              OutOfMemoryError, SpaceError, UnsupportedError)
@@ -33,8 +35,14 @@ __all__ = [
     "Answer",
     "Block",
     "Buffer",
+    "BufferFacts",
     "CancelledError",
     "Context",
+    "Controller",
+    "ControllerWarning",
+    "DeferrableBuffer",
+    "DeferrableMemory",
+    "DeferrableStatistics",
     "DriverError",
     "Error",
     "Event",
@@ -49,6 +57,7 @@ __all__ = [
     "OutOfMemoryError",
     "OwnPolicy",
     "Picture",
+    "Pin",
     "PolicyDevice",
     "PolicyFault",
     "Record",

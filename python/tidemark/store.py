@@ -159,19 +159,21 @@ class Store:
     disk : int
         Bytes of files at most; 0 = as much as there is.
     gpu : Context, optional
-        A context on a real GPU, which is closed after the store; with `gpu_bytes` of its memory.
+        A context, which is closed after the store; with `gpu_bytes` of its memory. That of a
+        simulated one is memory of this process.
     victims : str, optional
         Which buffer leaves: "lru" and others (`tidemark victims`).
     """
 
     def __init__(self, host: int, directory: Union[None, str, "os.PathLike[str]"] = None, *,
                  disk: int = 0, gpu: Optional[Context] = None, gpu_bytes: int = 0,
-                 victims: Optional[str] = None) -> None:
+                 victims: Optional[str] = None, controller_patience: float = 0.05) -> None:
         options = _library.tm_store_options(
             gpu=None if gpu is None else gpu._open(), gpu_bytes=whole(gpu_bytes, "gpu_bytes"),
             host_bytes=whole(host, "host"),
             directory=None if directory is None else os.fsencode(directory),
-            disk_bytes=whole(disk, "disk"), victims=name(victims, "victims"))
+            disk_bytes=whole(disk, "disk"), victims=name(victims, "victims"),
+            controller_patience=max(1, int(controller_patience * 1e9)))
         handle = _Handle()
         _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle: Optional[_Handle] = handle

@@ -1,0 +1,156 @@
+"""Who of the deferrable buffers leaves, decided in Python: one thread that fetches what happens and
+calls a controller's functions. Nothing of the library is locked meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+import traceback
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
+
+from tidemark import _library
+from tidemark.errors import Error
+
+if TYPE_CHECKING:
+    from tidemark.deferrable import BufferFacts, DeferrableMemory
+
+__all__ = ["Controller", "ControllerWarning"]
+
+EVENTS = ("registered", "deferring", "deferred", "retrieving", "retrieved", "failed", "freed")
+PRESSURE = len(EVENTS)
+MOST_LATE = 3  # times, until a slow controller is asked no more
+LOOK_SECONDS = 0.2
+
+
+class ControllerWarning(RuntimeWarning):
+    """A controller failed or was too slow: the built-in policy decides from here on."""
+
+
+class Controller:
+    """Decides who leaves. Derive from it and define what is of interest; its functions are called
+    one at a time, by one thread, which may call the memory but not wait for a pin."""
+
+    def registered(self, number: int, size: int) -> None:
+        """There is a buffer (those that were there before are told of at the begin)."""
+
+    def pinned(self, number: int, times: int) -> None:
+        """It was pinned so often since the last time. Told before `choose`, not at once: pins of
+        what is there tell nobody."""
+
+    def deferred(self, number: int, size: int) -> None:
+        """Its bytes have left."""
+
+    def retrieved(self, number: int, size: int) -> None:
+        """They are back."""
+
+    def failed(self, number: int, size: int) -> None:
+        """A copy of them failed: they are where they were."""
+
+    def freed(self, number: int, size: int) -> None:
+        """There is no such buffer any more."""
+
+    def choose(self, wanted: int, candidates: "List[BufferFacts]") -> Iterable[int]:
+        """Who is to leave: numbers, in order, until `wanted` bytes are free. `candidates` are
+        those that are there and not pinned. None: the built-in policy decides."""
+        return ()
+
+
+class ControllerThread:
+    """Of one memory."""
+
+    def __init__(self, memory: "DeferrableMemory", controller: Any, patience: float) -> None:
+        self.failure: Optional[BaseException] = None
+        """What ended it, if anything did."""
+        self._memory = weakref.ref(memory)
+        self._controller = controller
+        self._patience = patience
+        self._busy_since: Optional[float] = None
+        self._late = 0
+        self._over = False
+        self._uses: Dict[int, int] = {}
+        _library.library().tm_store_watch(memory._open())
+        self._thread = threading.Thread(target=self._run, name="tidemark-controller", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        """Says so if it is stuck. By whoever waited for it."""
+        since = self._busy_since
+        if since is not None and not self._over and time.monotonic() - since > 4 * self._patience:
+            self._end("does not come back; the built-in policy decides meanwhile")
+
+    def stop(self) -> None:
+        """Waits for its end, unless it is stuck or the caller is it."""
+        self._over = True
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=4 * LOOK_SECONDS)
+
+    def _run(self) -> None:
+        events = (_library.tm_store_event * 256)()
+        count = ctypes.c_size_t()
+        while not self._over:
+            memory = self._memory()
+            if memory is None:
+                return
+            try:
+                _library.library().tm_store_events(
+                    memory._open(), int(LOOK_SECONDS * 1e9), events, len(events),
+                    ctypes.byref(count))
+                for event in events[:count.value]:
+                    if not self._over:
+                        self._handle(memory, event)
+            except BaseException as failure:
+                if not self._over and memory._handle is not None:
+                    self.failure = failure
+                    self._end("failed; the built-in policy decides from here on:\n"
+                              + "".join(traceback.format_exception(failure)))
+            finally:
+                if self._over:
+                    self._unwatch(memory)
+                del memory
+
+    def _handle(self, memory: "DeferrableMemory", event: Any) -> None:
+        self._busy_since = begun = time.monotonic()
+        try:
+            if event.kind == PRESSURE:
+                self._make_room(memory, event.bytes)
+            else:
+                function = getattr(self._controller, EVENTS[event.kind], None)
+                if function is not None:
+                    function(event.buffer, event.bytes)
+        finally:
+            self._busy_since = None
+        if event.kind == PRESSURE:
+            self._late = self._late + 1 if time.monotonic() - begun > self._patience else 0
+            if self._late == MOST_LATE:
+                self._end("is too slow; the built-in policy decides from here on")
+
+    def _make_room(self, memory: "DeferrableMemory", wanted: int) -> None:
+        facts = memory.buffers()
+        uses = self._uses
+        self._uses = {one.number: one.uses for one in facts}
+        pinned = getattr(self._controller, "pinned", None)
+        for one in facts:
+            times = one.uses - uses.get(one.number, 0)
+            if times and pinned is not None:
+                pinned(one.number, times)
+        candidates = [one for one in facts if one.state == "resident"]
+        sizes = {one.number: one.size for one in candidates}
+        for number in self._controller.choose(wanted, candidates) or ():
+            if memory._defer(number, wait=True) == "deferred":
+                wanted -= sizes.get(number, 0)
+            if wanted <= 0:
+                return
+
+    def _end(self, what: str) -> None:
+        self._over = True
+        warnings.warn(f"the controller {type(self._controller).__qualname__} {what}",
+                      ControllerWarning, stacklevel=2)
+
+    def _unwatch(self, memory: "DeferrableMemory") -> None:
+        try:
+            _library.library().tm_store_unwatch(memory._open())
+        except Error:
+            pass  # it has been closed

@@ -1,0 +1,480 @@
+"""GPU memory that may be elsewhere while nobody uses it.
+
+    memory = tidemark.DeferrableMemory(tidemark.Context(), gpu_bytes=8 << 30, host=64 << 30)
+    weights = memory.from_array(cupy_array)
+    with weights.pin(stream) as pin:      # brought back if it is away
+        kernel(pin.address)               # or cupy.asarray(pin), torch.from_dlpack(pin)
+    weights.defer()                       # or when others need the room
+
+A buffer has one address for life; its bytes are there while it is pinned (docs/deferrable.md). On a
+simulated GPU they are memory of this process: NumPy sees a pin as an array.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+import threading
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import (Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar,
+                    Union)
+
+from tidemark import _arrays, _library
+from tidemark._arrays import Shape
+from tidemark._controller import Controller, ControllerThread, ControllerWarning
+from tidemark._spec import whole
+from tidemark.context import Context, Stream, stream_number
+from tidemark.errors import NotFoundError, OptionError
+from tidemark.store import MODES, TIERS, Store, StoredBuffer, _AccessHandle
+
+__all__ = ["BufferFacts", "Controller", "ControllerWarning", "DeferrableBuffer",
+           "DeferrableMemory", "DeferrableStatistics", "Pin"]
+
+STATES = ("resident", "pinned", "deferring", "deferred", "retrieving", "freed")
+ANSWERS = ("deferred", "busy", "away", "no room")
+PATIENT, KEEPS_ADDRESS, MAKE_ROOM = 1, 4, 8
+CONTROLLER_PATIENCE = 0.05  # seconds, as the library's default
+COPIES_AT_ONCE = 4
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class BufferFacts:
+    """A buffer at one moment."""
+
+    number: int
+    size: int  # bytes, as wanted
+    address: int
+    state: str  # resident, pinned, deferring, deferred, retrieving, freed
+    tier: Optional[str]  # the fastest that has its bytes
+    pins: int
+    uses: int  # pins ever
+    tag: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class DeferrableStatistics:
+    """All buffers at one moment, and what happened since the memory was opened."""
+
+    buffers: int
+    bytes: int
+    resident: int  # of the buffers
+    resident_bytes: int
+    pins: int  # now
+    uses: int  # pins ever, of the buffers that live
+    waited: int  # pins that were not granted at once
+    deferrals: int
+    retrievals: int
+    failures: int
+    pressures: int  # reported to the controller
+    unrelieved: int  # of them, after which there was no room still
+    lost_events: int
+
+
+class Pin:
+    """The right to use a buffer at its address: until the end of its `with` block, of `release`,
+    or of the object.
+
+    Arrays made of it keep it: what NumPy (on a simulated GPU) and DLPack made, until they are gone;
+    what `__cuda_array_interface__` made holds the pin itself, which lasts until both are gone.
+    """
+
+    def __init__(self, buffer: "DeferrableBuffer", handle: _AccessHandle, address: int) -> None:
+        self.buffer = buffer
+        self._handle: Optional[_AccessHandle] = handle
+        self._address = address
+        self._shown = False
+
+    @property
+    def address(self) -> int:
+        """Where its bytes are. Raises OptionError when it has ended."""
+        self._held()
+        return self._address
+
+    def release(self) -> None:
+        """Ends it after the work queued on its stream so far, whatever arrays still show it."""
+        self._handle = None
+
+    def view(self) -> memoryview:
+        """Its bytes, on a simulated GPU: memory of this process. It keeps the pin."""
+        if not self.buffer.memory.is_simulated:
+            raise OptionError("a GPU's memory is not the process's", "tidemark.Pin.view",
+                              "DLPack and __cuda_array_interface__ show it")
+        owner = (ctypes.c_uint8 * self.buffer.size).from_address(self.address)
+        owner.pin = self._held()  # type: ignore[attr-defined]
+        return memoryview(owner).cast("B")
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        import numpy
+
+        array = numpy.frombuffer(self.view(), self.buffer.typestr,
+                                 _arrays.count_of(self.buffer.shape))
+        array = array.reshape(self.buffer.shape)
+        if dtype is not None and dtype != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        if self.buffer.memory.is_simulated or self._handle is None:
+            raise AttributeError("a simulated GPU has no memory to show here, nor has what ended")
+        self._shown = True
+        return {"version": 3, "shape": self.buffer.shape, "typestr": self.buffer.typestr,
+                "strides": None, "data": (self.address, False), "stream": None}
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return self.buffer.memory._device
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: Optional[bool] = None) -> Any:
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("a pin shows its memory as it is, and makes no copy")
+        source = _arrays.Source(self.address, self.buffer.shape, self.buffer.typestr,
+                                self._held())
+        return _arrays.capsule_of(source, self.__dlpack_device__())
+
+    def _held(self) -> _AccessHandle:
+        handle = self._handle
+        if handle is None:
+            raise OptionError("this pin has ended", repr(self.buffer), "pin it again")
+        return handle
+
+    def __enter__(self) -> "Pin":
+        return self
+
+    def __exit__(self, _kind: Optional[Type[BaseException]], _error: Optional[BaseException],
+                 _trace: Optional[TracebackType]) -> None:
+        if not self._shown:
+            self.release()
+
+
+class DeferrableBuffer(StoredBuffer):
+    """A buffer of a `DeferrableMemory`: freed by `destroy` or with its object.
+
+    Attributes
+    ----------
+    memory : DeferrableMemory
+    number : int
+        Its name; no other buffer of the memory has or gets it.
+    size : int
+        Bytes.
+    shape, typestr
+        What arrays of it look like.
+    address : int
+        For life; its bytes are there while it is pinned.
+    tag : object
+        The program's own.
+    """
+
+    def __init__(self, memory: "DeferrableMemory", number: int, shape: Shape, typestr: str,
+                 tag: Any) -> None:
+        super().__init__(memory, number,
+                         _arrays.count_of(shape) * _arrays.item_size(typestr))
+        self.memory = memory
+        self.number = number
+        self.shape = shape
+        self.typestr = typestr
+        self.tag = tag
+        self.address = memory._look(number).address
+
+    def pin(self, stream: Stream = 0, mode: str = "pin", *,
+            patience: Optional[float] = None) -> Pin:
+        """As `DeferrableMemory.pin`, of this one."""
+        return self.memory._pin((self,), mode, stream, patience)[0]
+
+    def facts(self) -> BufferFacts:
+        """What it is like at this moment. Raises NotFoundError when it was freed."""
+        return self.memory._facts(self.memory._look(self.number))
+
+    @property
+    def state(self) -> str:
+        """resident, pinned, deferring, deferred, retrieving or freed."""
+        try:
+            return self.facts().state
+        except NotFoundError:
+            return "freed"
+
+    def defer(self, wait: bool = True) -> str:
+        """Has it leave the GPU, and waits for the copy: "deferred"; "busy": it is pinned, or
+        without `wait` work on it is not done; "away": it was not there; "no room" below."""
+        return self.memory._defer(self.number, wait)
+
+    def begin_defer(self) -> "Future[str]":
+        """`defer` in the background."""
+        return self.memory._submit(_defer, self.memory._open(), self.number)
+
+    def retrieve(self, make_room: bool = True) -> "Future[None]":
+        """Brings it back in the background, without keeping it. Not `make_room`: only into room
+        that there is."""
+        return self.memory._submit(_retrieve, self.memory._open(), self.number, make_room)
+
+    def tobytes(self) -> bytes:
+        """Its bytes; one that is away doesn't go back to the GPU for it."""
+        if self.facts().pins == 0:
+            with self.access("host", "read", patient=False) as access:
+                return b"".join(bytes(view) for view in access.views())[:self.size]
+        with self.pin(mode="read") as pin:
+            target = ctypes.create_string_buffer(self.size)
+            self.memory._copy(ctypes.addressof(target), pin.address, self.size, 0)
+            return target.raw
+
+    def write(self, array: Any, stream: Stream = 0) -> None:
+        """Copies an array's bytes, or a text of bytes, to its begin."""
+        source = _arrays.source_of(array)
+        size = _arrays.count_of(source.shape) * _arrays.item_size(source.typestr)
+        if size > self.size:
+            raise OptionError(f"{size} bytes don't fit", repr(self), f"it has {self.size}")
+        with self.pin(stream) as pin:
+            self.memory._copy(pin.address, source.address, size, stream_number(stream))
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.tobytes(), self.shape, self.typestr, self.tag)
+
+    def __del__(self) -> None:
+        memory = self.__dict__.get("memory")
+        if memory is not None and memory._handle is not None and not self._ended:
+            with contextlib.suppress(NotFoundError, OptionError):
+                super().destroy()
+
+    _ended = False
+
+    def destroy(self) -> None:
+        """Ends it; one that is pinned with its last pin."""
+        super().destroy()
+        self._ended = True
+
+    def __repr__(self) -> str:
+        return (f"<tidemark.DeferrableBuffer {self.number} {self.typestr}{list(self.shape)} at "
+                f"{self.address:#x}>")
+
+
+class DeferrableMemory(Store):
+    """Buffers on a GPU that leave it for host memory and files while nobody uses them.
+
+    Parameters
+    ----------
+    gpu : Context
+        A GPU, or a simulated one.
+    gpu_bytes : int
+        Of its memory.
+    host : int
+        Bytes of pinned host memory.
+    directory : path, optional
+        For files, which go when the memory is closed; `disk` bytes of them, 0 = as much as there
+        is.
+    victims : str or Controller, optional
+        Which buffer leaves: a policy's name ("lru" and others, `tidemark victims`), or an object
+        with the functions of `Controller`.
+    controller_patience : float
+        Seconds that a controller has to make room, before the built-in policy does.
+    """
+
+    def __init__(self, gpu: Context, gpu_bytes: int, host: int,
+                 directory: Union[None, str, "os.PathLike[str]"] = None, *, disk: int = 0,
+                 victims: Union[None, str, Controller] = None,
+                 controller_patience: float = CONTROLLER_PATIENCE) -> None:
+        self._known: "weakref.WeakValueDictionary[int, DeferrableBuffer]" = \
+            weakref.WeakValueDictionary()
+        self._executor: Optional[ThreadPoolExecutor] = None
+        self._executor_lock = threading.Lock()
+        self._controller: Optional[ControllerThread] = None
+        named = victims if isinstance(victims, str) or victims is None else None
+        super().__init__(host, directory, disk=disk, gpu=gpu, gpu_bytes=gpu_bytes, victims=named,
+                         controller_patience=controller_patience)
+        self.is_simulated = gpu.is_simulated
+        """Its memory is memory of this process."""
+        self.has_files = directory is not None
+        """What leaves the host's memory goes there."""
+        ordinal = 0 if self.is_simulated else int(gpu.machine.partition(":")[2] or 0)
+        self._device = (_arrays.CPU, 0) if self.is_simulated else (_arrays.CUDA, ordinal)
+        if named is None and victims is not None:
+            self._controller = ControllerThread(self, victims, controller_patience)
+
+    # Buffers.
+
+    def empty(self, shape: Union[int, Sequence[int]], dtype: Any = "|u1", *,
+              tag: Any = None) -> DeferrableBuffer:
+        """A new buffer for an array, its content undefined."""
+        extents = (shape,) if isinstance(shape, int) else tuple(int(one) for one in shape)
+        typestr = _arrays.typestr_of(dtype)
+        size = whole(_arrays.count_of(extents) * _arrays.item_size(typestr), "shape")
+        number = ctypes.c_uint64()
+        _library.library().tm_buffer_create(self._open(), size, TIERS.index("gpu"),
+                                            KEEPS_ADDRESS, 0, ctypes.byref(number))
+        made = DeferrableBuffer(self, number.value, extents, typestr, tag)
+        self._known[made.number] = made
+        return made
+
+    def from_array(self, array: Any, *, stream: Stream = 0, tag: Any = None) -> DeferrableBuffer:
+        """A new buffer with a copy of an array of CuPy, Numba, torch or NumPy, or of bytes."""
+        source = _arrays.source_of(array)
+        made = self.empty(source.shape, source.typestr, tag=tag)
+        made.write(array, stream)
+        return made
+
+    def buffer(self, number: int) -> DeferrableBuffer:
+        """A buffer by its number."""
+        try:
+            return self._known[number]
+        except KeyError:
+            raise NotFoundError(f"there is no buffer {number}", "tidemark.DeferrableMemory") \
+                from None
+
+    def at(self, address: int) -> DeferrableBuffer:
+        """The buffer that the address lies in, wherever its bytes are."""
+        number = ctypes.c_uint64()
+        _library.library().tm_buffer_at(self._open(), whole(address, "address"),
+                                        ctypes.byref(number))
+        return self.buffer(number.value)
+
+    def buffers(self) -> List[BufferFacts]:
+        """All of them, as of one moment."""
+        count = ctypes.c_size_t()
+        handle = self._open()
+        _library.library().tm_store_deferrables(handle, None, 0, ctypes.byref(count))
+        while True:
+            facts = (_library.tm_buffer_facts * max(1, count.value))()
+            _library.library().tm_store_deferrables(handle, facts, len(facts),
+                                                    ctypes.byref(count))
+            if count.value <= len(facts):
+                return [self._facts(one) for one in facts[:count.value]]
+
+    # Pins.
+
+    @contextlib.contextmanager
+    def pin(self, *buffers: DeferrableBuffer, stream: Stream = 0, mode: str = "pin",
+            patience: Optional[float] = None) -> Iterator[List[Pin]]:
+        """All of the buffers at their addresses, or none: they are brought back if they are away.
+        After the block they may leave, when the work that is queued on `stream` by then is done.
+
+        Parameters
+        ----------
+        mode : str
+            "read" leaves other copies valid, so that leaving again may cost no copy; "pin" and
+            "write" don't. Neither keeps others from pinning them.
+        patience : float, optional
+            Seconds to wait for room until others let go (CancelledError); by default 30.
+        """
+        pins = self._pin(buffers, mode, stream, patience)
+        try:
+            yield pins
+        finally:
+            for pin in pins:
+                pin.__exit__(None, None, None)
+
+    def prefetch(self, *buffers: DeferrableBuffer,
+                 budget: Optional[int] = None) -> "List[Future[None]]":
+        """Brings them back in the background, in order, into room that there is; no more than
+        `budget` bytes of them."""
+        begun = []
+        for buffer in buffers:
+            if budget is not None and (budget := budget - buffer.size) < 0:
+                break
+            begun.append(buffer.retrieve(make_room=False))
+        return begun
+
+    def stream_ended(self, stream: Stream) -> None:
+        """No more work comes on the stream; its handle may be used again for another one."""
+        _library.library().tm_stream_ended(self._open(), stream_number(stream))
+
+    def statistics(self) -> DeferrableStatistics:
+        """All figures of one moment."""
+        raw = _library.tm_deferrable_statistics()
+        _library.library().tm_store_statistics(self._open(), ctypes.byref(raw))
+        return DeferrableStatistics(**{field.name: int(getattr(raw, field.name))
+                                       for field in dataclasses.fields(DeferrableStatistics)})
+
+    @property
+    def controller_failure(self) -> Optional[BaseException]:
+        """What ended the controller, if it failed."""
+        return self._controller.failure if self._controller is not None else None
+
+    def close(self) -> None:
+        """Refuses pins that wait (CancelledError), and ends all buffers when pins and arrays of
+        them have ended. A second time does nothing."""
+        handle = self._handle
+        if handle is not None:
+            _library.library().tm_store_stop(handle)
+            del handle
+        if self._controller is not None:
+            self._controller.stop()
+            self._controller = None
+        with self._executor_lock:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=True, cancel_futures=True)
+        super().close()
+
+    def make_default(self) -> None:
+        """Buffers that are unpickled in this process are made here."""
+        global _default
+        _default = weakref.ref(self)
+
+    # What the objects call.
+
+    def _pin(self, buffers: Sequence[DeferrableBuffer], mode: str, stream: Stream,
+             patience: Optional[float]) -> List[Pin]:
+        if mode not in MODES or mode == "overwrite":
+            raise OptionError(f"there is no pin to '{mode}'", "mode", "read, write or pin")
+        numbers = (ctypes.c_uint64 * len(buffers))(*(one.number for one in buffers))
+        handle = _AccessHandle()
+        try:
+            _library.library().tm_buffer_pin(
+                self._open(), numbers, len(buffers), MODES.index(mode), stream_number(stream),
+                0 if patience is None else max(1, int(patience * 1e9)), ctypes.byref(handle))
+        finally:
+            if self._controller is not None:
+                self._controller.look()
+        return [Pin(one, handle, one.address) for one in buffers]
+
+    def _look(self, number: int) -> Any:
+        raw = _library.tm_buffer_facts()
+        _library.library().tm_buffer_look(self._open(), number, ctypes.byref(raw))
+        return raw
+
+    def _facts(self, raw: Any) -> BufferFacts:
+        known = self._known.get(raw.buffer)
+        return BufferFacts(int(raw.buffer), int(raw.bytes), int(raw.address), STATES[raw.state],
+                           TIERS[raw.tier] if raw.tier >= 0 else None, int(raw.pins),
+                           int(raw.uses), known.tag if known is not None else None)
+
+    def _defer(self, number: int, wait: bool) -> str:
+        return _defer(self._open(), number, wait)
+
+    def _submit(self, function: "Callable[..., T]", *arguments: Any) -> "Future[T]":
+        with self._executor_lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(COPIES_AT_ONCE, "tidemark-deferrable")
+            return self._executor.submit(function, *arguments)
+
+    def _copy(self, target: int, source: int, size: int, stream: int) -> None:
+        _library.library().tm_store_copy(self._open(), target, source, size, stream, 1)
+
+
+_default: "Optional[weakref.ref[DeferrableMemory]]" = None
+
+
+def _defer(handle: Any, number: int, wait: bool = True) -> str:
+    answer = ctypes.c_int()
+    _library.library().tm_buffer_defer(handle, number, PATIENT if wait else 0,
+                                       ctypes.byref(answer))
+    return ANSWERS[answer.value]
+
+
+def _retrieve(handle: Any, number: int, make_room: bool) -> None:
+    _library.library().tm_buffer_retrieve(handle, number, MAKE_ROOM if make_room else 0)
+
+
+def _unpickled(content: bytes, shape: Shape, typestr: str, tag: Any) -> DeferrableBuffer:
+    memory = _default() if _default is not None else None
+    if memory is None:
+        raise OptionError("this process has no memory for it", "tidemark.DeferrableBuffer",
+                          "call make_default() of a DeferrableMemory first")
+    made = memory.empty(shape, typestr, tag=tag)
+    made.write(content)
+    return made
