@@ -27,11 +27,12 @@ DeferrableEvent event_of(DeferrableEvent::Kind kind, const DeferrableEntry& entr
     return {kind, entry.id, entry.size, entry.tag};
 }
 
+constexpr std::chrono::nanoseconds kLook{100'000};
+
 // False: it is not there in time.
 template <class T>
 bool wait_for(TieredStore& store, const Pending<T>& pending, Nanoseconds patience) {
     const Stopwatch watch;
-    constexpr std::chrono::nanoseconds kLook{100'000};
     while (!pending.ready() && watch.elapsed() < patience) {
         (void)store.pump();  // there may be no worker
         (void)pending.wait_for(kLook);
@@ -238,7 +239,6 @@ void DeferrableStore::ask_for_room(Bytes need) {
     const std::uint64_t pressure =
         events_.push({DeferrableEvent::Kind::pressure, 0, need - memory_.available(), 0});
     const Stopwatch watch;
-    constexpr std::chrono::microseconds kLook{200};
     while (need > memory_.available() && !events_.handled(pressure) &&
            watch.elapsed() < options_.controller_patience) {
         (void)tiers_.pump();
@@ -271,10 +271,19 @@ DeferAnswer DeferrableStore::try_defer(const Deferrable& buffer) {
         return DeferAnswer::away;
     if (entry.gate->state().pins != 0 || !PinDesk(tiers_).quiet(entry.buffer))
         return DeferAnswer::busy;
-    (void)tiers_.wait(defer(buffer));
-    if (away())
-        return DeferAnswer::deferred;
-    return entry.gate->state().pins != 0 ? DeferAnswer::busy : DeferAnswer::no_room;
+    for (;;) {
+        // Before it: what somebody else has it do ends meanwhile.
+        const bool moving = PinDesk(tiers_).moving(entry.buffer);
+        (void)tiers_.wait(defer(buffer));
+        if (away())
+            return DeferAnswer::deferred;
+        if (entry.gate->state().pins != 0)
+            return DeferAnswer::busy;
+        if (!moving)
+            return DeferAnswer::no_room;
+        (void)tiers_.pump();
+        std::this_thread::sleep_for(kLook);
+    }
 }
 
 FreeReport DeferrableStore::defer_bytes(Bytes size, std::vector<std::uint64_t>& ids) {

@@ -32,6 +32,11 @@ std::vector<UsePoint> GateKeeper::points(BufferRef ref) {
     return buffer->uses;
 }
 
+bool GateKeeper::moving(BufferRef ref) const {
+    const SpillBuffer* buffer = state_.find(ref);
+    return buffer && buffer->move;
+}
+
 void GateKeeper::stream_ended(StreamId stream) {
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
         if (state_.buffers[id].gate)

@@ -36,6 +36,8 @@ class GateKeeper {
     // The work on it, also what was only noted.
     std::vector<UsePoint> points(BufferRef buffer);
 
+    bool moving(BufferRef buffer) const;
+
     // No more work comes on the stream, whose name may be used again.
     void stream_ended(StreamId stream);
 

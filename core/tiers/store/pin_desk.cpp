@@ -130,6 +130,11 @@ bool PinDesk::quiet(BufferRef buffer) {
                        [&](const UsePoint& point) { return store_.transfers_.passed(point); });
 }
 
+bool PinDesk::moving(BufferRef buffer) {
+    const std::lock_guard lock(store_.mutex_);
+    return store_.engine_.gates().moving(buffer);
+}
+
 void PinDesk::stream_ended(StreamId stream) {
     const std::lock_guard lock(store_.mutex_);
     store_.engine_.gates().stream_ended(stream);

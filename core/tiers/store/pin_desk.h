@@ -41,6 +41,9 @@ class PinDesk {
     // Whether the work that has been queued on the buffer is done.
     bool quiet(BufferRef buffer);
 
+    // Whether it is on its way to another space.
+    bool moving(BufferRef buffer);
+
     // No more work comes on the stream; its name may be used again.
     void stream_ended(StreamId stream);
 

@@ -254,6 +254,18 @@ TEST_CASE("a pin that waits for room tries again where a copy out failed", "[def
     f.tiers.store->check();
 }
 
+TEST_CASE("who defers what is leaving waits for the same copy", "[deferrable]") {
+    MemoryFixture f;
+    f.tiers.transfers.set_automatic(false);
+    const Deferrable one = *f.memory.create(300, 0);
+    (void)f.memory.defer(one);
+    CHECK(f.memory.info(one).state == DeferrableState::deferring);
+    std::thread other([&] { CHECK(f.memory.try_defer(one) == DeferAnswer::deferred); });
+    f.tiers.transfers.set_automatic(true);
+    other.join();
+    CHECK(f.memory.statistics().deferrals == 1);
+}
+
 TEST_CASE("a pin that waits goes on when a retrieval for nobody has ended", "[deferrable]") {
     MemoryFixture f({.gpu = 700});
     const Deferrable a = f.filled(400, 1);
