@@ -19,16 +19,31 @@ is recorded or used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Optional
 
 from tidemark.torch._allocator import pool, use
 from tidemark.torch._oom import explain_oom
 from tidemark.torch._recording import Recording, record
 
 if TYPE_CHECKING:
+    from tidemark.deferrable import DeferrableMemory
+    from tidemark.torch._deferring import DeferredTensors
     from tidemark.torch._uses import RecordedUses
 
-__all__ = ["Recording", "explain_oom", "pool", "record", "record_uses", "use"]
+__all__ = ["Recording", "defer_optimizer", "explain_oom", "pool", "record", "record_uses", "use"]
+
+
+def defer_optimizer(optimizer: Any, memory: "DeferrableMemory",
+                    minimum: Optional[int] = None) -> "DeferredTensors":
+    """The optimizer's state leaves the GPU between its steps: activations have its room meanwhile.
+
+    Its tensors of `minimum` bytes or more (1 MiB) move into `memory` after the first step, are
+    pinned around each further one, and keep their addresses, so that captured graphs do. Saving and
+    loading the state goes `with deferred.pinned():`.
+    """
+    from tidemark.torch._deferring import defer_optimizer as begin
+
+    return begin(optimizer, memory, minimum)
 
 
 def record_uses() -> "RecordedUses":
