@@ -1,0 +1,239 @@
+"""Proves on a GPU that deferrable memory keeps its promises (docs/deferrable.md).
+
+  pins       pin_bench: a pin and its end in C++, <= 100 ns
+  capacity   more buffers than the GPU has memory (200 GB by default), each filled and, in several
+             orders, checked by kernels; no address changes, no byte is wrong
+  bandwidth  retrieving buffers that are away, against plain copies of pinned memory in the same
+             run, >= 90 % (median of rounds)
+  training   a GPT-2-sized training with its optimizer's state deferred, in 60 % of the memory that
+             it needs otherwise: the same losses, and its step beside those of torch's save_on_cpu
+             and of a plainly written optimizer on the host (scripts/deferrable_training.py)
+
+capacity and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated GPU,
+whose bandwidth is that of the host and proves nothing. All parts run, whatever fails. Exit code 1
+if one failed or could not run.
+
+Examples:
+  scripts/prove-on-gpu deferrable
+  scripts/prove-on-gpu deferrable --only capacity --logical 200 --gpu 60
+  scripts/prove-on-gpu deferrable --device sim --only capacity --only bandwidth
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import tidemark  # noqa: E402
+
+PARTS = ["pins", "capacity", "bandwidth", "training"]
+MOST_PIN_NS = 100
+LEAST_RATIO = 0.9
+BUDGET = 0.6
+MOST_LOSS_OFF = 1e-3
+GB = 10**9
+MIB = 1 << 20
+
+
+class Kernels:
+    """What fills and checks a pinned buffer: NumPy on a simulated GPU, else PyTorch."""
+
+    def __init__(self, simulated):
+        self.simulated = simulated
+        if simulated:
+            import numpy
+
+            self._library = numpy
+        else:
+            import torch
+
+            self._library = torch
+
+    def array(self, pin):
+        return self._library.asarray(pin) if self.simulated else self._library.from_dlpack(pin)
+
+    def fill(self, pin, value):
+        self.array(pin)[:] = value
+
+    def differing(self, pin, value):
+        return int((self.array(pin) != value).sum())
+
+    def copy_seconds(self, size):
+        """A plain copy from pinned memory to the GPU."""
+        if self.simulated:
+            source = self._library.ones(size, "u1")
+            target = self._library.empty_like(source)
+            begun = time.monotonic()
+            target[:] = source
+            return time.monotonic() - begun
+        source = self._library.empty(size, dtype=self._library.uint8, pin_memory=True)
+        target = self._library.empty(size, dtype=self._library.uint8, device="cuda")
+        self._library.cuda.synchronize()
+        begun = time.monotonic()
+        target.copy_(source, non_blocking=True)
+        self._library.cuda.synchronize()
+        return time.monotonic() - begun
+
+
+def say(part, holds, text):
+    print(f"{part:<10} {'holds' if holds else 'FAILS'}  {text}", flush=True)
+    return holds
+
+
+def pin_figures(output):
+    """The nanoseconds of pin_bench's lines, by what they measure."""
+    return {name.strip(): float(ns)
+            for name, ns in re.findall(r"^(.*?)\s+([\d.]+) ns$", output, re.MULTILINE)}
+
+
+def prove_pins(options):
+    done = subprocess.run([options.programs / "pin_bench"], check=False, stdout=subprocess.PIPE,
+                          text=True)
+    figures = pin_figures(done.stdout)
+    return say("pins", done.returncode == 0 and bool(figures)
+               and all(ns <= MOST_PIN_NS for ns in figures.values()),
+               ", ".join(f"{name} {ns:g} ns" for name, ns in figures.items()))
+
+
+def opened(options, logical):
+    gpu = tidemark.Context(options.device)
+    return tidemark.DeferrableMemory(gpu, options.gpu, logical - options.gpu // 2,
+                                     options.directory)
+
+
+def prove_capacity(options):
+    size = options.piece // 4 * 4
+    count = -(-options.logical // size)
+    wrong, moved = 0, 0
+    with opened(options, options.logical) as memory:
+        kernels = Kernels(memory.is_simulated)
+        buffers = [memory.empty(size // 4, "i4", tag=number) for number in range(count)]
+        addresses = [buffer.address for buffer in buffers]
+        for buffer in buffers:
+            with buffer.pin() as pin:
+                kernels.fill(pin, buffer.tag)
+        order = random.Random(1)
+        for _ in range(options.rounds):
+            order.shuffle(buffers)
+            for buffer in buffers:
+                with buffer.pin(mode="read") as pin:
+                    wrong += kernels.differing(pin, buffer.tag)
+        moved = sum(addresses[buffer.tag] != buffer.address for buffer in buffers)
+        figures = memory.statistics()
+        del buffers
+    return say("capacity", wrong == 0 and moved == 0 and figures.failures == 0,
+               f"{count * size / GB:.1f} GB in {options.gpu / GB:.1f} GB: {wrong} wrong numbers, "
+               f"{moved} addresses changed, {figures.deferrals} deferrals, "
+               f"{figures.retrievals} retrievals, {figures.failures} failures")
+
+
+def prove_bandwidth(options):
+    size, ratios, rates = options.piece, [], []
+    with opened(options, options.gpu + 8 * size) as memory:
+        kernels = Kernels(memory.is_simulated)
+        count = max(1, min(4, options.gpu // size))
+        buffers = [memory.empty(size) for _ in range(count)]
+        for buffer in buffers:
+            with buffer.pin() as pin:
+                kernels.fill(pin, 1)
+        for _ in range(options.rounds + 2):
+            for buffer in buffers:
+                buffer.defer()
+            plain = min(kernels.copy_seconds(size) for _ in range(3))
+            begun = time.monotonic()
+            for future in [buffer.retrieve() for buffer in buffers]:
+                future.result()
+            seconds = (time.monotonic() - begun) / count
+            ratios.append(plain / seconds)
+            rates.append(size / seconds / GB)
+        del buffers
+    ratio = statistics.median(ratios)
+    return say("bandwidth", ratio >= LEAST_RATIO or options.device.startswith("sim"),
+               f"{statistics.median(rates):.1f} GB/s, {ratio:.1%} of plain pinned copies")
+
+
+def trained(options, variant, budget=0):
+    words = [sys.executable, "-B", ROOT / "scripts" / "deferrable_training.py", variant,
+             "--budget", str(budget), *options.training]
+    done = subprocess.run([str(word) for word in words], check=False, capture_output=True,
+                          text=True, env={**options.environment,
+                                          "PYTHONPATH": str(ROOT / "python")})
+    if done.returncode != 0 or not done.stdout.startswith("{"):
+        return {"variant": variant, "error": (done.stderr.strip().splitlines() or ["?"])[-1]}
+    return json.loads(done.stdout)
+
+
+def training_verdict(answers):
+    """Whether the deferred training is the plain one in less memory, and a line for each."""
+    plain, deferred = answers[0], answers[1]
+    lines = []
+    for one in answers:
+        refusal = one.get("error") or one.get("out_of_memory")
+        lines.append(f"{one['variant']:<12} " + (refusal or
+                     f"step {one['step_seconds'] * 1000:.1f} ms, PyTorch's peak "
+                     f"{one['peak_reserved_bytes'] / GB:.2f} GB"))
+    if "losses" not in plain or "losses" not in deferred:
+        return False, lines
+    off = max(abs(ours - theirs) / abs(theirs)
+              for ours, theirs in zip(deferred["losses"], plain["losses"]))
+    lines.append(f"losses differ by {off:.1e} at most")
+    return off <= MOST_LOSS_OFF and deferred["deferrable"].get("failures") == 0, lines
+
+
+def prove_training(options):
+    plain = trained(options, "plain")
+    budget = int(BUDGET * plain.get("peak_reserved_bytes", 0))
+    answers = [plain] + [trained(options, variant, budget)
+                         for variant in ("deferred", "save_on_cpu", "offload")]
+    holds, lines = training_verdict(answers)
+    say("training", holds, f"in {budget / GB:.2f} GB, {BUDGET:.0%} of its peak")
+    print("\n".join("           " + line for line in lines), flush=True)
+    return holds
+
+
+def parsed(words):
+    parser = argparse.ArgumentParser(prog="prove-on-gpu deferrable", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/release/tests")
+    parser.add_argument("--device", default="cuda:0", help='or "sim": a dry run')
+    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--logical", type=float, help="GB of buffers (200; sim: 0.2)")
+    parser.add_argument("--gpu", type=float, help="GB of the GPU's memory (60; sim: 0.05)")
+    parser.add_argument("--piece", type=float, help="GB of a buffer (1; sim: 0.005)")
+    parser.add_argument("--directory", help="for what the host has no room for")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--training", action="append", default=[], metavar="OPTION",
+                        help="an option of deferrable_training.py: --training=--layers=24")
+    options = parser.parse_args(words)
+    small = options.device.startswith("sim")
+    for name, usual, simulated in (("logical", 200, 0.2), ("gpu", 60, 0.05), ("piece", 1, 0.005)):
+        given = getattr(options, name)
+        wanted = given if given is not None else simulated if small else usual
+        setattr(options, name, int(wanted * GB) // MIB * MIB)
+    return options
+
+
+def main():
+    options = parsed(None)
+    options.environment = dict(os.environ)
+    functions = {"pins": prove_pins, "capacity": prove_capacity, "bandwidth": prove_bandwidth,
+                 "training": prove_training}
+    holding = True
+    for part in options.only or PARTS:
+        try:
+            holding = functions[part](options) and holding
+        except (ImportError, OSError, tidemark.Error) as failure:
+            holding = say(part, False, f"could not run: {failure}")
+    return 0 if holding else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
