@@ -237,7 +237,8 @@ class DeferrableBuffer(StoredBuffer):
 
     def __del__(self) -> None:
         memory = self.__dict__.get("memory")
-        if memory is not None and memory._handle is not None and not self._ended:
+        handle = memory._handle if memory is not None else None
+        if handle is not None and handle.is_here and not self._ended:
             with contextlib.suppress(NotFoundError, OptionError):
                 super().destroy()
 

@@ -45,6 +45,19 @@ class TierCounters:
 class _Handle(_library.Handle):
     end = "tm_store_close"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._process = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """A child made by fork has none of the store's threads: it leaves it alone."""
+        return os is not None and os.getpid() == self._process
+
+    def __del__(self) -> None:
+        if self.is_here:
+            super().__del__()
+
 
 class _AccessHandle(_library.Handle):
     end = "tm_access_release"

@@ -397,6 +397,25 @@ def test_a_program_ends_with_all_of_it_open():
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+# D-P4.
+def test_a_child_leaves_its_parents_memory_alone():
+    code = ("import os, tidemark\n"
+            "memory = tidemark.DeferrableMemory(tidemark.Context('sim'), 4 << 20, 16 << 20)\n"
+            "kept = memory.from_array(b'1')\n"
+            "child = os.fork()\n"
+            "if child: assert os.waitpid(child, 0)[1] == 0\n"
+            "else:\n"
+            "    del kept, memory\n"
+            "    own = tidemark.DeferrableMemory(tidemark.Context('sim'), 4 << 20, 16 << 20)\n"
+            "    own.from_array(b'2').defer()\n"
+            "    own.close()\n"
+            "print('done')\n")
+    package = os.path.dirname(os.path.dirname(tidemark.__file__))
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
+                          timeout=60, check=False, env={**os.environ, "PYTHONPATH": package})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\ndone\n", "")
+
+
 def test_a_memory_without_its_objects_is_gone(tmp_path):
     memory = tidemark.DeferrableMemory(tidemark.Context("sim"), 4 * MIB, 4 * MIB, tmp_path,
                                        victims="gdsf")
