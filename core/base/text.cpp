@@ -193,24 +193,19 @@ Result<double> parse_real(std::string_view text) {
 }
 
 Result<Nanoseconds> parse_duration(std::string_view text) {
-    struct TimeUnit {
-        std::string_view name;
-        double nanoseconds;
-    };
-
-    constexpr std::array<TimeUnit, 4> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-    constexpr double kCentury = 100.0 * 366 * 86400 * 1e9;
-    for (const TimeUnit& unit : kUnits) {
-        if (!text.ends_with(unit.name))
-            continue;
-        TM_ASSIGN(const double count,
-                  parse_real(trimmed(text.substr(0, text.size() - unit.name.size()))));
-        const double time = count * unit.nanoseconds;
-        if (!(time >= 0 && time <= kCentury))
-            return bad(text, "is out of range", {});
-        return static_cast<Nanoseconds>(time);
-    }
-    return bad(text, "is no time", "a number with a unit, such as 1.5s, 300ms, 20us or 7ns");
+    constexpr double kLongest = 0x1p62;
+    constexpr const char* kHint = "write a time such as 300ms, 1.5s or 2min";
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view unit = trimmed(text.substr(digits));
+    double factor = unit == "ns" ? 1 : 0;
+    for (const TimeUnit& each : kTimeUnits)
+        factor = unit == each.name ? each.nanoseconds : factor;
+    const Result<double> count = parse_real(text.substr(0, digits));
+    if (!count || (factor == 0 && (!unit.empty() || *count != 0)))
+        return bad(text, "is not a time", kHint);
+    if (*count * factor >= kLongest)
+        return bad(text, "is above the longest time, 2^62 ns", {});
+    return static_cast<Nanoseconds>(*count * factor);
 }
 
 std::string format_bytes(Bytes bytes) {

@@ -35,8 +35,8 @@ Result<std::uint64_t> parse_count(std::string_view text);
 // A finite decimal number. Errors: bad_option.
 Result<double> parse_real(std::string_view text);
 
-// "1.5s", "300 ms", "20us", "7ns". Errors (bad_option): no number, another unit, negative, or more
-// than a century.
+// "1.5s", "300 ms", "2 min", "0": a decimal number with a unit of {ns, us, ms, s, min, h}; only 0
+// may go without. Errors (bad_option): no number, no or another unit, negative, above 2^62.
 Result<Nanoseconds> parse_duration(std::string_view text);
 
 // "12.4 GiB", "512 B": three significant digits, powers of 1024.

@@ -22,12 +22,14 @@ struct Mark {
 };
 
 using namespace std::string_view_literals;
-constexpr std::array<Mark, 8> kMarks{{
+constexpr std::array<Mark, 10> kMarks{{
     {"\x89PNG"sv, "Software\0tidemark"sv},
     {"<!DOCTYPE html>"sv, "<meta name=\"generator\" content=\"Tidemark "sv},
     {"<svg "sv, "<!-- tidemark "sv},
     {"{"sv, "\"tidemark"sv},  // a key of ours, or "format": "tidemark-..."
     {"{"sv, "\"command\": \"tidemark"sv},
+    {"{"sv, "\"stop_at_out_of_memory\""sv},  // a run, as a baseline
+    {"<?xml"sv, "<!-- tidemark "sv},
     {R"({"type":"header","version":1,"unit":"ns","source":")"sv, R"(,"devices":[{"name":")"sv},
     {"\x80\x02"sv, "tidemark"sv},  // a pickle
     {"\x89TML\r\n"sv, ".live"sv},  // a recording names its program's shared file

@@ -137,6 +137,10 @@ TEST_CASE("the JSON of bound is as documented", "[cli][docs]") {
     check_section("bound", {{{"bound", "generate:steps:events=2000", "--capacity", "1TiB"}}});
 }
 
+TEST_CASE("the JSON of gate is as documented", "[cli][docs]") {
+    check_section("gate", {{{"gate", kSample, "--fail-if", "retries > 0"}}});
+}
+
 TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
     const Folder folder;
     check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}}});

@@ -263,7 +263,7 @@ TEST_CASE("gen is another name of generate, and help says so", "[cli]") {
     CHECK(support::read_file(folder / "a.tmk") == support::read_file(folder / "b.tmk"));
     CHECK(contains(support::tidemark({"--help"}).out, "generate, gen"));
     CHECK(support::tidemark({"gen"}).out == support::tidemark({"generate"}).out);
-    CHECK(contains(support::tidemark({"gne"}).err, "did you mean gen?"));
+    CHECK(contains(support::tidemark({"genn"}).err, "did you mean gen?"));
 }
 
 TEST_CASE("the guide to tiers shows what the program prints", "[cli][tiers][docs]") {

@@ -12,8 +12,8 @@ using support::Said;
 
 namespace {
 
-const std::vector<std::string> kCommands{"info",   "import",   "export",   "replay", "compare",
-                                         "verify", "policies", "generate", "victims"};
+const std::vector<std::string> kCommands{"info",   "import",   "export",   "replay",  "compare",
+                                         "verify", "policies", "generate", "victims", "gate"};
 
 }  // namespace
 

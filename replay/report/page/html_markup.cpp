@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "replay/report/forms/wording.h"
 
 namespace tidemark::report {
 namespace {
@@ -25,32 +24,6 @@ std::string cell_markup(std::string_view element, const MarkupCell& cell) {
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char letter : printable(text, true)) {
-        switch (letter) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            case '\'':
-                out += "&#39;";
-                break;
-            default:
-                out += letter;
-        }
-    }
-    return out;
-}
 
 std::string script_json(const Json& json) {
     const std::string plain = json.dump(-1, ' ', false, Json::error_handler_t::replace);

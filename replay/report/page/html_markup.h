@@ -6,13 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/report/forms/escaped.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark::report {
-
-// `text` as it may stand between tags and in quoted attributes: what HTML reads as its own is
-// written as a reference, control characters and bytes that are no UTF-8 become '?'. O(length).
-std::string escaped(std::string_view text);
 
 // JSON that may stand in a <script> element: no '<', so that nothing in it can end the element or
 // begin another. O(size).

@@ -137,6 +137,20 @@ TEST_CASE("a real number is read in decimal and scientific form", "[base][text]"
     CHECK(parse_real("1e3") == 1000.0);
 }
 
+TEST_CASE("times are read with their units", "[base]") {
+    CHECK(parse_duration("12ns") == 12);
+    CHECK(parse_duration("1.5 us") == 1500);
+    CHECK(parse_duration("300ms") == 300'000'000);
+    CHECK(parse_duration("1.5s") == 1'500'000'000);
+    CHECK(parse_duration("2 min") == 120'000'000'000);
+    CHECK(parse_duration("1h") == 3'600'000'000'000);
+    CHECK(parse_duration("0") == 0);
+    for (const char* text : {"", "s", "5", "-1s", "1.5.2s", "1 d", "1e9s", "99999999999h", " 1s"}) {
+        INFO(text);
+        CHECK_FALSE(parse_duration(text));
+    }
+}
+
 TEST_CASE("what is not a finite number is refused", "[base][text]") {
     const std::string_view text = GENERATE(as<std::string_view>{}, "", "inf", "-inf", "nan",
                                            "1e999", "0.8x", " 1", "1 ", "0x10", "+1", "--1", "one");

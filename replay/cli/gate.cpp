@@ -1,0 +1,146 @@
+// tidemark gate: budgets of a run's figures for continuous integration, against an earlier run.
+#include "replay/analysis/gate/gate.h"
+
+#include <fmt/format.h>
+
+#include "backends/sim/description_file.h"
+#include "replay/cli/machine_options.h"
+#include "replay/cli/trace_input.h"
+#include "replay/cli/written_files.h"
+#include "replay/report/gate/baseline.h"
+#include "replay/report/gate/gate_report.h"
+#include "replay/report/runs/json.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr DescriptionKind kBaselineFile{"baseline", "baselines", "no baseline"};
+
+class Gate final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
+                       path_);
+        arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
+                         policy_);
+        arguments.text({"--baseline", "FILE", "an earlier run, for values such as +2%"},
+                       baseline_path_);
+        arguments.list({"--fail-if", "CONDITION",
+                        "a budget: exit code 1 if this holds, as 'peak_reserved > +2%', "
+                        "'retries > 0', 'driver > 500ms'; may be given several times"},
+                       fail_if_);
+        arguments.file({"--write-baseline", "FILE", "write this run as a baseline for later ones"},
+                       write_baseline_);
+        arguments.file({"--junit", "FILE", "write JUnit XML, a test case for each budget"}, junit_);
+        arguments.flag({"--markdown", "", "print a Markdown table of all budgets"}, markdown_);
+        machine_.declare(arguments);
+        arguments.report(json_);
+        input_.declare(arguments);
+        input_.declare_inference(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_ASSIGN(path_, expand_trace(path_));
+        TM_ASSIGN(Scenario scenario, machine_.scenario(trace_name(path_), policy_));
+        if (!policy_.empty())
+            TM_TRY(parse_policy(policy_));  // an error before a long file is read
+        TM_ASSIGN(const std::vector<Condition> conditions, read_conditions(context));
+        TM_ASSIGN(const std::optional<Baseline> baseline, find_baseline());
+        const Baseline* const before = baseline ? &*baseline : nullptr;
+        TM_TRY(tidemark::gate(prototype(), conditions, before));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        const std::string name = trace_name(path_);
+        Progress progress(context.front(), "replaying " + name);
+        RunListeners listeners;
+        listeners.progress = progress.listener(trace->info().event_count);
+        TM_ASSIGN(Run run, tidemark::run(*trace, scenario, listeners));
+        progress.clear();
+        run.summary.elapsed = 0;  // wall time: the same run writes the same baseline
+        run.summary.elapsed_total = 0;
+        TM_ASSIGN(const GateReport report, tidemark::gate(run, conditions, before));
+        if (!write_baseline_.empty())
+            TM_TRY(
+                write_whole(write_baseline_, run_json(run, trace->info(), context.provenance())));
+        if (!junit_.empty())
+            TM_TRY(write_whole(junit_, gate_junit(name, run, report)));
+        if (markdown_)  // the table goes to a file, this stays in the log
+            for (const std::string& line : broken_lines(report))
+                context.front().note(line);
+        context.print(json_       ? gate_json(run, report, before, context.provenance())
+                      : markdown_ ? gate_markdown(name, run, report)
+                                  : gate_text(name, run, report));
+        return report.broken() > 0 ? ExitCode::no : ExitCode::yes;
+    }
+
+  private:
+    // A run without values: what is wrong with conditions and baseline shows before the replay.
+    static Run prototype() {
+        Run run;
+        run.measurements = gate_figures();
+        return run;
+    }
+
+    Result<std::vector<Condition>> read_conditions(Context& context) const {
+        if (fail_if_.empty() && write_baseline_.empty())
+            return fail(ErrorCode::bad_option, "there is no budget", "--fail-if",
+                        "give one such as --fail-if 'peak_reserved > +2%', or --write-baseline");
+        const std::vector<Measurement> figures = gate_figures();
+        std::vector<Condition> conditions;
+        for (const std::string& text : fail_if_) {
+            TM_ASSIGN(Condition condition,
+                      parse_condition(text, figures).map_error([](Error error) {
+                          error.where = "--fail-if";
+                          return error;
+                      }));
+            if (!condition.note.empty())
+                context.front().note(fmt::format("note: {}", condition.note));
+            conditions.push_back(std::move(condition));
+        }
+        return conditions;
+    }
+
+    Result<std::optional<Baseline>> find_baseline() const {
+        if (baseline_path_.empty())
+            return std::nullopt;
+        TM_ASSIGN(const std::string text,
+                  read_description(baseline_path_, {}, kBaselineFile).map_error([](Error error) {
+                      if (error.code == ErrorCode::not_found)
+                          error.hint = "`tidemark gate TRACE --write-baseline FILE` writes one";
+                      return error;
+                  }));
+        TM_ASSIGN(Baseline baseline, read_baseline(text, baseline_path_));
+        return baseline;
+    }
+
+    std::string path_;
+    std::string policy_;
+    std::string baseline_path_;
+    std::vector<std::string> fail_if_;
+    std::string write_baseline_;
+    std::string junit_;
+    bool markdown_ = false;
+    MachineOptions machine_;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo gate_command() {
+    return {
+        .name = "gate",
+        .summary = "hold a trace against budgets, for CI: exit code 1 if one is broken",
+        .examples =
+            "  tidemark gate main.pickle --write-baseline baseline.json     once, on main\n"
+            "  tidemark gate new.pickle --baseline baseline.json --fail-if 'peak_reserved > +2%'\n"
+            "  tidemark gate new.pickle --fail-if 'peak_reserved > 70GiB' --fail-if 'retries > 0'\n"
+            "  tidemark gate new.pickle --baseline baseline.json --fail-if 'driver > +50ms' \\\n"
+            "      --junit gate.xml --markdown >> \"$GITHUB_STEP_SUMMARY\"\n"
+            "  tidemark gate generate:steps:events=5000 -p torch --fail-if 'overhead_ratio > 1.2' "
+            "--json\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Gate>(); },
+        .tables = "budgets",
+    };
+}
+
+}  // namespace tidemark::commands
