@@ -22,7 +22,7 @@ namespace {
 using Traces = std::vector<std::unique_ptr<Trace>>;
 
 // What belongs to allocator policies.
-constexpr std::array<ForeignOption, 7> kCompareForeign{{
+constexpr std::array<ForeignOption, 8> kCompareForeign{{
     {"--policy", "over tiers, --spill names the victim policies"},
     {"--memory", "over tiers, --gpu-memory lists the sizes"},
     {"--limit", "over tiers, --gpu-memory lists the sizes"},
@@ -30,6 +30,7 @@ constexpr std::array<ForeignOption, 7> kCompareForeign{{
     {"--profile", "over tiers, costs are those of the links of --machine"},
     {"--check", "leave it out"},
     {"--plot", "over tiers, --json has the figures"},
+    {"--jitter", "leave it out"},
 }};
 
 constexpr std::uint64_t kSearched = 10'000'000;  // events, for settings beside the recorded ones
@@ -66,6 +67,10 @@ class Compare final : public Command {
              "with several streams: replay each N times as other runs might go, for the "
              "range of peaks"},
             spread_);
+        arguments.count({"--jitter", "N",
+                         "replay each on N variants of the trace, sizes changed by up to 0.4 % and "
+                         "streams interleaved anew: is the ranking luck?"},
+                        jitter_);
         arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
@@ -112,6 +117,7 @@ class Compare final : public Command {
         options.settings_first = policies_.empty();
         options.stop = context.front().stop();
         options.spread = spread_;
+        options.jitter = jitter_;
         options.progress = progress.listener();
         TM_ASSIGN(const Comparison comparison, tidemark::compare(named, scenarios, options));
         progress.clear();
@@ -237,6 +243,7 @@ class Compare final : public Command {
     MachineOptions machine_;
     unsigned threads_ = 0;
     unsigned spread_ = 0;
+    unsigned jitter_ = 0;
     std::string plot_;
     bool markdown_ = false;
     bool json_ = false;
@@ -258,6 +265,9 @@ CommandInfo compare_command() {
             "diverge\n"
             "  tidemark compare a.pickle b.csv -p torch -p best-fit -p buddy\n"
             "  tidemark compare run.tmk -p torch -p torch:max_split_size_mb=128\n"
+            "  tidemark compare *.pickle -p torch -p vpmm     how sure one can be, over all "
+            "traces\n"
+            "  tidemark compare run.tmk -p torch -p vpmm --jitter 20       is the ranking luck?\n"
             "  tidemark compare run.tmk --plot peaks.svg\n"
             "  tidemark compare run.tmk --memory 80GiB --markdown >> issue.md\n"
             "  tidemark compare uses.jsonl --gpu-memory 80%,60%,40%,20%     all victim policies\n"

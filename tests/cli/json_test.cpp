@@ -108,8 +108,9 @@ TEST_CASE("the JSON of compare is as documented", "[cli][docs]") {
     check_section(
         "compare",
         {{{"compare", kSample, "-p", "torch", "-p", "buddy"}},
-         {{"compare", kStreams, "-p", "torch", "--spread", "4"}},
+         {{"compare", kStreams, "-p", "torch", "--spread", "4", "--jitter", "2"}},
          {{"compare", folder / "rank0.tmk", folder / "rank1.tmk", "-p", "torch"}},
+         {{"compare", kSample, kSample, "-p", "torch", "-p", "buddy"}},
          {{"compare", kSample, kSample, "-p", "torch", "-p", "bump", "--limit", "1GiB"}}});
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <mutex>
 #include <optional>
 #include <tuple>
@@ -12,6 +11,8 @@
 
 #include "core/base/check.h"
 #include "core/base/threads.h"
+#include "replay/analysis/compare/pareto.h"
+#include "replay/analysis/compare/totals.h"
 #include "replay/analysis/compare/verdict.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
@@ -109,18 +110,10 @@ class Units {
     std::vector<std::optional<Result<Run>>> results_;
 };
 
-std::uint64_t refusals(const Run& run) {
-    return run.measurement("out_of_memory").whole;
-}
-
 // What ranks a row, smallest first.
 auto rank(const Run& run) {
-    return std::tuple(refusals(run), run.measurement("peak_reserved_bytes").whole,
+    return std::tuple(times_refused(run), run.measurement("peak_reserved_bytes").whole,
                       device_time(run));
-}
-
-double rounded(double value) {
-    return std::round(value * 1e9) / 1e9;  // libraries differ in a logarithm's last digits
 }
 
 // Gives each row the shortest name that differs from the others.
@@ -156,9 +149,9 @@ bool better(const Measurement& a, const Measurement& b) {
 // fewest refusals compete: whoever serves less needs less.
 void fill_column(std::vector<ComparisonRow>& rows, std::size_t column, std::size_t baseline) {
     const Measurement base = rows[baseline].run.measurement(kCompareColumns[column]);
-    std::uint64_t fewest = refusals(rows.front().run);
+    std::uint64_t fewest = times_refused(rows.front().run);
     for (const ComparisonRow& row : rows)
-        fewest = std::min(fewest, refusals(row.run));
+        fewest = std::min(fewest, times_refused(row.run));
     std::optional<Measurement> best;
     bool differ = false;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -169,14 +162,29 @@ void fill_column(std::vector<ComparisonRow>& rows, std::size_t column, std::size
         if (cell.comparable)
             cell.change = (mine.value() - base.value()) / base.value();
         differ = differ || mine.value() != base.value();
-        if (refusals(rows[i].run) == fewest && (!best || better(mine, *best)))
+        if (times_refused(rows[i].run) == fewest && (!best || better(mine, *best)))
             best = mine;
     }
     for (ComparisonRow& row : rows) {
         ComparisonCell& cell = row.cells[column];
         cell.best = differ && cell.measurement.better != Better::neither &&
-                    refusals(row.run) == fewest && cell.measurement.value() == best->value();
+                    times_refused(row.run) == fewest && cell.measurement.value() == best->value();
     }
+}
+
+// Only rows with the fewest refusals compete, as for the best of a column.
+void mark_front(std::vector<ComparisonRow>& rows) {
+    std::uint64_t fewest = times_refused(rows.front().run);
+    for (const ComparisonRow& row : rows)
+        fewest = std::min(fewest, times_refused(row.run));
+    std::vector<MemoryAndTime> points;
+    for (const ComparisonRow& row : rows)
+        points.push_back({static_cast<double>(row.run.measurement("peak_reserved_bytes").whole),
+                          static_cast<Nanoseconds>(row.run.measurement("driver_ns").whole),
+                          times_refused(row.run) == fewest});
+    const std::vector<bool> front = pareto_front(points);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        rows[i].pareto = front[i];
 }
 
 // Marks rows of other allocators than the recorded one. Nothing where nobody knows which that was.
@@ -223,6 +231,7 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     mark_others(block.rows, trace.trace->info());
     for (std::size_t column = 0; column < kCompareColumns.size(); ++column)
         fill_column(block.rows, column, 0);
+    mark_front(block.rows);
     std::ranges::stable_sort(block.rows, {},
                              [](const ComparisonRow& row) { return rank(row.run); });
 
@@ -256,51 +265,32 @@ void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks
     }
     block.verdict += fmt::format("; but from run to run {} cannot be told apart from {}: it {}",
                                  chosen->label, base->label, saving_text(saving));
-    if (refusals(base->run) == 0) {
+    if (times_refused(base->run) == 0) {
         chosen->recommended = false;
         base->recommended = true;
     }
 }
 
-// What a row adds to its policy's total; means are sums of logarithms until the end.
-void add_to_total(ComparisonTotal& total, const ComparisonRow& row) {
-    const Run& run = row.run;
-    const double overhead = run.measurement("overhead_ratio").real;
-    total.overhead_ratio += overhead > 0 ? std::log(overhead) : 0;
-    total.out_of_memory += refusals(run);
-    total.traces_refused += refusals(run) > 0 ? 1U : 0U;
-    total.driver_time += static_cast<Nanoseconds>(run.measurement("driver_ns").whole);
-    total.stall_time += static_cast<Nanoseconds>(run.measurement("stall_ns").whole);
-    total.makespan += static_cast<Nanoseconds>(run.measurement("makespan_ns").whole);
-}
-
-// One total for each scenario, ranked. A policy is called as on the first trace, save that the
-// recorded one may differ from trace to trace.
-std::vector<ComparisonTotal> add_up(const std::vector<TraceComparison>& traces,
-                                    std::span<const Scenario> scenarios) {
-    std::vector<ComparisonTotal> totals(scenarios.size());
-    for (const TraceComparison& trace : traces) {
-        for (const ComparisonRow& row : trace.rows)
-            add_to_total(totals[row.scenario], row);
+// Whether variants of the trace say what the trace itself says.
+void weigh_jitter(TraceComparison& block, const std::vector<JitteredPeaks>& jittered) {
+    if (jittered.empty())
+        return;
+    for (ComparisonRow& row : block.rows)
+        row.jitter = jittered[row.scenario];
+    const auto chosen = std::ranges::find(block.rows, true, &ComparisonRow::recommended);
+    const auto base = std::ranges::find(block.rows, true, &ComparisonRow::baseline);
+    const unsigned variants = jittered.front().peak.runs;
+    if (chosen == block.rows.end() || chosen == base) {
+        const auto luckiest = std::ranges::max_element(
+            block.rows, {}, [](const ComparisonRow& row) { return row.jitter->lowest; });
+        block.verdict += fmt::format("; of {} jittered variants {} peaks lowest in {}", variants,
+                                     luckiest->label, luckiest->jitter->lowest);
+        return;
     }
-    for (const ComparisonRow& row : traces.front().rows) {
-        totals[row.scenario].label =
-            scenarios[row.scenario].policy.empty() ? "as recorded" : row.label;
-        totals[row.scenario].other_allocator = row.other_allocator;
-    }
-    totals.front().baseline = true;
-    const double base = totals.front().overhead_ratio;
-    const auto count = static_cast<double>(traces.size());
-    for (ComparisonTotal& total : totals) {
-        // The program asks for the same under every policy: ratios of overheads are of peaks.
-        total.change = rounded(std::exp((total.overhead_ratio - base) / count) - 1);
-        total.overhead_ratio = rounded(std::exp(total.overhead_ratio / count));
-    }
-    std::ranges::stable_sort(totals, {}, [](const ComparisonTotal& total) {
-        return std::tuple(total.traces_refused, total.out_of_memory, total.overhead_ratio,
-                          total.driver_time + total.stall_time);
-    });
-    return totals;
+    const bool luck = chosen->jitter->saving.p5 <= 0;
+    block.verdict += fmt::format("; {} {} jittered variants of the trace it {}",
+                                 luck ? "but that may be luck: in" : "in nine of ten of", variants,
+                                 saving_text(chosen->jitter->saving));
 }
 
 // What the baseline needed on each trace.
@@ -350,9 +340,15 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
                   spread_runs(*traces[t].trace, runs,
                               {.runs = comparison.interrupted ? 0 : options.spread,
                                .threads = options.threads}));
+        std::vector<JitteredPeaks> jittered;
+        if (options.jitter > 0 && !comparison.interrupted) {
+            TM_ASSIGN(jittered,
+                      jitter_runs(*traces[t].trace, runs, options.jitter, options.threads));
+        }
         comparison.traces.push_back(
             compare_runs(traces[t], std::move(runs), made, options.settings_first));
         weigh_spread(comparison.traces.back(), peaks);
+        weigh_jitter(comparison.traces.back(), jittered);
         timed = timed && traces[t].trace->info().duration > 0;
     }
     if (are_ranks(traces) && !comparison.interrupted) {

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/analysis/compare/paired.h"
 #include "replay/analysis/compare/ranks.h"
+#include "replay/analysis/spread/jitter.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {
@@ -35,11 +37,13 @@ struct ComparisonRow {
     std::string label;         // "best-fit"; with its options where two rows share a name
     std::size_t scenario = 0;  // its index among the scenarios given; 0 is the baseline
     bool baseline = false;
-    bool other_allocator = false;       // not the one that the trace was recorded under
-    bool recommended = false;           // what the verdict speaks for: the lowest peak whose price
-                                        // in device time is acceptable; none if all were refused
-    std::vector<ComparisonCell> cells;  // one for each of comparison_columns()
-    Nanoseconds elapsed = 0;            // wall time of the replay loop; differs from run to run
+    bool other_allocator = false;  // not the one that the trace was recorded under
+    bool recommended = false;      // what the verdict speaks for: the lowest peak whose price
+                                   // in device time is acceptable; none if all were refused
+    bool pareto = false;  // no other needs less memory without more driver time, or the reverse
+    std::optional<JitteredPeaks> jitter = {};  // CompareOptions::jitter
+    std::vector<ComparisonCell> cells;         // one for each of comparison_columns()
+    Nanoseconds elapsed = 0;  // wall time of the replay loop; differs from run to run
 };
 
 // All policies on one trace, best first.
@@ -65,6 +69,11 @@ struct ComparisonTotal {
     Nanoseconds driver_time = 0;       // sum, driver_ns
     Nanoseconds stall_time = 0;        // sum, stall_ns
     Nanoseconds makespan = 0;          // sum, makespan_ns
+    bool pareto = false;               // as in ComparisonRow, of overhead_ratio and driver_time
+    // Against the baseline, on the traces on which neither was refused anything; none of the
+    // baseline, and where there are fewer than two such traces. `effect` is `change` if all are.
+    std::optional<PairedEffect> paired = {};
+    std::string paired_verdict = {};  // that as a sentence; "" without
 };
 
 struct Comparison {
@@ -88,6 +97,7 @@ struct CompareOptions {
     // Asked before each run, by any thread; once true none is started any more. May be empty.
     std::function<bool()> stop = {};
     unsigned spread = 0;  // replays of each policy for the range of its peaks; 0 = no range
+    unsigned jitter = 0;  // variants of each trace, to see whether a ranking is luck; 0 = none
     // Called now and then, never by two threads at once; may be empty. The total is an estimate
     // from the traces' headers.
     std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress;

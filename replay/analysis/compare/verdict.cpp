@@ -2,6 +2,8 @@
 #include "replay/analysis/compare/verdict.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,10 +23,6 @@ std::uint64_t figure(const Run& run, std::string_view name) {
 
 Bytes peak(const Run& run) {
     return figure(run, "peak_reserved_bytes");
-}
-
-std::uint64_t times_refused(const Run& run) {
-    return figure(run, "out_of_memory");
 }
 
 // By how much `part` is below `whole`, as a share of `whole`.
@@ -135,6 +133,32 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
     return text + fmt::format("; the program requested {} at once", format_bytes(floor));
 }
 
+// "12 % less [9, 15]": the interval in the same sense.
+std::string effect_text(const PairedEffect& paired) {
+    const double sense = paired.effect < 0 ? -1 : 1;
+    double from = 100 * sense * paired.low;
+    double to = 100 * sense * paired.high;
+    if (from > to)
+        std::swap(from, to);
+    const double size = 100 * sense * paired.effect;
+    const int digits = size < 10 ? 1 : 0;
+    return fmt::format("{:.{}f} % {} [{:.{}f}, {:.{}f}]", size, digits, sense < 0 ? "less" : "more",
+                       from, digits, to, digits);
+}
+
+std::string time_clause(const PairedTimes& times) {
+    if (times.policy == times.baseline)
+        return "; it costs the same driver time";
+    if (times.baseline <= 0)
+        return fmt::format("; it costs {} of driver time", format_duration(times.policy));
+    const double change = static_cast<double>(times.policy) / static_cast<double>(times.baseline);
+    if (change >= 10)
+        return fmt::format("; it costs {:.0f} times the driver time", change);
+    const double percent = 100 * std::abs(change - 1);
+    return fmt::format("; it costs {:.{}f} % {} driver time", percent, percent < 10 ? 1 : 0,
+                       change < 1 ? "less" : "more");
+}
+
 // The first half, when the baseline was refused nothing.
 std::string against_baseline(std::span<const ComparisonRow> rows, const ComparisonRow& chosen,
                              const ComparisonRow& baseline) {
@@ -159,6 +183,10 @@ std::string against_baseline(std::span<const ComparisonRow> rows, const Comparis
 
 Nanoseconds device_time(const Run& run) {
     return static_cast<Nanoseconds>(figure(run, "driver_ns") + figure(run, "stall_ns"));
+}
+
+std::uint64_t times_refused(const Run& run) {
+    return figure(run, "out_of_memory");
 }
 
 bool affordable(const Price& price, const Price& baseline, bool timed) {
@@ -226,6 +254,29 @@ std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces,
             format_duration(lowest.driver_time + lowest.stall_time), baseline.label,
             format_duration(baseline.driver_time + baseline.stall_time));
     return text;
+}
+
+std::string verdict(const PairedEffect& effect, const PairedTimes& times,
+                    const PairedNames& names) {
+    const std::string on = fmt::format("on these {} traces", effect.traces);
+    switch (effect.answer) {
+        case PairedAnswer::less:
+        case PairedAnswer::more:
+            return fmt::format("{} needs {} than {} {}{}", names.policy, effect_text(effect),
+                               names.baseline, on, time_clause(times));
+        case PairedAnswer::same:
+            return fmt::format("{} needs as much as {} {}: {}{}", names.policy, names.baseline, on,
+                               effect_text(effect), time_clause(times));
+        case PairedAnswer::unclear:
+            break;
+    }
+    std::string text = fmt::format("{} do not say whether {} needs less than {}: {}",
+                                   fmt::format("these {} traces", effect.traces), names.policy,
+                                   names.baseline, effect_text(effect));
+    if (effect.more_traces)
+        text += fmt::format("; with about {} more like them they would",
+                            format_count(*effect.more_traces));
+    return text + time_clause(times);
 }
 
 }  // namespace tidemark

@@ -13,6 +13,9 @@ namespace tidemark {
 // Time in the driver and waiting for the device: what a policy costs beside memory.
 Nanoseconds device_time(const Run& run);
 
+// Requests that were out of memory.
+std::uint64_t times_refused(const Run& run);
+
 // Is the time that a policy adds to the baseline's not worth speaking of? Up to 1 % of the
 // baseline's makespan is not; where traces have no times (`timed` false), up to twice the
 // baseline's own device time.
@@ -33,5 +36,19 @@ const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool
 // 6.6 GiB at most, so ...". The lists as above.
 std::string verdict(std::span<const ComparisonRow> rows, bool timed);
 std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed);
+
+// Driver time of both policies over the traces of a paired effect.
+struct PairedTimes {
+    Nanoseconds policy = 0;
+    Nanoseconds baseline = 0;
+};
+
+struct PairedNames {
+    std::string policy;
+    std::string baseline;
+};
+
+// "vpmm needs 12 % less [9, 15] than torch on these 7 traces; it costs 3 % more driver time".
+std::string verdict(const PairedEffect& effect, const PairedTimes& times, const PairedNames& names);
 
 }  // namespace tidemark

@@ -92,15 +92,7 @@ Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
     return peaks;
 }
 
-Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run> runs,
-                                              const SpreadOptions& options) {
-    if (runs.empty() || runs.front().device_memory)
-        return {};
-    TM_ASSIGN(const Scale scale, Scale::of(runs.front().scenario.scale));
-    std::optional<ScaledTrace> scaled;
-    if (scale.changes())
-        scaled.emplace(trace, scale);
-    TM_ASSIGN(const CostProfile profile, load_profile(runs.front().scenario.profile));
+Result<std::vector<TrialSetup>> setups_of(std::span<const Run> runs, const CostProfile& profile) {
     std::vector<TrialSetup> setups;
     for (const Run& run : runs) {
         TM_ASSIGN(PolicySpec policy, parse_policy(run.scenario.policy));
@@ -110,6 +102,19 @@ Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run>
                           .overhead = run.scenario.overhead,
                           .limit = run.scenario.limit});
     }
+    return setups;
+}
+
+Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run> runs,
+                                              const SpreadOptions& options) {
+    if (runs.empty() || runs.front().device_memory)
+        return {};
+    TM_ASSIGN(const Scale scale, Scale::of(runs.front().scenario.scale));
+    std::optional<ScaledTrace> scaled;
+    if (scale.changes())
+        scaled.emplace(trace, scale);
+    TM_ASSIGN(const CostProfile profile, load_profile(runs.front().scenario.profile));
+    TM_ASSIGN(const std::vector<TrialSetup> setups, setups_of(runs, profile));
     TM_ASSIGN(std::vector<SampledPeaks> peaks,
               sample_peaks(scaled ? *scaled : trace, setups, options));
     for (std::size_t i = 0; i < peaks.size(); ++i)

@@ -65,6 +65,10 @@ Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
                                                std::span<const TrialSetup> setups,
                                                const SpreadOptions& options = {});
 
+// What would repeat finished runs on simulated devices, under their scenarios; their limits are
+// written out, for a trace that isn't the recorded one any more. Errors: bad_option.
+Result<std::vector<TrialSetup>> setups_of(std::span<const Run> runs, const CostProfile& profile);
+
 // The same for finished runs of `trace` on simulated devices, under their scenarios: gives each its
 // Run::peak_spread. On real hardware: none.
 Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run> runs,

@@ -164,6 +164,35 @@ Json pools_of(const TraceInfo& info, const TraceSummary& summary) {
     });
 }
 
+Json jitter_of(const std::optional<JitteredPeaks>& jitter) {
+    if (!jitter)
+        return nullptr;
+    return {
+        {"variants", jitter->peak.runs},
+        {"p5", jitter->peak.p5},
+        {"p50", jitter->peak.p50},
+        {"p95", jitter->peak.p95},
+        {"lowest", jitter->lowest},
+        {"out_of_memory", jitter->refused},
+        {"saving",
+         {{"p5", jitter->saving.p5}, {"p50", jitter->saving.p50}, {"p95", jitter->saving.p95}}}};
+}
+
+Json paired_of(const ComparisonTotal& total) {
+    if (!total.paired)
+        return nullptr;
+    const PairedEffect& paired = *total.paired;
+    return {{"answer", to_text(paired.answer)},
+            {"traces", paired.traces},
+            {"effect", paired.effect},
+            {"low", paired.low},
+            {"high", paired.high},
+            {"p", paired.p},
+            {"test", paired.is_exact ? "sign-flip" : "signed-rank"},
+            {"more_traces", or_null(paired.more_traces)},
+            {"verdict", total.paired_verdict}};
+}
+
 Json row_of(const ComparisonRow& row, const std::string& trace) {
     Json object = run_object(row.run);
     object["trace"] = trace;
@@ -173,6 +202,8 @@ Json row_of(const ComparisonRow& row, const std::string& trace) {
     object["baseline"] = row.baseline;
     object["other_allocator"] = row.other_allocator;
     object["recommended"] = row.recommended;
+    object["pareto"] = row.pareto;
+    object["jitter"] = jitter_of(row.jitter);
     Json change = Json::object();
     Json best = Json::array();
     for (const ComparisonCell& cell : row.cells) {
@@ -198,7 +229,9 @@ Json total_of(const ComparisonTotal& total) {
             {"traces_refused", total.traces_refused},
             {"driver_ns", total.driver_time},
             {"stall_ns", total.stall_time},
-            {"makespan_ns", total.makespan}};
+            {"makespan_ns", total.makespan},
+            {"pareto", total.pareto},
+            {"paired", paired_of(total)}};
 }
 
 Json mismatch_of(const Mismatch& mismatch) {

@@ -55,6 +55,9 @@ constexpr const char* kTextAnswersOther = " (other)";
 constexpr std::string_view kOtherMeans =
     "(other): another allocator than the recorded one, for comparison";
 
+constexpr std::string_view kFrontMeans =
+    "*: on the Pareto front: none needs less memory without more driver time, or the reverse";
+
 // The figure that ranks gets a column of its own for how it differs from the first policy.
 constexpr std::string_view kRanking = "peak_reserved_bytes";
 
@@ -69,6 +72,10 @@ Table table_of(const TraceComparison& comparison) {
             columns.push_back({"run to run"});
         columns.push_back({"vs first"});
     }
+    const bool jitter = comparison.rows.front().jitter.has_value();
+    if (jitter)
+        columns.insert(columns.end(), {{"jittered"}, {"lowest in"}});
+    columns.push_back({"front"});
     Table table(std::move(columns));
     for (const ComparisonRow& row : comparison.rows) {
         std::vector<TableCell> cells{
@@ -83,6 +90,11 @@ Table table_of(const TraceComparison& comparison) {
                                  : cell.comparable ? percent_change(cell.change)
                                                    : ""});
         }
+        if (jitter) {
+            cells.push_back({range_text(row.jitter->peak)});
+            cells.push_back({fmt::format("{} of {}", row.jitter->lowest, row.jitter->peak.runs)});
+        }
+        cells.push_back({row.pareto ? "*" : ""});
         table.add(std::move(cells));
     }
     return table;
@@ -95,7 +107,8 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
                  {"driver time"},
                  {"stalled"},
                  {"out of memory"},
-                 {"traces out of memory"}});
+                 {"traces out of memory"},
+                 {"front"}});
     for (const ComparisonTotal& total : totals) {
         table.add({{printable(total.label) + (total.other_allocator ? kTextAnswersOther : ""),
                     total.recommended},
@@ -104,7 +117,8 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
                    {format_duration(total.driver_time)},
                    {format_duration(total.stall_time)},
                    {format_count(total.out_of_memory)},
-                   {format_count(total.traces_refused)}});
+                   {format_count(total.traces_refused)},
+                   {total.pareto ? "*" : ""}});
     }
     return table;
 }
@@ -202,9 +216,13 @@ std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
     if (several && !comparison.totals.empty()) {
         text += fmt::format("{}All {} traces\n\n", emphasis == Emphasis::markdown ? "#### " : "",
                             comparison.traces.size());
-        text += table_of(comparison.totals).ruled(emphasis);
+        text += table_of(comparison.totals).ruled(emphasis) + "\n";
+        for (const ComparisonTotal& total : comparison.totals)
+            if (total.paired)
+                text += printable(total.paired_verdict) + ".\n";
     }
     text += fmt::format("\n{}\n", printable(comparison.verdict));
+    text += fmt::format("{}\n", kFrontMeans);
     if (has_others(comparison))
         text += fmt::format("{}\n", kOtherMeans);
     if (comparison.ranks)
