@@ -25,6 +25,7 @@ from tidemark.errors import (AddressError, CancelledError, DriverError, Error, F
 from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
 from tidemark.store import Access, Store, StoredBuffer, TierCounters
+from tidemark.sweeping import sweep
 from tidemark.trace import Event, Frame, Trace, load
 
 __version__ = "0.1.0"
@@ -86,6 +87,7 @@ __all__ = [
     "report",
     "run",
     "set_quota",
+    "sweep",
     "use",
     "verify",
 ]

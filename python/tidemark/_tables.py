@@ -11,7 +11,8 @@ Row = Dict[str, Any]
 
 # Which list an answer is about, where it isn't the whole object. docs/json.md has them all.
 MAIN_TABLES = ["runs", "candidates", "entries", "policies", "victims", "machines", "programs",
-               "recordings", "cards", "capabilities", "measured", "files"]
+               "recordings", "cards", "capabilities", "measured", "budgets", "settings",
+               "files"]
 # What has a list of such a name beside what it is about.
 ONE_ROW_COMMANDS = {"info", "replay", "verify", "advise"}
 

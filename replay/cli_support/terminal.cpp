@@ -129,6 +129,17 @@ void Progress::show_events(std::uint64_t done, std::uint64_t total) {
     draw(fmt::format("{:3.0f} %  {}", share * 100, format_counted(done, "event")), share);
 }
 
+void Progress::show_work(std::uint64_t done, std::uint64_t total, std::string_view one) {
+    front_.show(label_, done, total);
+    if (done == 0 || total == 0 || !due())
+        return;
+    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+    const double left = static_cast<double>(stopwatch_.elapsed()) * (1 - share) / share;
+    draw(fmt::format("{} of {}, {} left", format_count(done), format_counted(total, one),
+                     format_duration(static_cast<Nanoseconds>(left))),
+         share);
+}
+
 void Progress::show_bytes(std::uint64_t done) {
     front_.show(label_, done, 0);
     if (due())

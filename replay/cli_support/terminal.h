@@ -71,6 +71,10 @@ class Progress {
         return [this, total](std::uint64_t done) { show_events(done, total); };
     }
 
+    // Of pieces of work that each take long enough to say how long the rest will: "12 of 400 units,
+    // 3 min left".
+    void show_work(std::uint64_t done, std::uint64_t total, std::string_view one);
+
     void show_bytes(std::uint64_t done);
     void show_share(double share);
 

@@ -142,6 +142,12 @@ TEST_CASE("the JSON of gate is as documented", "[cli][docs]") {
     check_section("gate", {{{"gate", kSample, "--fail-if", "retries > 0"}}});
 }
 
+TEST_CASE("the JSON of sweep is as documented", "[cli][docs]") {
+    const Folder folder;
+    check_section("sweep", {{{"sweep", "generate:steps:events=2000", "-o", folder / "units", "-p",
+                              "bump", "-p", "torch"}}});
+}
+
 TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
     const Folder folder;
     check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}}});

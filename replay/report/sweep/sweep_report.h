@@ -1,0 +1,38 @@
+// A sweep's answer: which settings are best over all traces, and what is still missing. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "replay/analysis/sweep/sweep.h"
+#include "replay/report/forms/model.h"
+#include "replay/report/sweep/unit_line.h"
+
+namespace tidemark {
+
+// A finished unit, as a row.
+struct SweptUnit {
+    std::string name = {};
+    std::string trace = {};  // what reports call it
+    std::size_t trace_index = 0;
+    std::size_t setting = 0;
+    UnitResult result = {};
+};
+
+struct SweepReport {
+    std::string folder;
+    std::vector<SweepSetting> settings;
+    std::vector<SettingScore> scores;  // best first
+    std::vector<SweptUnit> units;      // finished ones, in the sweep's order
+    std::size_t planned = 0;           // units of the whole sweep; halving: that were tried
+    std::size_t computed = 0;          // now
+    std::size_t missing = 0;           // of other shards, or left by an interruption
+    bool interrupted = false;
+};
+
+// `top` settings at most, 0 = all.
+std::string sweep_text(const SweepReport& report, std::size_t top);
+std::string sweep_json(const SweepReport& report, const Provenance& provenance);
+
+}  // namespace tidemark

@@ -1,0 +1,93 @@
+// Written compactly: a folder of units is a file of JSON lines, cut up.
+#include "replay/report/sweep/unit_line.h"
+
+#include <cmath>
+
+#include "core/base/text.h"
+#include "replay/metrics/devices.h"
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark {
+namespace {
+
+using report::Json;
+
+double number_at(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : std::nan("");
+}
+
+std::string text_at(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void add_figures(Json& object, const Run& run) {
+    object["policy"] = run.policy_name;
+    object["spec"] = run.scenario.policy;
+    object["options"] = report::pairs(run.policy_options);
+    object["profile_hash"] = report::hash_text(run.profile_hash);
+    object["memory_bytes"] = run.scenario.memory;
+    object["overhead_bytes"] = run.scenario.overhead;
+    object["limit_bytes"] = run.limit;
+    object["scale"] = run.scenario.scale;
+    object["events"] = run.summary.events;
+    for (const Measurement& each : run.measurements) {
+        if (is_of_device(each))
+            continue;
+        if (each.unit == Unit::ratio)
+            object[std::string(each.name)] = each.real;
+        else
+            object[std::string(each.name)] = each.whole;
+    }
+}
+
+}  // namespace
+
+std::string unit_line(const UnitIdentity& unit, const SweepSetting& setting,
+                      const Result<Run>& result) {
+    Json object{{"unit", unit.name},
+                {"version", unit.version},
+                {"trace_hash", report::hash_text(unit.trace_hash)}};
+    if (result) {
+        add_figures(object, *result);
+        object["error"] = nullptr;
+    } else {
+        object["spec"] = setting.policy;
+        object["error"] = to_text(result.error());
+    }
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<UnitResult> read_unit_line(std::string_view text, const std::string& name) {
+    const auto bad = [&name](const char* what) {
+        return fail(ErrorCode::bad_input, what, name,
+                    "delete the file, and the unit is computed again");
+    };
+    if (!text.ends_with('\n') || text.find('\n') + 1 != text.size())
+        return bad("is not one line");
+    const Json object = Json::parse(text, nullptr, false);
+    if (!object.is_object() || text_at(object, "unit") != name)
+        return bad("is not the result of that unit");
+    UnitResult result{.line = std::string(text),
+                      .policy = text_at(object, "spec"),
+                      .figures = {},
+                      .error = text_at(object, "error")};
+    result.figures.failed = !result.error.empty();
+    if (result.figures.failed)
+        return result;
+    const double ratio = number_at(object, "overhead_ratio");
+    const double driver = number_at(object, "driver_ns");
+    const double refused = number_at(object, "out_of_memory");
+    const double peak = number_at(object, "peak_reserved_bytes");
+    for (const double value : {ratio, driver, refused, peak})
+        if (!(value >= 0 && value < 0x1p62))
+            return bad("has not the figures of a unit");
+    result.figures.overhead_ratio = ratio;
+    result.figures.driver_time = static_cast<Nanoseconds>(driver);
+    result.figures.out_of_memory = static_cast<std::uint64_t>(refused);
+    result.peak_reserved = static_cast<Bytes>(peak);
+    return result;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,38 @@
+// A unit's result as one line of JSON: the same bytes whoever computed it. And back again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "replay/analysis/sweep/sweep.h"
+
+namespace tidemark {
+
+// What a line is of, beside its setting.
+struct UnitIdentity {
+    std::string name;  // unit_name()
+    std::string version;
+    std::uint64_t trace_hash = 0;  // as recorded
+};
+
+// With a new line at the end. Without paths, names of files and wall time. `result`: a run, or why
+// there is none.
+std::string unit_line(const UnitIdentity& unit, const SweepSetting& setting,
+                      const Result<Run>& result);
+
+// What a sweep has to know of a finished unit.
+struct UnitResult {
+    std::string line;     // as it was read, with its new line
+    std::string policy;   // its settings
+    UnitFigures figures;  // without `setting`
+    Bytes peak_reserved = 0;
+    std::string error;  // why the policy could not be made; "" if it could
+};
+
+// Errors (bad_input, where = `name`): not one line, or not that of unit `name`: a file that another
+// program made or damaged. O(size).
+Result<UnitResult> read_unit_line(std::string_view text, const std::string& name);
+
+}  // namespace tidemark

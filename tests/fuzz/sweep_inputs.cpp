@@ -1,0 +1,26 @@
+// What a sweep reads, of any bytes: a grid, a shard, and a unit's line.
+#include <string_view>
+
+#include "core/allocator/spec.h"
+#include "core/base/check.h"
+#include "replay/analysis/sweep/grid.h"
+#include "replay/report/sweep/unit_line.h"
+#include "tests/fuzz/targets.h"
+
+namespace tidemark::fuzz {
+
+void sweep_inputs(std::span<const std::byte> bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const Result<std::vector<std::string>> settings = expand_grid(text);
+    if (settings) {
+        TM_CHECK(!settings->empty() && settings->size() <= kMostSettings);
+        const Result<PolicySpec> last = parse_policy(settings->back());
+        TM_CHECK(last && last->text() == settings->back());
+    }
+    const Result<Shard> shard = parse_shard(text);
+    TM_CHECK(!shard || shard->index < shard->parts);
+    const Result<UnitResult> unit = read_unit_line(text, "0123456789abcdef");
+    TM_CHECK(!unit || unit->line == text);
+}
+
+}  // namespace tidemark::fuzz
