@@ -30,8 +30,9 @@ class VariedCursor final : public TraceCursor {
         take(batch, batch.tag, tag_);
         take(batch, batch.device, device_);
         take(batch, batch.flags, flags_);
-        for (Bytes& size : size_)
-            size = varied_size(size, seed_);
+        for (std::size_t i = 0; i < batch.count; ++i)  // other kinds have something else there
+            if (kind_[i] == EventKind::allocate || kind_[i] == EventKind::out_of_memory)
+                size_[i] = varied_size(size_[i], seed_);
         addresses_.resize(batch.count, 0);
         batch.address = addresses_.data();
         return batch;
