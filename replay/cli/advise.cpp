@@ -37,6 +37,10 @@ class Advise final : public Command {
                          "replays of each setting for the range of its peaks, with several streams "
                          "(default: by length; 0 = no range)"},
                         options_.spread);
+        arguments.flag({"--bound", "",
+                        "search for the offline bound too, as `tidemark bound` does: it may take "
+                        "minutes"},
+                       options_.bound);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);

@@ -156,7 +156,7 @@ class BoundCommand final : public Command {
 
     std::string path_;
     Bytes capacity_ = 0;
-    Bytes alignment_ = 512;
+    Bytes alignment_ = kUsualAlignment;
     double time_ = 0;
     std::optional<unsigned> iterations_;
     unsigned seed_ = 1;

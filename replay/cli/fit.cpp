@@ -30,6 +30,10 @@ class Fit final : public Command {
                         "exit with 1 if the answer is no: the recorded settings die, or, with "
                         "--policy, every one named"},
                        exit_code_);
+        arguments.flag({"--bound", "",
+                        "search for the offline bound too, as `tidemark bound` does: it may take "
+                        "minutes"},
+                       question_.bound);
         arguments.flag({"--markdown", "", "print Markdown"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);

@@ -39,6 +39,10 @@ class Report final : public Command {
                          "with several streams: replay each run N times as others might go, for "
                          "the range of peaks (default: as many as take a second; 0 = none)"},
                         spread_.runs);
+        arguments.flag({"--bound", "",
+                        "search for the offline bound too, as `tidemark bound` does: it may take "
+                        "minutes"},
+                       bound_);
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -61,9 +65,11 @@ class Report final : public Command {
         report.title = title_.empty() ? names(report) : title_;
         for (std::size_t i = 0; i < traces.size(); ++i)
             TM_TRY(add_runs(context, report, i));
-        if (!no_advise_)
-            for (std::size_t i = 0; i < traces.size(); ++i)
+        for (std::size_t i = 0; i < traces.size(); ++i) {
+            if (!no_advise_)
                 TM_TRY(add_advice(context, report, i));
+            TM_TRY(add_bound(report.traces[i]));
+        }
         TM_ASSIGN(report.ranks, find_ranks(report));
         return write(context, report);
     }
@@ -150,11 +156,21 @@ class Report final : public Command {
         options.memory = memory_.memory;
         options.overhead = memory_.held();
         options.limit = memory_.limit;
+        options.bound = bound_;
         if (!profile_.empty())
             options.profile = profile_;
         options.progress = progress.listener();
         TM_ASSIGN(trace.advice,
                   tidemark::advise(*trace.trace, options).map_error(in_trace(paths_[index])));
+        return {};
+    }
+
+    Result<void> add_bound(ReportedTrace& trace) const {
+        if (trace.advice) {
+            trace.offline = trace.advice->offline;
+            return {};
+        }
+        TM_ASSIGN(trace.offline, offline_bound(*trace.trace, {.search = bound_}));
         return {};
     }
 
@@ -181,11 +197,14 @@ class Report final : public Command {
         report::Json runs =
             report::list_of(report.runs, [&](const ReportedRun& each) -> report::Json {
                 const Run& run = each.recorded.run;
+                const OfflineBound& offline = *report.traces[each.trace].offline;
                 return {{"trace", report.traces[each.trace].name},
                         {"policy", run.scenario.policy},
                         {"events", run.summary.events},
                         {"peak_reserved_bytes", run.measurement("peak_reserved_bytes").whole},
-                        {"out_of_memory", run.measurement("out_of_memory").whole}};
+                        {"out_of_memory", run.measurement("out_of_memory").whole},
+                        {"offline_bound_bytes", report::or_null(offline.packed)},
+                        {"offline_lower_bytes", offline.lower}};
             });
         return report::text_of({{"target", output_},
                                 {"bytes", size},
@@ -203,6 +222,7 @@ class Report final : public Command {
     std::string title_;
     SpreadOptions spread_;
     bool no_advise_ = false;
+    bool bound_ = false;
     bool text_ = false;
     bool json_ = false;
     TraceInput input_;

@@ -86,3 +86,41 @@ TEST_CASE("advise refuses what it cannot do, and says what to do instead", "[cli
     support::refusal({"advise", "/no/such/file"}, 3);
     CHECK(contains(support::tidemark({"advise", "--help"}).out, "before.pickle after.pickle"));
 }
+
+TEST_CASE("advise, fit and report have the figure of bound, under its name", "[cli][bound]") {
+    const support::Folder folder;
+    for (const char* name : {"torch/graphs.pickle.xz", "streams/fsdp-1.1.pickle.xz",
+                             "torch-edges/two-devices.pickle.xz"}) {
+        INFO(name);
+        const std::string trace = support::project_file(std::string("traces/samples/") + name);
+        std::uint64_t lower = 0;
+        std::uint64_t packed = 0;
+        const json bound = support::tidemark_json({"bound", trace});
+        for (const json& device : bound["devices"]) {
+            lower += device["lower_bytes"].get<std::uint64_t>();
+            packed += device["packed_bytes"].get<std::uint64_t>();
+        }
+        const auto check = [&](const json& quick, const json& searched) {
+            CHECK(searched["offline_bound_bytes"] == packed);
+            CHECK(searched["offline_lower_bytes"] == lower);
+            CHECK(quick["offline_lower_bytes"] == lower);
+            CHECK(
+                (quick["offline_bound_bytes"].is_null() || quick["offline_bound_bytes"] == packed));
+        };
+        const auto both = [&](std::vector<std::string> line) {
+            const json quick = support::tidemark_json(line);
+            line.emplace_back("--bound");
+            return std::pair(quick, support::tidemark_json(line));
+        };
+        const auto [advice, advice_searched] = both({"advise", trace, "--budget", "4"});
+        check(advice, advice_searched);
+        const auto [fit, fit_searched] = both({"fit", trace, "--spread", "0", "-p", "torch"});
+        check(fit, fit_searched);
+        const auto [page, page_searched] =
+            both({"report", trace, "--no-advise", "-o", folder / "page.html"});
+        check(page["runs"][0], page_searched["runs"][0]);
+        const json advised =
+            support::tidemark_json({"report", trace, "--bound", "-o", folder / "page.html"});
+        CHECK(advised["runs"] == page_searched["runs"]);
+    }
+}

@@ -340,6 +340,9 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         TM_TRY(spread_advice(trace, base, {.runs = options.spread, .threads = options.threads},
                              advice));
         TM_TRY(try_others(trace, base, options.threads, advice));
+        TM_ASSIGN(advice.offline, offline_bound(trace, {.search = options.bound,
+                                                        .threads = options.threads,
+                                                        .stop = options.stop}));
     }
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);

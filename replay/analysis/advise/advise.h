@@ -14,6 +14,7 @@
 #include "replay/analysis/advise/memory.h"
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/advise/search.h"
+#include "replay/analysis/bound/offline_bound.h"
 #include "replay/analysis/trace/step_growth.h"
 #include "traces/model/trace.h"
 
@@ -33,6 +34,7 @@ struct AdviseOptions {
     unsigned threads = 0;    // 0 = one for each core
     // Replays of each setting found, for the range of its peaks; none = as usual, 0 = no range.
     std::optional<unsigned> spread = {};
+    bool bound = false;  // search for the offline bound, as long as `tidemark bound` does
     // Called now and then, never by two threads at once; may be empty. The total is an upper bound.
     std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress = {};
     // Called between replays, by any thread; once true the best so far is the answer
@@ -66,6 +68,7 @@ struct Advice {
     bool limit_is_inferred = false;  // from what the recorded run was refused
     std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
     Bytes peak_requested = 0;        // by the program: no setting can do with less
+    OfflineBound offline;            // 0 if the search for settings was interrupted
     Bytes recorded_peak = 0;         // reserved by the recorded system, 0 = the trace doesn't say
     std::uint64_t recorded_refusals = 0;  // out_of_memory events
     SearchResult search;

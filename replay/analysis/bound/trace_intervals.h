@@ -11,6 +11,9 @@
 
 namespace tidemark {
 
+// Sizes are rounded up to this where nobody says otherwise: what every allocator of the field does.
+constexpr Bytes kUsualAlignment = 512;
+
 struct DeviceIntervals {
     std::uint16_t device = 0;
     std::vector<std::uint64_t> events;  // that made them, counted from 0: their names in a plan

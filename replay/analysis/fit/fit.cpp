@@ -268,6 +268,9 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     TM_TRY(set_death_positions(trace, report));
     add_notes(trace.info(), report);
     report.answer = answering_row(report);
+    TM_ASSIGN(report.offline, offline_bound(trace, {.search = question.bound,
+                                                    .threads = question.threads,
+                                                    .stop = question.stop}));
     TM_TRY(spread_rows(trace, profile, report));
     note_spread(report);
     return report;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/analysis/bound/offline_bound.h"
 #include "replay/analysis/trace/event_position.h"
 #include "replay/scenario/peak_spread.h"
 #include "replay/scenario/scenario.h"
@@ -37,6 +38,7 @@ struct FitQuestion {
     unsigned threads = 0;          // 0 = one for each core
     // Replays of each row for the range of its peaks; none = as usual, 0 = no range.
     std::optional<unsigned> spread = {};
+    bool bound = false;  // search for the offline bound, as long as `tidemark bound` does
     // Called now and then, never by two threads at once; may be empty. Replays of the whole trace
     // are counted, their total is an estimate.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
@@ -101,6 +103,7 @@ struct FitReport {
     std::uint64_t recorded_refusals = 0;
     std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
     std::vector<std::string> notes;  // sentences: what the figures don't say
+    OfflineBound offline;
     std::uint64_t profile_hash = 0;
     bool interrupted = false;  // FitQuestion::stop: rows are missing
 

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/findings/find.h"
+#include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/table.h"
@@ -262,9 +263,10 @@ std::string bounds_text(const Advice& advice) {
     const Bytes floor = advice.search.floor;
     std::string text = fmt::format(
         "  Floor: {} (peak of live blocks); the {} {} above it. The program requested {} at most.\n"
-        "  Offline bound: not computed.\n",
+        "  Offline bound: {}, {}.\n",
         format_bytes(floor), advice.search.improves ? "best is" : "present settings are",
-        format_share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested));
+        format_share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested),
+        offline_figure(advice.offline), offline_meaning(advice.offline));
     if (advice.others.empty())
         return text;
     text += "  Other allocators, for comparison:";

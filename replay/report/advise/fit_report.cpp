@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/wording.h"
@@ -224,6 +225,8 @@ std::string fit_text(const std::string& name, const TraceInfo& info, const FitRe
     if (report.question.memory == 0)
         text += fmt::format("Cards include {} for the CUDA context and libraries (--overhead).\n",
                             format_bytes(report.question.overhead));
+    text += fmt::format("Offline bound: {}, {}.\n", offline_figure(report.offline),
+                        offline_meaning(report.offline));
     if (report.interrupted)
         text += "note: interrupted: rows are missing\n";
     for (const std::string& note : report.notes)
@@ -253,6 +256,8 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
          {"no_worse_than_recorded", report.requested() ? Json(answer.no_worse) : Json()},
          {"died_at", death_of(answer.died_at)},
          {"candidates", list_of(report.rows, row_of)},
+         {"offline_bound_bytes", or_null(report.offline.packed)},
+         {"offline_lower_bytes", report.offline.lower},
          {"recorded_out_of_memory", report.recorded_refusals},
          {"recorded_refusals", report.recorded_refusals},
          {"begins_inside", info.begins_inside},

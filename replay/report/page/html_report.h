@@ -23,6 +23,7 @@ struct ReportedTrace {
     std::string name;              // without folders
     const Trace* trace = nullptr;  // must outlive the call
     std::optional<Advice> advice;
+    std::optional<OfflineBound> offline = {};
 };
 
 struct ReportedRun {

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/metrics/devices.h"
+#include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/runs/ranks_report.h"
@@ -158,6 +159,8 @@ std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
                                     "might go",
                                     format_counted(spread->runs, "replay"))});
     list.push_back({"Requested", format_bytes(requested), "by the program, at its own peak"});
+    if (const auto& offline = input.traces[run.trace].offline)
+        list.push_back({"Offline bound", offline_figure(*offline), offline_meaning(*offline)});
     list.push_back(
         {"Not requested", format_bytes(peak - std::min(peak, requested)),
          format_percent(share_of(peak - std::min(peak, requested), peak)) + " of the peak"});

@@ -1,0 +1,31 @@
+// offline_bound: the figure of `tidemark bound` for who asks something else: a sum over the GPUs of
+// a trace, under the same question (alignment, seed, iterations), so it is the same number.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/base/result.h"
+#include "replay/analysis/bound/packing.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+struct OfflineBound {
+    Bytes lower = 0;  // the most bytes that live at once: no allocator needs less
+    // As low as they were packed by an allocator that knew the whole run; none without a search,
+    // and where that was stopped.
+    std::optional<Bytes> packed = {};
+};
+
+struct OfflineQuestion {
+    bool search = false;   // as `tidemark bound` does, for seconds to minutes
+    unsigned threads = 0;  // 0 = one for each core
+    // Ends a search, which then gives no `packed`. May be empty.
+    std::function<bool()> stop = {};
+};
+
+// Errors: those of the cursor. O(events) without a search.
+Result<OfflineBound> offline_bound(const Trace& trace, const OfflineQuestion& question);
+
+}  // namespace tidemark

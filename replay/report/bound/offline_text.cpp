@@ -1,0 +1,24 @@
+// Three cases: settled, packed above what lives at once, not searched.
+#include "replay/report/bound/offline_text.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+
+std::string offline_figure(const OfflineBound& bound) {
+    return bound.packed ? format_bytes(*bound.packed)
+                        : fmt::format("{} or more", format_bytes(bound.lower));
+}
+
+std::string offline_meaning(const OfflineBound& bound) {
+    if (!bound.packed)
+        return "for an allocator that knew the whole run; --bound finds how much more";
+    if (*bound.packed == bound.lower)
+        return "for an allocator that knew the whole run: what lives at once, without a gap";
+    return fmt::format("for an allocator that knew the whole run; none needs less than {}",
+                       format_bytes(bound.lower));
+}
+
+}  // namespace tidemark
