@@ -89,8 +89,7 @@ TEST_CASE("advise refuses what it cannot do, and says what to do instead", "[cli
 
 TEST_CASE("advise, fit and report have the figure of bound, under its name", "[cli][bound]") {
     const support::Folder folder;
-    for (const char* name : {"torch/graphs.pickle.xz", "streams/fsdp-1.1.pickle.xz",
-                             "torch-edges/two-devices.pickle.xz"}) {
+    for (const char* name : {"torch/graphs.pickle.xz", "torch/multistream.pickle.xz"}) {
         INFO(name);
         const std::string trace = support::project_file(std::string("traces/samples/") + name);
         std::uint64_t lower = 0;

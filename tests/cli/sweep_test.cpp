@@ -36,11 +36,26 @@ Arguments sweep_into(const std::string& folder, const Arguments& more = {}) {
     return line;
 }
 
+// "0123456789abcdef.json", not what was on the way to becoming one when its writer was killed.
+bool is_unit(const std::filesystem::path& path) {
+    return path.extension() == ".json" && path.stem().string().size() == 16;
+}
+
 std::map<std::string, std::string> files_of(const std::string& folder) {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
-        files[entry.path().filename()] = support::read_file(entry.path());
+        if (is_unit(entry.path()))
+            files[entry.path().filename()] = support::read_file(entry.path());
     return files;
+}
+
+// While they come: a file may be renamed while this looks.
+std::size_t units_in(const std::string& folder) {
+    std::error_code none;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+        count += is_unit(entry.path()) ? 1U : 0U;
+    return count;
 }
 
 }  // namespace
@@ -123,10 +138,7 @@ TEST_CASE("a sweep that is killed leaves whole units and is gone on with", "[cli
     }
     // Once some are there.
     int status = 0;
-    std::error_code none;
-    while (::waitpid(child, &status, WNOHANG) == 0 &&
-           (!std::filesystem::exists(folder / "killed", none) ||
-            files_of(folder / "killed").size() < 3))
+    while (::waitpid(child, &status, WNOHANG) == 0 && units_in(folder / "killed") < 3)
         ::sched_yield();
     ::kill(child, SIGKILL);
     ::waitpid(child, &status, 0);
