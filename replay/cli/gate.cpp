@@ -44,7 +44,7 @@ class Gate final : public Command {
         TM_ASSIGN(Scenario scenario, machine_.scenario(trace_name(path_), policy_));
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // an error before a long file is read
-        TM_ASSIGN(const std::vector<Condition> conditions, read_conditions(context));
+        TM_ASSIGN(const std::vector<BudgetCondition> conditions, read_conditions(context));
         TM_ASSIGN(const std::optional<Baseline> baseline, find_baseline());
         const Baseline* const before = baseline ? &*baseline : nullptr;
         TM_TRY(tidemark::gate(prototype(), conditions, before));
@@ -80,15 +80,15 @@ class Gate final : public Command {
         return run;
     }
 
-    Result<std::vector<Condition>> read_conditions(Context& context) const {
+    Result<std::vector<BudgetCondition>> read_conditions(Context& context) const {
         if (fail_if_.empty() && write_baseline_.empty())
             return fail(ErrorCode::bad_option, "there is no budget", "--fail-if",
                         "give one such as --fail-if 'peak_reserved > +2%', or --write-baseline");
         const std::vector<Measurement> figures = gate_figures();
-        std::vector<Condition> conditions;
+        std::vector<BudgetCondition> conditions;
         for (const std::string& text : fail_if_) {
-            TM_ASSIGN(Condition condition,
-                      parse_condition(text, figures).map_error([](Error error) {
+            TM_ASSIGN(BudgetCondition condition,
+                      parse_budget(text, figures).map_error([](Error error) {
                           error.where = "--fail-if";
                           return error;
                       }));

@@ -10,7 +10,7 @@ namespace tidemark::fuzz {
 void gate_inputs(std::span<const std::byte> bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     static const std::vector<Measurement> kFigures = gate_figures();
-    const Result<Condition> condition = parse_condition(text, kFigures);
+    const Result<BudgetCondition> condition = parse_budget(text, kFigures);
     if (condition)
         TM_CHECK(find_figure(kFigures, condition->metric) != nullptr);
     else

@@ -50,7 +50,8 @@ Result<double> parse_amount(std::string_view text, const Measurement& figure, st
 }
 
 // The part behind the operator, into `condition`.
-Result<void> read_value(std::string_view text, const Measurement& figure, Condition& condition) {
+Result<void> read_value(std::string_view text, const Measurement& figure,
+                        BudgetCondition& condition) {
     const bool is_signed = text.starts_with('+') || text.starts_with('-');
     const double sign = text.starts_with('-') ? -1 : 1;
     if (is_signed)
@@ -99,7 +100,7 @@ const Measurement* find_figure(std::span<const Measurement> figures, std::string
     return nullptr;
 }
 
-double Condition::bound(double before) const {
+double BudgetCondition::bound(double before) const {
     switch (relation) {
         case Relation::absolute:
             return amount;
@@ -111,7 +112,7 @@ double Condition::bound(double before) const {
     return before + before * amount;
 }
 
-bool Condition::holds(double value, double before) const {
+bool BudgetCondition::holds(double value, double before) const {
     const double limit = bound(before);
     switch (comparator) {
         case Comparator::above:
@@ -130,7 +131,7 @@ bool Condition::holds(double value, double before) const {
     return value != limit;
 }
 
-Result<Condition> parse_condition(std::string_view text, std::span<const Measurement> figures) {
+Result<BudgetCondition> parse_budget(std::string_view text, std::span<const Measurement> figures) {
     const std::string_view whole = trimmed(text);
     const std::size_t name_end =
         std::min(whole.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), whole.size());
@@ -144,9 +145,9 @@ Result<Condition> parse_condition(std::string_view text, std::span<const Measure
     const Measurement* const figure = find_figure(figures, name);
     if (figure == nullptr)
         return tl::make_unexpected(unknown_figure(name, figures));
-    Condition condition{.text = std::string(whole),
-                        .metric = std::string(figure->name),
-                        .comparator = found->comparator};
+    BudgetCondition condition{.text = std::string(whole),
+                              .metric = std::string(figure->name),
+                              .comparator = found->comparator};
     TM_TRY(read_value(trimmed(rest.substr(found->text.size())), *figure, condition));
     return condition;
 }

@@ -1,4 +1,4 @@
-// Condition: a question about one figure of a run as people type it: "peak_reserved > 70GiB",
+// BudgetCondition: a question about one figure of a run as people type it: "peak_reserved > 70GiB",
 // "retries > 0", and against an earlier run "peak_reserved > +2%", "driver > +50ms".
 //
 //     METRIC OPERATOR VALUE
@@ -25,7 +25,7 @@ enum class Comparator : std::uint8_t { above, at_least, below, at_most, equal, u
 // What a condition's value is counted from.
 enum class Relation : std::uint8_t { absolute, by_amount, by_share };
 
-struct Condition {
+struct BudgetCondition {
     std::string text = {};  // as typed
     std::string metric = {};
     Comparator comparator = Comparator::above;
@@ -44,7 +44,7 @@ struct Condition {
 
 // `figures` are those that it may be about. O(figures). Errors (bad_option): no such figure, with
 // the nearest name; no operator; a value that isn't one of the figure's unit.
-Result<Condition> parse_condition(std::string_view text, std::span<const Measurement> figures);
+Result<BudgetCondition> parse_budget(std::string_view text, std::span<const Measurement> figures);
 
 // The figure of that name, "peak_reserved_bytes" or "peak_reserved"; null if there is none.
 const Measurement* find_figure(std::span<const Measurement> figures, std::string_view name);

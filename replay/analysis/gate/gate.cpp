@@ -35,7 +35,7 @@ std::vector<std::string> unlike(const Run& run, const Baseline& baseline) {
     return found;
 }
 
-Result<Budget> hold(const Condition& condition, std::span<const Measurement> figures,
+Result<Budget> hold(const BudgetCondition& condition, std::span<const Measurement> figures,
                     const Baseline* baseline) {
     Budget budget{.condition = condition};
     budget.figure = *find_figure(figures, condition.metric);
@@ -55,9 +55,9 @@ Result<Budget> hold(const Condition& condition, std::span<const Measurement> fig
 }
 
 // What makes all other figures worthless: whoever is served less needs less.
-std::vector<Condition> implied_conditions(const Run& run, const Baseline* baseline) {
+std::vector<BudgetCondition> implied_conditions(const Run& run, const Baseline* baseline) {
     const bool before = baseline != nullptr && baseline->figure("out_of_memory").has_value();
-    std::vector<Condition> conditions{
+    std::vector<BudgetCondition> conditions{
         {.text = before ? "out_of_memory > +0" : "out_of_memory > 0",
          .metric = "out_of_memory",
          .relation = before ? Relation::by_amount : Relation::absolute}};
@@ -99,16 +99,16 @@ std::vector<Measurement> gate_figures() {
     return gate_figures(run);
 }
 
-Result<GateReport> gate(const Run& run, std::span<const Condition> conditions,
+Result<GateReport> gate(const Run& run, std::span<const BudgetCondition> conditions,
                         const Baseline* baseline) {
     const std::vector<Measurement> figures = gate_figures(run);
     GateReport report;
-    for (const Condition& condition : conditions) {
+    for (const BudgetCondition& condition : conditions) {
         TM_ASSIGN(Budget budget, hold(condition, figures, baseline));
         report.budgets.push_back(std::move(budget));
     }
-    for (const Condition& condition : implied_conditions(run, baseline)) {
-        if (std::ranges::count(conditions, condition.metric, &Condition::metric) > 0)
+    for (const BudgetCondition& condition : implied_conditions(run, baseline)) {
+        if (std::ranges::count(conditions, condition.metric, &BudgetCondition::metric) > 0)
             continue;
         TM_ASSIGN(Budget budget, hold(condition, figures, baseline));
         budget.implied = true;

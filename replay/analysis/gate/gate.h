@@ -30,7 +30,7 @@ struct Baseline {
 };
 
 struct Budget {
-    Condition condition = {};
+    BudgetCondition condition = {};
     bool implied = false;     // nobody asked for it, but a run that breaks it is no measurement
     Measurement figure = {};  // of the run at hand
     std::optional<double> before = {};  // the baseline's
@@ -55,7 +55,7 @@ std::vector<Measurement> gate_figures();
 // baseline's was granted breaks `out_of_memory`, and a hazard (--check) `hazard_count`, unless a
 // condition about that figure is given. Errors: bad_option where a relative condition has no
 // baseline; bad_input where the baseline hasn't its figure. O(conditions * figures).
-Result<GateReport> gate(const Run& run, std::span<const Condition> conditions,
+Result<GateReport> gate(const Run& run, std::span<const BudgetCondition> conditions,
                         const Baseline* baseline);
 
 }  // namespace tidemark

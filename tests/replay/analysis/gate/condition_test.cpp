@@ -8,9 +8,9 @@
 namespace tidemark {
 namespace {
 
-Condition must_parse(const char* text) {
+BudgetCondition must_parse(const char* text) {
     const std::vector<Measurement> figures = gate_figures();
-    Result<Condition> condition = parse_condition(text, figures);
+    Result<BudgetCondition> condition = parse_budget(text, figures);
     INFO(text << ": " << (condition ? "" : to_text(condition.error())));
     REQUIRE(condition);
     return *condition;
@@ -18,7 +18,7 @@ Condition must_parse(const char* text) {
 
 Error refused(const char* text) {
     const std::vector<Measurement> figures = gate_figures();
-    const Result<Condition> condition = parse_condition(text, figures);
+    const Result<BudgetCondition> condition = parse_budget(text, figures);
     INFO(text);
     REQUIRE_FALSE(condition);
     CHECK(condition.error().code == ErrorCode::bad_option);
@@ -44,22 +44,22 @@ TEST_CASE("a condition's value is in its metric's unit", "[gate]") {
 }
 
 TEST_CASE("a sign counts from the baseline, by amount or by share", "[gate]") {
-    const Condition share = must_parse("peak_reserved > +2%");
+    const BudgetCondition share = must_parse("peak_reserved > +2%");
     CHECK(share.relation == Relation::by_share);
     CHECK(share.bound(1000) == 1020);
     CHECK_FALSE(share.holds(1020, 1000));
     CHECK(share.holds(1021, 1000));
-    const Condition more = must_parse("peak_reserved >= + 2MiB");
+    const BudgetCondition more = must_parse("peak_reserved >= + 2MiB");
     CHECK(more.relation == Relation::by_amount);
     CHECK(more.holds(static_cast<double>(3_MiB), static_cast<double>(1_MiB)));
-    const Condition less = must_parse("driver > -10 %");
+    const BudgetCondition less = must_parse("driver > -10 %");
     CHECK(less.bound(200) == 180);
     CHECK(must_parse("retries > +0").bound(7) == 7);
 }
 
 TEST_CASE("operators mean what they say", "[gate]") {
     const auto holds = [](const char* text) {
-        const Condition condition = must_parse(text);
+        const BudgetCondition condition = must_parse(text);
         return std::string{condition.holds(2, 0) ? '1' : '0', condition.holds(3, 0) ? '1' : '0',
                            condition.holds(4, 0) ? '1' : '0'};
     };

@@ -33,10 +33,10 @@ Baseline baseline_of(const Run& run) {
     return baseline;
 }
 
-std::vector<Condition> conditions(std::initializer_list<const char*> texts) {
-    std::vector<Condition> parsed;
+std::vector<BudgetCondition> conditions(std::initializer_list<const char*> texts) {
+    std::vector<BudgetCondition> parsed;
     for (const char* text : texts) {
-        Result<Condition> condition = parse_condition(text, gate_figures());
+        Result<BudgetCondition> condition = parse_budget(text, gate_figures());
         REQUIRE(condition);
         parsed.push_back(*condition);
     }
@@ -61,10 +61,10 @@ TEST_CASE("a budget is broken where its condition holds", "[gate]") {
 TEST_CASE("a run is within every relative budget of itself", "[gate]") {
     const Run run = must_run();
     const Baseline baseline = baseline_of(run);
-    std::vector<Condition> all;
+    std::vector<BudgetCondition> all;
     for (const Measurement& figure : gate_figures(run))
         if (figure.name != "hazard_count")
-            all.push_back(*parse_condition(std::string(figure.name) + " > +0%", gate_figures()));
+            all.push_back(*parse_budget(std::string(figure.name) + " > +0%", gate_figures()));
     const auto report = gate(run, all, &baseline);
     REQUIRE(report);
     CHECK(report->broken() == 0);
