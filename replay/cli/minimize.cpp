@@ -168,9 +168,9 @@ class Minimize final : public Command {
 
     Result<ExitCode> not_shown(const Run& whole) const {
         std::string figures;
-        for (const FigureCondition& each : condition_.all)
-            figures += fmt::format("{}{} is {}", figures.empty() ? "" : ", ", each.figure,
-                                   figure_text(whole.measurement(each.figure)));
+        for (const BudgetCondition& each : condition_.all)
+            figures += fmt::format("{}{} is {}", figures.empty() ? "" : ", ", each.metric,
+                                   figure_text(whole.measurement(each.metric)));
         return fail(ErrorCode::bad_option,
                     fmt::format("the whole trace doesn't show it under {}: {}",
                                 whole.scenario.policy, figures),
@@ -207,9 +207,9 @@ class Minimize final : public Command {
         std::error_code failed;
         const auto bytes = std::filesystem::file_size(output_, failed);
         report.bytes = failed ? 0 : bytes;
-        for (const FigureCondition& each : condition_.all)
+        for (const BudgetCondition& each : condition_.all)
             report.figures.push_back(
-                {whole.measurement(each.figure), after.measurement(each.figure)});
+                {whole.measurement(each.metric), after.measurement(each.metric)});
         context.print(json_ ? minimize_json(report, context.provenance()) : minimize_text(report));
     }
 

@@ -119,8 +119,7 @@ void GpuTimes::take(cuda::CUcontext context, std::uint32_t stream, std::uint8_t*
     if (!cupti_ || !memory_.started())
         return;
     const Nanoseconds offset = this->offset();
-    for (const Late& late : std::exchange(late_, {}))
-        static_cast<void>(record(late.activity, late.tag, offset));
+    record_late(offset);
     Activity* next = nullptr;
     std::size_t count = 0;
     for (; filled != 0 && cupti_->next(buffer, filled, next); ++count) {
@@ -130,12 +129,24 @@ void GpuTimes::take(cuda::CUcontext context, std::uint32_t stream, std::uint8_t*
         const std::optional<RecordedLaunch> launch = find(activity->correlation);
         const bool named = activity->kernel != nullptr && (!launch || launch->is_graph);
         const std::uint32_t tag = named ? tag_of(activity->kernel) : 0;
-        if (!record(*activity, tag, offset) && late_.size() < kMostLate)
-            late_.push_back({*activity, tag});
+        if (!record(*activity, tag, offset))
+            keep_late({*activity, tag});
     }
     if (const std::size_t dropped = cupti_->dropped(context, stream); dropped != 0)
         memory_.mark(fmt::format("CUPTI had no room for the GPU's times of {} launches", dropped));
     pause_after(count);
+}
+
+// A launch is recorded when its call returns, which its thread may be kept from for long.
+void GpuTimes::record_late(Nanoseconds offset) {
+    std::erase_if(late_, [&](const Late& late) { return record(late.activity, late.tag, offset); });
+}
+
+// Those of calls that are never recorded make room for others, the oldest first.
+void GpuTimes::keep_late(const Late& late) {
+    if (late_.size() == kMostLate)
+        late_.erase(late_.begin(), late_.begin() + kMostLate / 2);
+    late_.push_back(late);
 }
 
 // On CUPTI's thread, or when the program ends: nobody waits for it.
@@ -152,11 +163,8 @@ void GpuTimes::finish() {
         return;
     cupti_->flush();
     const std::lock_guard lock(mutex_);
-    if (!late_.empty() && memory_.started()) {
-        const Nanoseconds offset = this->offset();
-        for (const Late& late : std::exchange(late_, {}))
-            static_cast<void>(record(late.activity, late.tag, offset));
-    }
+    if (!late_.empty() && memory_.started())
+        record_late(offset());
 }
 
 }  // namespace tidemark::inject

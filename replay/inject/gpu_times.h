@@ -66,17 +66,19 @@ class GpuTimes {
     // the oldest are forgotten.
     static constexpr std::size_t kLaunches = std::size_t{1} << 17U;
 
+    struct Late {
+        TimedActivity activity;
+        std::uint32_t tag = 0;
+    };
+
     std::optional<RecordedLaunch> find(std::uint32_t correlation);
     // False: the launch isn't known, or not yet.
     bool record(const TimedActivity& activity, std::uint32_t tag, Nanoseconds offset);
     std::uint32_t tag_of(const char* kernel);
     Nanoseconds offset() const;
     void pause_after(std::size_t records);
-
-    struct Late {
-        TimedActivity activity;
-        std::uint32_t tag = 0;
-    };
+    void record_late(Nanoseconds offset);
+    void keep_late(const Late& late);
 
     MemoryEvents& memory_;
     std::optional<CuptiActivities> cupti_;
@@ -85,7 +87,7 @@ class GpuTimes {
     std::vector<RecordedLaunch> launches_;
     std::mutex mutex_;  // of what follows
     std::unordered_map<std::string, std::uint32_t> tags_;
-    std::vector<Late> late_;  // of calls that had not come back: looked for once more
+    std::vector<Late> late_;  // of calls that had not come back: looked for again
     std::size_t unpaused_ = 0;
 };
 

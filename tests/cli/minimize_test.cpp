@@ -72,7 +72,7 @@ TEST_CASE("what minimize can't do is said before it searches, and no file is lef
         refusal({"minimize", steps, "-p", "torch", "--keep", "reserved > 1TiB", "-o", out}),
         "doesn't show it"));
     CHECK(support::contains(refusal({"minimize", "/none", "--keep", "reservd > 1GiB", "-o", out}),
-                            "'reserved'?"));
+                            "did you mean reserved?"));
     CHECK(support::contains(refusal({"minimize", steps, "--keep", "retries", "-o", "-"}), "-o -"));
     refusal({"minimize", steps, "--keep", "retries", "-o", folder / "small.txt"});
     refusal({"minimize", steps, "-o", out});

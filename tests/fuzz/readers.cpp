@@ -17,6 +17,7 @@ FormatInfo torch_snapshot();
 FormatInfo rmm_csv();
 FormatInfo rmm_decisions();
 FormatInfo cupy_pool();
+FormatInfo driver_pool();
 FormatInfo jsonl();
 FormatInfo nsight_sqlite();
 FormatInfo torch_profiler();
@@ -122,6 +123,10 @@ void rmm_decisions(std::span<const std::byte> bytes) {
 
 void cupy_pool(std::span<const std::byte> bytes) {
     read_all_ways(formats::cupy_pool(), bytes);
+}
+
+void driver_pool(std::span<const std::byte> bytes) {
+    read_all_ways(formats::driver_pool(), bytes);
 }
 
 void jsonl(std::span<const std::byte> bytes) {

@@ -1,5 +1,6 @@
 // gate: budgets of a run's figures, for continuous integration. Each budget is a condition that
-// must not hold (replay/analysis/gate/condition.h), by itself or against an earlier run.
+// must not hold (replay/analysis/condition/budget_condition.h), by itself or against an earlier
+// run.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "replay/analysis/gate/condition.h"
+#include "replay/analysis/condition/budget_condition.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {

@@ -1,5 +1,5 @@
 // Left to right: the name, the operator, the value in the name's unit.
-#include "replay/analysis/gate/condition.h"
+#include "replay/analysis/condition/budget_condition.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +24,18 @@ constexpr std::array<Operator, 6> kOperators{{{">=", Comparator::at_least},
                                               {"!=", Comparator::unequal},
                                               {">", Comparator::above},
                                               {"<", Comparator::below}}};
+
+struct ShortName {
+    std::string_view name;
+    std::string_view figure;
+};
+
+constexpr std::array<ShortName, 5> kShortNames{
+    {{"reserved", "peak_reserved_bytes"},
+     {"allocated", "peak_allocated_bytes"},
+     {"active", "peak_active_bytes"},
+     {"requested", "peak_requested_bytes"},
+     {"fragmentation", "external_fragmentation_at_peak"}}};
 
 constexpr const char* kConditionHint = "write one such as 'peak_reserved > +2%' or 'retries > 0'";
 
@@ -74,6 +86,8 @@ Result<void> read_value(std::string_view text, const Measurement& figure,
 
 Error unknown_figure(std::string_view name, std::span<const Measurement> figures) {
     std::vector<std::string_view> names;
+    for (const ShortName& each : kShortNames)
+        names.push_back(each.name);
     for (const Measurement& each : figures) {
         names.push_back(each.name);
         for (const std::string_view ending : {"_bytes", "_ns"})
@@ -91,6 +105,9 @@ Error unknown_figure(std::string_view name, std::span<const Measurement> figures
 }  // namespace
 
 const Measurement* find_figure(std::span<const Measurement> figures, std::string_view name) {
+    const auto abbreviated = std::ranges::find(kShortNames, name, &ShortName::name);
+    if (abbreviated != kShortNames.end())
+        name = abbreviated->figure;
     for (const std::string_view ending : {"", "_bytes", "_ns"}) {
         const std::string full = fmt::format("{}{}", name, ending);
         const auto found = std::ranges::find(figures, full, &Measurement::name);
@@ -98,6 +115,11 @@ const Measurement* find_figure(std::span<const Measurement> figures, std::string
             return &*found;
     }
     return nullptr;
+}
+
+std::string BudgetCondition::whole_text() const {
+    const auto word = std::ranges::find(kOperators, comparator, &Operator::comparator);
+    return fmt::format("{} {} {}", metric, word->text, value_text);
 }
 
 double BudgetCondition::bound(double before) const {
@@ -148,7 +170,9 @@ Result<BudgetCondition> parse_budget(std::string_view text, std::span<const Meas
     BudgetCondition condition{.text = std::string(whole),
                               .metric = std::string(figure->name),
                               .comparator = found->comparator};
-    TM_TRY(read_value(trimmed(rest.substr(found->text.size())), *figure, condition));
+    rest = trimmed(rest.substr(found->text.size()));
+    condition.value_text = rest;
+    TM_TRY(read_value(rest, *figure, condition));
     return condition;
 }
 

@@ -1,5 +1,5 @@
 // Conditions: every form that the guide names is read, and nothing else.
-#include "replay/analysis/gate/condition.h"
+#include "replay/analysis/condition/budget_condition.h"
 
 #include <catch2/catch.hpp>
 
