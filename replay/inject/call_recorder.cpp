@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,13 +45,19 @@ constexpr bool is_per_thread(std::string_view name) {
     return name.ends_with("_ptsz") || name.ends_with("_ptds");
 }
 
+// A function as a type: to compare two of them is a constant then, under sanitizers too.
+template <void (CallRecorder::*take)(const Call&)>
+struct Handles {};
+
+template <class Taker, void (CallRecorder::*... takes)(const Call&)>
+constexpr bool kIsOneOf = (std::is_same_v<Taker, Handles<takes>> || ...);
+
 // What ends, ends when its call is entered; anything else is done when it comes back.
-constexpr bool acts_on_entry(void (CallRecorder::*take)(const Call&)) {
-    constexpr std::array kEnds{&CallRecorder::free,          &CallRecorder::free_async,
-                               &CallRecorder::destroy_array, &CallRecorder::unreserve,
-                               &CallRecorder::destroy_pool,  &CallRecorder::release_physical};
-    return std::ranges::find(kEnds, take) != kEnds.end();
-}
+template <void (CallRecorder::*take)(const Call&)>
+constexpr bool kActsOnEntry =
+    kIsOneOf<Handles<take>, &CallRecorder::free, &CallRecorder::free_async,
+             &CallRecorder::destroy_array, &CallRecorder::unreserve, &CallRecorder::destroy_pool,
+             &CallRecorder::release_physical>;
 
 // Those that calls pass through lie close together.
 template <void (CallRecorder::*take)(const Call&)>
@@ -60,7 +67,7 @@ template <void (CallRecorder::*take)(const Call&)>
 
 template <void (CallRecorder::*take)(const Call&)>
 constexpr Handler handler_of(std::string_view name) {
-    return {handle<take>, is_per_thread(name), acts_on_entry(take)};
+    return {handle<take>, is_per_thread(name), kActsOnEntry<take>};
 }
 
 #define TIDEMARK_RECORDED_CALL(name, number, handler, tag) RecordedCall{number, tag},

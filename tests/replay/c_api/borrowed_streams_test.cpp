@@ -75,7 +75,7 @@ class BriefStream {
     cuda::CUstream stream_ = nullptr;
 };
 
-TEST_CASE("no policy names a stream that the program has destroyed", "[c_api]") {
+TEST_CASE("no policy names a stream that the program has destroyed", "[c_api][one-thread]") {
     for (const PolicyInfo& policy : all_policies()) {
         INFO(policy.name);
         const Program program{std::string(policy.name)};
@@ -93,7 +93,7 @@ TEST_CASE("no policy names a stream that the program has destroyed", "[c_api]") 
     }
 }
 
-TEST_CASE("a stream's own memory is used again without asking the driver", "[c_api]") {
+TEST_CASE("a stream's own memory is used again without asking the driver", "[c_api][one-thread]") {
     for (const char* policy : {"extent", "best-fit", "torch"}) {
         INFO(policy);
         const Program program{policy};
@@ -108,7 +108,8 @@ TEST_CASE("a stream's own memory is used again without asking the driver", "[c_a
     }
 }
 
-TEST_CASE("several streams use each other's memory without a wait for the device", "[c_api]") {
+TEST_CASE("several streams use each other's memory without a wait for the device",
+          "[c_api][one-thread]") {
     const Program program{"extent"};
     const BriefStream one{program.fake};
     const BriefStream other{program.fake};
@@ -124,7 +125,8 @@ TEST_CASE("several streams use each other's memory without a wait for the device
     CHECK(program.fake.control.calls("cuEventRecord") > 0);
 }
 
-TEST_CASE("requests on a stream that is being captured don't spoil the capture", "[c_api]") {
+TEST_CASE("requests on a stream that is being captured don't spoil the capture",
+          "[c_api][one-thread]") {
     for (const PolicyInfo& policy : all_policies()) {
         INFO(policy.name);
         const Program program{std::string(policy.name)};

@@ -185,13 +185,14 @@ TEST_CASE("one reader is told what happens, and closing wakes it") {
     CHECK(events[1].kind == TM_STORE_DEFERRING);
     CHECK(events[2].kind == TM_STORE_DEFERRED);
     CHECK(events[2].buffer == buffer);
-    std::thread reader([&] {
-        std::size_t none = 1;
-        CHECK(tm_store_events(gpu.store, UINT64_MAX, events.data(), 1, &none) == TM_OK);
-        CHECK(none == 0);
-    });
+    std::size_t none = 1;
+    tm_status waited = TM_INTERNAL;
+    std::thread reader(
+        [&] { waited = tm_store_events(gpu.store, UINT64_MAX, events.data(), 1, &none); });
     CHECK(tm_store_stop(gpu.store) == TM_OK);
     reader.join();
+    CHECK(waited == TM_OK);
+    CHECK(none == 0);
     CHECK(tm_stream_ended(gpu.store, 5) == TM_OK);
 }
 
