@@ -54,8 +54,10 @@ void CudaStreams::look_at(CudaStream& stream) {
         const std::lock_guard lock{stream.mutex};
         if (stream.native_number == number)
             return;
-        if (std::exchange(stream.native_number, number) == 0)
+        if (stream.native_number == 0) {
+            stream.native_number = number;
             return;
+        }
     }
     // Another stream under the handle of one that is gone: what comes on it comes after what was
     // queued on that one.
@@ -65,10 +67,11 @@ void CudaStreams::look_at(CudaStream& stream) {
     const auto last = point_of_absent(call, stream);
     visited_ = here;
     if (!last)
-        return;
+        return;  // the next visit tries again
     CudaPoint point;
     {
         const std::lock_guard lock{stream.mutex};
+        stream.native_number = number;
         const CudaPoint* const kept = stream.points.telling(stream.points.last());
         if (kept == nullptr || kept->captured)
             return;

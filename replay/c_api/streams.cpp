@@ -39,11 +39,12 @@ StreamId Streams::id_of_kept(tm_stream stream) {
 }
 
 StreamId Streams::noticed(StreamId id) {
-    if (!several()) {
-        std::uint64_t first = kNone;
-        if (!first_.compare_exchange_strong(first, to_integer(id)) && first != to_integer(id))
-            several_ = true;
-    }
+    // As a rule it is only read: threads that write here would wait for each other.
+    if (several() || first_.load(std::memory_order_relaxed) == to_integer(id)) [[likely]]
+        return id;
+    std::uint64_t first = kNone;
+    if (!first_.compare_exchange_strong(first, to_integer(id)) && first != to_integer(id))
+        several_ = true;
     return id;
 }
 

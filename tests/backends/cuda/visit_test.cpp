@@ -104,6 +104,29 @@ TEST_CASE("a stream under the handle of one that is gone comes after it", "[cuda
     CHECK(fake_cuda().calls("cuStreamWaitEvent") == waits + 1);
 }
 
+TEST_CASE("a stream that comes after one that is gone is told from it once no capture forbids",
+          "[cuda]") {
+    const auto device = open_device(fake_driver({.recycle = 1}));
+    OwnStream captured{*device};
+    device->adopt(captured.handle());
+    std::optional<OwnStream> own{*device};
+    const StreamId borrowed = device->borrow(own->handle(), kFirst);
+    {
+        CudaVisit visit(device.get(), borrowed);
+        visit.note_work(false);
+    }
+    own.reset();
+    const OwnStream again{*device};
+    captured.begin(cuda::CUstreamCaptureMode::global);
+    { const CudaVisit visit(device.get(), borrowed); }
+    CHECK(captured.end());
+    const std::uint64_t waits = fake_cuda().calls("cuCtxSynchronize");
+    { const CudaVisit visit(device.get(), borrowed); }
+    CHECK(fake_cuda().calls("cuCtxSynchronize") == waits + 1);
+    { const CudaVisit visit(device.get(), borrowed); }
+    CHECK(fake_cuda().calls("cuCtxSynchronize") == waits + 1);
+}
+
 TEST_CASE("the capture of a borrowed stream is known from its visits, and not spoilt", "[cuda]") {
     const auto device = open_device(fake_driver());
     const Address memory = must(*device, device->malloc(1_MiB));
