@@ -1,7 +1,6 @@
 // When the device ran what the program gave the streams, a track for each stream, where the
 // recording says it. What is too narrow to be seen alone is joined, as launches are.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -23,9 +22,7 @@ class ExecutionTrack final : public Track {
             return {};
         more_ = tracks_.follow(input.run.history,
                                frame.still ? ~std::size_t{0} >> 1U : kExecutionsAFrame);
-        return {
-            std::vector<float>(tracks_.tracks(), std::round(frame.canvas.px(kLaunchBarsHeight))),
-            kLaunchBarsUsualRows};
+        return launch_bar_rows(frame, tracks_.tracks());
     }
 
     void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t track,
@@ -39,7 +36,7 @@ class ExecutionTrack final : public Track {
                                            positions_of(frame, area, canvas.px(kLaunchBarsJoined)));
         const auto name = [&](std::size_t i) {
             const Execution one = history.execution(tracks_.at(track, i));
-            return NamedBar{one.tag, name_of(history, one)};
+            return NamedBar{one.tag, launch_name(history, one.tag)};
         };
         const std::optional<MergedRange> hit = draw_bars(canvas, area, row, ranges, mouse, name);
         if (!hit)
@@ -53,22 +50,17 @@ class ExecutionTrack final : public Track {
     bool busy() const override { return more_; }
 
   private:
-    static std::string_view name_of(const History& history, const Execution& execution) {
-        const std::string_view name = history.strings()[execution.tag];
-        return name.empty() ? "launch" : name;
-    }
-
     void describe(const Frame& frame, const TimeArea& area, const History& history,
                   std::size_t track, const MergedRange& range, HoverCard& card) const {
         const Execution execution = history.execution(tracks_.at(track, range.first));
         const std::uint32_t stream = tracks_.stream(track);
-        card.head(range.count == 1 ? std::string(name_of(history, execution))
+        card.head(range.count == 1 ? std::string(launch_name(history, execution.tag))
                                    : fmt::format("{} executions, too narrow to be shown one by one",
                                                  format_count(range.count)));
         card.row(0, "stream", fmt::format("{} (handle {:#x})", stream, history.streams()[stream]));
         card.row(0, "the GPU began", position_label(frame, area, range.begin));
         if (range.count > 1) {
-            card.row(0, "first", std::string(name_of(history, execution)));
+            card.row(0, "first", std::string(launch_name(history, execution.tag)));
             card.note("bars grow with the root of the count");
             return;
         }

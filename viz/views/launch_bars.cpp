@@ -7,6 +7,9 @@
 namespace tidemark::viz {
 namespace {
 
+constexpr std::size_t kUsualRows = 4;
+constexpr float kHeight = 18;  // points, of a row
+
 void draw_one(Canvas& canvas, const NamedBar& what, const Box& bar) {
     const Theme& theme = canvas.theme();
     canvas.fill(bar, mix(theme.plot, category(theme, what.tag), 0.45));
@@ -24,6 +27,15 @@ void draw_joined(Canvas& canvas, std::size_t count, std::size_t most, Box bar) {
 }
 
 }  // namespace
+
+TrackRows launch_bar_rows(const Frame& frame, std::size_t rows) {
+    return {std::vector<float>(rows, std::round(frame.canvas.px(kHeight))), kUsualRows};
+}
+
+std::string_view launch_name(const History& history, std::uint32_t tag) {
+    const std::string_view name = history.strings()[tag];
+    return name.empty() ? "launch" : name;
+}
 
 std::optional<MergedRange> draw_bars(Canvas& canvas, const TimeArea& area, const Box& row,
                                      std::span<const MergedRange> ranges,

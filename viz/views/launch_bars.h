@@ -11,18 +11,23 @@
 
 #include "viz/draw/time_area.h"
 #include "viz/model/timeline/merged_ranges.h"
+#include "viz/views/track.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
 
-constexpr std::size_t kLaunchBarsUsualRows = 4;
-constexpr float kLaunchBarsHeight = 18;  // points, of a row
-constexpr float kLaunchBarsJoined = 6;   // points: what is narrower is joined
+constexpr float kLaunchBarsJoined = 6;  // points: what is narrower is joined
 
 struct NamedBar {
     std::uint32_t tag = 0;  // has one color
     std::string_view name;
 };
+
+// So many rows, as high as bars want them.
+TrackRows launch_bar_rows(const Frame& frame, std::size_t rows);
+
+// The text of a tag of History::strings() on a bar.
+std::string_view launch_name(const History& history, std::uint32_t tag);
 
 // Draws `ranges` into `row`; `bar` says what the i-th of the track is. Returns the one under
 // `mouse`.

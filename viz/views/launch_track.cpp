@@ -1,7 +1,6 @@
 // What the program gave the streams: kernels, copies and fills, a track for each stream. What is
 // too narrow to be seen alone is joined: as high as it is many.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -24,9 +23,7 @@ class LaunchTrack final : public Track {
             return {};
         more_ = tracks_.follow(input.run.history,
                                frame.still ? ~std::size_t{0} >> 1U : kLaunchesAFrame);
-        return {
-            std::vector<float>(tracks_.tracks(), std::round(frame.canvas.px(kLaunchBarsHeight))),
-            kLaunchBarsUsualRows};
+        return launch_bar_rows(frame, tracks_.tracks());
     }
 
     void draw(Frame& frame, const TimeArea& area, const TrackInput& input, std::size_t track,
@@ -40,7 +37,7 @@ class LaunchTrack final : public Track {
                                            positions_of(frame, area, canvas.px(kLaunchBarsJoined)));
         const auto bar = [&](std::size_t i) {
             const Launch launch = history.launch(tracks_.at(track, i));
-            return NamedBar{launch.tag, name_of(history, launch)};
+            return NamedBar{launch.tag, launch_name(history, launch.tag)};
         };
         const std::optional<MergedRange> hit = draw_bars(canvas, area, row, ranges, mouse, bar);
         if (!hit)
@@ -53,24 +50,19 @@ class LaunchTrack final : public Track {
     bool busy() const override { return more_; }
 
   private:
-    static std::string_view name_of(const History& history, const Launch& launch) {
-        const std::string_view name = history.strings()[launch.tag];
-        return name.empty() ? "launch" : name;
-    }
-
     void describe(const Frame& frame, const TimeArea& area, const History& history,
                   std::size_t track, const MergedRange& range, HoverCard& card) const {
         const std::size_t index = tracks_.at(track, range.first);
         const Launch launch = history.launch(index);
         const std::uint32_t stream = tracks_.stream(track);
-        card.head(range.count == 1 ? std::string(name_of(history, launch))
+        card.head(range.count == 1 ? std::string(launch_name(history, launch.tag))
                                    : fmt::format("{} launches, too narrow to be shown one by one",
                                                  format_count(range.count)));
         card.row(0, "stream", fmt::format("{} (handle {:#x})", stream, history.streams()[stream]));
         if (range.count > 1) {
-            card.row(0, "first", std::string(name_of(history, launch)));
+            card.row(0, "first", std::string(launch_name(history, launch.tag)));
             const std::size_t last = tracks_.at(track, range.first + range.count - 1);
-            card.row(0, "last", std::string(name_of(history, history.launch(last))));
+            card.row(0, "last", std::string(launch_name(history, history.launch(last).tag)));
         }
         card.row(0, "launched", position_label(frame, area, range.begin));
         card.row(0, range.count == 1 ? "until its stream's next event" : "length",

@@ -13,24 +13,16 @@ bool ExecutionTracks::follow(const std::shared_ptr<const History>& history, std:
     const std::size_t there = history->counts().executions;
     const std::size_t first = taken_;
     taken_ = std::min(there, taken_ + most);
-    std::vector<std::size_t> sorted(tracks_.size());  // so many of a track are in order
-    for (std::size_t i = 0; i < tracks_.size(); ++i)
-        sorted[i] = tracks_[i].executions.size();
-    for (std::size_t i = first; i < taken_; ++i) {
-        const std::uint32_t stream = history->execution(i).stream;
-        auto track = std::ranges::find(tracks_, stream, &ExecutionsOfStream::stream);
-        if (track == tracks_.end()) {
-            if (tracks_.size() == kMostTracks)
-                continue;
-            track = tracks_.insert(track, {stream, {}});
-            sorted.push_back(0);
-        }
-        track->executions.push_back(static_cast<std::uint32_t>(i));
-    }
+    std::vector<std::size_t> sorted;  // so many of a track are in order
+    for (std::size_t i = 0; i < tracks_.count(); ++i)
+        sorted.push_back(tracks_.members(i).size());
+    for (std::size_t i = first; i < taken_; ++i)
+        tracks_.add(history->execution(i).stream, i);
+    sorted.resize(tracks_.count());
     // They come nearly in order: only what is new has to be sorted, and merged with the last ones.
     const auto begin_of = [&](std::uint32_t i) { return history_->execution(i).begin; };
-    for (std::size_t i = 0; i < tracks_.size(); ++i) {
-        auto& all = tracks_[i].executions;
+    for (std::size_t i = 0; i < tracks_.count(); ++i) {
+        auto& all = tracks_.members(i);
         const auto middle = all.begin() + static_cast<std::ptrdiff_t>(sorted[i]);
         if (middle == all.end())
             continue;
@@ -44,7 +36,7 @@ bool ExecutionTracks::follow(const std::shared_ptr<const History>& history, std:
 
 std::vector<MergedRange> ExecutionTracks::ranges(std::size_t track, AxisUnit unit,
                                                  const Window& window, Position shortest) const {
-    const std::vector<std::uint32_t>& executions = tracks_[track].executions;
+    const std::vector<std::uint32_t>& executions = tracks_.members(track);
     const std::size_t events = history_->counts().events;
     const auto position = [&](Nanoseconds time) -> Position {
         if (unit == AxisUnit::time)

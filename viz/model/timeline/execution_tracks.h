@@ -10,18 +10,17 @@
 #include <vector>
 
 #include "viz/model/timeline/merged_ranges.h"
+#include "viz/model/timeline/stream_tracks.h"
 
 namespace tidemark::viz {
 
 class ExecutionTracks {
   public:
-    static constexpr std::size_t kMostTracks = 64;  // further streams are left out
-
     // As AnnotationTracks::follow.
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
     // In the order in which something ran on them.
-    std::size_t tracks() const { return tracks_.size(); }
+    std::size_t tracks() const { return tracks_.count(); }
 
     // What to draw of a track: see merge_ranges. MergedRange::first is an index in the track. On an
     // axis of events an execution lies at the events that came when it ran. O(answer * log
@@ -30,20 +29,15 @@ class ExecutionTracks {
                                     Position shortest) const;
 
     // The execution at an index of a track, as History::execution counts them. O(1).
-    std::size_t at(std::size_t track, std::size_t i) const { return tracks_[track].executions[i]; }
+    std::size_t at(std::size_t track, std::size_t i) const { return tracks_.members(track)[i]; }
 
     // StreamId.
-    std::uint32_t stream(std::size_t track) const { return tracks_[track].stream; }
+    std::uint32_t stream(std::size_t track) const { return tracks_.stream(track); }
 
   private:
-    struct ExecutionsOfStream {
-        std::uint32_t stream = 0;
-        std::vector<std::uint32_t> executions;
-    };
-
     std::shared_ptr<const History> history_;
     std::size_t taken_ = 0;
-    std::vector<ExecutionsOfStream> tracks_;
+    StreamTracks tracks_;
 };
 
 }  // namespace tidemark::viz

@@ -12,24 +12,14 @@ bool LaunchTracks::follow(const std::shared_ptr<const History>& history, std::si
     }
     const std::size_t there = history->counts().launches;
     const std::size_t until = std::min(there, taken_ + most);
-    for (; taken_ < until; ++taken_) {
-        const std::uint32_t stream = history->launch(taken_).stream;
-        auto track =
-            std::find_if(tracks_.begin(), tracks_.end(),
-                         [&](const LaunchesOfStream& each) { return each.stream == stream; });
-        if (track == tracks_.end()) {
-            if (tracks_.size() == kMostTracks)
-                continue;
-            track = tracks_.insert(track, {stream, {}});
-        }
-        track->launches.push_back(static_cast<std::uint32_t>(taken_));
-    }
+    for (; taken_ < until; ++taken_)
+        tracks_.add(history->launch(taken_).stream, taken_);
     return taken_ < there;
 }
 
 std::vector<MergedRange> LaunchTracks::ranges(std::size_t track, AxisUnit unit,
                                               const Window& window, Position shortest) const {
-    const std::vector<std::uint32_t>& launches = tracks_[track].launches;
+    const std::vector<std::uint32_t>& launches = tracks_.members(track);
     const Position run_end = history_->end(unit);
     const std::size_t events = history_->counts().events;
     const auto position = [&](EventIndex event) {
