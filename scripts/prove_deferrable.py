@@ -15,7 +15,7 @@ if one failed or could not run.
 
 Examples:
   scripts/prove-on-gpu deferrable
-  scripts/prove-on-gpu deferrable --only capacity --logical 200 --gpu 60
+  scripts/prove-on-gpu deferrable --only capacity --logical 200 --gpu 120
   scripts/prove-on-gpu deferrable --device sim --only capacity --only bandwidth
 """
 import argparse
@@ -206,7 +206,7 @@ def parsed(words):
     parser.add_argument("--device", default="cuda:0", help='or "sim": a dry run')
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--logical", type=float, help="GB of buffers (200; sim: 0.2)")
-    parser.add_argument("--gpu", type=float, help="GB of the GPU's memory (60; sim: 0.05)")
+    parser.add_argument("--gpu", type=float, help="GB of the GPU's memory (120; sim: 0.05)")
     parser.add_argument("--piece", type=float, help="GB of a buffer (1; sim: 0.005)")
     parser.add_argument("--directory", help="for what the host has no room for")
     parser.add_argument("--rounds", type=int, default=3)
@@ -214,7 +214,7 @@ def parsed(words):
                         help="an option of deferrable_training.py: --training=--layers=24")
     options = parser.parse_args(words)
     small = options.device.startswith("sim")
-    for name, usual, simulated in (("logical", 200, 0.2), ("gpu", 60, 0.05), ("piece", 1, 0.005)):
+    for name, usual, simulated in (("logical", 200, 0.2), ("gpu", 120, 0.05), ("piece", 1, 0.005)):
         given = getattr(options, name)
         wanted = given if given is not None else simulated if small else usual
         setattr(options, name, int(wanted * GB) // MIB * MIB)

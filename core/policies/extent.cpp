@@ -7,6 +7,7 @@
 namespace tidemark::policies {
 
 tl::unexpected<OutOfMemory> Extent::refuse() {
+    give_back_growth();
     ++stats_.out_of_memory;
     return tl::make_unexpected(refusal_);
 }

@@ -80,6 +80,7 @@ class Extent final : public Allocator {
 
     // Giving back (extent_release.cpp).
     bool release_handle(std::uint32_t number, bool awaited);
+    void give_back_growth();
     void settle_stuck();
 
     Device* device_;
@@ -89,6 +90,7 @@ class Extent final : public Allocator {
     ExtentSmall small_;
     Bytes peak_ = 0;              // the most that was ever active
     std::uint64_t stitched_ = 0;  // pieces mapped again for it
+    std::vector<PhysicalId> grown_;  // by the request at hand
     OutOfMemory refusal_;         // why the last attempt at making room failed
 };
 

@@ -63,6 +63,7 @@ Bytes Extent::growth(Bytes needed, Bytes peak) const {
 
 Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     refusal_ = {};
+    grown_.clear();
     if (const Grant grant = grant_fit(size, stream);
         grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error) [[likely]]
         return grant;
@@ -106,7 +107,7 @@ ExtentPrices Extent::prices(Bytes peak, Bytes budget) const {
 }
 
 // New handles at the end of the line. False, with the reason in refusal_, if the device refuses;
-// what it gave until then stays.
+// what it gave until then stays, for a row of pieces to have a part of.
 bool Extent::grow(Bytes amount) {
     if (line_.addresses().size == 0 && !reserve_line())
         return false;
@@ -160,6 +161,7 @@ bool Extent::add_handle(Bytes size) {
         usage_.mapped += size;
         ++stats_.maps;
         line_.add(hole, *id, size);
+        grown_.push_back(*id);
         return true;
     }
     refusal_ = refused_by(done.error());

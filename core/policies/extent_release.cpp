@@ -1,4 +1,5 @@
 // extent: giving memory back to the device, and showing what there is.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -43,6 +44,17 @@ bool Extent::release_handle(std::uint32_t number, bool awaited) {
     ++stats_.segments_released;
     line_.remove(number);
     return true;
+}
+
+// What a refused request took from the device, which others may need.
+void Extent::give_back_growth() {
+    if (grown_.empty() || device_->capturing())
+        return;
+    const std::vector<std::uint32_t> free = line_.free_handles();
+    for (std::size_t i = free.size(); i-- > 0;)  // from the last: numbers of others stay
+        if (std::find(grown_.begin(), grown_.end(), line_.handle(free[i]).id) != grown_.end())
+            release_handle(free[i], true);
+    grown_.clear();
 }
 
 // Offers the device again what it refused to take back.

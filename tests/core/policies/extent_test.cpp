@@ -84,6 +84,21 @@ TEST_CASE("growth in steps stops at the limit and at the device's last bytes", "
     CHECK(pool->usage().reserved == 64_MiB);
 }
 
+TEST_CASE("a refused request gives back what it took of the device", "[extent]") {
+    SimDevice device(small_device(64_MiB));
+    const auto pool = make_policy("extent:handle=8MiB", device);
+    const Allocation kept = must_allocate(*pool, 10_MiB);
+    const Bytes reserved = pool->usage().reserved;
+
+    CHECK_FALSE(pool->allocate({.size = 200_MiB}));
+    CHECK(pool->usage().reserved == reserved);
+    CHECK(device.memory().free == 64_MiB - reserved);
+
+    pool->deallocate(kept, StreamId::default_stream);
+    must_allocate(*pool, 64_MiB);
+    CHECK(pool->usage().reserved == 64_MiB);
+}
+
 TEST_CASE("free ends of pieces serve a request together, without new memory", "[extent]") {
     Fragmented state;
     const Bytes reserved = state.pool->usage().reserved;
