@@ -105,8 +105,8 @@ class Context:
     thread_cache : int, optional
         Bytes that each thread keeps for itself; None: as fits the device; 0: none.
     record : str, optional
-        Publishes a live recording of that name (`tidemark view --attach NAME`), until the context
-        is closed or the process ends.
+        Publishes a live recording of that name (`tidemark view --attach NAME`), or into that file
+        ("run.tml", "/data/run.tml"), until the context is closed or the process ends.
 
     All functions may be called from any thread; `close` must be the last.
     """

@@ -1,4 +1,6 @@
 // A context's parts, made in their order and taken down in the other one.
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "backends/cuda/cuda_visit.h"
@@ -22,6 +24,16 @@ auto in_field(std::string_view field, std::string_view option) {
             error.where = fmt::format("{}{}{}", field, error.where.empty() ? "" : " ", error.where);
         return error;
     };
+}
+
+// A recording by its name; or by its file's, a path or what ends in .tml.
+live::PublishOptions recording_named(const std::string& name) {
+    live::PublishOptions options;
+    const std::filesystem::path path(name);
+    const bool is_file = path.extension() == ".tml" || path.has_parent_path();
+    options.name = is_file ? path.stem().string() : name;
+    options.recording = is_file ? name : "";
+    return options;
 }
 
 }  // namespace
@@ -85,8 +97,7 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     policy_ = spec.text();
     Device* beneath = device_.get();
     if (!plan.record.empty()) {
-        live::PublishOptions options;
-        options.name = plan.record;
+        live::PublishOptions options = recording_named(plan.record);
         options.devices = {{device_name_, device_->memory().total}};
         TM_ASSIGN(publisher_, live::Publisher::start(options));
         observed_ = std::make_unique<ObservedDevice>(*device_, publisher_->observer());

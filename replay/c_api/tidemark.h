@@ -102,8 +102,8 @@ typedef struct tm_context_options {
     uint64_t limit;      /* on the bytes requested and not freed; 0: none */
     uint64_t thread_cache; /* bytes that each thread keeps for itself; 0: as fits the device, none
                               where it is recorded; TM_CACHE_NONE */
-    const char* record;    /* a live recording of that name is published (see docs/format-live.md);
-                              null: none */
+    const char* record;    /* a live recording of that name is published (see docs/format-live.md),
+                              or into that file: what has a '/' or ends in .tml; null: none */
 } tm_context_options;
 
 #define TM_CACHE_NONE UINT64_MAX

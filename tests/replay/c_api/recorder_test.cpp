@@ -1,4 +1,5 @@
 // Recordings through the C interface: what is written, what a killed program leaves, and children.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -197,6 +198,24 @@ TEST_CASE("a child made by fork records nothing, and its end harms nothing", "[c
     REQUIRE(tm_recorder_close(recorder) == TM_OK);
     const Read read(path);
     CHECK(read.kinds() == std::vector<std::string>{"allocate", "free"});
+}
+
+TEST_CASE("a context records into the file that it is told", "[c_api]") {
+    const LiveFolder folder;
+    tm_context* context = nullptr;
+    TM_INIT(tm_context_options, options);
+    options.machine = "sim";
+    const std::string path = folder.file("run.tml");
+    options.record = path.c_str();
+    REQUIRE(tm_context_open(&options, &context) == TM_OK);
+    TM_INIT(tm_request, request);
+    request.bytes = 512;
+    std::uint64_t address = 0;
+    CHECK(tm_alloc(context, &request, &address, nullptr) == TM_OK);
+    CHECK(tm_free(context, address, 512, 0) == TM_OK);
+    CHECK(tm_context_close(context, nullptr) == TM_OK);
+    const std::vector<std::string> kinds = Read(path).kinds();
+    CHECK(std::count(kinds.begin(), kinds.end(), "allocate") == 1);
 }
 
 TEST_CASE("a context goes on when its recording has ended", "[c_api]") {
