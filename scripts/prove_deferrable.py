@@ -105,8 +105,8 @@ def prove_pins(options):
 
 def opened(options, logical):
     gpu = tidemark.Context(options.device)
-    return tidemark.DeferrableMemory(gpu, options.gpu, logical - options.gpu // 2,
-                                     options.directory)
+    return tidemark.DeferrableMemory(gpu, options.gpu,
+                                     logical - options.gpu + 4 * options.piece, options.directory)
 
 
 def prove_capacity(options):
