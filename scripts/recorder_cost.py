@@ -8,7 +8,7 @@ import time
 
 from recorder_checks import ROOT, has, pairs_program, read, tidemark
 
-TURNS = 7
+TURNS = 12
 STEP_TURNS, STEPS = 5, 90
 MOST_PER_EVENT = 50  # ns; of ours, without CUPTI's, and at the quickest: others slow a machine
 MOST_OF_A_STEP = 0.005

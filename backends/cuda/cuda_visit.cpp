@@ -11,7 +11,7 @@ using cuda::CUresult;
 
 thread_local const CudaStream* CudaStreams::visited_ = nullptr;
 
-CudaVisit::CudaVisit(CudaDevice* device, StreamId stream) : device_(device), stream_(stream) {
+CudaVisit::CudaVisit(CudaDevice* device, StreamId stream) : device_(device) {
     if (device_ != nullptr)
         before_ = device_->streams_->enter(stream);
 }
@@ -21,9 +21,9 @@ CudaVisit::~CudaVisit() {
         device_->streams_->leave_to(before_);
 }
 
-void CudaVisit::note_work(bool record_now) {
+void CudaVisit::note_work(StreamId stream, bool record_now) {
     if (device_ != nullptr)
-        device_->streams_->note_work(stream_, record_now);
+        device_->streams_->note_work(stream, record_now);
 }
 
 const CudaStream* CudaStreams::enter(StreamId id) {

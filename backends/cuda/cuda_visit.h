@@ -20,14 +20,13 @@ class CudaVisit {
     CudaVisit& operator=(const CudaVisit&) = delete;
     ~CudaVisit();
 
-    // Memory is given back on the stream: what is queued on it by now is told by a point from now
-    // on, or, where `record_now` is false, by a wait for the whole device once somebody asks. An
-    // event's record, or nothing.
-    void note_work(bool record_now);
+    // Memory is given back on `stream`: what is queued on it by now is told by a point from now on,
+    // or, where `record_now` is false, by a wait for the whole device once somebody asks. An
+    // event's record, for which the stream has to be the visited one, or nothing.
+    void note_work(StreamId stream, bool record_now);
 
   private:
     CudaDevice* const device_;
-    const StreamId stream_;
     const CudaStream* before_ = nullptr;
 };
 

@@ -88,7 +88,7 @@ class Extent final : public Allocator {
     ExtentLine line_;
     ExtentViews views_;
     ExtentSmall small_;
-    Bytes peak_ = 0;                 // the most that was ever active
+    Bytes peak_ = 0;                 // the most that was active, since the last trim
     std::uint64_t stitched_ = 0;     // pieces mapped again for it
     std::vector<PhysicalId> grown_;  // by the request at hand
     OutOfMemory refusal_;            // why the last attempt at making room failed

@@ -12,6 +12,10 @@ void Extent::trim(TrimLevel level) {
     if (device_->capturing())
         return;
     settle_stuck();
+    // A program that empties its cache is done with what it had: the slack is that of what it
+    // needs from now on.
+    peak_ = usage_.active;
+    stitched_ = 0;
     const std::vector<std::uint32_t> free = line_.free_handles();
     if (free.empty() && views_.mappings() == 0)
         return;

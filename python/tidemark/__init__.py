@@ -16,7 +16,8 @@ from tidemark import errors, machines, policies
 from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, compare, fit, info, replay, report, run,
                               verify)
-from tidemark.context import STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle, Statistics
+from tidemark.context import (STREAM_OF_REQUEST, STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle,
+                              Statistics)
 from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
                                  DeferrableMemory, DeferrableStatistics, Pin)
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
@@ -63,6 +64,7 @@ __all__ = [
     "PolicyFault",
     "Record",
     "Request",
+    "STREAM_OF_REQUEST",
     "STREAM_UNKNOWN",
     "SpaceError",
     "Statistics",

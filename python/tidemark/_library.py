@@ -13,6 +13,7 @@ from tidemark.errors import BY_STATUS, Error, InternalError, NotFoundError
 
 ABI_VERSION = 1
 STREAM_UNKNOWN = 2**64 - 1
+STREAM_OF_REQUEST = 2**64 - 2
 CACHE_NONE = 2**64 - 1
 UNIQUE_EMPTY = 1
 NO_SLOT = 2**32 - 1

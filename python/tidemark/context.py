@@ -16,10 +16,12 @@ from tidemark._spec import name, whole
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
-__all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_UNKNOWN", "Statistics"]
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_OF_REQUEST", "STREAM_UNKNOWN",
+           "Statistics"]
 
 MOST = (1 << 64) - 1
 STREAM_UNKNOWN = _library.STREAM_UNKNOWN
+STREAM_OF_REQUEST = _library.STREAM_OF_REQUEST
 """Nobody knows on which stream: slower than a known one, and always correct."""
 
 Stream = Any  # an int, or what has __cuda_stream__(): streams of torch, CuPy, Numba, cuda.core
@@ -175,7 +177,8 @@ class Context:
 
     def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
         """Takes back what was granted at `address`, after the work queued on `stream` and on those
-        of record_use. `bytes`: as requested, or 0 if not known. Raises AddressError."""
+        of record_use. STREAM_OF_REQUEST: that of its request, which may be destroyed by now; its
+        handle is not used. `bytes`: as requested, or 0 if not known. Raises AddressError."""
         if type(address) is not int or not 0 <= address <= MOST:
             address = whole(address, "address")
         if type(bytes) is not int or not 0 <= bytes <= MOST:
@@ -310,7 +313,7 @@ class Buffer:
             raise AddressError("it was freed already", repr(self))
         self._live = False
         self.context.free(self.address, self.bytes,
-                          self.stream if stream is None else stream_number(stream))
+                          STREAM_OF_REQUEST if stream is None else stream_number(stream))
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:

@@ -18,7 +18,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Optional
 
 from tidemark import _pools
-from tidemark.context import stream_number
+from tidemark.context import STREAM_OF_REQUEST, stream_number
 from tidemark.errors import Error
 
 __all__ = ["MemoryResource"]
@@ -54,7 +54,8 @@ def make_kind() -> type:
 
         def deallocate(self, ptr: Any, size: int, stream: Any = None) -> None:
             with contextlib.suppress(Error):  # buffers may outlive the driver
-                self._client.free(int(ptr), size, stream_number(stream))
+                self._client.free(int(ptr), size,
+                                  STREAM_OF_REQUEST if stream is None else stream_number(stream))
 
         @property
         def is_device_accessible(self) -> bool:

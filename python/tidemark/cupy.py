@@ -4,14 +4,16 @@
     tidemark.cupy.use()
 
 Memory is granted on the stream that is CuPy's current one, and freed on the same, as by CuPy's own
-pool. `memory_pool()` is CuPy's MemoryPool above Tidemark's memory: with its hooks, and its caching.
+pool, whether that stream is still there or not. `memory_pool()` is CuPy's MemoryPool above
+Tidemark's memory: with its hooks, and its caching.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from tidemark import _pools
+from tidemark.context import STREAM_OF_REQUEST
 from tidemark.errors import Error, OutOfMemoryError
 
 __all__ = ["Allocator", "allocator", "memory_pool", "use"]
@@ -22,20 +24,23 @@ NAME = "cupy"
 class Block:
     """Owns one allocation: CuPy drops it when no array uses the memory any more."""
 
-    __slots__ = ("client", "address", "size", "stream", "failures")
+    __slots__ = ("client", "address", "size", "stream", "current", "failures")
 
-    def __init__(self, client: _pools.Client, size: int, stream: int) -> None:
+    def __init__(self, client: _pools.Client, size: int, current: Callable[[], Any]) -> None:
         self.client = client
         self.size = size
-        self.stream = stream
+        self.stream = current().ptr
+        self.current = current
         self.failures = Error  # the module may be gone when the last array goes
         self.address = 0
-        self.address = client.alloc(size, stream)
+        self.address = client.alloc(size, self.stream)
 
-    def __del__(self) -> None:
+    def __del__(self, gone: int = STREAM_OF_REQUEST) -> None:
         if self.address:
+            # CuPy keeps the current stream; any other may be destroyed by now.
+            is_there = self.stream <= 1 or self.current().ptr == self.stream
             try:
-                self.client.free(self.address, self.size, self.stream)
+                self.client.free(self.address, self.size, self.stream if is_there else gone)
             except self.failures:
                 pass
 
@@ -56,7 +61,7 @@ class Allocator:
         device = cuda.runtime.getDevice()
         client = self._clients.get(device) or self._client()
         try:
-            block = Block(client, size, cuda.get_current_stream().ptr)
+            block = Block(client, size, cuda.get_current_stream)
         except OutOfMemoryError:
             held = client.holder()
             raise cuda.memory.OutOfMemoryError(size, held.bytes, held.quota) from None

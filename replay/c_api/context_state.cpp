@@ -177,13 +177,22 @@ tl::expected<void, BadAddress> ContextState::free(Address address, Bytes size, t
     }
     if (address == Address::null)
         return {};
-    if (!Streams::known(stream))
+    const bool is_there = stream != TM_STREAM_OF_REQUEST;
+    StreamId id = Streams::kUnknown;
+    if (!is_there) {
+        const auto found = range_of(address);
+        if (!found)
+            return tl::make_unexpected(BadAddress::unknown);
+        id = found->stream;
+    } else if (Streams::known(stream)) {
+        id = streams_->id_of(stream);
+    }
+    if (id == Streams::kUnknown)
         return fenced_->add(address, size);
     if (fenced_->holds(address))
         return tl::make_unexpected(BadAddress::freed_already);
-    const StreamId id = streams_->id_of(stream);
-    CudaVisit visit(card_, id);
-    visit.note_work(streams_->several());
+    CudaVisit visit(card_, is_there ? id : StreamId::default_stream);
+    visit.note_work(id, is_there && streams_->several());
     return shared_->free(address, id, size);
 }
 

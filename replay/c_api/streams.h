@@ -24,7 +24,7 @@ class Streams {
     explicit Streams(CudaDevice* card);
 
     // 2 is CUDA's handle of whichever thread calls.
-    static bool known(tm_stream stream) { return stream != TM_STREAM_UNKNOWN && stream != 2; }
+    static bool known(tm_stream stream) { return stream < TM_STREAM_OF_REQUEST && stream != 2; }
 
     // The program may destroy a card's stream when its call has ended: a CudaVisit says how long
     // the call lasts.

@@ -91,6 +91,11 @@ typedef uint64_t tm_stream;
  * used again after all work that the device had by then is done. Slower than a known stream. */
 #define TM_STREAM_UNKNOWN UINT64_MAX
 
+/* Of tm_free only: the stream of the request, which the program may have destroyed since. Its
+ * handle is not used, so another stream gets the memory after all work that the device has by
+ * then; where the stream is still there, naming it is better. */
+#define TM_STREAM_OF_REQUEST (UINT64_MAX - 1)
+
 typedef struct tm_context tm_context;
 
 typedef struct tm_context_options {

@@ -109,6 +109,27 @@ def test_cupy(pools, cupy):
     assert isinstance(tidemark.cupy.memory_pool(), tidemark.cupy.Allocator)
 
 
+def test_cupy_names_a_stream_at_a_free_only_while_it_is_current(pools, cupy, monkeypatch):
+    allocate = tidemark.cupy.allocator()
+    named = []
+    client = pools.client("cupy", 0)
+    freed = client.free
+    monkeypatch.setattr(client, "free", lambda address, size, stream:
+                        (named.append(stream), freed(address, size, stream)))
+    first, second = allocate(5000), allocate(5000)
+    del first
+    cupy.cuda.current = CudaStream(9)
+    del second
+    third = allocate(100)
+    cupy.cuda.current = CudaStream(0)
+    fourth = allocate(100)
+    cupy.cuda.current = CudaStream(9)
+    del third, fourth
+    gc.collect()
+    assert named == [7, tidemark.STREAM_OF_REQUEST, 9, 0]
+    assert allocate.used_bytes() == 0
+
+
 def test_rmm_for_real(pools):
     rmm = pytest.importorskip("rmm")
     counted = rmm.mr.StatisticsResourceAdaptor(tidemark.rmm.resource())

@@ -13,6 +13,7 @@ namespace tidemark::pytorch {
 
 // As in tidemark.h.
 constexpr int kOutOfMemory = 1;
+constexpr std::uint64_t kStreamOfRequest = ~std::uint64_t{1};
 
 struct Request {
     std::size_t struct_size;

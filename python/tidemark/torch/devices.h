@@ -11,9 +11,11 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include "c_library.h"
 
@@ -48,12 +50,14 @@ struct Device {
     std::atomic<Context> program = nullptr;
     std::atomic<Context> pooled = nullptr;
     std::atomic<int> open_scopes = 0;  // scopes.size()
+    std::atomic<bool> has_strangers = false;
     std::uint32_t tag = 0;
     std::mutex mutex;  // guards all below; no call to PyTorch or the library with it
     DeviceStats stats;
     std::uint64_t quota = 0;
     std::uint64_t retries_before = 0;  // the statistics were reset
     double fraction = 1;
+    std::set<std::uint64_t> strangers;  // streams that aren't PyTorch's: others may destroy them
     std::map<MempoolId_t, Pool> pools;
     std::vector<Scope> scopes;
     std::uint32_t last_pool = 0;
@@ -134,6 +138,7 @@ class Devices {
             if (over_quota(device, size))
                 return nullptr;
         }
+        note_stranger(device, index, stream);
         const Request request{sizeof(Request), size, 0, number_of(stream), pool, 0, device.tag, 0};
         Block block{sizeof(Block), 0, size};
         int status = library.alloc(context, &request, &block.address, &block.granted);
@@ -221,6 +226,24 @@ class Devices {
         return c10::cuda::GetDevice(&index) == cudaSuccess ? index : otherwise;
     }
 
+    // A stream that PyTorch was told of (torch.cuda.ExternalStream) has its handle as its number.
+    static void note_stranger(Device& device, int index, cudaStream_t stream) {
+        const auto current = c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(index));
+        if (stream == nullptr || current.stream() != stream ||
+            static_cast<std::uint64_t>(current.id()) != number_of(stream))
+            return;
+        const std::lock_guard lock(device.mutex);
+        device.strangers.insert(number_of(stream));
+        device.has_strangers = true;
+    }
+
+    static std::uint64_t stream_to_free(Device& device, std::uint64_t stream) {
+        if (!device.has_strangers.load(std::memory_order_acquire))
+            return stream;
+        const std::lock_guard lock(device.mutex);
+        return device.strangers.count(stream) != 0 ? kStreamOfRequest : stream;
+    }
+
     // The private pool that serves `stream` now; 0: none.
     static std::uint32_t pool_for(Device& device, cudaStream_t stream) {
         if (device.open_scopes.load(std::memory_order_acquire) == 0)
@@ -244,7 +267,7 @@ class Devices {
             if (context == nullptr || library.base_of(context, number_of(pointer), &block) != 0)
                 continue;
             const Relaxed relaxed(device);
-            if (library.free(context, block.address, 0, block.stream) == 0)
+            if (library.free(context, block.address, 0, stream_to_free(device, block.stream)) == 0)
                 count(device, block, false);
             return true;
         }

@@ -34,7 +34,7 @@ TEST_CASE("nothing names a borrowed stream that the program has destroyed", "[cu
     {
         CudaVisit visit(device.get(), borrowed);
         must(*device, device->fill(memory, 1, 1_MiB, borrowed));
-        visit.note_work(noted);
+        visit.note_work(borrowed, noted);
     }
     own.reset();
 
@@ -77,7 +77,7 @@ TEST_CASE("what is queued on a borrowed stream has passed only when it is done",
     {
         CudaVisit visit(device.get(), borrowed);
         must(*device, device->fill(memory, 1, 1_MiB, borrowed));
-        visit.note_work(true);
+        visit.note_work(borrowed, true);
     }
     const EventId last = must(*device, device->record(borrowed));
     CHECK_FALSE(must(*device, device->complete(last)));
@@ -92,7 +92,7 @@ TEST_CASE("a stream under the handle of one that is gone comes after it", "[cuda
     const StreamId borrowed = device->borrow(handle, kFirst);
     {
         CudaVisit visit(device.get(), borrowed);
-        visit.note_work(true);
+        visit.note_work(borrowed, true);
     }
     own.reset();
     const OwnStream again{*device};
@@ -113,7 +113,7 @@ TEST_CASE("a stream that comes after one that is gone is told from it once no ca
     const StreamId borrowed = device->borrow(own->handle(), kFirst);
     {
         CudaVisit visit(device.get(), borrowed);
-        visit.note_work(false);
+        visit.note_work(borrowed, false);
     }
     own.reset();
     const OwnStream again{*device};
@@ -139,7 +139,7 @@ TEST_CASE("the capture of a borrowed stream is known from its visits, and not sp
         CudaVisit visit(device.get(), borrowed);
         CHECK(device->capturing());
         CHECK(device->free(memory).error().status == DeviceStatus::not_permitted);
-        visit.note_work(true);
+        visit.note_work(borrowed, true);
     }
     CHECK(device->capturing());
     CHECK(own.end());

@@ -188,5 +188,24 @@ TEST_CASE("reserved memory stays within the slack as long as stitching can", "[e
     CHECK(static_cast<double>(pool->usage().reserved) < 1.2 * static_cast<double>(peak));
 }
 
+TEST_CASE("after its cache was emptied a smaller program reserves what it needs", "[extent]") {
+    SimDevice device(small_device(1_GiB));
+    const auto pool = make_policy("extent:slack=0.1,handle=8MiB", device);
+    const Allocation once = must_allocate(*pool, 800_MiB);
+    pool->deallocate(once, StreamId::default_stream);
+    pool->trim(TrimLevel::all);
+
+    // The free parts of 4 MiB lie apart: a request for more has to be stitched, or to grow.
+    std::vector<Allocation> live;
+    for (int i = 0; i < 40; ++i)
+        live.push_back(must_allocate(*pool, 4_MiB));
+    for (std::size_t i = 0; i < live.size(); i += 2)
+        pool->deallocate(live[i], StreamId::default_stream);
+    for (int i = 0; i < 5; ++i)
+        must_allocate(*pool, 16_MiB);
+
+    CHECK(pool->usage().reserved < 220_MiB);
+}
+
 }  // namespace
 }  // namespace tidemark

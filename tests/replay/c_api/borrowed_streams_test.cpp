@@ -2,6 +2,7 @@
 // names them afterwards, and streams use each other's memory without a wait for the device.
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -123,6 +124,56 @@ TEST_CASE("several streams use each other's memory without a wait for the device
     }
     CHECK(program.fake.control.calls("cuCtxSynchronize") == waits);
     CHECK(program.fake.control.calls("cuEventRecord") > 0);
+}
+
+TEST_CASE("memory outlives the stream that it was granted on", "[c_api][one-thread]") {
+    for (const PolicyInfo& policy : all_policies()) {
+        INFO(policy.name);
+        const Program program{std::string(policy.name)};
+        const BriefStream other{program.fake};
+        program.pairs(other.handle());
+        std::vector<std::uint64_t> granted;
+        {
+            const BriefStream brief{program.fake};
+            for (const std::uint64_t bytes : {1ULL << 10U, 3ULL << 20U, 30ULL << 20U}) {
+                TM_INIT(tm_request, request);
+                request.bytes = bytes;
+                request.stream = brief.handle();
+                std::uint64_t address = 0;
+                if (tm_alloc(program.context, &request, &address, nullptr) == TM_OK)
+                    granted.push_back(address);
+            }
+        }
+        REQUIRE_FALSE(granted.empty());
+        for (const std::uint64_t address : granted) {
+            CHECK(tm_free(program.context, address, 0, TM_STREAM_OF_REQUEST) == TM_OK);
+            CHECK(tm_free(program.context, address, 0, TM_STREAM_OF_REQUEST) == TM_BAD_ADDRESS);
+        }
+        program.pairs(other.handle());
+        program.pairs(0);
+        CHECK(tm_trim(program.context, 1) == TM_OK);
+        CHECK(program.fake.control.strays() == 0);
+    }
+}
+
+TEST_CASE("what a stream that may be gone used last is waited for by others",
+          "[c_api][one-thread]") {
+    const Program program{"extent:slack=0"};
+    const BriefStream one{program.fake};
+    const BriefStream other{program.fake};
+    TM_INIT(tm_request, request);
+    request.bytes = 30ULL << 20U;
+    request.stream = one.handle();
+    std::uint64_t first = 0;
+    REQUIRE(tm_alloc(program.context, &request, &first, nullptr) == TM_OK);
+    REQUIRE(tm_free(program.context, first, 0, TM_STREAM_OF_REQUEST) == TM_OK);
+    const std::uint64_t waits = program.fake.control.calls("cuCtxSynchronize");
+    request.stream = other.handle();
+    std::uint64_t second = 0;
+    REQUIRE(tm_alloc(program.context, &request, &second, nullptr) == TM_OK);
+    CHECK(second == first);
+    CHECK(program.fake.control.calls("cuCtxSynchronize") == waits + 1);
+    CHECK(tm_free(program.context, second, 0, other.handle()) == TM_OK);
 }
 
 TEST_CASE("requests on a stream that is being captured don't spoil the capture",
