@@ -101,7 +101,7 @@ TEST_CASE("report refuses what it cannot do before it reads a file", "[report]")
 }
 
 TEST_CASE("a curve ends with its run, and no name makes the page wider than a small screen",
-          "[report]") {
+          "[report][browser]") {
     const std::string program = browser();
     if (program.empty()) {
         WARN("no chromium here: the page was not opened");
@@ -124,7 +124,7 @@ TEST_CASE("a curve ends with its run, and no name makes the page wider than a sm
     CHECK(has(other["columns"]["late"], other["allocated"]));
 }
 
-TEST_CASE("a browser draws the page and moves in it", "[report]") {
+TEST_CASE("a browser draws the page and moves in it", "[report][browser]") {
     const std::string program = browser();
     if (program.empty()) {
         WARN("no chromium here: the page was not opened");
