@@ -76,6 +76,12 @@ class MemoryEvents {
         publisher->put(event);
     }
 
+    // As put(), of uses that happen together.
+    void put_uses(const live::ReportedEvent& event, std::span<const live::RecordPart> uses) {
+        if (live::Publisher* const publisher = publisher_.load(std::memory_order_acquire))
+            publisher->put(event, uses);
+    }
+
     // Ids for that; 0: there is no room for it. tag(): of `tags`, by index.
     std::uint32_t tag(std::size_t index) {
         const std::uint32_t id = tag_ids_[index].load(std::memory_order_acquire);

@@ -42,11 +42,11 @@ void UseRecorder::Uses::add(const UsedBlock& block, std::uint8_t flags) {
     Use* const begin = many_.empty() ? few_.data() : many_.data();
     Use* const end = begin + all().size();
     Use* const known =
-        std::find_if(begin, end, [&](const Use& use) { return use.block == block.address; });
-    const Use use{block.address, block.device, flags};
+        std::find_if(begin, end, [&](const Use& use) { return use.address == block.address; });
+    const Use use{block.address, flags, block.device};
     if (known != end) {
-        known->flags = static_cast<std::uint8_t>(((known->flags | flags) & ~kUsePerhaps) |
-                                                 (known->flags & flags & kUsePerhaps));
+        known->size = ((known->size | flags) & ~std::uint64_t{kUsePerhaps}) |
+                      (known->size & flags & kUsePerhaps);
     } else if (many_.empty() && count_ < few_.size()) {
         few_[count_++] = use;
     } else {
@@ -79,12 +79,7 @@ void UseRecorder::record(const Call& call, std::uint8_t device, cuda::CUstream s
         memory_.put(event);
     } else {
         event.stack = memory_.stack();
-        for (const Use& use : uses.all()) {
-            event.device = use.device;
-            event.address = use.block;
-            event.size = use.flags;
-            memory_.put(event);
-        }
+        memory_.put_uses(event, uses.all());
     }
     times_.launched(launched);
 }

@@ -87,11 +87,7 @@ class UseRecorder {
     }
 
   private:
-    struct Use {
-        std::uint64_t block;
-        std::uint8_t device;
-        std::uint8_t flags;  // as kUseReads
-    };
+    using Use = live::RecordPart;  // its size is what kUseReads is one of
 
     // The blocks of one launch, each once; few of them need no memory.
     class Uses {

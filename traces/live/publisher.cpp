@@ -153,10 +153,26 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
 }
 
 // What has no name for its pool or stream would be recorded as of the default one: it is dropped.
+[[gnu::always_inline]] inline bool lacks_name(const RingLease& lease, const Record& record,
+                                              PoolId pool, std::uint64_t stream) {
+    const bool no_pool = record.site == lease.names.nothing() && pool != PoolId::default_pool;
+    return no_pool || (record.stream == 0 && stream != 0);
+}
+
+[[gnu::always_inline]] inline Record record_of(RingLease& lease, const ReportedEvent& event) {
+    return {.time = event.time,
+            .address = event.address,
+            .size = event.size,
+            .extra = event.extra,
+            .site = lease.site_of(event.tag, event.stack, event.pool),
+            .stream = lease.stream_of(event.stream),
+            .kind = event.kind,
+            .device = event.device};
+}
+
 [[gnu::always_inline]] inline void put_event(RingLease& lease, const Record& record, PoolId pool,
                                              std::uint64_t stream) {
-    const bool no_pool = record.site == lease.names.nothing() && pool != PoolId::default_pool;
-    if (no_pool || (record.stream == 0 && stream != 0)) [[unlikely]]
+    if (lacks_name(lease, record, pool, stream)) [[unlikely]]
         lease.writer.drop();
     else
         lease.writer.put(record);
@@ -323,16 +339,18 @@ void Publisher::range(std::string_view name, bool ends) {
 [[gnu::hot]] void Publisher::put(const ReportedEvent& event) {
     RingLease* const lease = state_->lease_or_count();
     if (lease != nullptr) [[likely]]
-        put_event(*lease,
-                  {.time = event.time,
-                   .address = event.address,
-                   .size = event.size,
-                   .extra = event.extra,
-                   .site = lease->site_of(event.tag, event.stack, event.pool),
-                   .stream = lease->stream_of(event.stream),
-                   .kind = event.kind,
-                   .device = event.device},
-                  event.pool, event.stream);
+        put_event(*lease, record_of(*lease, event), event.pool, event.stream);
+}
+
+[[gnu::hot]] void Publisher::put(const ReportedEvent& event, std::span<const RecordPart> parts) {
+    RingLease* const lease = state_->lease_or_count();
+    if (lease == nullptr) [[unlikely]]
+        return;
+    const Record record = record_of(*lease, event);
+    if (lacks_name(*lease, record, event.pool, event.stream)) [[unlikely]]
+        lease->writer.drop(parts.size());
+    else
+        lease->writer.put(record, parts);
 }
 
 std::uint32_t Publisher::string(std::string_view text) {

@@ -105,6 +105,9 @@ class Publisher {
     // allocator holds. Some 20 ns.
     void put(const ReportedEvent& event);
 
+    // As put(), for events that happen together: one for each of `parts`, or none of them.
+    void put(const ReportedEvent& event, std::span<const RecordPart> parts);
+
     // Ids for ReportedEvent, defined where they are new: O(length log names). 0: there is no room
     // for it. From any thread; each thread has ids of its own, and may use those of others.
     std::uint32_t string(std::string_view text);

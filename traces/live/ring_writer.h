@@ -49,6 +49,32 @@ class RingWriter {
         return true;
     }
 
+    // Writes a record for each of `parts`, or drops and counts all of them. Their numbers are taken
+    // at once: a number taken waits for the stores before it, and so for another processor's slots.
+    [[gnu::always_inline]] bool put(const Record& common, std::span<const RecordPart> parts) {
+        if (head_ - tail_ + parts.size() + 1 > capacity_ - kRoomForNames) [[unlikely]] {
+            if (!has_room(parts.size() + 1 + kRoomForNames)) {
+                drop(parts.size());
+                return false;
+            }
+        }
+        if (dropped_ != reported_) [[unlikely]]
+            report();
+        const std::uint64_t ticks = time_of(common);
+        std::uint64_t sequence = sequence_.fetch_add(parts.size(), std::memory_order_relaxed);
+        for (const RecordPart& part : parts) {
+            Record& slot = next_slot();
+            slot = common;
+            slot.sequence = sequence++;
+            slot.time = ticks;
+            slot.address = part.address;
+            slot.size = part.size;
+            slot.device = part.device;
+        }
+        publish();
+        return true;
+    }
+
     static std::uint64_t slots_of(std::span<const std::byte> payload) {
         return (payload.size() + sizeof(Record) - 1) / sizeof(Record);
     }
@@ -67,8 +93,10 @@ class RingWriter {
         return true;
     }
 
-    // Counts a record that is not written.
-    void drop() { control_.dropped.store(++dropped_, std::memory_order_relaxed); }
+    // Counts records that are not written.
+    void drop(std::uint64_t count = 1) {
+        control_.dropped.store(dropped_ += count, std::memory_order_relaxed);
+    }
 
     // Reports what was dropped, if there is room.
     void report_dropped() {
@@ -93,14 +121,22 @@ class RingWriter {
     [[gnu::always_inline]] void write(const Record& record) {
         // Taking the number waits for the stores before it, and reading the clock for the number:
         // this order takes a third less than the other.
-        const std::uint64_t ticks = record.time != 0 ? record.time : ticks_now(steady_ticks_);
+        const std::uint64_t ticks = time_of(record);
         const std::uint64_t sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
-        Record& slot = data_[head_++ & mask_];
+        Record& slot = next_slot();
         slot = record;
         slot.sequence = sequence;
         slot.time = ticks;
+    }
+
+    std::uint64_t time_of(const Record& record) const {
+        return record.time != 0 ? record.time : ticks_now(steady_ticks_);
+    }
+
+    Record& next_slot() {
         // The recorder's processor has the slots that come next.
-        __builtin_prefetch(&data_[(head_ + kAhead) & mask_], 1);
+        __builtin_prefetch(&data_[(head_ + 1 + kAhead) & mask_], 1);
+        return data_[head_++ & mask_];
     }
 
     void publish() { control_.head.store(head_, std::memory_order_release); }

@@ -93,6 +93,13 @@ struct Record {
 
 static_assert(sizeof(Record) == 48 && std::is_trivially_copyable_v<Record>);
 
+// In what the records of one moment differ: a kernel's uses of its buffers.
+struct RecordPart {
+    std::uint64_t address;
+    std::uint64_t size;
+    std::uint8_t device;
+};
+
 constexpr std::uint32_t kNumberBits = 20;  // of a name's id; the ring is above them
 constexpr std::uint32_t kMostNumbers = 1U << kNumberBits;
 // Of a string that is defined anew for each mark or end of a range that uses it.

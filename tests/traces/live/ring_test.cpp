@@ -87,6 +87,19 @@ void check_rings(std::size_t ring_count) {
                 ++dropped[which];
             }
         }
+        std::vector<live::RecordPart> parts(*rc::gen::element<std::size_t>(0, 1, 10, 600, 3000));
+        for (live::RecordPart& part : parts)
+            part.address = ++event;
+        if (parts.empty())
+            continue;
+        if (rings[which]->writer.put(Record{.kind = RecordKind::use}, parts)) {
+            if (dropped[which] != 0)
+                expected.push_back({RecordKind::lost, std::exchange(dropped[which], 0)});
+            for (const live::RecordPart& part : parts)
+                expected.push_back({RecordKind::use, part.address});
+        } else {
+            dropped[which] += parts.size();
+        }
         if (*rc::gen::inRange(0, 3) == 0)
             drain(rings, merger, merged);
     }
