@@ -116,7 +116,7 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
     spec.range = entry->range;
     spec.gate = entry->gate;
     ask_for_room(spec.size);
-    TM_ASSIGN(entry->buffer, tiers_.wait(tiers_.create(spec)));
+    TM_ASSIGN(entry->buffer, room_for(spec));
     entry->id = ++last_id;
     entry->store = this;
     const std::lock_guard lock(mutex_);
@@ -127,6 +127,20 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
     Deferrable made;
     made.entry_ = std::move(entry);
     return made;
+}
+
+// Room that others' deferrals are making already is waited for.
+Result<BufferRef> DeferrableStore::room_for(const BufferSpec& spec) {
+    const Stopwatch watch;
+    for (;;) {
+        const bool moving = PinDesk(tiers_).settling();
+        Result<BufferRef> made = tiers_.wait(tiers_.create(spec));
+        if (made || made.error().code != ErrorCode::no_space || !moving ||
+            watch.elapsed() > options_.patience)
+            return made;
+        (void)tiers_.pump();
+        std::this_thread::sleep_for(kLook);
+    }
 }
 
 Result<DeferrablePin> DeferrableStore::pin(const Deferrable& buffer, bool write) {

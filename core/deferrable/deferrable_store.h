@@ -186,7 +186,8 @@ class DeferrableStore {
     // Without handles and pins (TM_CHECK).
     ~DeferrableStore();
 
-    // Its content is undefined.
+    // Its content is undefined. Errors: no_space: no other buffer may leave for it now; room that
+    // is being made already is waited for.
     Result<Deferrable> create(Bytes size, std::uint64_t tag);
 
     // Errors: not_found: freed; no_space: it, or all of them together, can't fit, which the error
@@ -233,6 +234,7 @@ class DeferrableStore {
     friend class DeferrablePin;
     friend struct DeferrableEntry;
 
+    Result<BufferRef> room_for(const BufferSpec& spec);
     Result<std::vector<PinUse>> uses_of(std::span<const DeferrableUse> uses);
     Result<std::vector<BufferPin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
     Bytes lacking(std::span<const PinUse> uses) const;

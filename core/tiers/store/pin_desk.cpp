@@ -135,6 +135,11 @@ bool PinDesk::moving(BufferRef buffer) {
     return store_.engine_.gates().moving(buffer);
 }
 
+bool PinDesk::settling() {
+    const std::lock_guard lock(store_.mutex_);
+    return store_.engine_.settling();
+}
+
 void PinDesk::stream_ended(StreamId stream) {
     const std::lock_guard lock(store_.mutex_);
     store_.engine_.gates().stream_ended(stream);

@@ -44,6 +44,9 @@ class PinDesk {
     // Whether it is on its way to another space.
     bool moving(BufferRef buffer);
 
+    // Whether anything is being copied, or leaving: there may be more room in a moment.
+    bool settling();
+
     // No more work comes on the stream; its name may be used again.
     void stream_ended(StreamId stream);
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from typing import Any, Dict, Iterator, List, Optional
+import weakref
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence
 
 import torch
 
-from tidemark._arrays import typestr_of
-from tidemark.deferrable import DeferrableBuffer, DeferrableMemory, Pin
+from tidemark.deferrable import DeferrableBuffer, DeferrableMemory
 
 MINIMUM = 1 << 20  # bytes of a tensor that is worth its pages
+
+# By their addresses, while their tensors live.
+_buffers: "weakref.WeakValueDictionary[int, DeferrableBuffer]" = weakref.WeakValueDictionary()
 
 
 class _Shown:
@@ -24,7 +27,7 @@ class _Shown:
             "data": (buffer.address, False)}
 
 
-def tensor_of(buffer: DeferrableBuffer, dtype: Any) -> Any:
+def tensor_of(buffer: DeferrableBuffer, dtype: Any, shape: Any) -> Any:
     """A tensor at the buffer's address, to be used while it is pinned; it keeps the buffer."""
     if buffer.memory.is_simulated:
         owner = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
@@ -32,105 +35,120 @@ def tensor_of(buffer: DeferrableBuffer, dtype: Any) -> Any:
         flat = torch.frombuffer(owner, dtype=torch.uint8)
     else:
         flat = torch.as_tensor(_Shown(buffer), device=f"cuda:{buffer.memory._device[1]}")
-    return flat.view(dtype).view(buffer.shape)
+    return flat.view(dtype).view(shape)
+
+
+def buffer_of(tensor: Any) -> Optional[DeferrableBuffer]:
+    """The buffer that has the tensor's bytes, if one has."""
+    return _buffers.get(tensor.data_ptr())
+
+
+def buffers_of(tensors: Iterable[Any]) -> List[DeferrableBuffer]:
+    """Each once."""
+    found = (buffer_of(tensor) for tensor in tensors)
+    return list({one.number: one for one in found if one is not None}.values())
+
+
+def adopt(memory: DeferrableMemory, tensor: Any, minimum: int) -> bool:
+    """Moves a tensor's content into deferrable memory; the object stays the same. From here on it
+    is used while its buffer is pinned. False: it is there already, too small, in no order that can
+    be kept, or not of this memory's kind."""
+    of_kind = tensor.is_cuda != memory.is_simulated
+    size = tensor.numel() * tensor.element_size()
+    if not of_kind or size < max(1, minimum) or not tensor.is_contiguous() \
+            or buffer_of(tensor) is not None:
+        return False
+    buffer = memory.empty(size)
+    with buffer.pin(stream_of(memory)):
+        moved = tensor_of(buffer, tensor.dtype, tuple(tensor.shape))
+        moved.copy_(tensor.detach())
+        tensor.data = moved
+    _buffers[buffer.address] = buffer
+    return True
+
+
+def host_copy(tensor: Any) -> Any:
+    """The same in the host's memory, read from where its bytes are; no room on the GPU is taken."""
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    flat = torch.frombuffer(bytearray(buffer.tobytes()), dtype=torch.uint8)
+    return flat.view(tensor.dtype).view(tuple(tensor.shape))
+
+
+def stream_of(memory: DeferrableMemory) -> int:
+    """The current one."""
+    if memory.is_simulated:
+        return 0
+    return int(torch.cuda.current_stream(memory._device[1]).cuda_stream)
+
+
+class Held:
+    """Buffers that are pinned together, until `release`; work of the stream that was current when
+    they were pinned is waited for by who has them leave."""
+
+    def __init__(self, memory: DeferrableMemory, buffers: Sequence[DeferrableBuffer],
+                 mode: str = "pin", stream: Optional[int] = None) -> None:
+        on = stream_of(memory) if stream is None else stream
+        self._pins = memory._pin(tuple(buffers), mode, on, None) if buffers else []
+
+    def release(self) -> None:
+        while self._pins:
+            self._pins.pop().release()
 
 
 class DeferredTensors:
-    """Tensors whose bytes leave the GPU between their uses.
+    """Tensors of an optimizer or a module, whose bytes leave the GPU between their uses.
 
-    Parameters
+    Attributes
     ----------
     memory : DeferrableMemory
-    minimum : int
-        Bytes of a tensor that is worth it; smaller ones stay as they are.
     """
 
-    def __init__(self, memory: DeferrableMemory, minimum: int = MINIMUM) -> None:
+    def __init__(self, memory: DeferrableMemory) -> None:
         self.memory = memory
-        self._minimum = minimum
-        self._buffers: Dict[int, DeferrableBuffer] = {}  # by their addresses
-        self._pins: List[Pin] = []
         self._hooks: List[Any] = []
+        self._endless: Optional[Held] = None
+
+    def tensors(self) -> Iterator[Any]:
+        """All that could be deferred."""
+        raise NotImplementedError
+
+    def buffers(self) -> List[DeferrableBuffer]:
+        """What their bytes are in."""
+        return buffers_of(self.tensors())
 
     @property
     def size(self) -> int:
-        """Bytes of all of them."""
-        return sum(buffer.size for buffer in self._buffers.values())
-
-    def adopt(self, tensor: Any) -> bool:
-        """Moves a tensor's content into deferrable memory; the object stays the same. From here on
-        it is used between `pin` and `unpin`, or in `pinned`. False: it is there already, too small,
-        or not of this memory's kind."""
-        of_kind = tensor.is_cuda != self.memory.is_simulated
-        size = tensor.numel() * tensor.element_size()
-        if not of_kind or size < self._minimum or tensor.data_ptr() in self._buffers:
-            return False
-        buffer = self.memory.empty(tuple(tensor.shape), typestr_of(tensor.dtype))
-        with buffer.pin(self._stream()):
-            moved = tensor_of(buffer, tensor.dtype)
-            moved.copy_(tensor.detach())
-            tensor.data = moved
-        self._buffers[buffer.address] = buffer
-        return True
-
-    def pin(self) -> None:
-        """All of them are on the GPU from here on, for work of the current stream; they must fit
-        together."""
-        if self._buffers and not self._pins:
-            self._pins = self.memory._pin(tuple(self._buffers.values()), "pin", self._stream(),
-                                          None)
-
-    def unpin(self) -> None:
-        """They leave in the background, after the work that is queued on the stream of `pin`."""
-        pinned = bool(self._pins)
-        while self._pins:
-            self._pins.pop().release()
-        if pinned:
-            for buffer in self._buffers.values():
-                buffer.begin_defer()
+        """Bytes of all of them that are in deferrable memory."""
+        return sum(buffer.size for buffer in self.buffers())
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[None]:
-        """They are on the GPU meanwhile: for saving and loading."""
-        held = bool(self._pins)
-        self.pin()
+        """They are on the GPU meanwhile, for whatever uses them otherwise than a step or a module's
+        call does. They must fit together."""
+        held = Held(self.memory, self.buffers())
         try:
             yield
         finally:
-            if not held:
-                self.unpin()
-
-    def follow(self, optimizer: Any) -> None:
-        """Pins around each step of an optimizer, and adopts its state after the first."""
-
-        def before(*_arguments: Any) -> None:
-            self.pin()
-
-        def after(*_arguments: Any) -> None:
-            for state in optimizer.state.values():
-                for value in state.values():
-                    if isinstance(value, torch.Tensor):
-                        self.adopt(value)
-            self.unpin()
-
-        self._hooks += [optimizer.register_step_pre_hook(before),
-                        optimizer.register_step_post_hook(after)]
+            held.release()
 
     def close(self) -> None:
-        """Follows optimizers no more. The tensors stay where they are, pinned."""
+        """Follows their uses no more. The tensors stay where they are, pinned; what doesn't fit
+        together raises SpaceError, and goes on as it was."""
+        if self._endless is None:
+            self._endless = Held(self.memory, self.buffers())
         while self._hooks:
             self._hooks.pop().remove()
-        self.pin()
-
-    def _stream(self) -> int:
-        if self.memory.is_simulated:
-            return 0
-        return int(torch.cuda.current_stream(self.memory._device[1]).cuda_stream)
 
 
-def defer_optimizer(optimizer: Any, memory: DeferrableMemory,
-                    minimum: Optional[int] = None) -> DeferredTensors:
-    """See tidemark.torch.defer_optimizer."""
-    deferred = DeferredTensors(memory, MINIMUM if minimum is None else minimum)
-    deferred.follow(optimizer)
-    return deferred
+def defer_on_oom(memory: DeferrableMemory, function: Callable[..., Any], *arguments: Any,
+                 **named: Any) -> Any:
+    """See tidemark.torch.defer_on_oom."""
+    try:
+        return function(*arguments, **named)
+    except torch.OutOfMemoryError as refusal:
+        first = refusal.with_traceback(None)  # which keeps the failed call's tensors
+    if memory.free_bytes(memory.counters("gpu").capacity) == 0:
+        raise first
+    torch.cuda.empty_cache()
+    return function(*arguments, **named)

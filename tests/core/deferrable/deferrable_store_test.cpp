@@ -266,6 +266,22 @@ TEST_CASE("who defers what is leaving waits for the same copy", "[deferrable]") 
     CHECK(f.memory.statistics().deferrals == 1);
 }
 
+TEST_CASE("a new buffer waits for the room of what is leaving", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable kept = *f.memory.create(300, 0);
+    const DeferrablePin pin = *f.memory.pin(kept);
+    const Deferrable one = f.filled(300, 1);
+    f.tiers.transfers.set_automatic(false);
+    auto away = f.memory.defer(one);
+    CHECK(f.memory.info(one).state == DeferrableState::deferring);
+    std::thread other([&] { CHECK(f.memory.create(300, 2)); });
+    f.tiers.transfers.set_automatic(true);
+    other.join();
+    CHECK(away.ready());
+    const DeferrablePin again = *f.memory.pin(one);
+    CHECK(f.memory.create(300, 3).error().code == ErrorCode::no_space);
+}
+
 TEST_CASE("a pin that waits goes on when a retrieval for nobody has ended", "[deferrable]") {
     MemoryFixture f({.gpu = 700});
     const Deferrable a = f.filled(400, 1);

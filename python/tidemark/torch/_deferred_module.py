@@ -1,0 +1,210 @@
+"""A module's parameters in deferrable memory: each of its units (a layer, as a rule) has its own on
+the GPU while it runs, forward and backward, and those of the unit that came next the last time are
+fetched meanwhile."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+
+import torch
+
+from tidemark.deferrable import DeferrableMemory
+from tidemark.errors import OptionError
+from tidemark.torch._deferring import (MINIMUM, DeferredTensors, Held, adopt, buffer_of,
+                                       buffers_of, host_copy)
+
+CONTAINERS = (torch.nn.ModuleList, torch.nn.Sequential)
+Moment = Tuple[str, int]  # "forward" or "backward", and a unit's number
+
+
+def units_in(module: Any) -> List[Any]:
+    """The members of its outermost lists and sequences; it itself, if it has none."""
+    found: List[Any] = []
+
+    def look(one: Any) -> None:
+        for child in one.children():
+            if isinstance(one, CONTAINERS):
+                found.append(child)
+            else:
+                look(child)
+
+    look(module)
+    return found or [module]
+
+
+def own_parameters(module: Any, units: List[Any]) -> List[List[Any]]:
+    """Those of each unit that nothing else of the module has."""
+    owners: Dict[int, Set[Optional[int]]] = {}
+    inside = {id(one): number for number, unit in enumerate(units) for one in unit.modules()}
+    for one in module.modules():
+        for parameter in one.parameters(recurse=False):
+            owners.setdefault(id(parameter), set()).add(inside.get(id(one)))
+    return [[one for one in unit.parameters() if owners.get(id(one)) == {number}]
+            for number, unit in enumerate(units)]
+
+
+def tensors_in(value: Any) -> Iterator[Any]:
+    """Of what modules are given and give."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from tensors_in(one)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+class Backward:
+    """A unit's parameters during one backward pass: held until the gradients of all of them and of
+    the unit's inputs are there, because what computes those reads them."""
+
+    def __init__(self, held: Held, awaited: Iterable[int]) -> None:
+        self._held = held
+        self._awaited = set(awaited)
+
+    def came(self, one: int) -> bool:
+        """Whether that was the last one."""
+        self._awaited.discard(one)
+        if not self._awaited:
+            self.end()
+        return not self._awaited
+
+    def end(self) -> None:
+        self._held.release()
+
+
+class Unit:
+    """Calls of one module, and the parameters that they need."""
+
+    def __init__(self, owner: "DeferredModule", number: int, module: Any,
+                 parameters: List[Any]) -> None:
+        self.number = number
+        self.parameters = parameters
+        self._owner = owner
+        self._calls: List[Tuple[Held, int]] = []  # that have begun, and the parameters' version
+        self._backward: Optional[Backward] = None
+        self._inputs: List[int] = []  # names of those whose gradients are awaited
+        self.hooks = [module.register_forward_pre_hook(self._begin, prepend=True,
+                                                       with_kwargs=True),
+                      module.register_forward_hook(self._end, always_call=True)]
+        self.hooks += [one.register_post_accumulate_grad_hook(lambda given: self._came(id(given)))
+                       for one in parameters if one.requires_grad]
+
+    def _begin(self, _module: Any, given: Any, named: Any) -> None:
+        self._calls.append((self._owner.hold("forward", self), self._version()))
+        for tensor in tensors_in([given, named]):
+            if torch.is_grad_enabled() and tensor.requires_grad:
+                name = -next(self._owner.names)  # no address
+                self._inputs.append(name)
+                tensor.register_hook(lambda _grad, name=name: self._came(name))
+
+    def _end(self, _module: Any, _given: Any, result: Any) -> None:
+        if not self._calls:
+            return  # it could not begin
+        held, version = self._calls.pop()
+        if self._version() != version:  # it was written: copies elsewhere are void
+            Held(self._owner.memory, buffers_of(self.parameters), "write").release()
+        held.release()
+        for tensor in tensors_in(result):
+            if tensor.requires_grad:
+                tensor.register_hook(lambda _grad: self._begin_backward())
+
+    def _version(self) -> int:
+        return sum(one._version for one in self.parameters)
+
+    def _begin_backward(self) -> None:
+        if self._backward is not None:
+            return
+        awaited = [id(one) for one in self.parameters if one.requires_grad]
+        begun = Backward(self._owner.hold("backward", self), [*awaited, *self._inputs])
+        self._backward = begun
+
+        def over() -> None:
+            begun.end()
+            if self._backward is begun:
+                self._backward = None
+            self._inputs.clear()
+
+        # What has no gradient in the end is not waited for after the pass.
+        torch.autograd.Variable._execution_engine.queue_callback(over)
+
+    def _came(self, one: int) -> None:
+        if self._backward is not None and self._backward.came(one):
+            self._backward = None
+            self._inputs.clear()
+
+
+class DeferredModule(DeferredTensors):
+    """Made by tidemark.torch.defer_module.
+
+    Attributes
+    ----------
+    units : list
+        Modules whose parameters are deferred.
+    """
+
+    def __init__(self, module: Any, memory: DeferrableMemory, units: Optional[Iterable[Any]],
+                 minimum: int) -> None:
+        super().__init__(memory)
+        self.units = list(units) if units is not None else units_in(module)
+        seen = [id(one) for unit in self.units for one in unit.modules()]
+        if len(seen) != len(set(seen)):
+            raise OptionError("a module is in two of them", "units", "they must lie side by side")
+        self.names = itertools.count(1)
+        self._following: Dict[Moment, Moment] = {}
+        self._now: Optional[Moment] = None
+        self._units: List[Unit] = []
+        for number, parameters in enumerate(own_parameters(module, self.units)):
+            for one in parameters:
+                adopt(memory, one, minimum)
+            taken = [one for one in parameters if buffer_of(one) is not None]
+            self._units.append(Unit(self, number, self.units[number], taken))
+        for unit in self._units:
+            self._hooks += unit.hooks
+        for unit_module in self.units:
+            for part in unit_module.modules():
+                self._follow_copies(part)
+
+    def tensors(self) -> Iterator[Any]:
+        for unit in self._units:
+            yield from unit.parameters
+
+    def hold(self, direction: str, unit: Unit) -> Held:
+        """A unit's parameters, on the GPU. What came next the last time is fetched meanwhile."""
+        moment = (direction, unit.number)
+        if self._now is not None:
+            self._following[self._now] = moment
+        self._now = moment
+        held = Held(self.memory, buffers_of(unit.parameters), "read")
+        following = self._following.get(moment)
+        if following is not None and following[1] != unit.number:
+            for buffer in buffers_of(self._units[following[1]].parameters):
+                buffer.retrieve()
+        return held
+
+    def _follow_copies(self, part: Any) -> None:
+        """Reading and loading a module's state, from and into wherever it is."""
+        loading: List[Held] = []
+
+        def saved(_module: Any, state: Dict[str, Any], prefix: str, _metadata: Any) -> None:
+            for name, parameter in part.named_parameters(recurse=False):
+                if prefix + name in state and buffer_of(parameter) is not None:
+                    state[prefix + name] = host_copy(parameter)
+
+        def before(*_arguments: Any) -> None:
+            loading.append(Held(self.memory, buffers_of(part.parameters(recurse=False))))
+
+        def after(*_arguments: Any) -> None:
+            while loading:
+                loading.pop().release()
+
+        self._hooks += [part.register_state_dict_post_hook(saved),
+                        part.register_load_state_dict_pre_hook(before),
+                        part.register_load_state_dict_post_hook(after)]
+
+
+def defer_module(module: Any, memory: DeferrableMemory, units: Optional[Iterable[Any]] = None,
+                 minimum: Optional[int] = None) -> DeferredModule:
+    """See tidemark.torch.defer_module."""
+    return DeferredModule(module, memory, units, MINIMUM if minimum is None else minimum)
