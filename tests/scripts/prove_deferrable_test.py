@@ -24,23 +24,39 @@ class Figures(unittest.TestCase):
 
 
 class Training(unittest.TestCase):
-    def answers(self, losses, failures=0):
-        one = {"step_seconds": 0.1, "peak_reserved_bytes": 10**9, "losses": [2.0, 1.0]}
+    def answers(self, losses=(2.0, 1.0), failures=0, **changed):
+        one = {"step_seconds": 0.1, "peak_bytes": 10**9, "seen_device_bytes": 0,
+               "losses": [2.0, 1.0]}
+        deferrable = {"failures": failures, "deferrals": 3, "retrievals": 3}
         return [{"variant": "plain", **one},
-                {"variant": "deferred", **one, "losses": losses,
-                 "deferrable": {"failures": failures}},
-                {"variant": "offload", "error": "no memory"}]
+                {"variant": "deferred", **one, "losses": losses, "deferred_bytes": 2 * 10**9,
+                 "window_bytes": 10**9, "deferrable": deferrable, **changed},
+                {"variant": "offload", "budget_bytes": 10**9, "error": "no memory"}]
 
-    def test_the_same_losses_hold(self):
-        holds, lines = prove_deferrable.training_verdict(self.answers([2.0, 1.0]))
+    def holds(self, *given, **changed):
+        return prove_deferrable.training_verdict(self.answers(*given, **changed), 10**9)[0]
+
+    def test_the_same_losses_in_time_and_memory_hold(self):
+        holds, lines = prove_deferrable.training_verdict(self.answers(), 10**9)
         self.assertTrue(holds)
-        self.assertIn("no memory", "\n".join(lines))
+        self.assertIn("in 1.00 GB", lines[2])
+        self.assertIn("no memory", lines[2])
+        self.assertIn("is 1.00 of the plain one", lines[3])
 
     def test_other_losses_and_failures_do_not(self):
-        self.assertFalse(prove_deferrable.training_verdict(self.answers([2.0, 1.1]))[0])
-        self.assertFalse(prove_deferrable.training_verdict(self.answers([2.0, 1.0], 1))[0])
+        self.assertFalse(self.holds([2.0, 1.1]))
+        self.assertFalse(self.holds(failures=1))
         self.assertFalse(prove_deferrable.training_verdict(
-            [{"variant": "plain", "error": "?"}, {"variant": "deferred", "error": "?"}])[0])
+            [{"variant": "plain", "error": "?"}, {"variant": "deferred", "error": "?"}], 0)[0])
+
+    def test_a_slow_step_and_a_peak_beyond_the_budget_do_not(self):
+        self.assertFalse(self.holds(step_seconds=0.13))
+        self.assertFalse(self.holds(peak_bytes=10**9 + 1))
+        slow = self.answers(step_seconds=0.13)
+        self.assertTrue(prove_deferrable.training_verdict(slow, 10**9, simulated=True)[0])
+
+    def test_state_that_never_left_does_not(self):
+        self.assertFalse(self.holds(deferrable={"failures": 0, "deferrals": 0, "retrievals": 0}))
 
 
 if __name__ == "__main__":
