@@ -26,6 +26,7 @@ from typing import (Any, Callable, Dict, Iterator, List, Optional, Sequence, Tup
 from tidemark import _arrays, _library
 from tidemark._arrays import Shape
 from tidemark._controller import Controller, ControllerThread, ControllerWarning
+from tidemark._pin_recording import PinRecording
 from tidemark._spec import whole
 from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import NotFoundError, OptionError
@@ -98,7 +99,11 @@ class Pin:
 
     def release(self) -> None:
         """Ends it after the work queued on its stream so far, whatever arrays still show it."""
-        self._handle = None
+        handle, self._handle = self._handle, None
+        stream = handle.__dict__.pop("recorded_on", None) if handle is not None else None
+        recording = self.buffer.memory._recording
+        if stream is not None and recording is not None:
+            recording.unpinned(stream)
 
     def view(self) -> memoryview:
         """Its bytes, on a simulated GPU: memory of this process. It keeps the pin."""
@@ -202,15 +207,18 @@ class DeferrableBuffer(StoredBuffer):
     def defer(self, wait: bool = True) -> str:
         """Has it leave the GPU, and waits for the copy: "deferred"; "busy": it is pinned, or
         without `wait` work on it is not done; "away": it was not there; "no room" below."""
+        self._note_move("host")
         return self.memory._defer(self.number, wait)
 
     def begin_defer(self) -> "Future[str]":
         """`defer` in the background."""
+        self._note_move("host")
         return self.memory._submit(_defer, self.memory._open(), self.number)
 
     def retrieve(self, make_room: bool = True) -> "Future[None]":
         """Brings it back in the background, without keeping it. Not `make_room`: only into room
         that there is."""
+        self._note_move("gpu")
         return self.memory._submit(_retrieve, self.memory._open(), self.number, make_room)
 
     def tobytes(self) -> bytes:
@@ -240,7 +248,7 @@ class DeferrableBuffer(StoredBuffer):
         handle = memory._handle if memory is not None else None
         if handle is not None and handle.is_here and not self._ended:
             with contextlib.suppress(NotFoundError, OptionError):
-                super().destroy()
+                self.destroy()
 
     _ended = False
 
@@ -248,6 +256,12 @@ class DeferrableBuffer(StoredBuffer):
         """Ends it; one that is pinned with its last pin."""
         super().destroy()
         self._ended = True
+        if self.memory._recording is not None:
+            self.memory._recording.freed(self.number)
+
+    def _note_move(self, tier: str) -> None:
+        if self.memory._recording is not None:
+            self.memory._recording.moved(self.number, tier)
 
     def __repr__(self) -> str:
         return (f"<tidemark.DeferrableBuffer {self.number} {self.typestr}{list(self.shape)} at "
@@ -283,6 +297,8 @@ class DeferrableMemory(Store):
             weakref.WeakValueDictionary()
         self._executor: Optional[ThreadPoolExecutor] = None
         self._executor_lock = threading.Lock()
+        self._recording: Optional[PinRecording] = None
+        self._machine = gpu.machine
         self._controller: Optional[ControllerThread] = None
         named = victims if isinstance(victims, str) or victims is None else None
         super().__init__(host, directory, disk=disk, gpu=gpu, gpu_bytes=gpu_bytes, victims=named,
@@ -309,6 +325,8 @@ class DeferrableMemory(Store):
                                             KEEPS_ADDRESS, 0, ctypes.byref(number))
         made = DeferrableBuffer(self, number.value, extents, typestr, tag)
         self._known[made.number] = made
+        if self._recording is not None:
+            self._recording.created(made)
         return made
 
     def from_array(self, array: Any, *, stream: Stream = 0, tag: Any = None) -> DeferrableBuffer:
@@ -379,6 +397,22 @@ class DeferrableMemory(Store):
             begun.append(buffer.retrieve(make_room=False))
         return begun
 
+    @contextlib.contextmanager
+    def record(self, path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
+        """Writes down what is created, pinned, deferred and freed meanwhile, as JSON Lines: a trace
+        whose kernels are the pins. `tidemark replay FILE --gpu-memory 8GiB --spill lru` says what
+        less memory or another policy would have cost. Pins that begin in other languages are not
+        seen."""
+        if self._recording is not None:
+            raise OptionError("it is being recorded", "tidemark.DeferrableMemory.record",
+                              "end that one first")
+        self._recording = PinRecording(path, self._machine, self.buffers())
+        try:
+            yield
+        finally:
+            recording, self._recording = self._recording, None
+            recording.close()
+
     def stream_ended(self, stream: Stream) -> None:
         """No more work comes on the stream; its handle may be used again for another one."""
         _library.library().tm_stream_ended(self._open(), stream_number(stream))
@@ -431,6 +465,9 @@ class DeferrableMemory(Store):
         finally:
             if self._controller is not None:
                 self._controller.look()
+        if self._recording is not None:
+            self._recording.pinned(buffers, mode, stream_number(stream))
+            handle.__dict__["recorded_on"] = stream_number(stream)
         return [Pin(one, handle, one.address) for one in buffers]
 
     def _look(self, number: int) -> Any:
