@@ -3,6 +3,8 @@
   pins       pin_bench: a pin and its end in C++, <= 100 ns
   capacity   more buffers than the GPU has memory (200 GB by default), each filled and, in several
              orders, checked by kernels; no address changes, no byte is wrong
+  graph      a captured graph that works on a deferrable buffer, replayed after the buffer has left
+             and come back, again and again
   bandwidth  retrieving buffers that are away, against plain copies of pinned memory in the same
              run, >= 90 % (median of rounds)
   training   a training of GPT-2 XL with its optimizer's state deferred, in 60 % of the memory that
@@ -11,9 +13,9 @@
              where that is too little, in all of it (scripts/deferrable_training.py, which says
              what takes how much)
 
-capacity and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated GPU,
-whose bandwidth is that of the host and proves nothing, as does its small training (PyTorch). All
-parts run, whatever fails. Exit code 1 if one failed or could not run.
+capacity, graph and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated GPU,
+whose bandwidth is that of the host and proves nothing, as does its small training (PyTorch), and
+which captures no graphs. All parts run, whatever fails. Exit code 1 if one failed or could not run.
 
 Examples:
   scripts/prove-on-gpu deferrable
@@ -37,7 +39,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import tidemark  # noqa: E402
 
-PARTS = ["pins", "capacity", "bandwidth", "training"]
+PARTS = ["pins", "capacity", "graph", "bandwidth", "training"]
 MOST_PIN_NS = 100
 LEAST_RATIO = 0.9
 BUDGET = 0.6
@@ -138,6 +140,40 @@ def prove_capacity(options):
                f"{count * size / GB:.1f} GB in {options.gpu / GB:.1f} GB: {wrong} wrong numbers, "
                f"{moved} addresses changed, {figures.deferrals} deferrals, "
                f"{figures.retrievals} retrievals, {figures.failures} failures")
+
+
+def prove_graph(options):
+    if options.simulated:
+        return say("graph", True, "a simulated GPU captures none")
+    import torch
+
+    size = options.piece // 4 * 4
+    stream = torch.cuda.Stream()
+    with opened(options, options.gpu + 2 * size) as memory:
+        buffer = memory.empty(size // 4, "i4")
+        with torch.cuda.stream(stream), buffer.pin(stream.cuda_stream) as pin:
+            array = torch.from_dlpack(pin)
+            array.fill_(1)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=stream):
+                array.add_(1)
+            del array  # arrays keep the pin
+        times = 10
+        for _ in range(times):
+            left = buffer.defer() == "deferred"
+            with torch.cuda.stream(stream), buffer.pin(stream.cuda_stream):
+                graph.replay()
+            if not left:
+                return say("graph", False, "the buffer did not leave")
+        with buffer.pin() as pin:
+            torch.cuda.synchronize()
+            array = torch.from_dlpack(pin)
+            wrong = int((array != 1 + times).sum())
+            del array
+        figures = memory.statistics()
+        del buffer
+    return say("graph", wrong == 0, f"{size / GB:.1f} GB left and came back {times} times, the "
+               f"graph added one each time: {wrong} wrong numbers, {figures.failures} failures")
 
 
 def prove_bandwidth(options):
@@ -246,8 +282,8 @@ def parsed(words):
 def main():
     options = parsed(None)
     options.environment = dict(os.environ)
-    functions = {"pins": prove_pins, "capacity": prove_capacity, "bandwidth": prove_bandwidth,
-                 "training": prove_training}
+    functions = {"pins": prove_pins, "capacity": prove_capacity, "graph": prove_graph,
+                 "bandwidth": prove_bandwidth, "training": prove_training}
     holding = True
     for part in options.only or PARTS:
         try:

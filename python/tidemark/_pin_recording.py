@@ -1,5 +1,5 @@
-"""What a program does with its deferrable buffers, as a trace (docs/format-jsonl.md): a pin is a use
-of all of its buffers by one kernel, which lasts until the pin ends."""
+"""What a program does with its deferrable buffers, as a trace (docs/format-jsonl.md): a pin is a
+use of all of its buffers by one kernel, which lasts until the pin ends."""
 
 from __future__ import annotations
 

@@ -284,14 +284,14 @@ class DeferrableMemory(Store):
         is.
     victims : str or Controller, optional
         Which buffer leaves: a policy's name ("lru" and others, `tidemark victims`), or an object
-        with the functions of `Controller`.
+        with the functions of `Controller`, or a class of such that is made without arguments.
     controller_patience : float
         Seconds that a controller has to make room, before the built-in policy does.
     """
 
     def __init__(self, gpu: Context, gpu_bytes: int, host: int,
                  directory: Union[None, str, "os.PathLike[str]"] = None, *, disk: int = 0,
-                 victims: Union[None, str, Controller] = None,
+                 victims: Union[None, str, Controller, Type[Controller]] = None,
                  controller_patience: float = CONTROLLER_PATIENCE) -> None:
         self._known: "weakref.WeakValueDictionary[int, DeferrableBuffer]" = \
             weakref.WeakValueDictionary()
@@ -310,7 +310,8 @@ class DeferrableMemory(Store):
         ordinal = 0 if self.is_simulated else int(gpu.machine.partition(":")[2] or 0)
         self._device = (_arrays.CPU, 0) if self.is_simulated else (_arrays.CUDA, ordinal)
         if named is None and victims is not None:
-            self._controller = ControllerThread(self, victims, controller_patience)
+            controller = victims() if isinstance(victims, type) else victims
+            self._controller = ControllerThread(self, controller, controller_patience)
 
     # Buffers.
 

@@ -303,6 +303,20 @@ def test_a_controller_decides_who_leaves(open_memory):
     assert memory.statistics().pressures == 2 and memory.statistics().unrelieved == 0
 
 
+def test_a_controllers_class_is_enough(open_memory):
+    class First(tidemark.Controller):
+        wanted = []
+
+        def choose(self, wanted, candidates):
+            self.wanted.append(wanted)
+            return [candidates[0].number]
+
+    memory = open_memory(4 * MIB, victims=First, controller_patience=30)
+    buffers = [filled(memory, number) for number in range(3)]
+    assert First.wanted == [2 * MIB]
+    assert all(holds(buffer, number) for number, buffer in enumerate(buffers))
+
+
 def test_a_controller_that_fails_is_replaced(open_memory):
     class Failing(tidemark.Controller):
         def choose(self, wanted, candidates):

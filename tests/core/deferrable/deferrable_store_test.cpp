@@ -88,6 +88,44 @@ TEST_CASE("a buffer is at one address with its bytes, whatever happens between",
     CHECK(!f.memory.find(one.id() + 1));
 }
 
+// D-T1. The memory of what is away is not mapped: reading it would end the test.
+TEST_CASE("a million pins, while another thread defers", "[deferrable]") {
+    MemoryFixture f;
+    const Deferrable one = f.filled(300, 7);
+    constexpr int kTurns = 500;
+    constexpr int kPins = 2000;  // a turn
+    std::atomic<int> invited = 0;
+    std::atomic<int> begun = 0;
+    std::atomic<int> ended = 0;
+    int wrong = 0;
+    std::thread user([&] {
+        for (int turn = 1; turn <= kTurns; ++turn) {
+            for (int i = 0; i < kPins; ++i) {
+                const Result<DeferrablePin> pin = f.memory.pin(one, i % 3 == 0);
+                const bool look = i % 100 == 0;
+                wrong += pin && (!look || has_content(MemoryFixture::bytes(*pin), 7)) ? 0 : 1;
+                wrong += look && f.memory.info(one).state != DeferrableState::pinned ? 1 : 0;
+            }
+            invited = turn;
+            while (begun < turn || (turn % 2 == 0 && ended < turn))
+                std::this_thread::yield();
+        }
+    });
+    int deferred = 0;
+    for (int turn = 1; turn <= kTurns; ++turn) {
+        while (invited < turn)
+            std::this_thread::yield();
+        begun = turn;
+        deferred += f.memory.try_defer(one) == DeferAnswer::deferred ? 1 : 0;
+        ended = turn;
+    }
+    user.join();
+    CHECK(wrong == 0);
+    CHECK(deferred >= kTurns / 2);
+    CHECK(f.memory.info(one).pins == 0);
+    CHECK(f.memory.info(one).uses >= std::uint64_t{kTurns} * kPins);
+}
+
 // D-T2, D-T3.
 TEST_CASE("what streams still use is not deferred at once", "[deferrable]") {
     MemoryFixture f;
@@ -196,6 +234,23 @@ TEST_CASE("waiting for room has an end, and nothing is kept by it", "[deferrable
     const DeferrableUse uses[] = {{&a}, {&c}};
     CHECK(f.memory.pin_all(uses, kPatience).error().code == ErrorCode::cancelled);
     CHECK(f.memory.info(a).pins == 1);
+}
+
+// D-T6.
+TEST_CASE("where the third of a group finds no room the first two are let go", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable a = f.filled(200, 1);
+    const Deferrable b = f.filled(200, 2);
+    const Deferrable c = f.filled(200, 3);
+    const Deferrable other = f.filled(200, 4);
+    const DeferrablePin pinned = *f.memory.pin(other);
+    const DeferrableUse uses[] = {{&a}, {&b}, {&c}};
+    CHECK(f.memory.pin_all(uses, 2'000'000).error().code == ErrorCode::cancelled);
+    for (const Deferrable* one : {&a, &b, &c})
+        CHECK(f.memory.info(*one).pins == 0);
+    CHECK(f.memory.try_defer(a) != DeferAnswer::busy);
+    const DeferrableUse two[] = {{&b}, {&c}};
+    CHECK(f.memory.pin_all(two));
 }
 
 // D-T6.
@@ -343,6 +398,37 @@ TEST_CASE("a buffer is freed in any state, once", "[deferrable]") {
     dropped = {};
     CHECK(!f.memory.find(id));
     CHECK(nothing_left());
+}
+
+// D-T7.
+TEST_CASE("who waits for a buffer that is freed is refused", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable wanted = f.filled(400, 1);
+    const Deferrable held = f.filled(400, 2);
+    const DeferrablePin pin = *f.memory.pin(held);
+    std::thread waiter([&] { CHECK(f.memory.pin(wanted).error().code == ErrorCode::not_found); });
+    while (f.memory.statistics().waited < 1)
+        std::this_thread::yield();
+    CHECK(f.memory.free(wanted));
+    waiter.join();
+    CHECK(f.memory.info(held).pins == 1);
+    f.tiers.store->check();
+}
+
+// D-T8.
+TEST_CASE("a reader may go while a buffer is coming back", "[deferrable]") {
+    MemoryFixture f;
+    const Deferrable one = f.filled(300, 1);
+    (void)f.away(one);
+    REQUIRE(f.memory.subscribe());
+    f.tiers.transfers.set_automatic(false);
+    const auto coming = f.memory.retrieve(one);
+    CHECK(f.kinds() == std::vector{Kind::registered, Kind::retrieving});
+    f.memory.events().unsubscribe();
+    f.tiers.transfers.set_automatic(true);
+    CHECK(f.holds(one, 1));
+    CHECK(coming.ready());
+    CHECK(f.kinds().empty());
 }
 
 // D-T8, as far as events are fetched.
