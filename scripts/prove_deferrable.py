@@ -13,9 +13,10 @@
              where that is too little, in all of it (scripts/deferrable_training.py, which says
              what takes how much)
 
-capacity, graph and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated GPU,
-whose bandwidth is that of the host and proves nothing, as does its small training (PyTorch), and
-which captures no graphs. All parts run, whatever fails. Exit code 1 if one failed or could not run.
+capacity, graph and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated
+GPU, whose bandwidth is that of the host and proves nothing, as does its small training (PyTorch),
+and which captures no graphs. All parts run, whatever fails. Exit code 1 if one failed or could not
+run.
 
 Examples:
   scripts/prove-on-gpu deferrable

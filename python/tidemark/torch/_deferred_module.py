@@ -15,7 +15,8 @@ from tidemark.torch._deferring import (MINIMUM, DeferredTensors, Held, adopt, bu
                                        buffers_of, host_copy)
 
 CONTAINERS = (torch.nn.ModuleList, torch.nn.Sequential)
-Moment = Tuple[str, int]  # "forward" or "backward", and a unit's number
+Moment = Tuple[str, int]  # "forward", "backward" or "recompute", and a unit's number
+LOOK_AHEAD = 3  # moments, until one is another unit's
 
 
 def units_in(module: Any) -> List[Any]:
@@ -92,7 +93,8 @@ class Unit:
                        for one in parameters if one.requires_grad]
 
     def _begin(self, _module: Any, given: Any, named: Any) -> None:
-        self._calls.append((self._owner.hold("forward", self), self._version()))
+        direction = "forward" if self._backward is None else "recompute"  # of a checkpoint
+        self._calls.append((self._owner.hold(direction, self), self._version()))
         for tensor in tensors_in([given, named]):
             if torch.is_grad_enabled() and tensor.requires_grad:
                 name = -next(self._owner.names)  # no address
@@ -177,11 +179,20 @@ class DeferredModule(DeferredTensors):
             self._following[self._now] = moment
         self._now = moment
         held = Held(self.memory, buffers_of(unit.parameters), "read")
-        following = self._following.get(moment)
-        if following is not None and following[1] != unit.number:
-            for buffer in buffers_of(self._units[following[1]].parameters):
+        following = self._after(moment)
+        if following is not None:
+            for buffer in buffers_of(self._units[following].parameters):
                 buffer.retrieve()
         return held
+
+    def _after(self, moment: Moment) -> Optional[int]:
+        """Which other unit came next the last time."""
+        coming: Optional[Moment] = moment
+        for _ in range(LOOK_AHEAD):
+            coming = self._following.get(coming) if coming is not None else None
+            if coming is not None and coming[1] != moment[1]:
+                return coming[1]
+        return None
 
     def _follow_copies(self, part: Any) -> None:
         """Reading and loading a module's state, from and into wherever it is."""

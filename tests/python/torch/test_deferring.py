@@ -222,6 +222,27 @@ def test_the_unit_that_came_next_is_fetched_ahead(torch, memory):
         pass
 
 
+def test_backward_passes_fetch_ahead_through_checkpoints(torch, memory):
+    layers = layers_of(6)
+    tidemark.torch.defer_module(Sequential(*layers), memory)
+
+    def train(looked_at=None):
+        tensors = called(layers)
+        if looked_at is not None:
+            assert all_away(memory)
+        for layer in torch.backward.run(layers, tensors):
+            layer(tensors[0])  # as a checkpoint does it
+            if layers.index(layer) == looked_at:
+                return
+        layers[0](tensors[0])
+
+    train()
+    train(looked_at=4)
+    number = sorted(one.number for one in memory.buffers())[3]
+    while memory.buffer(number).state != "resident":
+        pass
+
+
 def test_a_call_that_fails_lets_go(torch, memory):
     layer, = layers_of(1)
     layer.forward = lambda given: 1 // 0
