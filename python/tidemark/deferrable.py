@@ -297,6 +297,7 @@ class DeferrableMemory(Store):
             weakref.WeakValueDictionary()
         self._executor: Optional[ThreadPoolExecutor] = None
         self._executor_lock = threading.Lock()
+        self._at_close: List[Callable[[], object]] = []
         self._recording: Optional[PinRecording] = None
         self._machine = gpu.machine
         self._controller: Optional[ControllerThread] = None
@@ -433,6 +434,8 @@ class DeferrableMemory(Store):
     def close(self) -> None:
         """Refuses pins that wait (CancelledError), and ends all buffers when pins and arrays of
         them have ended. A second time does nothing."""
+        while self._at_close:
+            self._at_close.pop()()
         handle = self._handle
         if handle is not None:
             _library.library().tm_store_stop(handle)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional
 
-from tidemark.torch._allocator import pool, use
+from tidemark.torch._allocator import pool, reclaim, use
 from tidemark.torch._oom import explain_oom
 from tidemark.torch._recording import Recording, record
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidemark.torch._uses import RecordedUses
 
 __all__ = ["Recording", "defer_module", "defer_on_oom", "defer_optimizer", "explain_oom", "pool",
-           "record", "record_uses", "use"]
+           "reclaim", "record", "record_uses", "use"]
 
 
 def defer_optimizer(optimizer: Any, memory: "DeferrableMemory", minimum: Optional[int] = None,
@@ -79,7 +79,8 @@ def defer_on_oom(memory: "DeferrableMemory", function: Callable[..., Any], *argu
     """What `function(*arguments, **named)` gives. If PyTorch runs out of memory in it, all of
     `memory` that is not pinned leaves the GPU, and it is called once more, from its begin.
 
-    PyTorch lets nobody make room inside a refused allocation, so it must be something that can be
+    PyTorch's own allocator lets nobody make room inside a refused allocation (with its memory from
+    Tidemark, `reclaim` does it), so it must be something that can be
     done again: a step of inference, a forward and backward pass after `zero_grad`. Where nothing
     could leave, the error is PyTorch's own.
     """

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from tidemark import _library, _pools
 from tidemark.errors import OptionError, UnsupportedError
 from tidemark.torch import _compiled
+
+if TYPE_CHECKING:
+    from tidemark.deferrable import DeferrableMemory
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "allocator.cpp"
 NAME = "torch"
@@ -65,6 +68,8 @@ def load(torch: Any) -> ctypes.CDLL:
         made.tidemark_torch_holding.restype = None
         made.tidemark_torch_set_quota.argtypes = [ctypes.c_int, ctypes.c_uint64]
         made.tidemark_torch_set_quota.restype = None
+        made.tidemark_torch_reclaim.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+        made.tidemark_torch_reclaim.restype = None
         library = _library.library().path
         _opener = OPEN(_open)
         if made.tidemark_torch_load(library.encode(), _opener):
@@ -93,6 +98,19 @@ def use(policy: Any = None, **options: Any) -> None:
     if refused is not None:
         raise OptionError(_library.text(refused), "tidemark.torch.use",
                           "call it before the first tensor on a GPU")
+
+
+def reclaim(memory: "DeferrableMemory") -> None:
+    """Where a GPU has no memory left for PyTorch, buffers of `memory` that are not pinned leave it
+    first, until it is closed. For use() and pool(), which come before."""
+    if _loaded is None:
+        raise OptionError("PyTorch's memory isn't Tidemark's", "tidemark.torch.reclaim",
+                          "call tidemark.torch.use() or pool() first; without them "
+                          "tidemark.torch.defer_on_oom")
+    loaded, handle = _loaded, memory._open()
+    function = ctypes.cast(_library.library().tm_store_free_bytes, ctypes.c_void_p)
+    loaded.tidemark_torch_reclaim(handle, memory._device[1], function)
+    memory._at_close.append(lambda: loaded.tidemark_torch_reclaim(handle, 0, None))
 
 
 def pool(policy: Any = None, **options: Any) -> Any:

@@ -395,6 +395,14 @@ void tidemark_torch_holding(int index, std::uint64_t* figures) {
     figures[3] = device.quota;
 }
 
+// From here on, or no longer, a store's buffers leave the device where it has no memory left.
+void tidemark_torch_reclaim(void* store, int device, FreeBytes free_bytes) {
+    if (free_bytes != nullptr)
+        reclaim().add(store, device, free_bytes);
+    else
+        reclaim().remove(store);
+}
+
 void tidemark_torch_set_quota(int index, std::uint64_t bytes) {
     Device& device = the_allocator()->devices().at(index);
     const std::lock_guard lock(device.mutex);

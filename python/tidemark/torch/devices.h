@@ -18,6 +18,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "c_library.h"
+#include "reclaim.h"
 
 namespace tidemark::pytorch {
 
@@ -147,6 +148,9 @@ class Devices {
             library.trim(other, 1);
             status = library.alloc(context, &request, &block.address, &block.granted);
         }
+        // Not for a pool: a graph may be captured, in which nothing else may be moved.
+        if (status == kOutOfMemory && pool == 0 && reclaim().reclaim(index, size))
+            status = library.alloc(context, &request, &block.address, &block.granted);
         if (status == kOutOfMemory)
             return nullptr;
         check(status);

@@ -103,6 +103,45 @@ assert stats()["reserved_bytes"]["all"]["current"] == 0
 """, cache)
 
 
+def test_deferrable_memory_leaves_where_there_is_none_left(cache):
+    run(BEGIN.format(policy="extent") + """
+import ctypes
+memory = tidemark.DeferrableMemory(tidemark.Context("sim"), 8 << 20, 64 << 20)
+kept = [memory.empty(2 << 20) for _ in range(4)]
+tidemark.torch.reclaim(memory)
+held = kept[0].pin()
+assert take(100 << 20, 0, None)
+assert memory.statistics().resident == 4  # there was room
+assert take(2 << 30, 0, None) is None
+assert memory.statistics().resident == 1  # what is pinned
+del held, kept
+memory.close()
+assert take(2 << 30, 0, None) is None
+
+block = take(600 << 20, 0, None)
+def free_bytes(store, tier, wanted, freed):
+    free(block, 0, 0, None)
+    freed[0] = 600 << 20
+    return 0
+kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64,
+                        ctypes.POINTER(ctypes.c_uint64))
+function = kind(free_bytes)
+change = _allocator._loaded.tidemark_torch_reclaim
+change(7, 1, ctypes.cast(function, ctypes.c_void_p))
+assert take(700 << 20, 0, None) is None  # of another device
+change(7, 0, ctypes.cast(function, ctypes.c_void_p))
+assert take(700 << 20, 0, None)
+change(7, 0, None)
+""", cache)
+
+
+def test_only_tidemarks_allocator_makes_room(torch, monkeypatch):
+    monkeypatch.setattr(_allocator, "_loaded", None)
+    with tidemark.DeferrableMemory(tidemark.Context("sim"), 8 << 20, 64 << 20) as memory:
+        with pytest.raises(tidemark.OptionError, match="defer_on_oom"):
+            tidemark.torch.reclaim(memory)
+
+
 def test_what_is_lost_says_so(cache):
     run(BEGIN.format(policy="extent") + """
 try:
