@@ -21,7 +21,8 @@ run.
 Examples:
   scripts/prove-on-gpu deferrable
   scripts/prove-on-gpu deferrable --only capacity --logical 200 --gpu 120
-  scripts/prove-on-gpu deferrable --only training --training=--fused --training=--batch=8
+  scripts/prove-on-gpu deferrable --only training --training=--fused --training=--batch=8 \\
+      --training=--window=1300000000
   scripts/prove-on-gpu deferrable --device sim --only capacity --only bandwidth
 """
 import argparse

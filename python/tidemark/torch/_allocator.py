@@ -108,8 +108,9 @@ def reclaim(memory: "DeferrableMemory") -> None:
                           "call tidemark.torch.use() or pool() first; without them "
                           "tidemark.torch.defer_on_oom")
     loaded, handle = _loaded, memory._open()
-    function = ctypes.cast(_library.library().tm_store_free_bytes, ctypes.c_void_p)
-    loaded.tidemark_torch_reclaim(handle, memory._device[1], function)
+    function: Any = _library.library().tm_store_free_bytes
+    loaded.tidemark_torch_reclaim(handle, memory._device[1],
+                                  ctypes.cast(function, ctypes.c_void_p))
     memory._at_close.append(lambda: loaded.tidemark_torch_reclaim(handle, 0, None))
 
 
