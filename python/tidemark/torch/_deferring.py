@@ -53,7 +53,8 @@ def adopt(memory: DeferrableMemory, tensor: Any, minimum: int) -> bool:
     """Moves a tensor's content into deferrable memory; the object stays the same. From here on it
     is used while its buffer is pinned. False: it is there already, too small, in no order that can
     be kept, or not of this memory's kind."""
-    of_kind = tensor.is_cuda != memory.is_simulated
+    of_kind = not tensor.is_cuda if memory.is_simulated else \
+        tensor.is_cuda and tensor.device.index == memory._device[1]
     size = tensor.numel() * tensor.element_size()
     if not of_kind or size < max(1, minimum) or not tensor.is_contiguous() \
             or buffer_of(tensor) is not None:

@@ -14,6 +14,7 @@ import tidemark.torch
 from torch.utils.checkpoint import checkpoint
 
 MIB = 1 << 20
+torch.set_num_threads(1)
 
 
 class Block(torch.nn.Module):
@@ -132,6 +133,33 @@ for one, steps in ((model, optimizer), (other, its_optimizer)):
     step(one, 1), steps.step(), steps.zero_grad()
     results.append(step(one, 2))
 print(results[0] == results[1])
+""", tmp_path) == "True\n"
+
+
+def test_scaled_gradients_of_short_numbers(tmp_path):
+    assert said("""
+def train(memory):
+    torch.manual_seed(1)
+    model = Model(lambda block, x: block(x)).bfloat16()
+    kept = [memory and tidemark.torch.defer_module(model, memory, minimum=1 << 19)]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    kept.append(memory and tidemark.torch.defer_optimizer(optimizer, memory, minimum=1 << 19))
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    losses = []
+    for number in range(3):
+        words = torch.arange(32).view(2, 16) + number
+        loss = model(words).float().logsumexp(-1).mean()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert not memory or sum(one.size for one in kept) >= 30 * MIB
+    return losses
+
+print(train(None) == train(opened(16)))
 """, tmp_path) == "True\n"
 
 
