@@ -1,8 +1,8 @@
 """Proves on a GPU that deferrable memory keeps its promises (docs/deferrable.md).
 
   pins       pin_bench: a pin and its end in C++, <= 100 ns
-  capacity   more buffers than the GPU has memory (200 GB by default, of which 170 GB are to be had
-             as pinned host memory), each filled and, in several orders, checked by kernels; no
+  capacity   more buffers than the GPU has memory (200 GB by default in 120 GB, and 84 GB of
+             pinned host memory), each filled and, in several orders, checked by kernels; no
              address changes, no byte is wrong
   graph      a captured graph that works on a deferrable buffer, replayed after the buffer has left
              and come back, again and again
