@@ -229,36 +229,37 @@ def training_line(one):
 
 
 def training_verdict(answers, budget, simulated=False):
-    """Whether the deferred training is the plain one in less memory, and a line for each."""
+    """Whether the deferred training is the plain one in less memory, and how."""
     plain, deferred = answers[0], answers[1]
-    lines = [training_line(one) for one in answers]
     if "losses" not in plain or "losses" not in deferred:
-        return False, lines
+        return False, "it did not train"
     off = max(abs(ours - theirs) / abs(theirs)
               for ours, theirs in zip(deferred["losses"], plain["losses"]))
     ratio = deferred["step_seconds"] / plain["step_seconds"]
     figures = deferred["deferrable"]
-    lines.append(f"deferred: losses differ by {off:.1e} at most, its step is {ratio:.2f} of the "
-                 f"plain one; {deferred['deferred_bytes'] / GB:.2f} GB of state in "
-                 f"{deferred['window_bytes'] / GB:.2f} GB, {figures['deferrals']} deferrals, "
-                 f"{figures['retrievals']} retrievals, {figures['failures']} failures")
+    line = (f"losses differ by {off:.1e} at most, the deferred step is {ratio:.2f} of the plain one; "
+            f"{deferred['deferred_bytes'] / GB:.2f} GB of state in "
+            f"{deferred['window_bytes'] / GB:.2f} GB, {figures['deferrals']} deferrals, "
+            f"{figures['retrievals']} retrievals, {figures['failures']} failures")
     same = off <= MOST_LOSS_OFF and figures["failures"] == 0 and figures["retrievals"] > 0
     good = ratio <= MOST_STEP_RATIO and deferred["peak_bytes"] <= budget
-    return same and (simulated or good), lines
+    return same and (simulated or good), line
 
 
 def prove_training(options):
-    plain = trained(options, "plain")
-    budget = int(BUDGET * plain.get("peak_reserved_bytes", 0))
-    answers = [plain]
-    for variant in ("deferred", "save_on_cpu", "offload"):
+    answers = []
+
+    def train(variant, budget=0):
         answers.append(trained(options, variant, budget))
-        if "out_of_memory" in answers[-1] and variant != "deferred":
-            answers.append(trained(options, variant))
-    holds, lines = training_verdict(answers, budget, options.simulated)
-    say("training", holds, f"in {budget / GB:.2f} GB, {BUDGET:.0%} of its peak")
-    print("\n".join("           " + line for line in lines), flush=True)
-    return holds
+        print("           " + training_line(answers[-1]), flush=True)
+        return answers[-1]
+
+    budget = int(BUDGET * train("plain").get("peak_reserved_bytes", 0))
+    for variant in ("deferred", "save_on_cpu", "offload"):
+        if "out_of_memory" in train(variant, budget) and variant != "deferred":
+            train(variant)
+    holds, line = training_verdict(answers, budget, options.simulated)
+    return say("training", holds, f"in {budget / GB:.2f} GB, {BUDGET:.0%} of its peak: {line}")
 
 
 def parsed(words):
