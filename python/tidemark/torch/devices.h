@@ -232,8 +232,10 @@ class Devices {
 
     // A stream that PyTorch was told of (torch.cuda.ExternalStream) has its handle as its number.
     static void note_stranger(Device& device, int index, cudaStream_t stream) {
+        if (stream == nullptr || c10::cuda::device_count() == 0)  // a simulated device has none
+            return;
         const auto current = c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(index));
-        if (stream == nullptr || current.stream() != stream ||
+        if (current.stream() != stream ||
             static_cast<std::uint64_t>(current.id()) != number_of(stream))
             return;
         const std::lock_guard lock(device.mutex);
