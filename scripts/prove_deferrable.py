@@ -124,18 +124,26 @@ def prove_capacity(options):
     count = -(-options.logical // size)
     wrong, moved = 0, 0
     with opened(options, options.logical) as memory:
+        begun = time.monotonic()
         kernels = Kernels(memory.is_simulated)
         buffers = [memory.empty(size // 4, "i4", tag=number) for number in range(count)]
         addresses = [buffer.address for buffer in buffers]
+
+        def done(what):
+            print(f"           {what} after {time.monotonic() - begun:.0f} s", flush=True)
+
+        done(f"{count} buffers made")
         for buffer in buffers:
             with buffer.pin() as pin:
                 kernels.fill(pin, buffer.tag)
+        done("filled")
         order = random.Random(1)
-        for _ in range(options.rounds):
+        for number in range(options.rounds):
             order.shuffle(buffers)
             for buffer in buffers:
                 with buffer.pin(mode="read") as pin:
                     wrong += kernels.differing(pin, buffer.tag)
+            done(f"checked for the {number + 1}. time")
         moved = sum(addresses[buffer.tag] != buffer.address for buffer in buffers)
         figures = memory.statistics()
         del buffers
