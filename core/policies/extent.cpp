@@ -13,6 +13,7 @@ tl::unexpected<OutOfMemory> Extent::refuse() {
 }
 
 tl::expected<Allocation, OutOfMemory> Extent::allocate(const Request& request) {
+    grown_.clear();
     if (request.size >= kLargestRequest) {
         refusal_ = {OutOfMemory::Cause::too_large};
         return refuse();

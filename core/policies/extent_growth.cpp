@@ -63,7 +63,6 @@ Bytes Extent::growth(Bytes needed, Bytes peak) const {
 
 Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     refusal_ = {};
-    grown_.clear();
     if (const Grant grant = grant_fit(size, stream);
         grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error) [[likely]]
         return grant;
