@@ -15,11 +15,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/allocator/allocator.h"
-#include "core/base/check.h"
-#include "core/regions/blocks.h"
-#include "core/regions/segments.h"
-#include "core/regions/size_index.h"
+#include "core/policies/coalescing_allocator.h"
 
 namespace tidemark::policies {
 namespace {
@@ -39,69 +35,19 @@ struct BfcSettings {
     bool gc = true;
 };
 
-class Bfc final : public Allocator {
+class Bfc final : public CoalescingAllocator<SizeIndex> {
   public:
     Bfc(Device& device, const BfcSettings& settings)
-        : device_(&device),
+        : CoalescingAllocator(device),
           settings_(settings),
           region_(settings.growth ? std::min(settings.limit, kBfcFirstRegion) : settings.limit) {}
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
-        if (request.size >= kLargestRequest) [[unlikely]]
-            return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding = std::max(request.alignment, kBfcUnit) - kBfcUnit;
-        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kBfcUnit);
-        BlockId id = index_.take_first_from(size, blocks_);
-        if (id == kNoBlock) [[unlikely]] {
-            const auto grown = grow(size);
-            if (!grown)
-                return refuse(grown.error());
-            id = *grown;
-        }
-        if (!blocks_[id].streams.only(request.stream)) [[unlikely]] {
-            const auto ordered = blocks_[id].streams.order_before(request.stream, *device_);
-            if (!ordered) {
-                index_.insert(id, blocks_);
-                return refuse({OutOfMemory::Cause::device_error, ordered.error().status});
-            }
-        }
-        const Bytes rest = blocks_[id].size - size;
-        if (rest >= size || (rest > 0 && rest >= settings_.max_internal_frag))
-            index_.insert(blocks_.split(id, size), blocks_);
-        Block& block = blocks_[id];
-        block.state = Block::State::allocated;
-        block.streams = StreamSet(request.stream);
-        count_allocated(block.size);
-        return Allocation{Address{align_up(to_integer(block.address), request.alignment)},
-                          block.size, id};
-    }
-
-    void deallocate(const Allocation& allocation, StreamId /*stream*/) override {
-        BlockId id = allocation.node;
-        TM_CHECK(blocks_[id].state == Block::State::allocated);
-        count_deallocated(allocation);
-        blocks_[id].state = Block::State::free;
-        id = join_neighbours(id, Block::State::free, blocks_, index_);
-        index_.insert(id, blocks_);
-    }
-
-    void record_use(const Allocation& allocation, StreamId stream) override {
-        blocks_[allocation.node].streams.add(stream);
-    }
-
-    void trim(TrimLevel /*level*/) override {
-        const Released released = release_unused(index_, blocks_, *device_);
-        count_given_back(released.bytes, released.segments);
-    }
-
-    Bytes largest_free() const override { return index_.largest(blocks_); }
-
-    void for_each_region(const std::function<void(const Region&)>& visit) const override {
-        blocks_.for_each([&](const Block& block, Range segment) {
-            const auto state = block.state == Block::State::allocated ? Region::State::allocated
-                                                                      : Region::State::free;
-            visit({{block.address, block.size}, segment, state});
-        });
+        return cut_for(
+            request, kBfcUnit, [this](Bytes size) { return grow(size); },
+            [this](Bytes rest, Bytes size) {
+                return rest >= size || rest >= settings_.max_internal_frag;
+            });
     }
 
     std::unique_ptr<Allocator> clone(Device& device) const override {
@@ -147,11 +93,8 @@ class Bfc final : public Allocator {
         return blocks_.create(*begin, bytes, 0);
     }
 
-    Device* device_;
     BfcSettings settings_;
     Bytes region_;  // what the next one takes
-    Blocks blocks_;
-    SizeIndex index_;
 };
 
 constexpr std::array<OptionInfo, 4> kBfcOptions{{

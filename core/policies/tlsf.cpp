@@ -13,85 +13,24 @@
 #include <algorithm>
 #include <array>
 
-#include "core/allocator/allocator.h"
-#include "core/base/check.h"
-#include "core/regions/blocks.h"
-#include "core/regions/segments.h"
+#include "core/policies/coalescing_allocator.h"
 #include "core/regions/segregated_lists.h"
-#include "core/regions/size_index.h"
 
 namespace tidemark::policies {
 namespace {
 
 constexpr Bytes kTlsfUnit = SegregatedLists::kUnit;
 
-class Tlsf final : public Allocator {
+class Tlsf final : public CoalescingAllocator<SegregatedLists> {
   public:
     Tlsf(Device& device, Bytes segment, unsigned steps)
-        : device_(&device), segment_(segment), lists_(steps) {}
+        : CoalescingAllocator(device, SegregatedLists(steps)), segment_(segment) {}
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
-        if (request.size >= kLargestRequest) [[unlikely]]
-            return refuse({OutOfMemory::Cause::too_large});
-        const Bytes padding = std::max(request.alignment, kTlsfUnit) - kTlsfUnit;
-        const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kTlsfUnit);
-        BlockId id = lists_.first_from(size);
-        if (id == kNoBlock) [[unlikely]] {
-            const auto grown = grow(size);
-            if (!grown)
-                return refuse(grown.error());
-            id = *grown;
-        }
-        // Ordered before anything changes: a failure here leaves the block where it was.
-        if (!blocks_[id].streams.only(request.stream)) [[unlikely]] {
-            const auto ordered = blocks_[id].streams.order_before(request.stream, *device_);
-            if (!ordered)
-                return refuse({OutOfMemory::Cause::device_error, ordered.error().status});
-        }
-        lists_.erase(id, blocks_);
-        if (blocks_[id].size > size)
-            lists_.insert(blocks_.split(id, size), blocks_);
-        Block& block = blocks_[id];
-        block.state = Block::State::allocated;
-        block.streams = StreamSet(request.stream);
-        count_allocated(size);
-        return Allocation{Address{align_up(to_integer(block.address), request.alignment)}, size,
-                          id};
-    }
-
-    void deallocate(const Allocation& allocation, StreamId /*stream*/) override {
-        BlockId id = allocation.node;
-        TM_CHECK(blocks_[id].state == Block::State::allocated);
-        count_deallocated(allocation);
-        blocks_[id].state = Block::State::free;
-        id = join_neighbours(id, Block::State::free, blocks_, lists_);
-        lists_.insert(id, blocks_);
-    }
-
-    void record_use(const Allocation& allocation, StreamId stream) override {
-        blocks_[allocation.node].streams.add(stream);
-    }
-
-    void trim(TrimLevel /*level*/) override {
-        for (const BlockId id : blocks_.segments()) {
-            const Block block = blocks_[id];
-            if (block.state != Block::State::free || !block.whole_segment() ||
-                !device_->free(block.address))
-                continue;
-            lists_.erase(id, blocks_);
-            blocks_.release(id);
-            count_given_back(block.size);
-        }
-    }
-
-    Bytes largest_free() const override { return lists_.largest(); }
-
-    void for_each_region(const std::function<void(const Region&)>& visit) const override {
-        blocks_.for_each([&](const Block& block, Range segment) {
-            const auto state = block.state == Block::State::allocated ? Region::State::allocated
-                                                                      : Region::State::free;
-            visit({{block.address, block.size}, segment, state});
-        });
+        return cut_for(
+            request, kTlsfUnit,
+            [this](Bytes size) { return take_segment(std::max(size, segment_), size); },
+            [](Bytes /*rest*/, Bytes /*size*/) { return true; });
     }
 
     std::unique_ptr<Allocator> clone(Device& device) const override {
@@ -103,22 +42,7 @@ class Tlsf final : public Allocator {
   private:
     Tlsf(const Tlsf&) = default;
 
-    // A new free block of at least `size`, in the lists.
-    tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
-        const auto range = malloc_segment(*device_, std::max(size, segment_), size,
-                                          [this] { return trim_for_retry(); });
-        if (!range)
-            return tl::make_unexpected(refused_by(range.error()));
-        count_taken(range->size);
-        const BlockId id = blocks_.create(range->begin, range->size, 0);
-        lists_.insert(id, blocks_);
-        return id;
-    }
-
-    Device* device_;
     Bytes segment_;
-    Blocks blocks_;
-    SegregatedLists lists_;
 };
 
 constexpr std::array<OptionInfo, 2> kTlsfOptions{{

@@ -54,6 +54,12 @@ struct Released {
     std::uint64_t segments = 0;
     Bytes bytes = 0;
     Bytes held = 0;  // with what the device had rounded them up by
+
+    void add(Bytes segment) {
+        ++segments;
+        bytes += segment;
+        held += HeldMemory::whole(segment);
+    }
 };
 
 // Frees every block of `index` that is a whole segment, in the order of the index; those that the
@@ -68,9 +74,7 @@ Released release_unused(Index& index, Blocks& blocks, Device& device) {
         if (block.whole_segment() && device.free(block.address)) {
             index.erase(id, blocks);
             blocks.release(id);
-            ++released.segments;
-            released.bytes += block.size;
-            released.held += HeldMemory::whole(block.size);
+            released.add(block.size);
         }
         id = index.next(block, blocks);
     }

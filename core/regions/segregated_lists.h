@@ -6,7 +6,7 @@
 // `steps` units have a list each.
 //
 // The lists' links are in the blocks (Block::left, Block::right): a block may be in one index at a
-// time. Sizes are multiples of kUnit. A value. Not thread-safe. Everything is O(1).
+// time. Sizes are multiples of kUnit. A value. Not thread-safe. O(1) unless said otherwise.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/regions/blocks.h"
+#include "core/regions/segments.h"
 
 namespace tidemark {
 
@@ -79,8 +80,16 @@ class SegregatedLists {
         return heads_[list.octave][static_cast<unsigned>(std::countr_zero(steps))];
     }
 
+    // Removes and returns what first_from finds.
+    BlockId take_first_from(Bytes size, Blocks& blocks) {
+        const BlockId id = first_from(size);
+        if (id != kNoBlock)
+            erase(id, blocks);
+        return id;
+    }
+
     // The largest size that first_from finds; 0 if there are no blocks.
-    Bytes largest() const {
+    Bytes largest(const Blocks& /*blocks*/) const {
         if (octaves_ == 0)
             return 0;
         const unsigned octave = static_cast<unsigned>(std::bit_width(octaves_)) - 1;
@@ -118,5 +127,20 @@ class SegregatedLists {
     std::array<std::uint64_t, 64> steps_{};  // bit s: the list (o, s) has blocks
     std::vector<Octave> heads_;              // only octaves that were ever used
 };
+
+// Frees every free block that is a whole segment, by address; see segments.h. O(blocks log blocks).
+inline Released release_unused(SegregatedLists& lists, Blocks& blocks, Device& device) {
+    Released released;
+    for (const BlockId id : blocks.segments()) {
+        const Block block = blocks[id];
+        if (block.state != Block::State::free || !block.whole_segment() ||
+            !device.free(block.address))
+            continue;
+        lists.erase(id, blocks);
+        blocks.release(id);
+        released.add(block.size);
+    }
+    return released;
+}
 
 }  // namespace tidemark

@@ -60,6 +60,6 @@ TEST_CASE("segregated lists give the last block of the first list of which any f
                 expected = id;
         }
         REQUIRE(lists.first_from(size) == expected);
-        REQUIRE(lists.largest() == largest);
+        REQUIRE(lists.largest(blocks) == largest);
     }
 }
