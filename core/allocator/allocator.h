@@ -87,7 +87,7 @@ struct AllocatorStats {
     std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
-    std::uint64_t plan_deviations = 0;   // requests for planned pools that came otherwise
+    std::uint64_t plan_deviations = 0;   // requests that came otherwise than planned
     std::uint64_t ties = 0;              // grants that Request::among_equals put elsewhere
     Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
     Bytes private_reserved_peak = 0;     // the most of it at any time
@@ -142,8 +142,8 @@ struct PoolTraits {
     bool splits = true;              // false: a block is granted whole
 };
 
-// A request that a private pool is going to get, known from a dry run. `begin` and `end` count what
-// happens in the pool, in order: it may be used from `begin` on, and no more from `end` on.
+// A request that is going to come, known from a dry run. `begin` and `end` count what happens in
+// the pool, in order: it may be used from `begin` on, and no more from `end` on.
 struct PlannedAllocation {
     Bytes size = 0;
     std::uint32_t begin = 0;
@@ -220,8 +220,9 @@ class Allocator {
 
     virtual void trim_pool(PoolId /*pool*/) {}
 
-    // What the requests for a private pool will be, in order, before its first. An allocator that
-    // plans places them by it; a request that comes otherwise is served all the same, and counted
+    // What the requests for a private pool will be, in order, before its first; for the default
+    // pool (PlanScope::everything), what all requests will be. An allocator that plans places them
+    // by it; a request that comes otherwise is served all the same, and counted
     // (AllocatorStats::plan_deviations). Others ignore it.
     virtual void plan_pool(PoolId /*pool*/, std::span<const PlannedAllocation> /*expected*/) {}
 
@@ -290,6 +291,13 @@ class Allocator {
     AllocatorStats stats_;
 };
 
+// Which requests a policy wants to know beforehand, by Allocator::plan_pool.
+enum class PlanScope : std::uint8_t {
+    nothing,
+    private_pools,  // each pool's
+    everything,     // all requests, of whatever pool, as the default pool's
+};
+
 // A policy as the catalogue shows it. `source` names the paper or project it follows.
 struct PolicyInfo {
     std::string_view name;
@@ -304,8 +312,7 @@ struct PolicyInfo {
     // False: nothing that is measured depends on where the device puts memory, so a simulator need
     // not place it as a driver would.
     bool placement_matters = true;
-    // True: it makes use of Allocator::plan_pool.
-    bool plans_pools = false;
+    PlanScope plans = PlanScope::nothing;
     // Its name in the modelled system, with '-' for '_', by which it is found too; "" if none.
     std::string_view also_called = {};
     // True: `compare` and `advise` try it where nobody says which.

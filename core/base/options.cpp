@@ -12,8 +12,8 @@
 namespace tidemark {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTypeNames{"bytes",   "count",  "real",
-                                                     "boolean", "choice", "text"};
+constexpr std::array<std::string_view, 7> kTypeNames{"bytes",  "count", "real", "boolean",
+                                                     "choice", "text",  "file"};
 
 // Python's, C++'s and a person's ways to say yes and no.
 Result<bool> parse_boolean(std::string_view text) {
@@ -55,6 +55,7 @@ Result<int> compare(OptionType type, std::string_view a, std::string_view b) {
             return compare_as(parse_boolean, a, b);
         case OptionType::choice:
         case OptionType::text:
+        case OptionType::file:
             break;
     }
     return a.compare(b);

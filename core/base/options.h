@@ -17,7 +17,8 @@
 
 namespace tidemark {
 
-enum class OptionType : std::uint8_t { bytes, count, real, boolean, choice, text };
+// `file` is the path of a file whose content matters; "" is none.
+enum class OptionType : std::uint8_t { bytes, count, real, boolean, choice, text, file };
 
 // One option as its owner declares it. All views must live as long as the program (literals).
 struct OptionInfo {

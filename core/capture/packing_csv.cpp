@@ -1,9 +1,11 @@
 // Titles first, then numbers.
-#include "replay/analysis/bound/packing_csv.h"
+#include "core/capture/packing_csv.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <optional>
 
@@ -63,6 +65,7 @@ Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string
     const std::optional<std::size_t> lower = column(titles, "lower");
     const std::optional<std::size_t> upper = column(titles, "upper");
     const std::optional<std::size_t> size = column(titles, "size");
+    const std::optional<std::size_t> offset = column(titles, "offset");
     if (!lower || !upper || !size)
         return fail(ErrorCode::bad_input, "no row of titles", name, "id,lower,upper,size");
     NamedIntervals read;
@@ -78,10 +81,28 @@ Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string
             return fail(ErrorCode::bad_input, "not as the row of titles says", where);
         if (interval.end <= interval.begin)
             return fail(ErrorCode::bad_input, "it ends before it begins", where);
+        if (Bytes at = 0; offset) {
+            if (!read_number(cells[*offset], at))
+                return fail(ErrorCode::bad_input, "its offset is no number", where);
+            read.offsets.push_back(at);
+        }
         read.ids.emplace_back(id ? std::string(cells[*id]) : std::to_string(row - 2));
         read.intervals.push_back(interval);
     }
     return read;
+}
+
+Result<NamedIntervals> read_packing_file(const std::string& path) {
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    if (failed)
+        return fail(ErrorCode::not_found, "there is no such file", path,
+                    "`tidemark bound TRACE -o FILE` writes one");
+    std::ifstream file(path, std::ios::binary);
+    std::string text(size, '\0');
+    if (!file.read(text.data(), static_cast<std::streamsize>(size)))
+        return fail(ErrorCode::io, "cannot be read", path);
+    return read_packing_csv(text, path);
 }
 
 std::string packing_csv(std::span<const std::string> ids, std::span<const Interval> intervals,

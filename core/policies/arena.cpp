@@ -250,7 +250,7 @@ PolicyInfo arena() {
         .make = make_arena,
         .variables = kArenaVariables,
         .placement_matters = false,
-        .plans_pools = true,
+        .plans = PlanScope::private_pools,
     };
 }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/stopwatch.h"
-#include "replay/analysis/bound/packing_csv.h"
+#include "core/capture/packing_csv.h"
 #include "replay/analysis/bound/trace_intervals.h"
 #include "replay/analysis/trace/trace_summary.h"
 #include "replay/cli/trace_input.h"

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "replay/scenario/policy_identity.h"
+
 namespace tidemark {
 
 SweepRun::SweepRun(Context& context, const TraceInput& input, const UnitFolder& folder,
@@ -89,7 +91,10 @@ Result<void> SweepRun::sweep_trace(std::size_t index, std::span<const std::size_
 Result<bool> SweepRun::find_or_want(SweptUnit& unit, const Trace& trace) {
     const SweepSetting& setting = plan_.settings[unit.setting];
     TM_ASSIGN(const CostProfile profile, load_profile(setting.profile));
-    unit.name = unit_name(trace.hash(), setting, profile.hash(), context_.provenance().version);
+    TM_ASSIGN(const PolicySpec spec, parse_policy(setting.policy));
+    SweepSetting identity = setting;
+    TM_ASSIGN(identity.policy, policy_identity(spec));
+    unit.name = unit_name(trace.hash(), identity, profile.hash(), context_.provenance().version);
     if (!seen_.insert(unit.name).second)
         return false;  // an earlier rung had it, or the same trace is given twice
     TM_ASSIGN(std::optional<UnitResult> there, folder_.find(unit.name));

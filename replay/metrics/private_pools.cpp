@@ -17,7 +17,7 @@ class PrivatePools final : public Metric {
                   sum.private_reserved_peak),
             bytes("private_reserved_end_bytes", "memory held for private pools at the end",
                   sum.private_reserved),
-            count("plan_departures", "requests for private pools that came otherwise than planned",
+            count("plan_departures", "requests that came otherwise than planned",
                   sum.plan_deviations),
         };
     }

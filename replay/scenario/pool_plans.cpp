@@ -1,4 +1,4 @@
-// pool_plans: one pass that follows the slots of private pools.
+// pool_plans: one pass that follows the slots of pools.
 #include "replay/scenario/pool_plans.h"
 
 #include <algorithm>
@@ -13,12 +13,15 @@ constexpr std::uint32_t kUntilTheEnd = std::numeric_limits<std::uint32_t>::max()
 
 class Reading {
   public:
+    explicit Reading(PlanScope scope) : everything_(scope == PlanScope::everything) {}
+
     void see(const EventBatch& batch, std::size_t i) {
-        const PoolId pool{batch.aux[i]};
+        const PoolId pool = everything_ ? PoolId::default_pool : PoolId{batch.aux[i]};
         switch (batch.kind[i]) {
             case EventKind::allocate:
                 end(batch.slot[i]);
-                if (pool != PoolId::default_pool && (batch.flags[i] & kTierMask) == 0)
+                if ((everything_ || pool != PoolId::default_pool) &&
+                    (batch.flags[i] & kTierMask) == 0)
                     begin(batch, i, pool);
                 return;
             case EventKind::free:
@@ -101,14 +104,17 @@ class Reading {
             --pool.scopes;
     }
 
+    bool everything_;
     std::map<std::pair<std::uint16_t, PoolId>, Pool> pools_;
     std::unordered_map<std::uint32_t, Live> live_;  // by slot
 };
 
 }  // namespace
 
-Result<PoolPlans> pool_plans(const Trace& trace) {
-    Reading reading;
+Result<PoolPlans> pool_plans(const Trace& trace, PlanScope scope) {
+    if (scope == PlanScope::nothing)
+        return PoolPlans{};
+    Reading reading(scope);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     while (true) {
         TM_ASSIGN(const EventBatch batch, cursor->next());
@@ -119,8 +125,9 @@ Result<PoolPlans> pool_plans(const Trace& trace) {
     }
 }
 
-Result<void> plan_pools(const Trace& trace, std::span<const DeviceContext> contexts) {
-    TM_ASSIGN(const PoolPlans plans, pool_plans(trace));
+Result<void> plan_pools(const Trace& trace, PlanScope scope,
+                        std::span<const DeviceContext> contexts) {
+    TM_ASSIGN(const PoolPlans plans, pool_plans(trace, scope));
     for (const auto& [key, requests] : plans) {
         const std::size_t device = std::min<std::size_t>(key.first, contexts.size() - 1);
         contexts[device].allocator->plan_pool(key.second, requests);

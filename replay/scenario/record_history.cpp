@@ -15,6 +15,7 @@
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/history_store.h"
 #include "replay/scenario/machine.h"
+#include "replay/scenario/policy_identity.h"
 #include "replay/timeline/history_builder.h"
 #include "replay/timeline/history_observer.h"
 #include "replay/timeline/history_relay.h"
@@ -194,13 +195,14 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     }
     TM_ASSIGN(const PolicySpec plain, parse_policy(policy));
     TM_ASSIGN(const PolicySpec spec, plain.with_limit(scenario.limit.value_or(0)));
+    TM_ASSIGN(const std::string identity, policy_identity(spec));
     TM_ASSIGN(const CostProfile profile,
               load_profile(device.profile.empty() ? scenario.profile : device.profile));
     HistoryKey key;
     key.trace_hash = trace.hash();
     key.scenario =
         fmt::format("{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
-                    spec.text(), trace.explained_record() != nullptr, scenario.policy.empty(),
+                    identity, trace.explained_record() != nullptr, scenario.policy.empty(),
                     profile.hash(), scenario.scale, scenario.memory, limit_of(trace, scenario),
                     scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
     return std::optional(std::move(key));

@@ -242,8 +242,7 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
         setup.decisions = &decisions;
     setup.memory = listeners.memory;
     TM_ASSIGN(Machine machine, Machine::build(info, result.scenario, setup));
-    if (parts.policy.policy->plans_pools)
-        TM_TRY(plan_pools(replayed, machine.contexts()));
+    TM_TRY(plan_pools(replayed, parts.policy.policy->plans, machine.contexts()));
 
     Watchers watchers(info, listeners.observer);
     ReplayEngine engine(machine.contexts(), watchers.observers());

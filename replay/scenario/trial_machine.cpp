@@ -105,8 +105,8 @@ Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& s
                                      .grants = probe_of(*stack.device, *stack.allocator)});
         machine.stacks_.push_back(std::move(stack));
     }
-    if (record == nullptr && setup.policy.policy->plans_pools)
-        TM_TRY(plan_pools(trace, machine.contexts()));
+    if (record == nullptr)
+        TM_TRY(plan_pools(trace, setup.policy.policy->plans, machine.contexts()));
     return machine;
 }
 

@@ -3,20 +3,12 @@
 // one that knew the whole run (dynamic storage allocation; NP-hard).
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/base/units.h"
+#include "core/capture/packing_csv.h"
 
 namespace tidemark {
-
-// Lives from `begin` to before `end`, which is later.
-struct Interval {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    Bytes size = 0;
-};
 
 struct Packing {
     std::vector<Bytes> offsets;  // of each interval

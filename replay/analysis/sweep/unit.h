@@ -22,7 +22,8 @@ constexpr std::uint32_t kSweepFormat = 1;
 // A machine and a setting; `policy` is written out (PolicySpec::text()).
 using SweepSetting = Scenario;
 
-// The name of what `setting` comes to on a trace of that hash: 16 digits. `profile_hash` is that of
+// The name of what `setting` comes to on a trace of that hash: 16 digits. `setting.policy` is a
+// policy_identity() here. `profile_hash` is that of
 // the setting's profile. `version` is the program's: another one is another result.
 std::string unit_name(std::uint64_t trace_hash, const SweepSetting& setting,
                       std::uint64_t profile_hash, std::string_view version);

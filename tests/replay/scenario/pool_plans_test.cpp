@@ -22,7 +22,7 @@ TraceEvent scope(EventKind kind, std::uint32_t pool) {
 }
 
 std::vector<PlannedAllocation> plan_of(const Trace& trace, std::uint32_t pool) {
-    const Result<PoolPlans> plans = pool_plans(trace);
+    const Result<PoolPlans> plans = pool_plans(trace, PlanScope::private_pools);
     REQUIRE(plans);
     const auto found = plans->find({0, PoolId{pool}});
     return found == plans->end() ? std::vector<PlannedAllocation>{} : found->second;
@@ -92,6 +92,23 @@ TEST_CASE("a slot that is taken again without a free ends what lived in it") {
     CHECK(plan[1].begin == 2);
 }
 
+TEST_CASE("a plan of everything has all requests, whatever their pools") {
+    const auto trace = TraceBuilder()
+                           .add(request(0, 100, 1))
+                           .add(request(1, 200, 0))
+                           .end(EventKind::free, 0)
+                           .add(request(2, 300, 7))
+                           .build();
+    const PoolPlans plans = pool_plans(trace, PlanScope::everything).value();
+    REQUIRE(plans.size() == 1);
+    const std::vector<PlannedAllocation>& all = plans.at({0, PoolId::default_pool});
+    REQUIRE(all.size() == 3);
+    CHECK(all[0].end == 2);
+    CHECK(all[1].size == 200);
+    CHECK(all[2].begin == 3);
+    CHECK(pool_plans(trace, PlanScope::nothing)->empty());
+}
+
 TEST_CASE("recorded CUDA graphs need no more planned than bumped, and keep to their plan") {
     const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/graphs.pickle.xz");
     REQUIRE(trace);
@@ -104,7 +121,7 @@ TEST_CASE("recorded CUDA graphs need no more planned than bumped, and keep to th
         CHECK(done->measurement("plan_departures").whole == 0);
         return done->measurement("private_reserved_peak_bytes").whole;
     };
-    const Result<PoolPlans> plans = pool_plans(**trace);
+    const Result<PoolPlans> plans = pool_plans(**trace, PlanScope::private_pools);
     REQUIRE(plans);
     REQUIRE(plans->size() == 1);
     const Result<Plan> plan =

@@ -8,11 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "core/capture/packing_csv.h"
 #include "replay/analysis/bound/capacity_search.h"
 #include "replay/analysis/bound/check_packing.h"
 #include "replay/analysis/bound/moments.h"
 #include "replay/analysis/bound/ordered_fit.h"
-#include "replay/analysis/bound/packing_csv.h"
 #include "replay/analysis/bound/trace_intervals.h"
 #include "tests/support/vector_trace.h"
 
