@@ -1,4 +1,5 @@
-// tidemark report: what came of a run, or of several, as one page for any browser, or as text.
+// tidemark report: what came of a run, of several, or of a sweep, as one page for any browser, or
+// as text.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "replay/analysis/compare/ranks.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/cli/machine_options.h"
+#include "replay/cli/sweep_report.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/memory_options.h"
@@ -21,7 +23,10 @@ namespace {
 class Report final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"RUN", "", "traces of any format, - or generate:NAME:options", true},
+        arguments.list({"RUN", "",
+                        "traces of any format, - or generate:NAME:options; or a folder that "
+                        "`tidemark sweep` wrote to, or its --lines",
+                        true},
                        paths_);
         arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, output_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
@@ -43,6 +48,13 @@ class Report final : public Command {
                         "search for the offline bound too, as `tidemark bound` does: it may take "
                         "minutes"},
                        bound_);
+        arguments.text({"--across", "OPTION",
+                        "of a sweep: what changes along the heat map (default: what has most "
+                        "values)"},
+                       across_);
+        arguments.text({"--down", "OPTION", "of a sweep: what changes down the heat map"}, down_);
+        arguments.count({"--top", "N", "of a sweep: settings in the table (default: 50; 0: all)"},
+                        top_);
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -50,6 +62,23 @@ class Report final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
+        if (const auto swept = std::ranges::find_if(paths_, is_swept); swept != paths_.end()) {
+            TM_TRY(check_arguments());
+            if (paths_.size() > 1)
+                return fail(ErrorCode::bad_option, "is a sweep, and is reported alone", *swept);
+            return report_sweep(context, {.path = *swept,
+                                          .output = output_,
+                                          .title = title_,
+                                          .across = across_,
+                                          .down = down_,
+                                          .top = top_,
+                                          .text = text_,
+                                          .json = json_});
+        }
+        if (!across_.empty() || !down_.empty())
+            return fail(ErrorCode::bad_option, "is for the results of a sweep",
+                        across_.empty() ? "--down" : "--across",
+                        "give the folder that `tidemark sweep` wrote to");
         TM_ASSIGN(paths_, expand_traces(paths_));
         TM_TRY(check_arguments());
         const std::vector<std::string> labels = trace_names(paths_);
@@ -223,6 +252,9 @@ class Report final : public Command {
     SpreadOptions spread_;
     bool no_advise_ = false;
     bool bound_ = false;
+    std::string across_;
+    std::string down_;
+    unsigned top_ = 50;
     bool text_ = false;
     bool json_ = false;
     TraceInput input_;
@@ -233,13 +265,14 @@ class Report final : public Command {
 CommandInfo report_command() {
     return {
         .name = "report",
-        .summary = "one page about a run, for any browser: figures, curves, map, findings",
+        .summary = "one page about a run or a sweep, for any browser: figures, curves, maps",
         .examples =
             "  tidemark report snapshot.pickle -o report.html\n"
             "  tidemark report run.tmk -p torch -p best-fit -p buddy -o policies.html\n"
             "  tidemark report before.pickle after.pickle -o both.html --no-advise\n"
             "  tidemark report run.tmk --limit 40GiB --title 'at 40 GiB' -o - > report.html\n"
-            "  tidemark report snapshot.pickle --text             the same in words\n",
+            "  tidemark report snapshot.pickle --text             the same in words\n"
+            "  tidemark report sweep-out -o sweep.html --across max_split_size_mb    of a sweep\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Report>(); },
         .tables = "files",
     };

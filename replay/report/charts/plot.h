@@ -37,6 +37,16 @@ struct Plot {
     std::vector<PlotText> texts;    // over all shapes
 };
 
+inline PlotShape box(double left, double top, double right, double bottom, std::string colour) {
+    return {.points = {{left, top}, {right, top}, {right, bottom}, {left, bottom}},
+            .colour = std::move(colour)};
+}
+
+inline PlotShape line(double x1, double y1, double x2, double y2, std::string colour,
+                      double width) {
+    return {.points = {{x1, y1}, {x2, y2}}, .colour = std::move(colour), .width = width};
+}
+
 // `compare`: a bar for each policy's peak of reserved memory, a group for each trace, with what the
 // program requested as a line, and the range of runs where there is one.
 Plot comparison_plot(const Comparison& comparison);

@@ -31,15 +31,6 @@ constexpr const char* kRequestedLine = "#c2571a";
 constexpr const char* kGridLine = "#d9d9d9";
 constexpr const char* kQuiet = "#666666";
 
-PlotShape box(double left, double top, double right, double bottom, const char* colour) {
-    return {.points = {{left, top}, {right, top}, {right, bottom}, {left, bottom}},
-            .colour = colour};
-}
-
-PlotShape line(double x1, double y1, double x2, double y2, const char* colour, double width) {
-    return {.points = {{x1, y1}, {x2, y2}}, .colour = colour, .width = width};
-}
-
 std::string short_name(const std::string& name) {
     return one_line(name, kLongestName);
 }

@@ -9,6 +9,9 @@ namespace tidemark::report {
 // With "{{names}}" where html_report.cpp fills in what it has to say.
 std::string_view page_markup();
 
+// Likewise, of a sweep's page; sweep/sweep_page.cpp fills it in.
+std::string_view sweep_markup();
+
 std::string_view page_style();
 
 std::string_view page_script();

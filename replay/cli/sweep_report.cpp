@@ -1,0 +1,131 @@
+// Units in, a page out.
+#include "replay/cli/sweep_report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "replay/cli/written_files.h"
+#include "replay/cli_support/trace_files.h"
+#include "replay/report/forms/json_values.h"
+#include "replay/report/sweep/sweep_result.h"
+#include "traces/io/byte_source.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kUnitBegin = "{\"unit\":";
+
+// "0123456789abcdef.json", as UnitFolder calls them.
+bool is_unit_file(const fs::path& path) {
+    const std::string stem = path.stem().string();
+    return path.extension() == ".json" && stem.size() == 16 &&
+           stem.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+Result<void> append_file(const std::string& path, std::string& text) {
+    TM_ASSIGN(const std::unique_ptr<ByteSource> source, open_bytes(path));
+    for (std::size_t taken = 1; taken > 0; source->consume(taken)) {
+        TM_TRY(source->need(1));
+        const auto window = source->window();
+        text.append(reinterpret_cast<const char*>(window.data()), window.size());
+        taken = window.size();
+    }
+    return {};
+}
+
+// All units, by name.
+Result<std::string> read_units(const std::string& path) {
+    std::string text;
+    std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
+        TM_TRY(append_file(path, text));
+        return text;
+    }
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(path, failed))
+        if (is_unit_file(entry.path()))
+            files.push_back(entry.path().string());
+    if (failed)
+        return fail(ErrorCode::io, failed.message(), path);
+    std::ranges::sort(files);
+    for (const std::string& file : files)
+        TM_TRY(append_file(file, text));
+    return text;
+}
+
+std::string summary_json(Context& context, const SweepReportOptions& options,
+                         const SweepResult& sweep, const SweepView& view, std::size_t size) {
+    report::Json front = report::Json::array();
+    for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
+        if (!sweep.front[i])
+            continue;
+        const SettingScore& score = sweep.settings[i].score;
+        front.push_back({{"spec", sweep.settings[i].policy},
+                         {"overhead_ratio", score.overhead_ratio},
+                         {"driver_ns", score.driver_time},
+                         {"out_of_memory", score.out_of_memory}});
+    }
+    return report::text_of({{"target", options.output},
+                            {"bytes", size},
+                            {"title", view.title},
+                            {"settings", sweep.settings.size()},
+                            {"units", sweep.units},
+                            {"traces", sweep.traces},
+                            {"across", report::or_null(view.map.across.name)},
+                            {"down", report::or_null(view.map.down.name)},
+                            {"front", std::move(front)},
+                            {"provenance", report::provenance_of(context.provenance())}});
+}
+
+}  // namespace
+
+bool is_swept(const std::string& path) {
+    std::error_code failed;
+    if (fs::is_directory(path, failed)) {
+        const fs::directory_iterator files(path, failed);
+        return std::any_of(begin(files), end(files),
+                           [](const auto& entry) { return is_unit_file(entry.path()); });
+    }
+    if (!fs::is_regular_file(path, failed))
+        return false;
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+    if (!source || !(*source)->need(kUnitBegin.size()))
+        return false;
+    const auto window = (*source)->window();
+    return std::string_view(reinterpret_cast<const char*>(window.data()), window.size())
+        .starts_with(kUnitBegin);
+}
+
+Result<ExitCode> report_sweep(Context& context, const SweepReportOptions& options) {
+    TM_ASSIGN(const std::string units, read_units(options.path));
+    TM_ASSIGN(const SweepResult sweep, read_sweep(units, options.path));
+    SweepView view{.title = options.title, .map = {}, .top = options.top};
+    if (view.title.empty())
+        view.title = fmt::format("Sweep {}", trace_name(options.path));
+    TM_ASSIGN(view.map, make_heat_map(sweep.settings, sweep.axes, options.across, options.down)
+                            .map_error([&](Error error) {
+                                error.where = options.path;
+                                return error;
+                            }));
+    if (options.text) {
+        context.print(sweep_result_text(sweep, view));
+        return ExitCode::yes;
+    }
+    const std::string page = sweep_page(sweep, view, context.provenance());
+    TM_TRY(write_whole(options.output, page));
+    if (options.json)
+        context.print(summary_json(context, options, sweep, view, page.size()));
+    else if (options.output != "-")
+        context.print(fmt::format("{}: {} of {} in {}\n", options.output,
+                                  format_counted(sweep.settings.size(), "setting"), options.path,
+                                  format_bytes(page.size())));
+    return ExitCode::yes;
+}
+
+}  // namespace tidemark
