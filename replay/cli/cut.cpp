@@ -1,12 +1,17 @@
 // tidemark cut: a window of a trace as a trace of its own.
 #include "replay/analysis/cut/cut.h"
 
+#include <bit>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/condition/events_until.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/trace_output.h"
 #include "replay/cli/written_files.h"
+#include "replay/cli_support/memory_options.h"
 
 namespace tidemark::commands {
 namespace {
@@ -40,6 +45,15 @@ class Cut final : public Command {
         arguments.text({"--step", "N[..M]", "these steps, as the trace's ranges number them"},
                        step_);
         arguments.text({"--range", "NAME", "the first range of that name"}, range_);
+        arguments.text({"--until", "CONDITION",
+                        "in place of --to: the event with which a replay from the trace's begin "
+                        "first shows this is the last: 'reserved > 70GiB', out_of_memory, "
+                        "'retries >= 3 and fragmentation > 20%'"},
+                       until_);
+        arguments.policy(
+            {"-p,--policy", "P[:k=v,...]", "of --until's replay (default: the recorded one)"},
+            policy_);
+        memory_.declare(arguments);
         arguments.file(
             {"-o,--output", "OUT", "the file to write: .tmk, .jsonl or .csv (as RMM's)", true},
             output_);
@@ -50,15 +64,29 @@ class Cut final : public Command {
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(output_, json_));
         TM_ASSIGN(path_, expand_trace(path_));
-        const int ways = (from_.empty() && to_.empty() ? 0 : 1) + (step_.empty() ? 0 : 1) +
-                         (range_.empty() ? 0 : 1);
+        const int ways = (from_.empty() && to_.empty() && until_.empty() ? 0 : 1) +
+                         (step_.empty() ? 0 : 1) + (range_.empty() ? 0 : 1) +
+                         (to_.empty() || until_.empty() ? 0 : 1);
         if (ways != 1)
             return fail(ErrorCode::bad_option,
                         ways == 0 ? "says no window" : "says several windows", "cut",
-                        "give --from and --to, or --step, or --range");
+                        "give --from and --to or --until, or --step, or --range");
+        std::optional<Condition> until;
+        if (!until_.empty()) {
+            TM_ASSIGN(until, parse_condition(until_, "--until"));
+        }
+        if (!policy_.empty())
+            TM_TRY(parse_policy(policy_));  // an error before a long file is read
         TM_ASSIGN(const TraceTarget target, find_target(output_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
-        TM_ASSIGN(const CutEvents events, find(*trace));
+        TM_ASSIGN(CutEvents events, find(*trace));
+        if (until) {
+            TM_ASSIGN(events.end, find_end(context, *trace, *until));
+            if (events.end <= events.begin)
+                return fail(ErrorCode::bad_option,
+                            fmt::format("holds from event #{} on, before --from", events.end - 1),
+                            "--until");
+        }
         TM_ASSIGN(TraceOutput output, write_trace(target, output_, [&](TraceSink& sink) {
                       return cut_trace(*trace, events, sink);
                   }));
@@ -74,6 +102,24 @@ class Cut final : public Command {
     }
 
   private:
+    // The first event that is left out.
+    Result<std::uint64_t> find_end(Context& context, const Trace& trace,
+                                   const Condition& until) const {
+        Scenario scenario{.trace = path_, .policy = policy_};
+        memory_.apply(scenario);
+        Progress progress(context.front(), "looking for the event");
+        TM_ASSIGN(const std::optional<std::uint64_t> end,
+                  events_until(trace, scenario, until, {}, [&](std::uint64_t done) {
+                      progress.show_work(done, 2 * std::bit_width(trace.info().event_count),
+                                         "replay");
+                  }).map_error(in_trace(path_)));
+        if (!end)
+            return fail(ErrorCode::bad_option, "never holds", "--until",
+                        "`tidemark replay` shows the figures of the whole trace; ask for less, or "
+                        "name another policy or --memory");
+        return *end;
+    }
+
     Result<CutEvents> find(const Trace& trace) const {
         if (!range_.empty())
             return find_range(trace, range_);
@@ -105,6 +151,9 @@ class Cut final : public Command {
     std::string to_;
     std::string step_;
     std::string range_;
+    std::string until_;
+    std::string policy_;
+    MemoryOptions memory_;
     std::string output_;
     bool json_ = false;
     TraceInput input_;
@@ -119,7 +168,9 @@ CommandInfo cut_command() {
         .examples =
             "  tidemark cut run.tmk --from 1.5s --to 2s -o part.tmk\n"
             "  tidemark cut snapshot.pickle --from '#100000' -o end.tmk    from that event on\n"
-            "  tidemark cut run.tmk --step 10..12 -o steps.jsonl\n",
+            "  tidemark cut run.tmk --step 10..12 -o steps.jsonl\n"
+            "  tidemark cut run.tmk --until 'reserved > 70GiB' -o filling.tmk\n"
+            "  tidemark cut run.tmk --until out_of_memory -p vpmm --limit 40GiB -o up-to-it.tmk\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Cut>(); },
         .tables = "files",
     };

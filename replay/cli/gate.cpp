@@ -25,6 +25,10 @@ class Gate final : public Command {
                          policy_);
         arguments.text({"--baseline", "FILE", "an earlier run, for values such as +2%"},
                        baseline_path_);
+        arguments.text({"--before", "TRACE",
+                        "the baseline's trace: where a budget is broken, what grew since is said, "
+                        "as `advise BEFORE AFTER` does"},
+                       before_path_);
         arguments.list({"--fail-if", "CONDITION",
                         "a budget: exit code 1 if this holds, as 'peak_reserved > +2%', "
                         "'retries > 0', 'driver > 500ms'; may be given several times"},
@@ -58,6 +62,7 @@ class Gate final : public Command {
         run.summary.elapsed = 0;  // wall time: the same run writes the same baseline
         run.summary.elapsed_total = 0;
         TM_ASSIGN(const GateReport report, tidemark::gate(run, conditions, before));
+        TM_ASSIGN(const std::optional<GateGrowth> growth, find_growth(context, *trace, report));
         if (!write_baseline_.empty())
             TM_TRY(
                 write_whole(write_baseline_, run_json(run, trace->info(), context.provenance())));
@@ -66,13 +71,28 @@ class Gate final : public Command {
         if (markdown_)  // the table goes to a file, this stays in the log
             for (const std::string& line : broken_lines(report))
                 context.front().note(line);
-        context.print(json_       ? gate_json(run, report, before, context.provenance())
-                      : markdown_ ? gate_markdown(name, run, report)
-                                  : gate_text(name, run, report));
+        const GateGrowth* const grown = growth ? &*growth : nullptr;
+        context.print(json_       ? gate_json(run, report, before, context.provenance(), grown)
+                      : markdown_ ? gate_markdown(name, run, report, grown)
+                                  : gate_text(name, run, report, grown));
         return report.broken() > 0 ? ExitCode::no : ExitCode::yes;
     }
 
   private:
+    // What grew since `before_path_`, where that is given and a budget is broken.
+    Result<std::optional<GateGrowth>> find_growth(Context& context, const Trace& after,
+                                                  const GateReport& report) const {
+        constexpr std::size_t kTopOfGateGrowth = 10;
+        if (before_path_.empty() || report.broken() == 0)
+            return std::optional<GateGrowth>();
+        TM_ASSIGN(const std::string path, expand_trace(before_path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> before, input_.open_inferred(context, path));
+        const std::vector<std::string> paths{path, path_};
+        const std::vector<std::string> names = trace_names(paths);
+        TM_ASSIGN(Growth growth, tidemark::find_growth(*before, after, kTopOfGateGrowth));
+        return std::optional(GateGrowth{names[0], names[1], std::move(growth)});
+    }
+
     // A run without values: what is wrong with conditions and baseline shows before the replay.
     static Run prototype() {
         Run run;
@@ -115,6 +135,7 @@ class Gate final : public Command {
     std::string path_;
     std::string policy_;
     std::string baseline_path_;
+    std::string before_path_;
     std::vector<std::string> fail_if_;
     std::string write_baseline_;
     std::string junit_;
@@ -133,6 +154,8 @@ CommandInfo gate_command() {
         .examples =
             "  tidemark gate main.pickle --write-baseline baseline.json     once, on main\n"
             "  tidemark gate new.pickle --baseline baseline.json --fail-if 'peak_reserved > +2%'\n"
+            "  tidemark gate new.pickle --baseline baseline.json --before main.pickle \\\n"
+            "      --fail-if 'peak_reserved > +2%'                       and what grew\n"
             "  tidemark gate new.pickle --fail-if 'peak_reserved > 70GiB' --fail-if 'retries > 0'\n"
             "  tidemark gate new.pickle --baseline baseline.json --fail-if 'driver > +50ms' \\\n"
             "      --junit gate.xml --markdown >> \"$GITHUB_STEP_SUMMARY\"\n"

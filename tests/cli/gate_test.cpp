@@ -102,6 +102,20 @@ TEST_CASE("gate says a line for each broken budget and ends with 1", "[cli][gate
     CHECK(broken.err.empty());
 }
 
+TEST_CASE("where a budget is broken gate says what grew since the trace before", "[cli][gate]") {
+    const std::string larger = "generate:steps:events=5000,seed=2";
+    const std::vector<std::string> broken{
+        "gate", larger, "-p", "torch", "--fail-if", "peak_reserved > 1MiB", "--before", kSteps};
+    const Said said = support::tidemark(broken);
+    CHECK(said.code == 1);
+    CHECK(contains(said.out, support::tidemark({"advise", kSteps, larger}).out));
+
+    const Said kept = support::tidemark(
+        {"gate", larger, "-p", "torch", "--fail-if", "peak_reserved > 1TiB", "--before", kSteps});
+    CHECK(kept.code == 0);
+    CHECK_FALSE(contains(kept.out, "live at the end"));
+}
+
 TEST_CASE("a baseline is what replay prints or gate writes, byte for byte again", "[cli][gate]") {
     const Folder folder;
     const std::vector<std::string> write{"gate", kSteps, "-p", "torch", "--write-baseline"};

@@ -139,7 +139,10 @@ TEST_CASE("the JSON of bound is as documented", "[cli][docs]") {
 }
 
 TEST_CASE("the JSON of gate is as documented", "[cli][docs]") {
-    check_section("gate", {{{"gate", kSample, "--fail-if", "retries > 0"}}});
+    check_section(
+        "gate",
+        {{{"gate", kSample, "--fail-if", "retries > 0"}},
+         {{"gate", kSample, "--fail-if", "peak_reserved > 1GiB", "--before", kStreams}, 1}});
 }
 
 TEST_CASE("the JSON of sweep is as documented", "[cli][docs]") {
@@ -150,7 +153,10 @@ TEST_CASE("the JSON of sweep is as documented", "[cli][docs]") {
 
 TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
     const Folder folder;
-    check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}}});
+    support::tidemark_json({"sweep", "generate:steps:events=500", "-o", folder / "swept", "-p",
+                            "bump", "-p", "buddy"});
+    check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}},
+                             {{"report", folder / "swept", "-o", folder / "sweep.html"}}});
 }
 
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {

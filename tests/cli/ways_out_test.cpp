@@ -235,7 +235,35 @@ TEST_CASE("a cut begins inside, with what lived then", "[cli][cut]") {
     const Said nowhere = support::tidemark({"cut", kSample, "--from", "1000s", "-o", part});
     CHECK(nowhere.code == 2);
     CHECK(support::tidemark({"cut", kSample, "-o", part}).code == 2);
+    CHECK(
+        support::tidemark({"cut", kSample, "--to", "1s", "--until", "retries", "-o", part}).code ==
+        2);
     CHECK(support::tidemark({"cut", kSample, "--from", "soon", "-o", part}).code == 2);
+}
+
+TEST_CASE("cut --until ends with the event that first shows a condition", "[cli]") {
+    const Folder folder;
+    const std::string part = folder / "part.tmk";
+    const auto replayed = [&](const std::string& trace) {
+        return support::tidemark_json({"replay", trace, "-p", "torch", "--as-recorded"});
+    };
+    const auto half = replayed(kSample)["peak_reserved_bytes"].get<std::uint64_t>() / 2;
+    const std::string condition = "reserved > " + std::to_string(half);
+    REQUIRE(
+        support::tidemark({"cut", kSample, "--until", condition, "-p", "torch", "-o", part}).code ==
+        0);
+    const auto with = replayed(part);
+    CHECK(with["peak_reserved_bytes"].get<std::uint64_t>() > half);
+
+    const std::string less = folder / "less.tmk";
+    const std::string last = "#" + std::to_string(with["events"].get<std::uint64_t>() - 1);
+    REQUIRE(support::tidemark({"cut", part, "--to", last, "-o", less}).code == 0);
+    CHECK(replayed(less)["peak_reserved_bytes"].get<std::uint64_t>() <= half);
+
+    const Said never =
+        support::tidemark({"cut", kSample, "--until", "reserved > 1TiB", "-o", part});
+    CHECK(never.code == 2);
+    CHECK(contains(never.err, "never holds"));
 }
 
 TEST_CASE("what is cut out of a recording is a recording: every decision is explained",

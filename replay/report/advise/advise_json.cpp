@@ -1,6 +1,7 @@
 // The objects. Order of keys is the order of assignment; every key is in docs/json.md.
 #include "replay/findings/find.h"
 #include "replay/report/advise/advise_report.h"
+#include "replay/report/advise/growth_object.h"
 #include "replay/report/findings/finding_json.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/json_values.h"
@@ -187,8 +188,8 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
     return text_of(object);
 }
 
-std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
-                        const Provenance& provenance) {
+Json report::growth_object(const std::string& before, const std::string& after,
+                           const Growth& growth) {
     Json entries = list_of(growth.entries, [&](const GrowthEntry& entry) -> Json {
         return {{"name", entry.name},
                 {"change", to_text(entry.change)},
@@ -197,13 +198,18 @@ std::string growth_json(const std::string& before, const std::string& after, con
                 {"peak_before", held_of(entry.peak_before)},
                 {"peak_after", held_of(entry.peak_after)}};
     });
-    const Json object{{"before", side_of(before, growth.before)},
-                      {"after", side_of(after, growth.after)},
-                      {"by", growth.by_site ? "place" : "size"},
-                      {"entries", std::move(entries)},
-                      {"more", growth.more},
-                      {"warnings", growth.warnings},
-                      {"provenance", provenance_of(provenance)}};
+    return {{"before", side_of(before, growth.before)},
+            {"after", side_of(after, growth.after)},
+            {"by", growth.by_site ? "place" : "size"},
+            {"entries", std::move(entries)},
+            {"more", growth.more},
+            {"warnings", growth.warnings}};
+}
+
+std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
+                        const Provenance& provenance) {
+    Json object = growth_object(before, after, growth);
+    object["provenance"] = provenance_of(provenance);
     return text_of(object);
 }
 

@@ -7,6 +7,8 @@
 
 #include "core/base/shares.h"
 #include "core/base/text.h"
+#include "replay/report/advise/advise_report.h"
+#include "replay/report/advise/growth_object.h"
 #include "replay/report/forms/escaped.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/table.h"
@@ -86,17 +88,21 @@ std::vector<std::string> broken_lines(const GateReport& report) {
     return lines;
 }
 
-std::string gate_text(const std::string& name, const Run& run, const GateReport& report) {
+std::string gate_text(const std::string& name, const Run& run, const GateReport& report,
+                      const GateGrowth* growth) {
     std::string text;
     for (const std::string& line : broken_lines(report))
         text += line + "\n";
     text += fmt::format("{}: {}\n", title(name, run), summary(report));
     for (const std::string& warning : report.warnings)
         text += fmt::format("note: {}\n", printable(warning));
+    if (growth != nullptr)
+        text += "\n" + growth_text(growth->before, growth->after, growth->growth);
     return text;
 }
 
-std::string gate_markdown(const std::string& name, const Run& run, const GateReport& report) {
+std::string gate_markdown(const std::string& name, const Run& run, const GateReport& report,
+                          const GateGrowth* growth) {
     Table table({{"budget", Align::left},
                  {"fails if", Align::left},
                  {"is"},
@@ -114,11 +120,14 @@ std::string gate_markdown(const std::string& name, const Run& run, const GateRep
                                    table.ruled(Emphasis::markdown));
     for (const std::string& warning : report.warnings)
         text += fmt::format("\nnote: {}\n", printable(warning));
+    if (growth != nullptr)
+        text += fmt::format("\n```\n{}```\n",
+                            growth_text(growth->before, growth->after, growth->growth));
     return text;
 }
 
 std::string gate_json(const Run& run, const GateReport& report, const Baseline* baseline,
-                      const Provenance& provenance) {
+                      const Provenance& provenance, const GateGrowth* growth) {
     Json budgets = report::list_of(report.budgets, [](const Budget& budget) -> Json {
         return {{"fail_if", budget.condition.text},
                 {"metric", budget.condition.metric},
@@ -137,6 +146,9 @@ std::string gate_json(const Run& run, const GateReport& report, const Baseline* 
          {"budgets", std::move(budgets)},
          {"baseline", baseline != nullptr ? Json(baseline->name) : Json()},
          {"baseline_version", baseline != nullptr ? Json(baseline->version) : Json()},
+         {"growth", growth != nullptr
+                        ? report::growth_object(growth->before, growth->after, growth->growth)
+                        : Json()},
          {"warnings", report.warnings},
          {"provenance", report::provenance_of(provenance, {{"trace_hash", run.trace_hash},
                                                            {"profile_hash", run.profile_hash}})}});

@@ -6,22 +6,32 @@
 #include <vector>
 
 #include "replay/analysis/gate/gate.h"
+#include "replay/analysis/trace/growth.h"
 #include "replay/report/forms/model.h"
 
 namespace tidemark {
 
+// What grew since the baseline's trace, where that is there and a budget is broken.
+struct GateGrowth {
+    std::string before;  // what the traces are called
+    std::string after;
+    Growth growth;
+};
+
 // "broken: retries > 0: 3", one for each broken budget.
 std::vector<std::string> broken_lines(const GateReport& report);
 
-// Those lines, then how many hold.
-std::string gate_text(const std::string& name, const Run& run, const GateReport& report);
+// Those lines, then how many hold, then what grew (null: nothing is known of it).
+std::string gate_text(const std::string& name, const Run& run, const GateReport& report,
+                      const GateGrowth* growth = nullptr);
 
-// A table of all budgets.
-std::string gate_markdown(const std::string& name, const Run& run, const GateReport& report);
+// A table of all budgets, and what grew.
+std::string gate_markdown(const std::string& name, const Run& run, const GateReport& report,
+                          const GateGrowth* growth = nullptr);
 
 // `baseline` is null if there is none.
 std::string gate_json(const Run& run, const GateReport& report, const Baseline* baseline,
-                      const Provenance& provenance);
+                      const Provenance& provenance, const GateGrowth* growth = nullptr);
 
 // A test suite with a case for each budget. Without times: the same input gives the same file.
 std::string gate_junit(const std::string& name, const Run& run, const GateReport& report);
