@@ -1,13 +1,13 @@
 // tidemark sweep: many settings on many traces and machines, a unit at a time, that any number of
 // computers can share.
-#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
+#include "backends/sim/description_file.h"
 #include "core/base/text.h"
-#include "replay/analysis/sweep/grid.h"
 #include "replay/cli/sweep_run.h"
+#include "replay/cli/sweep_settings.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/unit_folder.h"
 #include "replay/cli/written_files.h"
@@ -22,40 +22,37 @@ std::string_view variable_of(const char* name) {
     return value == nullptr ? std::string_view() : value;
 }
 
-// What options repeat, and nothing in between where they don't.
-template <class Value>
-std::vector<Value> or_one(std::vector<Value> values, Value usual) {
-    if (values.empty())
-        values.push_back(std::move(usual));
-    return values;
-}
-
 class Sweep final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"TRACE", "", "traces of any format, or generate:NAME:options", true},
-                       paths_);
-        arguments.text(
-            {"-o,--output", "DIR", "where units are kept, a file each; may be shared", true},
-            folder_);
+        arguments_ = &arguments;
+        arguments.list({"TRACE", "", "traces of any format, or generate:NAME:options"},
+                       given_.traces);
+        arguments.text({"-o,--output", "DIR", "where units are kept, a file each; may be shared"},
+                       given_.output);
+        arguments.text({"--spec", "FILE",
+                        "the sweep as a JSON file, whose members are these options; what is given "
+                        "here too takes the place of what is there"},
+                       spec_path_);
         arguments.policies({"-p,--policy", "P[:k=v,...]", "a setting; may be given several times"},
-                           policies_);
+                           given_.policies);
         arguments.list({"--grid", "P:k=v,v,...",
                         "all combinations of these values: torch:max_split_size_mb=64,128,"
                         "garbage_collection_threshold=0.2..0.8+0.2 (or 64..512*2)"},
-                       grids_);
+                       given_.grids);
         arguments.list({"--memory", "SIZE", "of the card (default: the recorded one's); several"},
-                       memories_);
-        arguments.list({"--limit", "SIZE", "on reserved memory, or none; several"}, limits_);
+                       given_.memories);
+        arguments.list({"--limit", "SIZE", "on reserved memory, or none; several"}, given_.limits);
         arguments.list({"--profile", "NAME", "costs of device calls: h200, or a file; several"},
-                       profiles_);
-        arguments.real({"--scale", "F", "make every size of the traces F times as large"}, scale_);
+                       given_.profiles);
+        arguments.real({"--scale", "F", "make every size of the traces F times as large"},
+                       given_.scale);
         arguments.count({"--random", "N", "only N of the policies' settings, drawn at random"},
-                        random_);
-        arguments.count({"--seed", "N", "of what is drawn (default: 1)"}, seed_);
+                        given_.random);
+        arguments.count({"--seed", "N", "of what is drawn (default: 1)"}, given_.seed);
         arguments.flag(
             {"--halving", "", "the better half of the settings on twice as many traces, and so on"},
-            halving_);
+            given_.halving);
         arguments.text({"--shard", "I/N",
                         "the I-th of N parts alone; auto: as Slurm, SGE, Kubernetes, MPI or GNU "
                         "parallel say"},
@@ -70,15 +67,39 @@ class Sweep final : public Command {
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
+        arguments.heading("Over tiers (GPU, host and disk as one memory)");
+        arguments.list({"--machine", "NAME", "see `tidemark machines`, or a JSON file; several"},
+                       given_.machines);
+        arguments.list({"--gpu-memory", "LIST",
+                        "sizes: 60% is of the program's peak (default: the machine's)"},
+                       given_.gpu_memories);
+        arguments.list({"--spill", "P[:k=v,...]",
+                        "a victim policy, see `tidemark victims` (default: lru); several"},
+                       given_.spills);
     }
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(lines_, json_));
-        TM_ASSIGN(paths_, expand_traces(paths_));
-        SweepPlan plan{.paths = paths_, .halving = halving_, .threads = threads_};
-        TM_ASSIGN(plan.settings, all_settings(context));
+        if (!spec_path_.empty())
+            TM_TRY(read_spec());
+        if (given_.traces.empty() || given_.output.empty())
+            return fail(
+                ErrorCode::bad_option,
+                given_.output.empty() ? "says not where units are kept" : "has no trace to replay",
+                given_.output.empty() ? "--output" : "sweep",
+                "tidemark sweep runs/*.tmk -o out -p torch; or both in --spec");
+        TM_ASSIGN(given_.traces, expand_traces(given_.traces));
+        SweepPlan plan{.paths = given_.traces,
+                       .scale = given_.scale,
+                       .halving = given_.halving,
+                       .threads = threads_};
+        if (is_over_tiers(given_)) {
+            TM_ASSIGN(plan.tiers, tier_settings(context.front(), given_));
+        } else {
+            TM_ASSIGN(plan.settings, policy_settings(context.front(), given_));
+        }
         TM_ASSIGN(plan.shard, find_shard());
-        TM_ASSIGN(const UnitFolder folder, UnitFolder::open(folder_));
+        TM_ASSIGN(const UnitFolder folder, UnitFolder::open(given_.output));
         const Interrupt interrupt(context.front().owns_process());
         TM_ASSIGN(const SweepReport report, SweepRun(context, input_, folder, plan).run());
         if (!lines_.empty()) {
@@ -94,85 +115,47 @@ class Sweep final : public Command {
     }
 
   private:
-    // Policies first, then the machines of each. Wrong ones are errors before long files are read.
-    Result<std::vector<SweepSetting>> all_settings(Context& context) const {
-        TM_ASSIGN(const std::vector<std::string> policies, all_policies_given());
-        std::vector<Bytes> memories;
-        for (const std::string& text : memories_) {
-            TM_ASSIGN(const Bytes size, typed_size(context, text, "--memory"));
-            memories.push_back(size);
-        }
-        std::vector<std::optional<Bytes>> limits;
-        for (const std::string& text : limits_) {
-            TM_ASSIGN(const Bytes size,
-                      text == "none" ? Result<Bytes>(0) : typed_size(context, text, "--limit"));
-            limits.emplace_back(size);
-        }
-        std::vector<SweepSetting> settings;
-        for (const std::string& policy : policies)
-            for (const std::string& profile : or_one(profiles_, std::string("h200")))
-                for (const Bytes memory : or_one(memories, Bytes{0}))
-                    for (const auto& limit : or_one(limits, std::optional<Bytes>()))
-                        settings.push_back({.policy = policy,
-                                            .profile = profile,
-                                            .scale = scale_,
-                                            .memory = memory,
-                                            .overhead = memory > 0 ? kMeasuredOverhead : 0,
-                                            .limit = limit});
-        return settings;
-    }
-
-    Result<std::vector<std::string>> all_policies_given() const {
-        std::vector<std::string> policies;
-        for (const std::string& text : policies_) {
-            TM_ASSIGN(const PolicySpec spec, parse_policy(text));
-            policies.push_back(spec.text());
-        }
-        for (const std::string& grid : grids_) {
-            TM_ASSIGN(const std::vector<std::string> settings, expand_grid(grid));
-            policies.insert(policies.end(), settings.begin(), settings.end());
-        }
-        std::vector<std::string> once;
-        for (const std::string& policy : policies)
-            if (std::ranges::find(once, policy) == once.end())
-                once.push_back(policy);
-        if (once.empty())
-            return fail(ErrorCode::bad_option, "there is no setting to try", "sweep",
-                        "give --policy or --grid 'torch:max_split_size_mb=64,128'");
-        return random_ ? draw_settings(once, *random_, seed_) : once;
-    }
-
-    static Result<Bytes> typed_size(Context& context, const std::string& text, const char* option) {
-        TM_ASSIGN(const TypedSize size, parse_typed_size(text).map_error([option](Error error) {
-            error.where = option;
-            return error;
-        }));
-        if (!size.note.empty())
-            context.front().note(fmt::format("note: {}", size.note));
-        return size.bytes;
+    // Its members, but where the command line says otherwise.
+    Result<void> read_spec() {
+        constexpr DescriptionKind kSpecFile{"sweep", "sweeps", "no sweep"};
+        TM_ASSIGN(const std::string text, read_description(spec_path_, {}, kSpecFile));
+        TM_ASSIGN(SweepSpec spec, read_sweep_spec(text, spec_path_));
+        const auto prefer_given = [&](auto member, const char* option) {
+            if (arguments_->given(option))
+                spec.*member = given_.*member;
+        };
+        if (!given_.traces.empty())
+            spec.traces = given_.traces;
+        prefer_given(&SweepSpec::output, "--output");
+        prefer_given(&SweepSpec::policies, "--policy");
+        prefer_given(&SweepSpec::grids, "--grid");
+        prefer_given(&SweepSpec::memories, "--memory");
+        prefer_given(&SweepSpec::limits, "--limit");
+        prefer_given(&SweepSpec::profiles, "--profile");
+        prefer_given(&SweepSpec::machines, "--machine");
+        prefer_given(&SweepSpec::gpu_memories, "--gpu-memory");
+        prefer_given(&SweepSpec::spills, "--spill");
+        prefer_given(&SweepSpec::scale, "--scale");
+        prefer_given(&SweepSpec::random, "--random");
+        prefer_given(&SweepSpec::seed, "--seed");
+        prefer_given(&SweepSpec::halving, "--halving");
+        given_ = std::move(spec);
+        return {};
     }
 
     Result<Shard> find_shard() const {
         if (shard_text_.empty())
             return Shard{};
-        if (halving_)
+        if (given_.halving)
             return fail(ErrorCode::bad_option, "needs what all others found", "--halving",
                         "leave out --shard");
         return shard_text_.starts_with("auto") ? scheduled_shard(shard_text_, variable_of)
                                                : parse_shard(shard_text_);
     }
 
-    std::vector<std::string> paths_;
-    std::string folder_;
-    std::vector<std::string> policies_;
-    std::vector<std::string> grids_;
-    std::vector<std::string> memories_;
-    std::vector<std::string> limits_;
-    std::vector<std::string> profiles_;
-    double scale_ = 1;
-    std::optional<unsigned> random_;
-    unsigned seed_ = 1;
-    bool halving_ = false;
+    const Arguments* arguments_ = nullptr;
+    SweepSpec given_;
+    std::string spec_path_;
     std::string shard_text_;
     unsigned threads_ = 0;
     std::string lines_;
@@ -191,6 +174,9 @@ CommandInfo sweep_command() {
             "  tidemark sweep runs/*.tmk -o out --grid 'torch:max_split_size_mb=64,128,256'\n"
             "  tidemark sweep runs -o out --grid 'torch:max_split_size_mb=20..1280*2' --halving\n"
             "  tidemark sweep run.tmk -o out -p torch -p vpmm --memory 40GiB --memory 80GiB\n"
+            "  tidemark sweep runs -o out --machine h200-node --machine my-node.json \\\n"
+            "      --gpu-memory 80%,40% --spill lru --spill s3fifo         over tiers\n"
+            "  tidemark sweep --spec sweep.json -j 8\n"
             "  sbatch --array=0-63 --wrap 'tidemark sweep runs -o out --grid ... --shard auto'\n"
             "  seq 8 | parallel tidemark sweep runs -o out --grid ... --shard {}/8\n"
             "  tidemark sweep runs -o out --grid ... --lines all.jsonl    all that is there\n",

@@ -67,8 +67,8 @@ std::string summary_json(Context& context, const SweepReportOptions& options,
             continue;
         const SettingScore& score = sweep.settings[i].score;
         front.push_back({{"spec", sweep.settings[i].policy},
-                         {"overhead_ratio", score.overhead_ratio},
-                         {"driver_ns", score.driver_time},
+                         {sweep.over_tiers ? "slowdown" : "overhead_ratio", score.ratio},
+                         {sweep.over_tiers ? "stall_ns" : "driver_ns", score.time},
                          {"out_of_memory", score.out_of_memory}});
     }
     return report::text_of({{"target", options.output},

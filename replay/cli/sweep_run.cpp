@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "replay/cli/tier_options.h"
 #include "replay/scenario/policy_identity.h"
 
 namespace tidemark {
@@ -17,20 +18,20 @@ SweepRun::SweepRun(Context& context, const TraceInput& input, const UnitFolder& 
       folder_(folder),
       plan_(plan),
       names_(trace_names(plan.paths)),
-      mine_(units_of_shard(plan.paths.size() * plan.settings.size(), plan.shard.index,
-                           plan.shard.parts)),
+      mine_(units_of_shard(plan.paths.size() * plan.count(), plan.shard.index, plan.shard.parts)),
       progress_(context.front(), "sweeping") {
     report_.folder = folder.path();
     report_.settings = plan.settings;
+    report_.tiers = plan.tiers;
 }
 
 Result<SweepReport> SweepRun::run() {
-    std::vector<Rung> rungs{{plan_.settings.size(), plan_.paths.size()}};
+    std::vector<Rung> rungs{{plan_.count(), plan_.paths.size()}};
     if (plan_.halving)
-        rungs = halving_rungs(plan_.settings.size(), plan_.paths.size());
+        rungs = halving_rungs(plan_.count(), plan_.paths.size());
     for (const Rung& rung : rungs)
         expected_ += rung.settings * rung.traces;
-    std::vector<std::size_t> left(plan_.settings.size());
+    std::vector<std::size_t> left(plan_.count());
     std::iota(left.begin(), left.end(), std::size_t{0});
     for (const Rung& rung : rungs) {
         if (rung.settings < left.size()) {
@@ -57,44 +58,74 @@ Result<SweepReport> SweepRun::run() {
 
 Result<void> SweepRun::sweep_trace(std::size_t index, std::span<const std::size_t> settings) {
     const std::string& path = plan_.paths[index];
-    TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context_, path));
-    std::vector<SweepSetting> todo;
+    // Over tiers it matters what the program did, not what its allocator did.
+    TM_ASSIGN(const std::unique_ptr<Trace> trace, plan_.tiers.empty()
+                                                      ? input_.open_inferred(context_, path)
+                                                      : input_.open(context_, path));
     std::vector<SweptUnit> units;
     for (const std::size_t setting : settings) {
         SweptUnit unit{.trace = names_[index], .trace_index = index, .setting = setting};
         TM_ASSIGN(const bool wanted, find_or_want(unit, *trace));
-        if (!wanted)
-            continue;
-        todo.push_back(plan_.settings[setting]);
-        units.push_back(std::move(unit));
+        if (wanted)
+            units.push_back(std::move(unit));
     }
+    TM_ASSIGN(const std::size_t computed, compute(*trace, path, units).map_error(in_trace(path)));
+    report_.computed += computed;
+    report_.missing += units.size() - computed;
+    report_.interrupted = computed < units.size();
+    return {};
+}
+
+Result<std::size_t> SweepRun::compute(const Trace& trace, const std::string& path,
+                                      std::span<SweptUnit> units) {
     std::size_t computed = 0;
-    const auto keep = [&](std::size_t i, const Result<Run>& result) -> Result<void> {
+    const auto keep = [&](std::size_t i, const auto& setting, const auto& result) -> Result<void> {
         const UnitIdentity identity{units[i].name, context_.provenance().version,
-                                    trace->recorded_hash()};
+                                    trace.recorded_hash()};
         TM_ASSIGN(units[i].result,
-                  folder_.keep(identity.name, unit_line(identity, todo[i], result)));
+                  folder_.keep(identity.name, unit_line(identity, setting, result)));
         report_.units.push_back(units[i]);
         ++computed;
         advance();
         return {};
     };
-    TM_TRY(run_settings(*trace, todo, keep,
-                        {.threads = plan_.threads, .stop = context_.front().stop()})
-               .map_error(in_trace(path)));
-    report_.computed += computed;
-    report_.missing += todo.size() - computed;
-    report_.interrupted = computed < todo.size();
-    return {};
+    const SweepOptions options{.threads = plan_.threads, .stop = context_.front().stop()};
+    if (plan_.tiers.empty()) {
+        std::vector<SweepSetting> todo;
+        for (const SweptUnit& unit : units)
+            todo.push_back(plan_.settings[unit.setting]);
+        const auto keep_run = [&](std::size_t i, const Result<Run>& result) {
+            return keep(i, todo[i], result);
+        };
+        TM_TRY(run_settings(trace, todo, keep_run, options));
+        return computed;
+    }
+    std::vector<TierSetting> todo;
+    for (const SweptUnit& unit : units)
+        todo.push_back(plan_.tiers[unit.setting]);
+    if (todo.empty())
+        return computed;
+    TM_ASSIGN(const TierProgram program, tier_program(trace, plan_.scale, path));
+    const auto keep_run = [&](std::size_t i, const Result<TierRun>& result) {
+        return keep(i, todo[i], result);
+    };
+    TM_TRY(run_tier_settings(program, todo, keep_run, options));
+    return computed;
+}
+
+Result<std::string> SweepRun::name_of(std::size_t setting, const Trace& trace) const {
+    const std::string& version = context_.provenance().version;
+    if (!plan_.tiers.empty())
+        return tier_unit_name(trace.hash(), plan_.tiers[setting], plan_.scale, version);
+    SweepSetting identity = plan_.settings[setting];
+    TM_ASSIGN(const CostProfile profile, load_profile(identity.profile));
+    TM_ASSIGN(const PolicySpec spec, parse_policy(identity.policy));
+    TM_ASSIGN(identity.policy, policy_identity(spec));
+    return unit_name(trace.hash(), identity, profile.hash(), version);
 }
 
 Result<bool> SweepRun::find_or_want(SweptUnit& unit, const Trace& trace) {
-    const SweepSetting& setting = plan_.settings[unit.setting];
-    TM_ASSIGN(const CostProfile profile, load_profile(setting.profile));
-    TM_ASSIGN(const PolicySpec spec, parse_policy(setting.policy));
-    SweepSetting identity = setting;
-    TM_ASSIGN(identity.policy, policy_identity(spec));
-    unit.name = unit_name(trace.hash(), identity, profile.hash(), context_.provenance().version);
+    TM_ASSIGN(unit.name, name_of(unit.setting, trace));
     if (!seen_.insert(unit.name).second)
         return false;  // an earlier rung had it, or the same trace is given twice
     TM_ASSIGN(std::optional<UnitResult> there, folder_.find(unit.name));
@@ -104,7 +135,7 @@ Result<bool> SweepRun::find_or_want(SweptUnit& unit, const Trace& trace) {
         advance();
         return false;
     }
-    const std::size_t index = unit.trace_index * plan_.settings.size() + unit.setting;
+    const std::size_t index = unit.trace_index * plan_.count() + unit.setting;
     if (index >= mine_.begin && index < mine_.end)
         return true;
     ++report_.missing;

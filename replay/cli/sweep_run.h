@@ -17,9 +17,13 @@ namespace tidemark {
 struct SweepPlan {
     std::vector<std::string> paths = {};  // of traces
     std::vector<SweepSetting> settings = {};
-    bool halving = false;  // without shards
+    std::vector<TierSetting> tiers = {};  // in place of these: a sweep over tiers
+    double scale = 1;                     // over tiers
+    bool halving = false;                 // without shards
     Shard shard = {};
     unsigned threads = 0;  // 0 = one for each core
+
+    std::size_t count() const { return tiers.empty() ? settings.size() : tiers.size(); }
 };
 
 class SweepRun {
@@ -35,8 +39,14 @@ class SweepRun {
   private:
     Result<void> sweep_trace(std::size_t index, std::span<const std::size_t> settings);
 
+    Result<std::string> name_of(std::size_t setting, const Trace& trace) const;
+
     // The unit's name, into `unit`; whether there is something to compute.
     Result<bool> find_or_want(SweptUnit& unit, const Trace& trace);
+
+    // Computes `units` and keeps each; how many.
+    Result<std::size_t> compute(const Trace& trace, const std::string& path,
+                                std::span<SweptUnit> units);
 
     std::vector<UnitFigures> figures() const;
 

@@ -148,15 +148,20 @@ TEST_CASE("the JSON of gate is as documented", "[cli][docs]") {
 TEST_CASE("the JSON of sweep is as documented", "[cli][docs]") {
     const Folder folder;
     check_section("sweep", {{{"sweep", "generate:steps:events=2000", "-o", folder / "units", "-p",
-                              "bump", "-p", "torch"}}});
+                              "bump", "-p", "torch"}},
+                            {{"sweep", support::project_file("traces/samples/uses/query.jsonl.xz"),
+                              "-o", folder / "tiers", "--gpu-memory", "50%"}}});
 }
 
 TEST_CASE("the JSON of report is as documented", "[cli][docs]") {
     const Folder folder;
     support::tidemark_json({"sweep", "generate:steps:events=500", "-o", folder / "swept", "-p",
                             "bump", "-p", "buddy"});
+    support::tidemark_json({"sweep", support::project_file("traces/samples/uses/query.jsonl.xz"),
+                            "-o", folder / "tiers", "--gpu-memory", "50%"});
     check_section("report", {{{"report", kSample, "--no-advise", "-o", folder / "page.html"}},
-                             {{"report", folder / "swept", "-o", folder / "sweep.html"}}});
+                             {{"report", folder / "swept", "-o", folder / "sweep.html"}},
+                             {{"report", folder / "tiers", "-o", folder / "sweep.html"}}});
 }
 
 TEST_CASE("the JSON of verify is as documented", "[cli][docs]") {

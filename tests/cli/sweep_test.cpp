@@ -155,6 +155,90 @@ TEST_CASE("a sweep that is killed leaves whole units and is gone on with", "[cli
     CHECK(files_of(folder / "killed") == files_of(folder / "whole"));
 }
 
+TEST_CASE("a sweep over tiers says what replays over tiers say", "[cli][sweep][tiers]") {
+    const Folder folder;
+    const std::string query = support::project_file("traces/samples/uses/query.jsonl.xz");
+    const Arguments line{"sweep",   query,     "-o",  folder / "a", "--gpu-memory",
+                         "50%,30%", "--spill", "lru", "--spill",    "s3fifo"};
+    const json swept = tidemark_json(line);
+    CHECK(swept["computed"] == 4);
+    CHECK(swept["settings"].size() == 4);
+    CHECK(tidemark_json(line)["computed"] == 0);
+    std::size_t seen = 0;
+    for (const auto& [name, content] : files_of(folder / "a")) {
+        const json unit = json::parse(content);
+        const Said said =
+            support::tidemark({"replay", query, "--gpu-memory",
+                               std::to_string(unit["gpu_memory_bytes"].get<int64_t>()), "--spill",
+                               unit["spec"], "--json"});
+        const json replayed = json::parse(said.out);
+        for (const char* key : {"makespan_ns", "slowdown", "stall_ns", "moved_bytes", "machine",
+                                "out_of_memory", "policy", "evictions"}) {
+            INFO(key);
+            CHECK(unit[key] == replayed[key]);
+        }
+        CHECK(unit["machine_hash"] == replayed["provenance"]["machine_hash"]);
+        ++seen;
+    }
+    CHECK(seen == 4);
+    CHECK(contains(support::tidemark({"report", folder / "a", "--text"}).out, "slowdown"));
+    CHECK(contains(
+        support::refusal({"sweep", query, "-o", folder / "b", "--spill", "lru", "-p", "bump"}),
+        "not for a sweep over tiers"));
+}
+
+TEST_CASE("a machine described in a file is an axis of a sweep", "[cli][sweep][tiers]") {
+    const Folder folder;
+    const std::string query = support::project_file("traces/samples/uses/query.jsonl.xz");
+    const std::string text =
+        support::read_file(support::project_file("backends/machines/shipped/h200-node.json"));
+    support::write_file(folder / "mine.json", text);
+    const json same = tidemark_json({"sweep", query, "-o", folder / "a", "--gpu-memory", "50%",
+                                     "--machine", "h200-node", "--machine", folder / "mine.json"});
+    CHECK(same["planned"] == 1);  // it is the same machine
+    std::string slower = text;
+    const std::string speed = "\"bytes_per_second\": 55451000000";
+    REQUIRE(contains(slower, speed));
+    slower.replace(slower.find(speed), speed.size(), "\"bytes_per_second\": 5545100000");
+    support::write_file(folder / "slow.json", slower);
+    const json two = tidemark_json({"sweep", query, "-o", folder / "a", "--gpu-memory", "50%",
+                                    "--machine", "h200-node", "--machine", folder / "slow.json"});
+    CHECK(two["computed"] == 1);
+    CHECK(two["settings"][0]["machine_hash"] != two["settings"][1]["machine_hash"]);
+}
+
+TEST_CASE("the sweep of the guide runs from its file", "[cli][sweep][docs]") {
+    const Folder folder;
+    const std::string guide = support::read_file(support::project_file("docs/guide/sweep.md"));
+    const std::size_t begin = guide.find("```json\n") + 8;
+    const std::string spec = guide.substr(begin, guide.find("```", begin) - begin);
+    std::filesystem::create_directory(folder / "runs");
+    for (const std::string seed : {"1", "2"})
+        REQUIRE(support::tidemark({"import", "generate:steps:events=500,seed=" + seed, "-o",
+                                   folder / ("runs/" + seed + ".tmk")})
+                    .code == 0);
+    json here = json::parse(spec);
+    here["traces"] = {folder / "runs/*.tmk"};
+    here["output"] = folder / "out";
+    support::write_file(folder / "sweep.json", here.dump());
+    const json swept = tidemark_json({"sweep", "--spec", folder / "sweep.json"});
+    CHECK(swept["planned"] == 2 * (2 + 4) * 2);
+    CHECK(swept["missing"] == 0);
+    const json fewer = tidemark_json(
+        {"sweep", "--spec", folder / "sweep.json", "--memory", "40GiB", "--grid", "torch"});
+    CHECK(fewer["planned"] == 2 * 3);
+
+    const auto refusal = [&](const std::string& text, int code) {
+        support::write_file(folder / "bad.json", text);
+        return support::refusal({"sweep", "--spec", folder / "bad.json"}, code);
+    };
+    CHECK(contains(refusal("traces: a", 3), "is no JSON"));
+    CHECK(contains(refusal("{\"polices\": []}", 3), "did you mean 'policies'?"));
+    CHECK(contains(refusal("{\"grid\": [\"torch\", 3]}", 3), "bad.json: /grid/1"));
+    CHECK(contains(refusal("{\"seed\": -1}", 3), "/seed"));
+    CHECK(contains(refusal("{\"policies\": \"bump\"}", 2), "--output"));
+}
+
 TEST_CASE("--lines writes the units of this sweep alone, in its order", "[cli][sweep]") {
     const Folder folder;
     REQUIRE(support::tidemark(sweep_into(folder / "a", {"-p", "best-fit"})).code == 0);

@@ -1,9 +1,11 @@
-// What a sweep reads, of any bytes: a grid, a shard, and a unit's line.
+// What a sweep reads, of any bytes: a grid, a shard, a unit's line, a file of units, a spec.
 #include <string_view>
 
 #include "core/allocator/spec.h"
 #include "core/base/check.h"
 #include "replay/analysis/sweep/grid.h"
+#include "replay/report/sweep/sweep_result.h"
+#include "replay/report/sweep/sweep_spec.h"
 #include "replay/report/sweep/unit_line.h"
 #include "tests/fuzz/targets.h"
 
@@ -21,6 +23,11 @@ void sweep_inputs(std::span<const std::byte> bytes) {
     TM_CHECK(!shard || shard->index < shard->parts);
     const Result<UnitResult> unit = read_unit_line(text, "0123456789abcdef");
     TM_CHECK(!unit || unit->line == text);
+    if (const Result<SweepResult> sweep = read_sweep(text, "all.jsonl")) {
+        const Result<HeatMap> map = make_heat_map(sweep->settings, sweep->axes, "", "");
+        TM_CHECK(map && !sweep_page(*sweep, {.title = "all", .map = *map}, {}).empty());
+    }
+    static_cast<void>(read_sweep_spec(text, "sweep.json"));
 }
 
 }  // namespace tidemark::fuzz

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <tuple>
 
-#include "core/base/threads.h"
+#include "replay/analysis/sweep/each_setting.h"
 
 namespace tidemark {
 
@@ -16,29 +14,15 @@ Result<void> run_settings(
     const Trace& trace, std::span<const SweepSetting> settings,
     const std::function<Result<void>(std::size_t setting, const Result<Run>& result)>& keep,
     const SweepOptions& options) {
-    std::mutex mutex;
-    std::optional<Error> failure;
-    parallel_for(settings.size(), options.threads, [&](std::size_t i, unsigned) {
-        if (options.stop && options.stop())
-            return false;
+    const auto replay = [&](std::size_t i) {
         Result<Run> result = run(trace, settings[i]);
-        const std::lock_guard lock(mutex);
-        if (!result && result.error().code != ErrorCode::bad_option) {
-            failure = failure ? failure : std::move(result).error();
-            return false;
-        }
         if (result) {  // wall time is of this machine alone
             result->summary.elapsed = 0;
             result->summary.elapsed_total = 0;
         }
-        const Result<void> kept = keep(i, result);
-        if (!kept && !failure)
-            failure = kept.error();
-        return kept.has_value();
-    });
-    if (failure)
-        return tl::make_unexpected(*failure);
-    return {};
+        return result;
+    };
+    return each_setting(settings.size(), options, replay, keep);
 }
 
 std::vector<SettingScore> rank_settings(std::span<const UnitFigures> units) {
@@ -50,22 +34,20 @@ std::vector<SettingScore> rank_settings(std::span<const UnitFigures> units) {
         if (unit.failed)
             continue;
         ++score.traces;
-        score.overhead_ratio += unit.overhead_ratio > 0 ? std::log(unit.overhead_ratio) : 0;
-        score.driver_time += unit.driver_time;
+        score.ratio += unit.ratio > 0 ? std::log(unit.ratio) : 0;
+        score.time += unit.time;
         score.out_of_memory += unit.out_of_memory;
     }
     std::vector<SettingScore> ranked;
     for (auto& [setting, score] : by_setting) {
         if (score.traces > 0)  // libraries differ in a logarithm's last digits
-            score.overhead_ratio =
-                std::round(std::exp(score.overhead_ratio / static_cast<double>(score.traces)) *
-                           1e9) /
-                1e9;
+            score.ratio =
+                std::round(std::exp(score.ratio / static_cast<double>(score.traces)) * 1e9) / 1e9;
         ranked.push_back(score);
     }
     std::ranges::stable_sort(ranked, {}, [](const SettingScore& score) {
-        return std::tuple(score.failed, score.out_of_memory, score.overhead_ratio,
-                          score.driver_time, score.setting);
+        return std::tuple(score.failed, score.out_of_memory, score.ratio, score.time,
+                          score.setting);
     });
     return ranked;
 }

@@ -32,8 +32,8 @@ Result<void> run_settings(
 // What ranks settings, of one unit.
 struct UnitFigures {
     std::size_t setting = 0;
-    double overhead_ratio = 0;
-    Nanoseconds driver_time = 0;
+    double ratio = 0;      // peak reserved / peak requested; over tiers the slowdown
+    Nanoseconds time = 0;  // of the driver; over tiers what streams were stalled
     std::uint64_t out_of_memory = 0;
     bool failed = false;  // no such policy on that machine
 };
@@ -42,14 +42,14 @@ struct UnitFigures {
 struct SettingScore {
     std::size_t setting = 0;
     std::size_t traces = 0;
-    double overhead_ratio = 0;        // geometric mean of peak reserved / peak requested
-    Nanoseconds driver_time = 0;      // sum
+    double ratio = 0;                 // geometric mean
+    Nanoseconds time = 0;             // sum
     std::uint64_t out_of_memory = 0;  // sum
     std::size_t failed = 0;           // traces
 };
 
 // Settings that have units, best first: fewest failed, fewest requests out of memory, lowest ratio,
-// least driver time, first given. O(units log units).
+// least time, first given. O(units log units).
 std::vector<SettingScore> rank_settings(std::span<const UnitFigures> units);
 
 // Successive halving (K. Jamieson, A. Talwalkar, AISTATS 2016), a trace being the unit of work: all

@@ -24,7 +24,8 @@ bool differs_in(const SweepResult& sweep, std::string_view axis) {
 std::string setting_name(const SweepResult& sweep, const SweptSetting& setting) {
     std::string text = printable(setting.policy);
     for (const auto& [name, value] : setting.values)
-        for (const std::string_view of_machine : {"memory", "limit", "profile", "scale"})
+        for (const std::string_view of_machine :
+             {"machine", "gpu_memory", "memory", "limit", "profile", "scale"})
             if (name == of_machine && differs_in(sweep, name))
                 text += fmt::format(", {} {}", name, printable(value));
     return text;
@@ -36,14 +37,14 @@ std::string answer_text(const SweepResult& sweep) {
     const SweptSetting& best = sweep.settings.front();
     const auto on_front = static_cast<std::size_t>(std::ranges::count(sweep.front, true));
     std::string text = fmt::format(
-        "Of {} on {}, {} is best: peak reserved / peak requested {:.3f}, driver time {}{}. ",
+        "Of {} on {}, {} is best: {} {:.3f}, {} {}{}. ",
         format_counted(sweep.settings.size(), "setting"), format_counted(sweep.traces, "trace"),
-        setting_name(sweep, best), best.score.overhead_ratio,
-        format_duration(best.score.driver_time),
+        setting_name(sweep, best), ratio_name(sweep), best.score.ratio, time_name(sweep),
+        format_duration(best.score.time),
         best.score.out_of_memory > 0
             ? fmt::format(", out of memory {}", format_times(best.score.out_of_memory))
             : "");
-    return text + (on_front == 1 ? "Nothing else takes less driver time."
+    return text + (on_front == 1 ? "Nothing is better in anything."
                                  : fmt::format("{} are on the Pareto front.",
                                                format_counted(on_front, "setting")));
 }
@@ -52,21 +53,22 @@ std::size_t shown_of(const SweepResult& sweep, std::size_t top) {
     return top == 0 ? sweep.settings.size() : std::min(top, sweep.settings.size());
 }
 
-// Each row's texts, in the order of kSweepTitles.
-constexpr std::array<std::string_view, 6> kSweepTitles{
-    "setting", "front", "reserved / requested", "driver time", "out of memory", "traces"};
+// Each row's texts, in the order of titles_of().
+std::array<std::string_view, 6> titles_of(const SweepResult& sweep) {
+    return {"setting", "front", ratio_name(sweep), time_name(sweep), "out of memory", "traces"};
+}
 
 std::array<std::string, 6> row_of(const SweepResult& sweep, std::size_t i) {
     const SettingScore& score = sweep.settings[i].score;
-    return {setting_name(sweep, sweep.settings[i]),      sweep.front[i] ? "front" : "",
-            fmt::format("{:.3f}", score.overhead_ratio), format_duration(score.driver_time),
-            format_count(score.out_of_memory),           format_count(score.traces)};
+    return {setting_name(sweep, sweep.settings[i]), sweep.front[i] ? "front" : "",
+            fmt::format("{:.3f}", score.ratio),     format_duration(score.time),
+            format_count(score.out_of_memory),      format_count(score.traces)};
 }
 
 std::string settings_markup(const SweepResult& sweep, std::size_t top) {
     std::vector<MarkupCell> titles;
-    for (std::size_t i = 0; i < kSweepTitles.size(); ++i)
-        titles.push_back({.text = std::string(kSweepTitles[i]), .number = i >= 2});
+    for (const std::string_view title : titles_of(sweep))
+        titles.push_back({.text = std::string(title), .number = titles.size() >= 2});
     std::vector<std::vector<MarkupCell>> rows;
     for (std::size_t i = 0; i < shown_of(sweep, top); ++i) {
         std::vector<MarkupCell> row;
@@ -74,10 +76,11 @@ std::string settings_markup(const SweepResult& sweep, std::size_t top) {
             row.push_back({.text = text, .number = row.size() >= 2});
         rows.push_back(std::move(row));
     }
-    return markup_table(fmt::format("The best {} of {}, by requests out of memory, then memory, "
-                                    "then driver time",
-                                    rows.size(), format_counted(sweep.settings.size(), "setting")),
-                        titles, rows);
+    return markup_table(
+        fmt::format("The best {} of {}, by requests out of memory, then {}, then {}", rows.size(),
+                    format_counted(sweep.settings.size(), "setting"), ratio_name(sweep),
+                    time_name(sweep)),
+        titles, rows);
 }
 
 std::string map_markup(const SweepResult& sweep, const HeatMap& map) {
@@ -106,18 +109,21 @@ std::string failed_markup(const SweepResult& sweep) {
 
 std::string sweep_page(const SweepResult& sweep, const SweepView& view,
                        const Provenance& provenance) {
-    return filled_in(sweep_markup(),
-                     {{"version", escaped(provenance.version)},
-                      {"title", escaped(view.title)},
-                      {"style", std::string(page_style())},
-                      {"answer", escaped(answer_text(sweep))},
-                      {"map", map_markup(sweep, view.map)},
-                      {"front", plot_svg(front_plot(sweep))},
-                      {"settings", settings_markup(sweep, view.top)},
-                      {"failed", failed_markup(sweep)},
-                      {"units", fmt::format("{} of {}", format_counted(sweep.units, "unit"),
-                                            format_counted(sweep.traces, "trace"))},
-                      {"command", escaped(provenance.command)}});
+    return filled_in(
+        sweep_markup(),
+        {{"version", escaped(provenance.version)},
+         {"title", escaped(view.title)},
+         {"style", std::string(page_style())},
+         {"answer", escaped(answer_text(sweep))},
+         {"map", map_markup(sweep, view.map)},
+         {"axes",
+          fmt::format("{} against {}", sweep.over_tiers ? "Slowdown" : "Memory", time_name(sweep))},
+         {"front", plot_svg(front_plot(sweep))},
+         {"settings", settings_markup(sweep, view.top)},
+         {"failed", failed_markup(sweep)},
+         {"units", fmt::format("{} of {}", format_counted(sweep.units, "unit"),
+                               format_counted(sweep.traces, "trace"))},
+         {"command", escaped(provenance.command)}});
 }
 
 std::string sweep_result_text(const SweepResult& sweep, const SweepView& view) {
@@ -137,16 +143,15 @@ std::string sweep_result_text(const SweepResult& sweep, const SweepView& view) {
             for (std::size_t i = 0; i < map.across.values.size(); ++i) {
                 const auto& cell = map.cells[row * map.across.values.size() + i];
                 cells.push_back(
-                    {cell ? fmt::format("{:.3f}", sweep.settings[*cell].score.overhead_ratio)
-                          : ""});
+                    {cell ? fmt::format("{:.3f}", sweep.settings[*cell].score.ratio) : ""});
             }
             table.add(cells);
         }
         text += table.ruled(Emphasis::none) + "\n";
     }
     std::vector<TableColumn> columns;
-    for (std::size_t i = 0; i < kSweepTitles.size(); ++i)
-        columns.push_back({std::string(kSweepTitles[i]), i < 2 ? Align::left : Align::right});
+    for (const std::string_view title : titles_of(sweep))
+        columns.push_back({std::string(title), columns.size() < 2 ? Align::left : Align::right});
     Table table(columns);
     for (std::size_t i = 0; i < shown_of(sweep, view.top); ++i) {
         std::vector<TableCell> cells;

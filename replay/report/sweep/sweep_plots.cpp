@@ -60,7 +60,7 @@ class HeatCells {
         for (const auto& cell : map.cells) {
             if (!cell || refused(*cell))
                 continue;
-            const double ratio = sweep.settings[*cell].score.overhead_ratio;
+            const double ratio = sweep.settings[*cell].score.ratio;
             ratios_ = first ? Span{ratio, ratio} : ratios_;
             ratios_.include(ratio);
             first = false;
@@ -80,9 +80,9 @@ class HeatCells {
         }
         const double bottom = kSweepTop + kCellHeight * static_cast<double>(map_.rows());
         text(kSweepNames, bottom + 20,
-             fmt::format("peak reserved / peak requested of the best setting, {:.3f} (dark) to "
-                         "{:.3f}; grey: requests were out of memory",
-                         ratios_.least, ratios_.most),
+             fmt::format("{} of the best setting, {:.3f} (dark) to {:.3f}; grey: requests were "
+                         "out of memory",
+                         ratio_name(sweep_), ratios_.least, ratios_.most),
              Anchor::begin, kSweepQuiet);
         plot_.height = bottom + 20 + kSweepMargin;
         return std::move(plot_);
@@ -114,7 +114,7 @@ class HeatCells {
     }
 
     void cell(const SweptSetting& setting, std::size_t number, std::size_t column, double top) {
-        const double share = ratios_.share(setting.score.overhead_ratio);
+        const double share = ratios_.share(setting.score.ratio);
         plot_.shapes.push_back(box(x_of(column), top, x_of(column) + width_ - 1,
                                    top + kCellHeight - 1,
                                    refused(number) ? kRefusedFill : heat_colour(share)));
@@ -122,7 +122,7 @@ class HeatCells {
             return;
         text(x_of(column) + width_ / 2, top + 19,
              refused(number) ? fmt::format("{} refused", setting.score.out_of_memory)
-                             : fmt::format("{:.3f}", setting.score.overhead_ratio),
+                             : fmt::format("{:.3f}", setting.score.ratio),
              Anchor::middle, !refused(number) && share < 0.5 ? "#ffffff" : "#222222");
     }
 
@@ -140,8 +140,8 @@ class FrontPoints {
         times_ = {0, 1};
         ratios_ = {1, 1};
         for (const SweptSetting& setting : sweep.settings) {
-            times_.include(static_cast<double>(setting.score.driver_time));
-            ratios_.include(setting.score.overhead_ratio);
+            times_.include(static_cast<double>(setting.score.time));
+            ratios_.include(setting.score.ratio);
         }
         ratios_.most = std::max(ratios_.most, 1.001);
     }
@@ -170,8 +170,8 @@ class FrontPoints {
 
     std::pair<double, double> position(const SweptSetting& setting) const {
         const double width = plot_.width - kFrontAxis - kSweepMargin;
-        return {kFrontAxis + width * times_.share(static_cast<double>(setting.score.driver_time)),
-                kBottom - (kBottom - kTop) * ratios_.share(setting.score.overhead_ratio)};
+        return {kFrontAxis + width * times_.share(static_cast<double>(setting.score.time)),
+                kBottom - (kBottom - kTop) * ratios_.share(setting.score.ratio)};
     }
 
     void point(std::pair<double, double> at, double half, const char* colour) {
@@ -181,8 +181,8 @@ class FrontPoints {
 
     void grid() {
         plot_.texts.push_back({kFrontAxis, 20,
-                               "peak reserved / peak requested, over driver time; orange: the "
-                               "Pareto front",
+                               fmt::format("{}, over {}; orange: the Pareto front",
+                                           ratio_name(sweep_), time_name(sweep_)),
                                Anchor::begin, 11, kSweepQuiet});
         for (const unsigned quarter : {0U, 1U, 2U, 3U, 4U}) {
             const double share = quarter / 4.0;

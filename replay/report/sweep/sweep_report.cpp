@@ -15,8 +15,24 @@ namespace {
 
 using report::Json;
 
-// "vpmm on 80.0 GiB": the machine is named where settings differ in it.
-std::string setting_text(const SweepReport& report, const SweepSetting& setting) {
+// "lru on h200-node with 60%": the machine is named where settings differ in it.
+std::string tier_setting_text(const SweepReport& report, const TierSetting& setting) {
+    const TierSetting& first = report.tiers.front();
+    const auto any = [&](auto differs) { return std::ranges::any_of(report.tiers, differs); };
+    std::string text = printable(setting.scenario.spill);
+    if (any([&](const TierSetting& each) { return each.machine_hash != first.machine_hash; }))
+        text += fmt::format(" on {}", printable(setting.machine->name));
+    if (any([&](const TierSetting& each) { return each.gpu_memory != first.gpu_memory; }))
+        text += fmt::format(
+            " with {}", setting.gpu_memory.empty() ? "the machine's memory" : setting.gpu_memory);
+    return text;
+}
+
+// "vpmm on 80.0 GiB": likewise.
+std::string setting_text(const SweepReport& report, std::size_t number) {
+    if (!report.tiers.empty())
+        return tier_setting_text(report, report.tiers[number]);
+    const SweepSetting& setting = report.settings[number];
     const SweepSetting& first = report.settings.front();
     const auto differs = [&](auto member) {
         return std::ranges::any_of(report.settings, [&](const SweepSetting& other) {
@@ -37,15 +53,29 @@ std::string setting_text(const SweepReport& report, const SweepSetting& setting)
     return text;
 }
 
+Json tier_score_of(const TierSetting& setting, const SettingScore& score) {
+    return {{"spec", setting.scenario.spill},
+            {"machine", setting.machine->name},
+            {"machine_hash", report::hash_text(setting.machine_hash)},
+            {"gpu_memory", report::or_null(setting.gpu_memory)},
+            {"traces", score.traces},
+            {"slowdown", score.ratio},
+            {"stall_ns", score.time},
+            {"out_of_memory", score.out_of_memory},
+            {"failed", score.failed}};
+}
+
 Json score_of(const SweepReport& report, const SettingScore& score) {
+    if (!report.tiers.empty())
+        return tier_score_of(report.tiers[score.setting], score);
     const SweepSetting& setting = report.settings[score.setting];
     return {{"spec", setting.policy},
             {"profile", setting.profile},
             {"memory_bytes", report::or_null(setting.memory)},
             {"limit_bytes", report::or_null(setting.limit)},
             {"traces", score.traces},
-            {"overhead_ratio", score.overhead_ratio},
-            {"driver_ns", score.driver_time},
+            {"overhead_ratio", score.ratio},
+            {"driver_ns", score.time},
             {"out_of_memory", score.out_of_memory},
             {"failed", score.failed}};
 }
@@ -55,17 +85,17 @@ Json score_of(const SweepReport& report, const SettingScore& score) {
 std::string sweep_text(const SweepReport& report, std::size_t top) {
     Table table({{"setting", Align::left},
                  {"traces"},
-                 {"reserved / requested"},
-                 {"driver time"},
+                 {report.tiers.empty() ? "reserved / requested" : "slowdown"},
+                 {report.tiers.empty() ? "driver time" : "stalled"},
                  {"out of memory"},
                  {"failed"}});
     const std::size_t shown = top == 0 ? report.scores.size() : std::min(top, report.scores.size());
     for (std::size_t i = 0; i < shown; ++i) {
         const SettingScore& score = report.scores[i];
-        table.add({{setting_text(report, report.settings[score.setting]), i == 0},
+        table.add({{setting_text(report, score.setting), i == 0},
                    {format_count(score.traces)},
-                   {fmt::format("{:.3f}", score.overhead_ratio)},
-                   {format_duration(score.driver_time)},
+                   {fmt::format("{:.3f}", score.ratio)},
+                   {format_duration(score.time)},
                    {format_count(score.out_of_memory)},
                    {format_count(score.failed)}});
     }
@@ -87,13 +117,14 @@ std::string sweep_json(const SweepReport& report, const Provenance& provenance) 
     Json scores = Json::array();
     for (const SettingScore& score : report.scores)
         scores.push_back(score_of(report, score));
-    Json units = report::list_of(report.units, [](const SweptUnit& unit) -> Json {
+    const bool tiers = !report.tiers.empty();
+    Json units = report::list_of(report.units, [tiers](const SweptUnit& unit) -> Json {
         return {{"unit", unit.name},
                 {"trace", unit.trace},
                 {"spec", unit.result.policy},
-                {"peak_reserved_bytes", unit.result.peak_reserved},
-                {"overhead_ratio", unit.result.figures.overhead_ratio},
-                {"driver_ns", unit.result.figures.driver_time},
+                {tiers ? "moved_bytes" : "peak_reserved_bytes", unit.result.peak_reserved},
+                {tiers ? "slowdown" : "overhead_ratio", unit.result.figures.ratio},
+                {tiers ? "stall_ns" : "driver_ns", unit.result.figures.time},
                 {"out_of_memory", unit.result.figures.out_of_memory},
                 {"error", report::or_null(unit.result.error)}};
     });

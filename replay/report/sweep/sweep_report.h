@@ -23,6 +23,7 @@ struct SweptUnit {
 struct SweepReport {
     std::string folder;
     std::vector<SweepSetting> settings;
+    std::vector<TierSetting> tiers;    // in place of these, of a sweep over tiers
     std::vector<SettingScore> scores;  // best first
     std::vector<SweptUnit> units;      // finished ones, in the sweep's order
     std::size_t planned = 0;           // units of the whole sweep; halving: that were tried

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -46,6 +47,12 @@ Values values_of(const Json& unit) {
     if (const auto options = unit.find("options"); options != unit.end() && options->is_object())
         for (const auto& [name, value] : options->items())
             values.emplace_back(name, text_of_value(value));
+    add("machine", "machine");
+    add("machine_hash", "machine_hash");
+    // A share of the program's peak is another size on each trace.
+    const auto share = unit.find("gpu_memory_share");
+    const bool is_share = share != unit.end() && share->is_number();
+    add(is_share ? "gpu_memory_share" : "gpu_memory_bytes", "gpu_memory");
     add("memory_bytes", "memory");
     add("limit_bytes", "limit");
     add("profile_hash", "profile");
@@ -74,6 +81,10 @@ class Reading {
                       error.hint = "sweep again into another folder, or leave the line out";
                       return error;
                   }));
+        if (over_tiers_.value_or(result.over_tiers) != result.over_tiers)
+            return fail(ErrorCode::bad_input, "some units are over tiers, others are not", where,
+                        "report them apart: give each sweep a folder of its own");
+        over_tiers_ = result.over_tiers;
         if (result.figures.failed) {
             failed_.insert(result.error);
             return {};
@@ -91,6 +102,7 @@ class Reading {
         SweepResult sweep;
         sweep.units = units_.size();
         sweep.traces = traces_.size();
+        sweep.over_tiers = over_tiers_.value_or(false);
         sweep.failed.assign(failed_.begin(), failed_.end());
         std::vector<SweptSetting> settings;  // whatever the order of the lines
         std::vector<UnitFigures> all;
@@ -119,7 +131,7 @@ class Reading {
             traces = std::max(traces, setting.score.traces);
         for (const SweptSetting& setting : settings)
             points.push_back(
-                {setting.score.overhead_ratio, setting.score.driver_time,
+                {setting.score.ratio, setting.score.time,
                  setting.score.traces == traces &&
                      setting.score.out_of_memory == settings.front().score.out_of_memory});
         return pareto_front(points);
@@ -127,6 +139,7 @@ class Reading {
 
     const std::string& name_;
     std::size_t row_ = 0;
+    std::optional<bool> over_tiers_;
     std::set<std::string> units_;
     std::set<std::string> traces_;
     std::set<std::string> failed_;
@@ -134,6 +147,14 @@ class Reading {
 };
 
 }  // namespace
+
+std::string_view ratio_name(const SweepResult& sweep) {
+    return sweep.over_tiers ? "slowdown" : "reserved / requested";
+}
+
+std::string_view time_name(const SweepResult& sweep) {
+    return sweep.over_tiers ? "stall" : "driver time";
+}
 
 Result<SweepResult> read_sweep(std::string_view lines, const std::string& name) {
     Reading reading(name);

@@ -18,14 +18,15 @@ struct SweepResult {
     std::vector<SweptSetting> settings;  // best first
     std::vector<bool> front;             // of each: the Pareto front
     std::vector<SweepAxis> axes;
+    bool over_tiers = false;  // then ratios are slowdowns, and times what streams were stalled
     std::size_t units = 0;
     std::size_t traces = 0;
     std::vector<std::string> failed;  // why, of units whose policy could not be made
 };
 
 // `lines`: units as `tidemark sweep` writes them, a line each (unit_line.h), in any order; a unit
-// that stands twice counts once. Errors (bad_input, where = `name`:line): another line; no unit at
-// all. O(bytes + settings^2).
+// that stands twice counts once. Errors (bad_input, where = `name`:line): another line; units over
+// tiers and others; no unit at all. O(bytes + settings^2).
 Result<SweepResult> read_sweep(std::string_view lines, const std::string& name);
 
 // What is drawn of it, and how it is called.
@@ -34,6 +35,10 @@ struct SweepView {
     HeatMap map;
     std::size_t top = 0;  // settings in the table, 0 = all
 };
+
+// What the two figures of a setting are called.
+std::string_view ratio_name(const SweepResult& sweep);
+std::string_view time_name(const SweepResult& sweep);
 
 Plot heat_map_plot(const SweepResult& sweep, const HeatMap& map);
 Plot front_plot(const SweepResult& sweep);

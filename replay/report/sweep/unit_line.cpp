@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "replay/metrics/devices.h"
 #include "replay/report/forms/json_values.h"
+#include "replay/report/tiers/tier_figures.h"
 
 namespace tidemark {
 namespace {
@@ -42,21 +43,48 @@ void add_figures(Json& object, const Run& run) {
     }
 }
 
+Json begin_line(const UnitIdentity& unit) {
+    return {{"unit", unit.name},
+            {"version", unit.version},
+            {"trace_hash", report::hash_text(unit.trace_hash)}};
+}
+
+std::string end_line(Json& object, const Error* error) {
+    object["error"] = error != nullptr ? Json(to_text(*error)) : Json();
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Where the figures of such a unit are in its line.
+struct FigureKeys {
+    const char* ratio;
+    const char* time;
+    const char* bytes;
+};
+
+constexpr FigureKeys kPolicyKeys{"overhead_ratio", "driver_ns", "peak_reserved_bytes"};
+constexpr FigureKeys kTierKeys{"slowdown", "stall_ns", "moved_bytes"};
+
 }  // namespace
 
 std::string unit_line(const UnitIdentity& unit, const SweepSetting& setting,
                       const Result<Run>& result) {
-    Json object{{"unit", unit.name},
-                {"version", unit.version},
-                {"trace_hash", report::hash_text(unit.trace_hash)}};
-    if (result) {
+    Json object = begin_line(unit);
+    if (result)
         add_figures(object, *result);
-        object["error"] = nullptr;
-    } else {
+    else
         object["spec"] = setting.policy;
-        object["error"] = to_text(result.error());
-    }
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return end_line(object, result ? nullptr : &result.error());
+}
+
+std::string unit_line(const UnitIdentity& unit, const TierSetting& setting,
+                      const Result<TierRun>& result) {
+    Json object = begin_line(unit);
+    object["machine_hash"] = report::hash_text(setting.machine_hash);
+    if (result)
+        object.update(report::tier_figures(*result));
+    else
+        object["spec"] = setting.scenario.spill;
+    return end_line(object, result ? nullptr : &result.error());
 }
 
 Result<UnitResult> read_unit_line(std::string_view text, const std::string& name) {
@@ -73,20 +101,22 @@ Result<UnitResult> read_unit_line(std::string_view text, const std::string& name
                       .policy = text_at(object, "spec"),
                       .figures = {},
                       .error = text_at(object, "error")};
+    result.over_tiers = object.contains("machine_hash");
     result.figures.failed = !result.error.empty();
     if (result.figures.failed)
         return result;
-    const double ratio = number_at(object, "overhead_ratio");
-    const double driver = number_at(object, "driver_ns");
+    const FigureKeys& keys = result.over_tiers ? kTierKeys : kPolicyKeys;
+    const double ratio = number_at(object, keys.ratio);
+    const double time = number_at(object, keys.time);
     const double refused = number_at(object, "out_of_memory");
-    const double peak = number_at(object, "peak_reserved_bytes");
-    for (const double value : {ratio, driver, refused, peak})
+    const double bytes = number_at(object, keys.bytes);
+    for (const double value : {ratio, time, refused, bytes})
         if (!(value >= 0 && value < 0x1p62))
             return bad("has not the figures of a unit");
-    result.figures.overhead_ratio = ratio;
-    result.figures.driver_time = static_cast<Nanoseconds>(driver);
+    result.figures.ratio = ratio;
+    result.figures.time = static_cast<Nanoseconds>(time);
     result.figures.out_of_memory = static_cast<std::uint64_t>(refused);
-    result.peak_reserved = static_cast<Bytes>(peak);
+    result.peak_reserved = static_cast<Bytes>(bytes);
     return result;
 }
 

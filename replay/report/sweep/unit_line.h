@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "replay/analysis/sweep/sweep.h"
+#include "replay/analysis/tiers/sweep_tiers.h"
 
 namespace tidemark {
 
@@ -21,14 +22,17 @@ struct UnitIdentity {
 // there is none.
 std::string unit_line(const UnitIdentity& unit, const SweepSetting& setting,
                       const Result<Run>& result);
+std::string unit_line(const UnitIdentity& unit, const TierSetting& setting,
+                      const Result<TierRun>& result);
 
 // What a sweep has to know of a finished unit.
 struct UnitResult {
     std::string line;     // as it was read, with its new line
     std::string policy;   // its settings
     UnitFigures figures;  // without `setting`
-    Bytes peak_reserved = 0;
-    std::string error;  // why the policy could not be made; "" if it could
+    bool over_tiers = false;
+    Bytes peak_reserved = 0;  // over tiers: moved
+    std::string error;        // why the policy could not be made; "" if it could
 };
 
 // Errors (bad_input, where = `name`): not one line, or not that of unit `name`: a file that another

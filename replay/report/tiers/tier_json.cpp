@@ -2,6 +2,7 @@
 #include <array>
 
 #include "replay/report/forms/json_values.h"
+#include "replay/report/tiers/tier_figures.h"
 #include "replay/report/tiers/tier_report.h"
 
 namespace tidemark {
@@ -137,6 +138,14 @@ Json total_of(const TierTotal& total, const TierComparison& comparison) {
 }
 
 }  // namespace
+
+Json report::tier_figures(const TierRun& run) {
+    Json object = run_object(run);
+    for (const char* of_one_replay : {"trace", "elapsed_ns", "device", "out_of_memory_events",
+                                      "refusals", "links", "spaces", "warnings"})
+        object.erase(of_one_replay);
+    return object;
+}
 
 std::string tier_run_json(const TierRun& run, const TierProgram& program,
                           const Provenance& provenance, const TierRun* predicted) {
