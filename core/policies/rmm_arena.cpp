@@ -12,17 +12,16 @@
 // streams use too is ordered before it is freed, and a request for nothing is granted 256 bytes.
 //
 // Promises: no event and no wait while small blocks are freed on the stream that they were for;
-// frees above 1 MiB, or into another stream's arena, wait for the stream, as in RMM. O(superblocks
-// and their blocks) a call at worst.
+// frees above 1 MiB, or into another stream's arena, wait for the stream, as in RMM. O(log free
+// blocks) a call, and O(blocks) of a superblock that changes arenas.
 #include <algorithm>
 #include <array>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/base/vacant_ids.h"
+#include "core/regions/address_index.h"
 #include "core/regions/blocks.h"
 
 namespace tidemark::policies {
@@ -32,14 +31,12 @@ constexpr Bytes kRmmArenaUnit = 256;
 constexpr Bytes kRmmSuperblock = 1_MiB;  // the least; larger requests are "large"
 constexpr Bytes kRmmArenaMalloc = 512;   // what Device::malloc promises
 constexpr std::uint32_t kGlobal = 0xffffffffU;
-constexpr std::uint32_t kNoSuper = 0xffffffffU;
 
 // Block::list is the number of its superblock; blocks of one are joined, of two never.
 struct Superblock {
     BlockId first = kNoBlock;
     Bytes size = 0;
     Bytes free = 0;
-    Bytes largest = 0;              // no free block of it is larger
     std::uint32_t owner = kGlobal;  // or the stream
     StreamSet late = {};            // who may still use what is free: the device refused to wait
 };
@@ -57,18 +54,18 @@ class RmmArena final : public Allocator {
         }
         const Bytes padding = std::max(request.alignment, kRmmArenaUnit) - kRmmArenaUnit;
         const Bytes size = align_up(std::max<Bytes>(request.size, 1) + padding, kRmmArenaUnit);
-        std::uint32_t super = find(size, request.stream);
-        if (super == kNoSuper) {
+        BlockId id = find(size, request.stream);
+        if (id == kNoBlock) {
             if (const auto cleaned = gather_all(); !cleaned)
                 return refuse(refused_by(cleaned.error()));
-            super = find(size, request.stream);
+            id = find(size, request.stream);
         }
-        if (super == kNoSuper)
+        if (id == kNoBlock)
             return refuse({OutOfMemory::Cause::limit});
-        if (const auto ordered = supers_[super].late.order_before(request.stream, *device_);
-            !ordered)
+        const Superblock& in = supers_[blocks_[id].list];
+        if (const auto ordered = in.late.order_before(request.stream, *device_); !ordered)
             return refuse(refused_by(ordered.error()));
-        const BlockId id = grant(super, size, request.stream);
+        grant(id, size, request.stream);
         count_allocated(size);
         return Allocation{Address{align_up(to_integer(blocks_[id].address), request.alignment)},
                           size, id};
@@ -88,18 +85,14 @@ class RmmArena final : public Allocator {
         blocks_ = {};
         supers_.clear();
         vacant_ = {};
-        global_.clear();
+        global_ = {};
         arenas_.clear();
     }
 
     Bytes largest_free() const override {
-        Bytes largest = 0;
-        for (const auto& [address, super] : global_)
-            largest = std::max(largest, largest_in(super));
-        for (const StreamArena& arena : arenas_) {
-            for (const auto& [address, super] : arena.supers)
-                largest = std::max(largest, largest_in(super));
-        }
+        Bytes largest = global_.largest(blocks_);
+        for (const StreamArena& arena : arenas_)
+            largest = std::max(largest, arena.free.largest(blocks_));
         return largest;
     }
 
@@ -126,11 +119,9 @@ class RmmArena final : public Allocator {
     }
 
   private:
-    using Supers = std::set<std::pair<Address, std::uint32_t>>;  // by address
-
     struct StreamArena {
         std::uint32_t stream = 0;
-        Supers supers;
+        AddressIndex free;  // blocks of its superblocks
     };
 
     RmmArena(const RmmArena&) = default;
@@ -138,34 +129,23 @@ class RmmArena final : public Allocator {
     static Bytes held_for(Bytes size) { return align_up(size, kRmmArenaMalloc); }
 
     DeviceResult<void> take_memory();
-    std::uint32_t find(Bytes size, StreamId stream);
-    std::uint32_t take_global(Bytes size);
-    BlockId first_fit(std::uint32_t super, Bytes size);
-    BlockId grant(std::uint32_t super, Bytes size, StreamId stream);
+    BlockId find(Bytes size, StreamId stream);
+    BlockId find_global(Bytes size);
+    void grant(BlockId id, Bytes size, StreamId stream);
+    void give_to(std::uint32_t owner, std::uint32_t super);
     DeviceResult<void> gather_all();
     void join(std::uint32_t super);
     void absorb_next(std::uint32_t super, std::uint32_t next);
 
-    Supers& arena_of(std::uint32_t stream) {
+    // The free blocks of the arena of a stream, or of the global one.
+    AddressIndex& arena_of(std::uint32_t owner) {
+        if (owner == kGlobal)
+            return global_;
         const auto found = std::find_if(arenas_.begin(), arenas_.end(),
-                                        [&](const auto& arena) { return arena.stream == stream; });
+                                        [&](const auto& arena) { return arena.stream == owner; });
         if (found != arenas_.end())
-            return found->supers;
-        return arenas_.emplace_back(StreamArena{stream, {}}).supers;
-    }
-
-    std::pair<Address, std::uint32_t> entry(std::uint32_t super) const {
-        return {blocks_[supers_[super].first].address, super};
-    }
-
-    Bytes largest_in(std::uint32_t super) const {
-        Bytes largest = 0;
-        for (BlockId id = supers_[super].first; id != kNoBlock && blocks_[id].list == super;
-             id = blocks_[id].next) {
-            if (blocks_[id].state == Block::State::free)
-                largest = std::max(largest, blocks_[id].size);
-        }
-        return largest;
+            return found->free;
+        return arenas_.emplace_back(StreamArena{owner, {}}).free;
     }
 
     bool is_free(std::uint32_t super) const { return supers_[super].free == supers_[super].size; }
@@ -176,7 +156,7 @@ class RmmArena final : public Allocator {
     Blocks blocks_;
     std::vector<Superblock> supers_;
     VacantIds vacant_;
-    Supers global_;
+    AddressIndex global_;  // free blocks of superblocks that are nobody's
     std::vector<StreamArena> arenas_;
 };
 
@@ -187,81 +167,71 @@ DeviceResult<void> RmmArena::take_memory() {
     whole_ = {begin, rounded};
     count_taken(held_for(rounded));
     const BlockId first = blocks_.create(begin, rounded, 0);
-    const std::uint32_t super = vacant_.put_into(
-        supers_, Superblock{.first = first, .size = rounded, .free = rounded, .largest = rounded});
+    const std::uint32_t super =
+        vacant_.put_into(supers_, Superblock{.first = first, .size = rounded, .free = rounded});
     blocks_[first].list = super;
-    global_.insert(entry(super));
+    global_.insert(first, blocks_);
     return {};
 }
 
-// The superblock that serves the request.
-std::uint32_t RmmArena::find(Bytes size, StreamId stream) {
-    if (size > kRmmSuperblock) {
-        const std::uint32_t super = take_global(size);
-        if (super != kNoSuper)
-            global_.insert(entry(super));
-        return super;
-    }
-    Supers& own = arena_of(to_integer(stream));
-    for (const auto& [address, super] : own) {
-        if (first_fit(super, size) != kNoBlock)
-            return super;
-    }
-    const std::uint32_t super = take_global(size);
-    if (super != kNoSuper) {
-        supers_[super].owner = to_integer(stream);
-        own.insert(entry(super));
-    }
-    return super;
+// The free block that serves the request: the lowest that is large enough, which lies in the lowest
+// superblock that has room.
+BlockId RmmArena::find(Bytes size, StreamId stream) {
+    if (size > kRmmSuperblock)
+        return find_global(size);
+    const std::uint32_t owner = to_integer(stream);
+    if (const BlockId id = arena_of(owner).first_from(size, blocks_); id != kNoBlock)
+        return id;
+    const BlockId id = find_global(size);
+    if (id != kNoBlock)
+        give_to(owner, blocks_[id].list);
+    return id;
 }
 
-// Out of the global arena: the lowest superblock that has room, without its tail if it is free.
-std::uint32_t RmmArena::take_global(Bytes size) {
-    const auto found = std::find_if(global_.begin(), global_.end(), [&](const auto& each) {
-        return first_fit(each.second, size) != kNoBlock;
-    });
-    if (found == global_.end())
-        return kNoSuper;
-    const std::uint32_t super = found->second;
+// Likewise in the global arena. The tail of a superblock that is free is made one of its own.
+BlockId RmmArena::find_global(Bytes size) {
+    const BlockId id = global_.first_from(size, blocks_);
+    if (id == kNoBlock)
+        return kNoBlock;
+    const std::uint32_t super = blocks_[id].list;
     const Bytes head = std::max(kRmmSuperblock, size);
     if (is_free(super) && supers_[super].size >= head + kRmmSuperblock) {
-        const BlockId rest = blocks_.split(supers_[super].first, head);
-        const Bytes left = blocks_[rest].size;
+        global_.erase(id, blocks_);
+        const BlockId rest = blocks_.split(id, head);
         Superblock tail = supers_[super];
         tail.first = rest;
-        tail.size = tail.free = tail.largest = left;
+        tail.size = tail.free = blocks_[rest].size;
         const std::uint32_t number = vacant_.put_into(supers_, tail);
         blocks_[rest].list = number;
-        supers_[super].size = supers_[super].free = supers_[super].largest = head;
-        global_.insert(entry(number));
+        supers_[super].size = supers_[super].free = head;
+        global_.insert(id, blocks_);
+        global_.insert(rest, blocks_);
     }
-    global_.erase(entry(super));
-    return super;
+    return id;
 }
 
-// The lowest free block of it that is large enough.
-BlockId RmmArena::first_fit(std::uint32_t super, Bytes size) {
-    Superblock& in = supers_[super];
-    if (in.largest < size)
-        return kNoBlock;
-    for (BlockId id = in.first; id != kNoBlock && blocks_[id].list == super;
+void RmmArena::give_to(std::uint32_t owner, std::uint32_t super) {
+    AddressIndex& to = arena_of(owner);
+    AddressIndex& from = arena_of(supers_[super].owner);
+    for (BlockId id = supers_[super].first; id != kNoBlock && blocks_[id].list == super;
          id = blocks_[id].next) {
-        if (blocks_[id].state == Block::State::free && blocks_[id].size >= size)
-            return id;
+        if (blocks_[id].state != Block::State::free)
+            continue;
+        from.erase(id, blocks_);
+        to.insert(id, blocks_);
     }
-    in.largest = largest_in(super);
-    return kNoBlock;
+    supers_[super].owner = owner;
 }
 
-BlockId RmmArena::grant(std::uint32_t super, Bytes size, StreamId stream) {
-    const BlockId id = first_fit(super, size);
-    TM_CHECK(id != kNoBlock);
+void RmmArena::grant(BlockId id, Bytes size, StreamId stream) {
+    Superblock& in = supers_[blocks_[id].list];
+    AddressIndex& free = arena_of(in.owner);
+    free.erase(id, blocks_);
     if (blocks_[id].size > size)
-        blocks_.split(id, size);
+        free.insert(blocks_.split(id, size), blocks_);
     blocks_[id].state = Block::State::allocated;
     blocks_[id].streams = StreamSet(stream);
-    supers_[super].free -= size;
-    return id;
+    in.free -= size;
 }
 
 void RmmArena::deallocate(const Allocation& allocation, StreamId stream) {
@@ -280,17 +250,21 @@ void RmmArena::deallocate(const Allocation& allocation, StreamId stream) {
     }
     in.free += blocks_[id].size;
     blocks_[id].state = Block::State::free;
+    AddressIndex& free = arena_of(in.owner);
     const auto joins = [&](BlockId neighbour) {
         return neighbour != kNoBlock && blocks_[neighbour].list == super &&
                blocks_[neighbour].state == Block::State::free;
     };
-    if (joins(blocks_[id].next))
+    if (const BlockId next = blocks_[id].next; joins(next)) {
+        free.erase(next, blocks_);
         blocks_.merge_next(id);
+    }
     if (const BlockId prev = blocks_[id].prev; joins(prev)) {
+        free.erase(prev, blocks_);
         blocks_.merge_next(prev);
         id = prev;
     }
-    in.largest = std::max(in.largest, blocks_[id].size);
+    free.insert(id, blocks_);
     if (in.owner == kGlobal && is_free(super))
         join(super);
 }
@@ -308,12 +282,14 @@ void RmmArena::join(std::uint32_t super) {
 }
 
 void RmmArena::absorb_next(std::uint32_t super, std::uint32_t next) {
-    global_.erase(entry(next));
     Superblock& in = supers_[super];
+    global_.erase(in.first, blocks_);
+    global_.erase(supers_[next].first, blocks_);
     in.late.add(supers_[next].late);
     in.size += supers_[next].size;
-    in.free = in.largest = in.size;
+    in.free = in.size;
     blocks_.merge_next(in.first);
+    global_.insert(in.first, blocks_);
     supers_[next] = {};
     vacant_.give_back(next);
 }
@@ -325,13 +301,12 @@ DeviceResult<void> RmmArena::gather_all() {
     TM_TRY(device_->synchronize_device());
     for (Superblock& super : supers_)
         super.late = {};
-    for (StreamArena& arena : arenas_) {
-        for (const auto& [address, super] : std::exchange(arena.supers, {})) {
-            supers_[super].owner = kGlobal;
-            global_.insert(entry(super));
-            if (is_free(super))
-                join(super);
-        }
+    for (std::uint32_t super = 0; super < supers_.size(); ++super) {
+        if (supers_[super].size == 0 || supers_[super].owner == kGlobal)
+            continue;
+        give_to(kGlobal, super);
+        if (is_free(super))
+            join(super);
     }
     return {};
 }

@@ -3,14 +3,10 @@
 
 #include <bit>
 
+#include "core/regions/treap_priority.h"
+
 namespace tidemark {
 namespace {
-
-// Mixes a block's number into its treap priority (Fibonacci hashing with a final fold).
-std::uint32_t priority(BlockId id) {
-    const std::uint64_t mixed = (std::uint64_t{id} + 1) * 0x9e3779b97f4a7c15U;
-    return static_cast<std::uint32_t>(mixed >> 32U);
-}
 
 template <class Index>
 bool is_before(const Block& block, Bytes size, std::uint64_t rank) {
@@ -52,7 +48,7 @@ void cut(BlockId from, BlockId id, BlockId* low, BlockId* high, Blocks& blocks) 
 // Joins two trees, all of `low` being before all of `high`, into `target`.
 void join(BlockId low, BlockId high, BlockId* target, Blocks& blocks) {
     while (low != kNoBlock && high != kNoBlock) {
-        if (priority(low) > priority(high)) {
+        if (treap_priority(low) > treap_priority(high)) {
             *target = low;
             target = &blocks[low].right;
             low = *target;
@@ -135,8 +131,8 @@ void BasicSizeIndex<tie>::insert(BlockId id, Blocks& blocks) {
         block.right = kNoBlock;
         return;
     }
-    const std::uint32_t mine = priority(id);
-    while (*link != kNoBlock && priority(*link) > mine) {
+    const std::uint32_t mine = treap_priority(id);
+    while (*link != kNoBlock && treap_priority(*link) > mine) {
         Block& other = blocks[*link];
         link = is_before<BasicSizeIndex>(*link, id, blocks) ? &other.right : &other.left;
     }
