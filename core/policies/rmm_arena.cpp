@@ -65,7 +65,7 @@ class RmmArena final : public Allocator {
         const Superblock& in = supers_[blocks_[id].list];
         if (const auto ordered = in.late.order_before(request.stream, *device_); !ordered)
             return refuse(refused_by(ordered.error()));
-        grant(id, size, request.stream);
+        id = grant(id, size, request.stream);
         count_allocated(size);
         return Allocation{Address{align_up(to_integer(blocks_[id].address), request.alignment)},
                           size, id};
@@ -131,7 +131,7 @@ class RmmArena final : public Allocator {
     DeviceResult<void> take_memory();
     BlockId find(Bytes size, StreamId stream);
     BlockId find_global(Bytes size);
-    void grant(BlockId id, Bytes size, StreamId stream);
+    BlockId grant(BlockId id, Bytes size, StreamId stream);
     void give_to(std::uint32_t owner, std::uint32_t super);
     DeviceResult<void> gather_all();
     void join(std::uint32_t super);
@@ -194,20 +194,20 @@ BlockId RmmArena::find_global(Bytes size) {
     if (id == kNoBlock)
         return kNoBlock;
     const std::uint32_t super = blocks_[id].list;
+    const Bytes whole = supers_[super].size;
     const Bytes head = std::max(kRmmSuperblock, size);
-    if (is_free(super) && supers_[super].size >= head + kRmmSuperblock) {
-        global_.erase(id, blocks_);
-        const BlockId rest = blocks_.split(id, head);
-        Superblock tail = supers_[super];
-        tail.first = rest;
-        tail.size = tail.free = blocks_[rest].size;
-        const std::uint32_t number = vacant_.put_into(supers_, tail);
-        blocks_[rest].list = number;
-        supers_[super].size = supers_[super].free = head;
-        global_.insert(id, blocks_);
-        global_.insert(rest, blocks_);
-    }
-    return id;
+    if (!is_free(super) || whole < head + kRmmSuperblock)
+        return id;
+    const BlockId front = blocks_.split_front(id, head);
+    Superblock tail = supers_[super];
+    tail.first = id;
+    tail.size = tail.free = whole - head;
+    blocks_[id].list = vacant_.put_into(supers_, tail);
+    supers_[super].first = front;
+    supers_[super].size = supers_[super].free = head;
+    global_.resized(id, whole, blocks_);
+    global_.insert(front, blocks_);
+    return front;
 }
 
 void RmmArena::give_to(std::uint32_t owner, std::uint32_t super) {
@@ -223,19 +223,27 @@ void RmmArena::give_to(std::uint32_t owner, std::uint32_t super) {
     supers_[super].owner = owner;
 }
 
-void RmmArena::grant(BlockId id, Bytes size, StreamId stream) {
+// The first `size` bytes of the free block `id`.
+BlockId RmmArena::grant(BlockId id, Bytes size, StreamId stream) {
     Superblock& in = supers_[blocks_[id].list];
     AddressIndex& free = arena_of(in.owner);
-    free.erase(id, blocks_);
-    if (blocks_[id].size > size)
-        free.insert(blocks_.split(id, size), blocks_);
+    if (const Bytes before = blocks_[id].size; before > size) {
+        const BlockId rest = id;
+        id = blocks_.split_front(rest, size);
+        free.resized(rest, before, blocks_);
+        if (in.first == rest)
+            in.first = id;
+    } else {
+        free.erase(id, blocks_);
+    }
     blocks_[id].state = Block::State::allocated;
     blocks_[id].streams = StreamSet(stream);
     in.free -= size;
+    return id;
 }
 
 void RmmArena::deallocate(const Allocation& allocation, StreamId stream) {
-    BlockId id = allocation.node;
+    const BlockId id = allocation.node;
     TM_CHECK(blocks_[id].state == Block::State::allocated);
     count_deallocated(allocation);
     const std::uint32_t super = blocks_[id].list;
@@ -260,11 +268,12 @@ void RmmArena::deallocate(const Allocation& allocation, StreamId stream) {
         blocks_.merge_next(id);
     }
     if (const BlockId prev = blocks_[id].prev; joins(prev)) {
-        free.erase(prev, blocks_);
+        const Bytes before = blocks_[prev].size;
         blocks_.merge_next(prev);
-        id = prev;
+        free.resized(prev, before, blocks_);
+    } else {
+        free.insert(id, blocks_);
     }
-    free.insert(id, blocks_);
     if (in.owner == kGlobal && is_free(super))
         join(super);
 }
@@ -283,13 +292,13 @@ void RmmArena::join(std::uint32_t super) {
 
 void RmmArena::absorb_next(std::uint32_t super, std::uint32_t next) {
     Superblock& in = supers_[super];
-    global_.erase(in.first, blocks_);
+    const Bytes before = in.size;
     global_.erase(supers_[next].first, blocks_);
     in.late.add(supers_[next].late);
     in.size += supers_[next].size;
     in.free = in.size;
     blocks_.merge_next(in.first);
-    global_.insert(in.first, blocks_);
+    global_.resized(in.first, before, blocks_);
     supers_[next] = {};
     vacant_.give_back(next);
 }

@@ -1,4 +1,4 @@
-// The treap: inserting splits a subtree, erasing merges two, and sizes are told upwards.
+// The treap: inserting splits a subtree, erasing merges two, and sizes are passed upwards.
 #include "core/regions/address_index.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ Bytes largest_below(BlockId id, const Blocks& blocks) {
     return id == kNoBlock ? 0 : blocks[id].stamp;
 }
 
-void tell_largest(BlockId id, Blocks& blocks) {
+void update_largest(BlockId id, Blocks& blocks) {
     Block& block = blocks[id];
     block.stamp = std::max(
         {block.size, largest_below(block.left, blocks), largest_below(block.right, blocks)});
@@ -32,7 +32,7 @@ void split_tree(BlockId tree, Address address, BlockId& below, BlockId& rest, Bl
         rest = tree;
         split_tree(blocks[tree].left, address, below, blocks[tree].left, blocks);
     }
-    tell_largest(tree, blocks);
+    update_largest(tree, blocks);
 }
 
 // All of `below` lies below `above`.
@@ -46,20 +46,8 @@ BlockId merge_trees(BlockId below, BlockId above, Blocks& blocks) {
         blocks[above].left = merge_trees(below, blocks[above].left, blocks);
         top = above;
     }
-    tell_largest(top, blocks);
+    update_largest(top, blocks);
     return top;
-}
-
-void insert_below(BlockId& link, BlockId id, Blocks& blocks) {
-    if (link == kNoBlock || treap_priority(id) > treap_priority(link)) {
-        split_tree(link, blocks[id].address, blocks[id].left, blocks[id].right, blocks);
-        link = id;
-    } else if (blocks[id].address < blocks[link].address) {
-        insert_below(blocks[link].left, id, blocks);
-    } else {
-        insert_below(blocks[link].right, id, blocks);
-    }
-    tell_largest(link, blocks);
 }
 
 void erase_below(BlockId& link, BlockId id, Blocks& blocks) {
@@ -70,17 +58,53 @@ void erase_below(BlockId& link, BlockId id, Blocks& blocks) {
     }
     const bool left = blocks[id].address < blocks[link].address;
     erase_below(left ? blocks[link].left : blocks[link].right, id, blocks);
-    tell_largest(link, blocks);
+    update_largest(link, blocks);
+}
+
+void update_path(BlockId link, BlockId id, Blocks& blocks) {
+    if (link != id) {
+        const Block& above = blocks[link];
+        update_path(blocks[id].address < above.address ? above.left : above.right, id, blocks);
+    }
+    update_largest(link, blocks);
 }
 
 }  // namespace
 
 void AddressIndex::insert(BlockId id, Blocks& blocks) {
-    insert_below(root_, id, blocks);
+    const std::uint32_t mine = treap_priority(id);
+    const Block& block = blocks[id];
+    BlockId* link = &root_;
+    while (*link != kNoBlock && treap_priority(*link) >= mine) {
+        Block& above = blocks[*link];
+        above.stamp = std::max(above.stamp, block.size);
+        link = block.address < above.address ? &above.left : &above.right;
+    }
+    split_tree(*link, block.address, blocks[id].left, blocks[id].right, blocks);
+    *link = id;
+    update_largest(id, blocks);
 }
 
 void AddressIndex::erase(BlockId id, Blocks& blocks) {
-    erase_below(root_, id, blocks);
+    const Block& block = blocks[id];
+    BlockId* link = &root_;
+    // Those above that know of a larger one stay as they are.
+    while (*link != id && blocks[*link].stamp > block.size) {
+        Block& above = blocks[*link];
+        link = block.address < above.address ? &above.left : &above.right;
+    }
+    erase_below(*link, id, blocks);
+}
+
+void AddressIndex::resized(BlockId id, Bytes before, Blocks& blocks) {
+    const Block& block = blocks[id];
+    BlockId link = root_;
+    while (link != id && blocks[link].stamp > before) {
+        Block& above = blocks[link];
+        above.stamp = std::max(above.stamp, block.size);
+        link = block.address < above.address ? above.left : above.right;
+    }
+    update_path(link, id, blocks);
 }
 
 BlockId AddressIndex::first_from(Bytes size, const Blocks& blocks) const {

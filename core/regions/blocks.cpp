@@ -33,6 +33,23 @@ BlockId Blocks::split(BlockId id, Bytes size) {
     return rest;
 }
 
+BlockId Blocks::split_front(BlockId id, Bytes size) {
+    TM_CHECK_DEBUG(size > 0 && size < blocks_[id].size);
+    const BlockId front = create(blocks_[id].address, size, blocks_[id].list);
+    Block& low = blocks_[front];
+    Block& high = blocks_[id];
+    low.prev = high.prev;
+    low.next = id;
+    low.streams = high.streams;
+    low.reservation = high.reservation;
+    if (high.prev != kNoBlock)
+        blocks_[high.prev].next = front;
+    high.prev = front;
+    high.address = high.address + size;
+    high.size -= size;
+    return front;
+}
+
 void Blocks::merge_next(BlockId id) {
     Block& block = blocks_[id];
     const BlockId gone = block.next;

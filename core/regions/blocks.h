@@ -71,6 +71,10 @@ class Blocks {
     // list and state `free`. References to blocks do not survive it.
     BlockId split(BlockId id, Bytes size);
 
+    // Cuts off the first `size` bytes of `id` and returns the new block with them, likewise; `id`
+    // keeps the rest.
+    BlockId split_front(BlockId id, Bytes size);
+
     // Joins `id` with the block after it, whose number is released.
     void merge_next(BlockId id);
 

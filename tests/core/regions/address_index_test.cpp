@@ -17,7 +17,12 @@ TEST_CASE("an address index gives the lowest block that is large enough", "[regi
     std::map<Address, BlockId> listed;
     for (int step = 0; step < 4'000; ++step) {
         const Address address{1 + random.below(1'000)};
-        if (const auto found = listed.find(address); found != listed.end()) {
+        const auto found = listed.find(address);
+        if (found != listed.end() && random.below(2) == 0) {
+            const Bytes before = blocks[found->second].size;
+            blocks[found->second].size = 1 + random.below(50);
+            index.resized(found->second, before, blocks);
+        } else if (found != listed.end()) {
             index.erase(found->second, blocks);
             blocks.release(found->second);
             listed.erase(found);
