@@ -23,6 +23,8 @@ Result<std::optional<UnitResult>> UnitFolder::find(const std::string& unit) cons
         return std::nullopt;
     constexpr DescriptionKind kUnitFile{"unit", "units", "no unit"};
     TM_ASSIGN(const std::string text, read_description(path, {}, kUnitFile));
+    if (text.empty())
+        return std::nullopt;  // a power cut
     TM_ASSIGN(UnitResult result, read_unit_line(text, unit).map_error([&](Error error) {
         error.where = path;
         return error;
@@ -31,7 +33,7 @@ Result<std::optional<UnitResult>> UnitFolder::find(const std::string& unit) cons
 }
 
 Result<UnitResult> UnitFolder::keep(const std::string& unit, const std::string& line) const {
-    TM_TRY(write_whole(file_of(unit), line));
+    TM_TRY(write_whole(file_of(unit), line, false));
     return read_unit_line(line, unit);
 }
 

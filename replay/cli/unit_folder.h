@@ -1,6 +1,7 @@
 // UnitFolder: results of a sweep's units, a file each, called HASH.json. Files appear whole, by
-// renaming, so a sweep that is killed at any moment leaves only results; folders of several
-// machines are merged by copying.
+// renaming, so a sweep that is killed at any moment leaves only results; nobody waits for the disk,
+// so after a power cut some may be empty, and are computed again. Folders of several machines are
+// merged by copying.
 #pragma once
 
 #include <optional>

@@ -12,10 +12,10 @@
 
 namespace tidemark {
 
-Result<void> write_whole(const std::string& target, std::string_view content) {
+Result<void> write_whole(const std::string& target, std::string_view content, bool synced) {
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     TM_TRY(file->write(content));
-    return file->commit();
+    return file->commit(synced);
 }
 
 Result<void> check_ending(const std::string& target, const std::string& option,

@@ -15,8 +15,8 @@ namespace tidemark {
 // Nothing is printed in text form when a file went to standard output: the bytes are there already.
 void report_written(Context& context, std::span<WrittenFile> files, bool json);
 
-// Writes a file whole or not at all. Errors: io.
-Result<void> write_whole(const std::string& target, std::string_view content);
+// Writes a file whole or not at all. `synced` as OutputFile::commit has it. Errors: io.
+Result<void> write_whole(const std::string& target, std::string_view content, bool synced = true);
 
 // Of a file that an option names, before long files are read: "" or one with either ending. Errors
 // (bad_option): it has another.

@@ -132,13 +132,13 @@ Result<void> OutputFile::flush() {
     return {};
 }
 
-Result<void> OutputFile::commit() {
+Result<void> OutputFile::commit(bool synced) {
     TM_TRY(flush());
     if (!replaces_) {
         committed_ = true;
         return {};
     }
-    if (::fsync(descriptor_) != 0)
+    if (synced && ::fsync(descriptor_) != 0)
         return io_error("cannot be written", path_);
     if (temporary_.empty() && give_name(descriptor_, path_, temporary_) < 0) {
         const int code = errno;

@@ -32,7 +32,8 @@ class OutputFile {
     Result<void> write(std::string_view text);
 
     // Flushes, syncs, renames. Errors: io; the target is then as it was before.
-    Result<void> commit();
+    // Not `synced`: it doesn't wait for the disk, and after a power cut the file may be empty.
+    Result<void> commit(bool synced = true);
 
   private:
     explicit OutputFile(std::string path) : path_(std::move(path)) {}
