@@ -18,7 +18,7 @@ void plan_file(std::span<const std::byte> bytes) {
     Result<policies::PlanRows> rows = policies::PlanRows::of(packing->intervals, packing->offsets);
     if (!rows)
         return;
-    Random random(bytes.size());
+    tidemark::Random random(bytes.size());
     std::vector<std::uint32_t> live;
     for (std::size_t step = 0; step < 2 * packing->intervals.size(); ++step) {
         const Interval& like = packing->intervals[random.below(packing->intervals.size())];
