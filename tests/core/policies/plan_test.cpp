@@ -203,8 +203,8 @@ TEST_CASE("plan keeps every allocator's promises whatever the plan says", "[plan
             requested += step.kind == Step::Kind::allocate && step.size != 0 ? 1U : 0U;
         planned += requested - std::min(requested, stats.plan_deviations);
     });
-    CHECK(failure.empty());
     INFO(failure);
+    CHECK(failure.empty());
     CHECK(planned > 1000);  // else nothing was tried
 }
 
