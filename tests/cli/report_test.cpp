@@ -88,9 +88,20 @@ TEST_CASE("report says the same in words", "[report]") {
     const Said said = tidemark({"report", kSample, "-p", "torch", "-p", "buddy", "--text"});
     CHECK(said.code == 0);
     CHECK(contains(said.out, "peaked at 8.30 GiB"));
-    CHECK(contains(said.out, "26.9 % more, worse"));
+    CHECK(contains(said.out, "peak reserved: 10.5 GiB, 2.23 GiB more (+26.9 %)"));
     CHECK(contains(said.out, "PYTORCH_ALLOC_CONF"));
     CHECK(contains(said.out, "In tenths of the run"));
+}
+
+TEST_CASE("report says of two traces in a sentence which peaks lower", "[report]") {
+    const std::string other = std::string(kSample).replace(
+        std::string(kSample).find("gpt2_var"), std::string_view("gpt2_var").size(), "gpt2_var-exp");
+    const Said said = tidemark({"report", kSample, other, "--no-advise", "--text"});
+    CHECK(said.code == 0);
+    CHECK(contains(said.out,
+                   "gpt2_var-exp.pickle.xz peaks 1.71 GiB lower than gpt2_var.pickle.xz (-20.6 %): "
+                   "6.59 GiB reserved against 8.30 GiB"));
+    CHECK(contains(said.out, "peak reserved: 6.59 GiB, 1.71 GiB less (-20.6 %)"));
 }
 
 TEST_CASE("report refuses what it cannot do before it reads a file", "[report]") {

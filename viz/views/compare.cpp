@@ -1,5 +1,5 @@
-// Compare: runs stacked over one time axis at the same scale, what one of them has more than
-// another, where they part, and a table of figures that says who did better.
+// Compare: a verdict, the runs stacked over one time axis at the same scale, what one of two has
+// more than the other, where they part and differ most, and a table of figures and their changes.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -11,13 +11,16 @@
 #include "core/base/text.h"
 #include "viz/draw/table.h"
 #include "viz/draw/time_area.h"
+#include "viz/model/navigation/compared_runs.h"
 #include "viz/model/navigation/comparison.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/fragmentation_follower.h"
 #include "viz/model/timeline/timeline_columns.h"
+#include "viz/views/compare_differences.h"
 #include "viz/views/compare_plot.h"
 #include "viz/views/compare_tiers.h"
 #include "viz/views/hover_card.h"
+#include "viz/views/overview_writer.h"
 #include "viz/views/track.h"
 #include "viz/views/view.h"
 
@@ -26,11 +29,12 @@ namespace {
 
 constexpr float kComparePad = 6;         // points
 constexpr float kCompareLeastPlot = 54;  // points of height that a run needs
-constexpr float kMostPlot = 220;         // and makes use of
+constexpr float kMostPlot = 420;         // and makes use of
 constexpr float kStrip = 92;             // points of the strip of differences
 constexpr float kTableFrom = 380;        // points of height from which on there is a table
 constexpr double kTableShare = 0.36;
 constexpr double kCompareHeadroom = 1.1;
+constexpr float kPickWidth = 210;  // points
 
 struct CompareBoxes {
     Box header;
@@ -52,14 +56,14 @@ class CompareView final : public View {
         compared_ = chosen_;
         chosen_.resize(std::min(chosen_.size(), boxes.plots.size()));
         look(frame, boxes);
-        look_for_divergence(frame);
+        differences_.look(frame, first().history, second().history, aligned(frame));
 
         TimeArea area(frame, boxes.whole, "compare");
         draw_header(frame, boxes.header);
         for (std::size_t i = 0; i < chosen_.size(); ++i)
             draw_run(frame, boxes.plots[i], i);
-        draw_strip(frame, boxes.strip);
-        draw_divergence(frame, area, boxes);
+        draw_strip(frame, area, boxes.strip);
+        differences_.mark_first(frame, area, boxes.whole, *first().history);
         area.draw_cursors();
         area.draw_axis();
         draw_figures(frame, boxes.table);
@@ -67,7 +71,7 @@ class CompareView final : public View {
     }
 
     bool busy() const override {
-        return divergence_job_.running() ||
+        return differences_.busy() ||
                std::any_of(fragmentation_.begin(), fragmentation_.end(),
                            [](const auto& each) { return each && each->busy(); });
     }
@@ -82,19 +86,17 @@ class CompareView final : public View {
         std::size_t until = 0;  // columns behind these are after its end
     };
 
-    // The first run and the shown one are what the strip subtracts: they come first, so that a low
-    // window leaves out others.
+    // A and B, which the strip subtracts, and the best one come first, so that a low window leaves
+    // out others.
     void choose_runs(const Frame& frame) {
         chosen_.clear();
-        const std::vector<ViewedRun>& runs = frame.session.runs;
-        for (std::size_t i = 0; i < runs.size(); ++i)
-            if (runs[i].history && runs[i].history->counts().events > 0)
-                chosen_.push_back({i, runs[i].history, runs[i].label, {}, {}, 0});
-        const auto shown =
-            std::find_if(chosen_.begin(), chosen_.end(),
-                         [&frame](const Chosen& each) { return each.run == frame.selection.run; });
-        if (shown != chosen_.end() && shown - chosen_.begin() > 1)
-            std::rotate(chosen_.begin() + 1, shown, shown + 1);
+        order_ = comparison_order(frame.session, frame.selection);
+        for (const std::size_t i : order_) {
+            const ViewedRun& run = frame.session.runs[i];
+            chosen_.push_back({i, run.history, run.label, {}, {}, 0});
+        }
+        if (!order_.empty())
+            best_ = best_run(frame.session, order_);
     }
 
     static std::string empty_text(const Session& session) {
@@ -111,14 +113,17 @@ class CompareView final : public View {
                "under several policies:  tidemark view FILE --policy torch --policy best-fit";
     }
 
-    CompareBoxes boxes_of(const Frame& frame) const {
+    CompareBoxes boxes_of(Frame& frame) const {
         const Canvas& canvas = frame.canvas;
         const float pad = std::round(canvas.px(kComparePad));
         const Box across = plot_box(canvas, frame.area);
         CompareBoxes boxes;
-        const float line = std::round(canvas.line_height() + canvas.px(8));
+        const Writer writer{frame.canvas, across};
+        const float line = std::round(ImGui::GetFrameHeight() + canvas.px(4));
+        const float verdict =
+            writer.heading_height(comparison_verdict(frame.session, order_)) + line;
         boxes.header = {across.left, frame.area.top + pad, across.right,
-                        frame.area.top + pad + line};
+                        frame.area.top + pad + verdict};
         float bottom = frame.area.bottom;
         if (frame.area.height() >= canvas.px(kTableFrom)) {
             const float rows = 1.5F + static_cast<float>(chosen_.size());
@@ -131,8 +136,9 @@ class CompareView final : public View {
         const float strip = std::min(canvas.px(kStrip), (bottom - boxes.header.bottom) / 3);
         const float top = boxes.header.bottom + pad;
         const float room = bottom - strip - pad - top;
-        const auto fits = static_cast<std::size_t>(
-            std::max(std::floor(room / (canvas.px(kCompareLeastPlot) + pad)), 2.0F));
+        const bool best_is_third = best_ != chosen_[0].run && best_ != chosen_[1].run;
+        const auto fits = static_cast<std::size_t>(std::max(
+            std::floor(room / (canvas.px(kCompareLeastPlot) + pad)), best_is_third ? 3.0F : 2.0F));
         const std::size_t plots = std::min(chosen_.size(), fits);
         const float height = std::min(room / static_cast<float>(plots), canvas.px(kMostPlot) + pad);
         for (std::size_t i = 0; i < plots; ++i) {
@@ -194,78 +200,49 @@ class CompareView final : public View {
                Alignment::events;
     }
 
-    void look_for_divergence(const Frame& frame) {
-        if (!aligned(frame)) {
-            divergence_job_.cancel();
-            divergence_.reset();
-            diverged_ = {};
-            return;
-        }
-        const std::pair pair{first().history, second().history};
-        const bool grown = divergence_ && !divergence_->reserved &&
-                           divergence_->compared <
-                               std::min(pair.first->counts().events, pair.second->counts().events);
-        if (pair != diverged_ || (grown && !divergence_job_.running())) {
-            if (pair != diverged_)
-                divergence_.reset();
-            diverged_ = pair;
-            divergence_job_.start([pair](const Cancelled& cancelled) {
-                return find_divergence(*pair.first, *pair.second, cancelled);
-            });
-        }
-        if (auto found = frame.still ? divergence_job_.wait() : divergence_job_.take())
-            divergence_ = *found;
-    }
-
     void draw_header(Frame& frame, const Box& box) {
-        Canvas& canvas = frame.canvas;
-        const Theme& theme = canvas.theme();
-        std::string text;
-        if (!aligned(frame))
-            text = "Different traces: laid side by side by the time from each one's start.";
-        else if (!divergence_)
-            text = "Looking for the first difference ...";
-        else if (divergence_->reserved)
-            text = fmt::format("Reserved memory differs first at event {}.",
-                               format_count(*divergence_->reserved));
-        else
-            text = fmt::format("No difference in reserved memory in {}.",
-                               format_counted(divergence_->compared, "event"));
+        Writer writer{frame.canvas, box};
+        writer.headline(comparison_verdict(frame.session, order_), frame.canvas.theme().text);
+        const Box line{box.left, writer.box.top, box.right, box.bottom};
+        float left = draw_pick(frame, line.left, line.top, 0);
+        left = draw_pick(frame, left, line.top, 1);
+        const float right = differences_.draw_buttons(frame, line, *first().history);
+        std::string text = differences_.text();
         const std::size_t hidden = compared_.size() - chosen_.size();
         if (hidden > 0)
             text += fmt::format(" {} more {} in the table only.", hidden,
                                 hidden == 1 ? "run is" : "runs are");
-        float right = box.right;
-        if (divergence_ && divergence_->reserved)
-            right = draw_go_button(frame, box);
-        canvas.text_within({box.left, box.top + canvas.px(4), right - canvas.px(8), box.bottom},
-                           text, theme.text);
+        const Canvas& canvas = frame.canvas;
+        frame.canvas.text_within(
+            {left + canvas.px(8), line.top + canvas.px(3), right - canvas.px(8), line.bottom}, text,
+            canvas.theme().faint_text);
     }
 
-    // Returns where it begins.
-    float draw_go_button(Frame& frame, const Box& box) {
-        constexpr std::string_view kLinkText = "Go to the first difference";
-        Canvas& canvas = frame.canvas;
-        const float left = box.right - canvas.text_width(kLinkText) - canvas.px(20);
-        const Box link{left, box.top, box.right, box.bottom};
-        const Press press = frame.press(link, "first-difference");
-        if (press.clicked)
-            go_to_divergence(frame);
-        const Theme& theme = canvas.theme();
-        canvas.fill(link, press.hovered ? mix(theme.panel, theme.accent, 0.3) : theme.panel);
-        canvas.outline(link, theme.border);
-        canvas.text({(link.left + link.right) / 2, link.top + canvas.px(4)}, kLinkText,
-                    theme.accent, Align::centre);
-        return left;
+    // A list from which A (`which` 0) or B is picked. Returns where it ends.
+    float draw_pick(Frame& frame, float left, float top, std::size_t which) const {
+        const Canvas& canvas = frame.canvas;
+        const float width = std::min(canvas.px(kPickWidth), frame.area.width() / 5);
+        ImGui::SetCursorScreenPos({left, top});
+        ImGui::SetNextItemWidth(width);
+        const Chosen& picked = chosen_[which];
+        const std::string text = letter_of(which) + picked.label;
+        if (ImGui::BeginCombo(which == 0 ? "##A" : "##B", text.c_str())) {
+            for (const Chosen& each : compared_)
+                if (ImGui::Selectable(each.label.c_str(), each.run == picked.run))
+                    pick(frame, which, each.run);
+            ImGui::EndCombo();
+        }
+        return left + width + canvas.px(6);
     }
 
-    void go_to_divergence(Frame& frame) const {
-        const Position at = first().history->position(frame.camera.unit(), *divergence_->reserved);
-        const Position half = std::max<Position>(
-            std::min(frame.camera.window().length(), frame.camera.extent() / 20) / 2,
-            Camera::kShortest);
-        frame.camera.show({at - half, at + half});
-        frame.selection.cursor = at;
+    // Whoever is picked for the other one's place changes places with it.
+    void pick(Frame& frame, std::size_t which, std::size_t run) const {
+        Selection& selection = frame.selection;
+        selection.compared_first = which == 0 ? run : chosen_[0].run;
+        selection.compared_second = which == 1 ? run : chosen_[1].run;
+        if (selection.compared_first == selection.compared_second)
+            (which == 0 ? selection.compared_second : selection.compared_first) =
+                chosen_[which].run;
     }
 
     void draw_run(Frame& frame, const Box& box, std::size_t index) const {
@@ -287,6 +264,8 @@ class CompareView final : public View {
         std::string text = letter_of(index).empty() ? run.label : letter_of(index) + run.label;
         const EventIndex peak = run.history->peak_event(Series::reserved);
         text += fmt::format(", peak {}", format_bytes(run.history->values(peak)[Series::reserved]));
+        if (run.run == best_ && compared_.size() > 2)
+            text += ", the lowest";
         if (run.until < run.columns.size() && run.history->complete())
             text += ", " + ended_text(*run.history, frame.camera.unit());
         if (at && frame.selection.looked_at() && !at->has_ended)
@@ -299,28 +278,14 @@ class CompareView final : public View {
         return index < 2 ? fmt::format("{}: ", index == 0 ? "A" : "B") : std::string{};
     }
 
-    void draw_strip(Frame& frame, const Box& box) const {
-        draw_differences(frame.canvas, box, difference_);
-        frame.canvas.label({box.left + frame.canvas.px(6), box.top + frame.canvas.px(4)},
-                           "A - B, reserved:  + A holds more   - B holds more",
-                           frame.canvas.theme().text);
-    }
-
-    void draw_divergence(Frame& frame, const TimeArea& area, const CompareBoxes& boxes) const {
-        if (!divergence_ || !divergence_->reserved)
-            return;
-        const Position at = first().history->position(frame.camera.unit(), *divergence_->reserved);
-        const Window& window = frame.camera.window();
-        if (at < window.begin || at >= window.end)
-            return;
+    void draw_strip(Frame& frame, const TimeArea& area, const Box& box) const {
         Canvas& canvas = frame.canvas;
-        const float x = std::round(area.to_x(at));
-        const Colour colour = canvas.theme().warning;
-        const float reach = canvas.px(5);
-        for (float y = boxes.whole.top; y < boxes.whole.bottom; y += canvas.px(8))
-            canvas.vertical(x, y, std::min(y + canvas.px(4), boxes.whole.bottom), colour);
-        canvas.triangle({x - reach, boxes.whole.top - reach}, {x + reach, boxes.whole.top - reach},
-                        {x, boxes.whole.top + reach}, colour);
+        draw_differences(canvas, box, difference_);
+        std::vector<Box> labels;
+        put_label(canvas, {box.left + canvas.px(6), box.top + canvas.px(4)},
+                  "A - B, reserved:  + A holds more   - B holds more", canvas.theme().text,
+                  Align::left, labels);
+        differences_.label_largest(frame, area, box, labels);
     }
 
     // A line for each run, also for those that have no plot.
@@ -348,7 +313,7 @@ class CompareView final : public View {
     static std::string cell_text(const ComparedCell& cell) {
         if (cell.judgement == Judgement::none || cell.judgement == Judgement::same)
             return cell.text;
-        return cell.text + "  " + cell.change;
+        return cell.text + ", " + cell.change;
     }
 
     // What is under the mouse, of all runs.
@@ -386,18 +351,21 @@ class CompareView final : public View {
     std::vector<std::unique_ptr<FragmentationFollower>> fragmentation_;  // by run
     std::vector<DifferenceColumn> difference_;
     Bytes top_ = 1;
-    std::pair<std::shared_ptr<const History>, std::shared_ptr<const History>> diverged_;
-    Job<Divergence> divergence_job_;
-    std::optional<Divergence> divergence_;
+    std::vector<std::size_t> order_;  // of all, by run
+    std::size_t best_ = 0;
+    CompareDifferences differences_;
     VirtualTable table_;
 };
 
 }  // namespace
 
 ViewInfo compare_view() {
-    return {"compare", "Compare",
-            "several runs over one axis: differences, where they part, who did better", Pane::main,
-            make_view<CompareView>};
+    return {"compare",
+            "Compare",
+            "several runs over one axis: a verdict, differences, where they part, all figures",
+            Pane::main,
+            make_view<CompareView>,
+            true};
 }
 
 }  // namespace tidemark::viz

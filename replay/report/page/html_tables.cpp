@@ -7,15 +7,16 @@
 
 #include "core/base/text.h"
 #include "replay/report/forms/wording.h"
+#include "replay/report/page/change_text.h"
 #include "replay/report/page/html_markup.h"
 
 namespace tidemark::report {
 namespace {
 
-std::string_view colour_class(const std::string& change) {
-    if (change.ends_with("better"))
+std::string_view colour_class(Judgement judgement) {
+    if (judgement == Judgement::better)
         return "better";
-    return change.ends_with("worse") ? "worse" : "";
+    return judgement == Judgement::worse ? "worse" : "";
 }
 
 std::vector<MarkupCell> comparison_row(const ReportInput& input, const ReportedRun& run) {
@@ -24,13 +25,14 @@ std::vector<MarkupCell> comparison_row(const ReportInput& input, const ReportedR
     for (const std::string_view name : compared_figures()) {
         const Measurement& now = run.recorded.run.measurement(name);
         std::string text = figure_text(now);
-        std::string change;
+        Change change;
         if (&baseline != &run)
-            change = change_text(now, baseline.recorded.run.measurement(name));
-        if (!change.empty() && change != "the same")
-            text += "\n" + change;
-        row.push_back(
-            {.text = std::move(text), .number = true, .style = std::string(colour_class(change))});
+            change = change_of(now, baseline.recorded.run.measurement(name));
+        if (!change.text.empty() && change.judgement != Judgement::same)
+            text += "\n" + change.text;
+        row.push_back({.text = std::move(text),
+                       .number = true,
+                       .style = std::string(colour_class(change.judgement))});
     }
     return row;
 }
@@ -120,8 +122,11 @@ std::string comparison_markup(const ReportInput& input) {
     for (const ReportedRun& run : input.runs)
         rows.push_back(comparison_row(input, run));
     const std::string_view caption =
-        input.traces.size() > 1 ? "All runs; each compared with the first of its trace"
-                                : "The same program under each policy; compared with the first";
+        input.traces.size() > 1 && input.ranks
+            ? "All runs; each compared with the first of its trace"
+        : input.traces.size() > 1
+            ? "All runs; each compared with the first of its trace, that one with the first of all"
+            : "The same program under each policy; compared with the first";
     return "<section id=\"comparison\" class=\"wide\"><h2>Comparison</h2>\n" +
            markup_table(caption, titles, rows) + "</section>\n";
 }

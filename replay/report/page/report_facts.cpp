@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/forms/wording.h"
+#include "replay/report/page/change_text.h"
 #include "replay/report/runs/ranks_report.h"
 
 namespace tidemark::report {
@@ -80,6 +80,13 @@ std::string answer_of(const ReportInput& input, const ReportedRun& run) {
     return text;
 }
 
+// The first runs of two traces.
+std::string comparison_of(const ReportInput& input, const ReportedRun& now,
+                          const ReportedRun& before) {
+    return comparison_sentence({input.traces[now.trace].name, now.recorded.run.measurements},
+                               {input.traces[before.trace].name, before.recorded.run.measurements});
+}
+
 }  // namespace
 
 std::span<const std::string_view> compared_figures() {
@@ -102,23 +109,9 @@ std::string figure_name(const Measurement& measurement) {
 }
 
 const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run) {
-    return *std::ranges::find_if(
+    const ReportedRun& first = *std::ranges::find_if(
         input.runs, [&run](const ReportedRun& each) { return each.trace == run.trace; });
-}
-
-std::string change_text(const Measurement& now, const Measurement& before) {
-    if (now.value() == before.value())
-        return "the same";
-    const bool less = now.value() < before.value();
-    std::string text;
-    if (now.unit == Unit::count || before.value() == 0)
-        text = less ? "less" : "more";
-    else
-        text =
-            format_percent(std::abs(now.value() / before.value() - 1)) + (less ? " less" : " more");
-    if (now.better == Better::neither)
-        return text;
-    return text + (less == (now.better == Better::less) ? ", better" : ", worse");
+    return &first == &run && !input.ranks ? input.runs.front() : first;
 }
 
 std::string answer(const ReportInput& input) {
@@ -134,7 +127,11 @@ std::string answer(const ReportInput& input) {
             text += fmt::format(" Look first at: {}.", finding_text(found.front()).title);
     }
     if (input.ranks)
-        text += fmt::format(" {}.", ranks_sentence(*input.ranks));
+        return text + fmt::format(" {}.", ranks_sentence(*input.ranks));
+    for (const ReportedRun& run : input.runs)
+        if (run.trace != input.runs.front().trace &&
+            &baseline_of(input, run) == &input.runs.front())
+            text += fmt::format(" {}.", comparison_of(input, run, input.runs.front()));
     return text;
 }
 

@@ -61,17 +61,14 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most);
 // A run's curve of reserved memory as a sentence: where it begins, rises, peaks, ends.
 std::string curve_text(const ReportedRun& run);
 
-// How a figure compares with another: "4.1 % less, better"; "the same"; "" if there's nothing to
-// compare.
-std::string change_text(const Measurement& now, const Measurement& before);
-
 // The figures that runs are compared by.
 std::span<const std::string_view> compared_figures();
 
 // A name of few words for a figure: "peak reserved".
 std::string figure_name(const Measurement& measurement);
 
-// The first run of `run`'s trace.
+// What a run is compared with: the first one of its trace, and that one with the first of all,
+// unless the traces are ranks of one program. The first of all with itself.
 const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run);
 
 }  // namespace tidemark::report

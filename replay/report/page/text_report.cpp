@@ -5,6 +5,7 @@
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/forms/table.h"
 #include "replay/report/forms/wording.h"
+#include "replay/report/page/change_text.h"
 #include "replay/report/page/html_report.h"
 #include "replay/report/page/report_facts.h"
 #include "replay/report/runs/ranks_report.h"
@@ -51,8 +52,8 @@ std::string comparison_lines(const ReportInput& input) {
         text += fmt::format("  {} against {}:", printable(run.label), printable(baseline.label));
         for (const std::string_view name : compared_figures()) {
             const Measurement& now = run.recorded.run.measurement(name);
-            text += fmt::format("\n    {}: {} ({})", figure_name(now), figure_text(now),
-                                change_text(now, baseline.recorded.run.measurement(name)));
+            text += fmt::format("\n    {}: {}, {}", figure_name(now), figure_text(now),
+                                change_of(now, baseline.recorded.run.measurement(name)).text);
         }
         text += "\n";
     }

@@ -32,34 +32,6 @@ void values_after(const History& history, EventIndex begin, std::span<SeriesColu
     history.series(AxisUnit::events, history.position(AxisUnit::events, begin), end, columns);
 }
 
-// What a history alone says of a run.
-std::vector<Measurement> history_figures(const History& history) {
-    const auto peak = [&history](Series series) {
-        const bool any = history.counts().events > 0;
-        return any ? history.values(history.peak_event(series))[series] : Bytes{0};
-    };
-    const auto figure = [](std::string_view name, std::string_view summary, Unit unit,
-                           Better better, std::uint64_t value) {
-        return Measurement{
-            .name = name, .summary = summary, .unit = unit, .better = better, .whole = value};
-    };
-    std::uint64_t refused = 0;
-    for (std::size_t i = 0; i < history.counts().marks; ++i)
-        refused += history.mark(i).kind == MarkKind::out_of_memory ? 1U : 0U;
-    return {
-        figure("peak_reserved_bytes", "most memory held from the device", Unit::bytes, Better::less,
-               peak(Series::reserved)),
-        figure("peak_allocated_bytes", "most memory granted to live allocations", Unit::bytes,
-               Better::less, peak(Series::allocated)),
-        figure("peak_requested_bytes", "most memory the program requested", Unit::bytes,
-               Better::less, peak(Series::requested)),
-        figure("out_of_memory", "requests that were out of memory", Unit::count, Better::less,
-               refused),
-        figure("events", "events of the run", Unit::count, Better::neither,
-               history.counts().events),
-    };
-}
-
 // The figures of each run, the same ones in the same order.
 std::vector<std::vector<Measurement>> figures_of(std::span<const ViewedRun* const> runs) {
     const bool replayed =
@@ -82,14 +54,6 @@ bool is_better(const Measurement& one, const Measurement& other) {
     return one.better == Better::less ? one.value() < other.value() : one.value() > other.value();
 }
 
-Judgement judge(const Measurement& now, const Measurement& before) {
-    if (now.value() == before.value())
-        return Judgement::same;
-    if (now.better == Better::neither)
-        return Judgement::none;
-    return is_better(now, before) ? Judgement::better : Judgement::worse;
-}
-
 ComparedFigure figure_of(const std::vector<std::vector<Measurement>>& all, std::size_t index) {
     const Measurement& first = all.front()[index];
     ComparedFigure figure{report::figure_name(first), std::string(first.summary), {}};
@@ -105,8 +69,9 @@ ComparedFigure figure_of(const std::vector<std::vector<Measurement>>& all, std::
         ComparedCell cell;
         cell.text = figure_text(now);
         if (run > 0) {
-            cell.change = report::change_text(now, first);
-            cell.judgement = judge(now, first);
+            report::Change change = report::change_of(now, first);
+            cell.change = std::move(change.text);
+            cell.judgement = change.judgement;
         }
         cell.best = differ && now.better != Better::neither && now.value() == best.value();
         figure.cells.push_back(std::move(cell));
@@ -166,6 +131,33 @@ Divergence find_divergence(const History& one, const History& other, const Cance
     }
     found.complete = true;
     return found;
+}
+
+std::vector<Measurement> history_figures(const History& history) {
+    const auto peak = [&history](Series series) {
+        const bool any = history.counts().events > 0;
+        return any ? history.values(history.peak_event(series))[series] : Bytes{0};
+    };
+    const auto figure = [](std::string_view name, std::string_view summary, Unit unit,
+                           Better better, std::uint64_t value) {
+        return Measurement{
+            .name = name, .summary = summary, .unit = unit, .better = better, .whole = value};
+    };
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < history.counts().marks; ++i)
+        refused += history.mark(i).kind == MarkKind::out_of_memory ? 1U : 0U;
+    return {
+        figure("peak_reserved_bytes", "most memory held from the device", Unit::bytes, Better::less,
+               peak(Series::reserved)),
+        figure("peak_allocated_bytes", "most memory granted to live allocations", Unit::bytes,
+               Better::less, peak(Series::allocated)),
+        figure("peak_requested_bytes", "most memory the program requested", Unit::bytes,
+               Better::less, peak(Series::requested)),
+        figure("out_of_memory", "requests that were out of memory", Unit::count, Better::less,
+               refused),
+        figure("events", "events of the run", Unit::count, Better::neither,
+               history.counts().events),
+    };
 }
 
 std::vector<ComparedFigure> compare_figures(std::span<const ViewedRun* const> runs) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/report/page/change_text.h"
 #include "replay/timeline/history.h"
 #include "viz/model/session/job.h"
 #include "viz/model/session/session.h"
@@ -57,12 +58,12 @@ struct Divergence {
 // O(events) up to the first that differs in reserved memory; meant for a job.
 Divergence find_divergence(const History& one, const History& other, const Cancelled& cancelled);
 
-enum class Judgement : std::uint8_t { none, same, better, worse };
+using report::Judgement;
 
 // One figure of one run.
 struct ComparedCell {
     std::string text;    // "8.30 GiB"
-    std::string change;  // against the first run: "4.1 % less, better"; "" for the first itself
+    std::string change;  // against the first run: "1.71 GiB less (-20.6 %)"; "" for the first
     Judgement judgement = Judgement::none;
     bool best = false;  // no run has a better one, and some run a worse one
 };
@@ -72,6 +73,9 @@ struct ComparedFigure {
     std::string meaning;
     std::vector<ComparedCell> cells;  // one for each run
 };
+
+// What a history alone says of a run: peaks, refusals, events. O(marks + log events).
+std::vector<Measurement> history_figures(const History& history);
 
 // A table of figures: those of the replays where every run has some, else what histories say. The
 // first run is what the others are compared with. Runs without a history are left out by the

@@ -37,6 +37,7 @@ struct Finding {
     std::string detail;         // why, and what to do about it
     EventIndex event = kNever;  // where to look; kNever: nowhere in particular
     BlockIndex block = kNoBlock;
+    std::string policy = {};  // that it suggests: a replay under it shows what it would change
 };
 
 // How a living program is doing, for the status line; absent for what was recorded.
@@ -122,8 +123,11 @@ struct Selection {
     std::size_t finding = 0;          // of the run's, told in full
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
+    std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
     std::vector<Position> marks;      // the user's own, rising
-    bool pointed = false;             // this frame's views have said where the mouse is
+    std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see
+    std::optional<std::size_t> compared_second;  // comparison_order
+    bool pointed = false;                        // this frame's views have said where the mouse is
 
     // The mouse is at `position`, says the view that it is over. All views know until it leaves.
     void point_at(Position position) {

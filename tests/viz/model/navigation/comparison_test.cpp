@@ -7,6 +7,8 @@
 
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "viz/model/navigation/compared_runs.h"
+#include "viz/model/navigation/largest_difference.h"
 #include "viz/model/timeline/timeline_columns.h"
 
 namespace tidemark::viz {
@@ -121,6 +123,43 @@ TEST_CASE("runs part at the first event whose values differ", "[comparison]") {
     CHECK_FALSE(find_divergence(*one, *one, at_once).complete);
 }
 
+TEST_CASE("the largest difference is that of all events, and the first of equals", "[comparison]") {
+    const Cancelled never{false};
+    CHECK(counterexample(effort(60), [&never](std::uint64_t seed, bool timed) {
+              const auto one = random_history(seed, 150);
+              const auto other = random_history(seed + 1, 120);
+              const AxisUnit unit = timed ? AxisUnit::time : AxisUnit::events;
+              const Position end = std::min(one->end(unit), other->end(unit));
+              const auto value = [&](const History& history, Position at) {
+                  const EventIndex next = history.event_from(unit, at + 1);
+                  return next == 0 ? Bytes{0} : history.values(next - 1)[Series::reserved];
+              };
+              std::int64_t most = 0;
+              Position where = 0;
+              for (const auto& history : {one, other})
+                  for (EventIndex event = 0; event < history->counts().events; ++event) {
+                      const Position at = history->position(unit, event);
+                      if (at >= end)
+                          break;
+                      const auto bytes = static_cast<std::int64_t>(value(*one, at)) -
+                                         static_cast<std::int64_t>(value(*other, at));
+                      const bool is_first = std::abs(bytes) == std::abs(most) && at < where;
+                      if (std::abs(bytes) > std::abs(most) || (bytes != 0 && is_first)) {
+                          most = bytes;
+                          where = at;
+                      }
+                  }
+              const auto found = largest_difference(*one, *other, Series::reserved, unit, never);
+              RC_ASSERT(found.has_value() == (most != 0));
+              RC_ASSERT(!found || *found == (LargestDifference{where, most}));
+          }) == "");
+    const auto one = run_of(1, 50, 50, false);
+    CHECK_FALSE(largest_difference(*one, *one, Series::reserved, AxisUnit::events, never));
+    const auto other = run_of(1, 50, 3, false);
+    const Cancelled at_once{true};
+    CHECK_FALSE(largest_difference(*one, *other, Series::reserved, AxisUnit::events, at_once));
+}
+
 TEST_CASE("runs of one trace are compared by events, others by time", "[comparison]") {
     const auto history = run_of(1, 5, 2, false);
     ViewedRun one = viewed("a.tmk", history);
@@ -146,7 +185,7 @@ TEST_CASE("figures say in words who did better", "[comparison]") {
     CHECK(figures[0].name == "peak reserved");
     REQUIRE(figures[0].cells.size() == 2);
     CHECK(figures[0].cells[0].change.empty());
-    CHECK(figures[0].cells[1].change == "100.0 % less, better");
+    CHECK(figures[0].cells[1].change == "1.00 MiB less (-100.0 %)");
     CHECK(figures[0].cells[1].judgement == Judgement::better);
     CHECK(figures[0].cells[1].best);
     CHECK_FALSE(figures[0].cells[0].best);
@@ -156,6 +195,50 @@ TEST_CASE("figures say in words who did better", "[comparison]") {
     CHECK(events->cells[1].judgement == Judgement::same);
     CHECK_FALSE(events->cells[1].best);
     CHECK(compare_figures({}).empty());
+}
+
+// A run whose reserved memory peaks at so many segments of a MiB.
+ViewedRun peaking_at(std::string name, std::uint64_t segments) {
+    SmallHistory small;
+    for (std::uint64_t i = 0; i < segments; ++i)
+        small.segment(0x100000000 + i * 1_MiB, 1_MiB);
+    small.allocate(1, 512, {.address = 0x100000000});
+    return viewed(std::move(name), small.build());
+}
+
+TEST_CASE("A and B come first, then the best run, whatever was picked", "[comparison]") {
+    Session session;
+    for (const auto& [name, segments] :
+         {std::pair("torch", 6U), std::pair("buddy", 8U), std::pair("vpmm", 4U),
+          std::pair("bump", 9U), std::pair("extent", 3U)})
+        session.runs.push_back(peaking_at(name, segments));
+    Selection selection;
+    using Order = std::vector<std::size_t>;
+    CHECK(comparison_order(session, selection) == Order{0, 4, 1, 2, 3});
+    selection.run = 3;  // the shown one is compared with the first
+    CHECK(comparison_order(session, selection) == Order{0, 3, 4, 1, 2});
+    selection.compared_first = 1;
+    selection.compared_second = 0;
+    CHECK(comparison_order(session, selection) == Order{1, 0, 4, 2, 3});
+    selection.compared_second = 77;  // is none
+    CHECK(comparison_order(session, selection).front() == 1);
+    CHECK(best_run(session, {0, 1, 2}) == 2);
+    session.runs.resize(1);
+    CHECK(comparison_order(session, {}) == Order{0});
+}
+
+TEST_CASE("a verdict says who peaks lower by how much, and who lowest", "[comparison]") {
+    Session session;
+    session.runs.push_back(peaking_at("torch", 8));
+    session.runs.push_back(peaking_at("vpmm", 6));
+    CHECK(comparison_verdict(session, {0, 1}) ==
+          "vpmm peaks 2.00 MiB lower than torch (-25.0 %): 6.00 MiB reserved against 8.00 MiB.");
+    CHECK(comparison_verdict(session, {1, 0}).starts_with("torch peaks 2.00 MiB higher than vpmm"));
+    session.runs.push_back(peaking_at("extent", 7));
+    CHECK(comparison_verdict(session, {1, 2, 0}) ==
+          "extent peaks 1.00 MiB higher than vpmm (+16.7 %): 7.00 MiB reserved against 6.00 MiB; "
+          "vpmm is the lowest of 3.");
+    CHECK(comparison_verdict(session, {0, 2, 1}).ends_with("; the lowest of 3 is vpmm."));
 }
 
 }  // namespace tidemark::viz
